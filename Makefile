@@ -1,0 +1,40 @@
+# The ways to run Headrace from a checkout. Every target makes the virtual environment it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(STAMP) ## train a small network on handwritten digits
+	@$(BIN)/python -m headrace.tools.demo
+
+test: $(STAMP) ## run the tests
+	$(BIN)/python -m pytest -n $(JOBS)
+
+check: $(STAMP) ## lint, format, types, import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP) ## run the benchmarks
+	$(BIN)/python -m benchmarks
+
+clean: ## remove the virtual environment and every cache
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find headrace tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Made anew whenever the requirements or their pinned versions change. The build runs in the same environment, so that
+# it, too, uses pinned versions and downloads nothing else.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools
+	$(BIN)/python -m pip install --quiet --no-build-isolation -c constraints.txt -e '.[dev]'
+	touch $@

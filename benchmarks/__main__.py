@@ -1,0 +1,28 @@
+"""Runs every benchmark, or those named: `python -m benchmarks [name ...]`.
+
+Each runs in its own process, so that none inherits another's imports, threads or memory.
+"""
+
+import pkgutil
+import subprocess
+import sys
+
+import benchmarks
+
+
+def main(names: list[str]) -> int:
+    """Runs the named benchmarks, or all; returns how many failed."""
+    known = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name[0] != "_")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"no such benchmark: {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
+        return 2
+    failed = 0
+    for name in names or known:
+        print(f"== {name}", flush=True)
+        failed += subprocess.run([sys.executable, "-m", f"benchmarks.{name}"]).returncode != 0
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,55 @@
+"""What every test gets: one thread for torch, its own default graph, and a check that it leaves nothing running.
+
+The environment is set before anything imports torch. A test that has to leave something running says why:
+`@pytest.mark.allow_leaks(reason="...")`.
+"""
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # compile in this process: no pool of workers that outlives a test
+
+import pytest
+from hypothesis import settings
+
+import leaks
+
+settings.register_profile("headrace", deadline=None, print_blob=True)
+settings.load_profile("headrace")
+
+GRACE_S = 2.0
+"""How long a test's threads, processes and descriptors may take to go away after it ends."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test that leaves a thread, a child process or a file descriptor behind."""
+    before = leaks.look()
+    yield
+    if request.node.get_closest_marker("allow_leaks"):
+        return
+    end = time.monotonic() + GRACE_S
+    while leaked := leaks.look().beyond(before):
+        if time.monotonic() > end:
+            pytest.fail("the test leaves behind: " + "; ".join(leaked), pytrace=False)
+        gc.collect()
+        time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def fresh_default_graph(nothing_leaks: None) -> Iterator[None]:
+    """Gives every test an empty default graph."""
+    _reset_default_graph()
+    yield
+    _reset_default_graph()
+
+
+def _reset_default_graph() -> None:
+    # A test that never imports Headrace's face has no default graph to reset, and should not pay for the import.
+    reset = getattr(sys.modules.get("headrace"), "reset_default_graph", None)
+    if reset is not None:
+        reset()
