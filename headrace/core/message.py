@@ -181,7 +181,7 @@ def nested() -> Any:
     return None
 
 
-@dataclass_transform(kw_only_default=True, eq_default=True, field_specifiers=(nested,))
+@dataclass_transform(kw_only_default=True)
 class Message:
     """The base of all config objects: named fields with checked values, and the helpers of a protocol buffer.
 
@@ -221,7 +221,8 @@ class Message:
 
     def HasField(self, name: str) -> bool:
         """Whether the field differs from its default."""
-        return bool(getattr(self, name) != self._kind_of(name, ValueError).default())
+        kind = self._kind_of(name, ValueError)
+        return bool(getattr(self, name) != kind.default())
 
     def ListFields(self) -> list[tuple[str, Any]]:
         """The (name, value) of every field that differs from its default."""

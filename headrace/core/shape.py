@@ -187,19 +187,18 @@ class TensorShape:
     _dims: Dims | None
 
     def __init__(self, dims: ShapeLike) -> None:
-        if isinstance(dims, TensorShape):
+        if dims.__class__ is tuple or dims.__class__ is list:
+            self._dims = tuple([d if d.__class__ is int and d >= 0 else _size(d) for d in dims])
+        elif isinstance(dims, TensorShape):
             self._dims = dims._dims
         elif dims is None:
             self._dims = None
         elif isinstance(dims, (str, bytes)):
             raise TypeError(f"A shape is None, an integer or a sequence of integers and None; received {dims!r}")
+        elif hasattr(dims, "__iter__") and getattr(dims, "ndim", 1) != 0:
+            self._dims = tuple([_size(d) for d in dims])
         else:
-            try:
-                sizes = iter(dims)
-            except TypeError:
-                self._dims = (_size(dims),)
-            else:
-                self._dims = tuple(d if d.__class__ is int and d >= 0 else _size(d) for d in sizes)
+            self._dims = (_size(dims),)
 
     @staticmethod
     def from_tuple(dims: Dims | None) -> TensorShape:
