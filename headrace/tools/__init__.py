@@ -1,0 +1,1 @@
+"""Programs to run: the demo, and later the command line, the doctor and the viewers."""

@@ -1,0 +1,45 @@
+"""What `import headrace` costs besides torch: nothing on the screen, none of the extras."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+EXTRAS = {
+    "PIL",
+    "google_crc32c",
+    "matplotlib",
+    "msgspec",
+    "ray",
+    "rich",
+    "safetensors",
+    "tensorboard",
+    "tqdm",
+    "typer",
+    "zmq",
+}
+NEVER = {"scipy", "tensorflow"}
+
+
+def _run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=100)
+
+
+def test_it_prints_nothing() -> None:
+    done = _run("import headrace")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_it_imports_no_extra() -> None:
+    beyond = "import sys, torch; before = set(sys.modules); import headrace; new = set(sys.modules) - before"
+    done = _run(f"{beyond}; import json; print(json.dumps(sorted(new)))")
+    assert done.returncode == 0, done.stderr
+    packages = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    assert packages & (EXTRAS | NEVER) == set()
+
+
+@pytest.mark.parametrize("module", ["headrace.models.digits", "headrace.tools.demo"])
+def test_programs_import_quietly(module: str) -> None:
+    done = _run(f"import {module}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
