@@ -1,0 +1,81 @@
+"""Headrace: TensorFlow 1's dataflow system on PyTorch.  ``import headrace as tf`` runs a TensorFlow 1 program.
+
+This file and its neighbours are the face: explicit re-exports under TF1's names, no logic.
+"""
+
+# Registers every op type.
+import headrace.ops as _ops
+
+# ---- core: dtypes, shapes, errors, config
+from headrace.core import errors as errors
+from headrace.core.config import ConfigProto as ConfigProto
+from headrace.core.config import GPUOptions as GPUOptions
+from headrace.core.config import GraphOptions as GraphOptions
+from headrace.core.config import OptimizerOptions as OptimizerOptions
+from headrace.core.config import RunMetadata as RunMetadata
+from headrace.core.config import RunOptions as RunOptions
+from headrace.core.device import DeviceSpec as DeviceSpec
+from headrace.core.dtypes import DType as DType
+from headrace.core.dtypes import as_dtype as as_dtype
+from headrace.core.dtypes import bfloat16 as bfloat16
+from headrace.core.dtypes import bool as bool
+from headrace.core.dtypes import complex64 as complex64
+from headrace.core.dtypes import complex128 as complex128
+from headrace.core.dtypes import double as double
+from headrace.core.dtypes import float16 as float16
+from headrace.core.dtypes import float32 as float32
+from headrace.core.dtypes import float64 as float64
+from headrace.core.dtypes import half as half
+from headrace.core.dtypes import int8 as int8
+from headrace.core.dtypes import int16 as int16
+from headrace.core.dtypes import int32 as int32
+from headrace.core.dtypes import int64 as int64
+from headrace.core.dtypes import qint8 as qint8
+from headrace.core.dtypes import qint16 as qint16
+from headrace.core.dtypes import qint32 as qint32
+from headrace.core.dtypes import quint8 as quint8
+from headrace.core.dtypes import quint16 as quint16
+from headrace.core.dtypes import resource as resource
+from headrace.core.dtypes import string as string
+from headrace.core.dtypes import uint8 as uint8
+from headrace.core.dtypes import uint16 as uint16
+from headrace.core.dtypes import uint32 as uint32
+from headrace.core.dtypes import uint64 as uint64
+from headrace.core.dtypes import variant as variant
+from headrace.core.shape import Dimension as Dimension
+from headrace.core.shape import TensorShape as TensorShape
+from headrace.core.shape import dimension_value as dimension_value
+
+# ---- graph
+from headrace.graph import raw_ops as raw_ops
+from headrace.graph.collection import GraphKeys as GraphKeys
+from headrace.graph.context import get_default_graph as get_default_graph
+from headrace.graph.context import get_default_session as get_default_session
+from headrace.graph.context import reset_default_graph as reset_default_graph
+from headrace.graph.convert import constant as constant
+from headrace.graph.convert import convert_to_tensor as convert_to_tensor
+from headrace.graph.convert import register_tensor_conversion_function as register_tensor_conversion_function
+from headrace.graph.graph import Graph as Graph
+from headrace.graph.operation import Operation as Operation
+from headrace.graph.operation import Tensor as Tensor
+from headrace.graph.structures import IndexedSlices as IndexedSlices
+from headrace.graph.structures import SparseTensor as SparseTensor
+from headrace.graph.structures import SparseTensorValue as SparseTensorValue
+from headrace.graph.structures import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
+from headrace.graph.structures import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
+
+# ---- section: math (elementwise, reduction, matmul)
+
+# ---- section: array (shaping, indexing)
+
+# ---- section: random, host, flow, initializers
+
+# ---- section: variables
+
+# ---- section: scopes, gradients, sessions
+
+# ---- section: submodules
+
+__version__ = "0.1.0"
+newaxis = None
+del _ops

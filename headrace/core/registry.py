@@ -1,0 +1,207 @@
+"""The op registry: every op type with its signature, traits, rules and kernels, declared once and in one place.
+
+Rules and kernels are opaque callables here, so this module needs neither torch nor the graph.
+
+    matmul = op("MatMul(a: T, b: T; transpose_a: bool = False) -> (product: T)", T=NUMERIC)
+
+    @matmul.shape      def _(a, b, transpose_a): ...       partial shapes -> partial shape
+    @matmul.value      def _(node, a, b): ...              partial integer values -> partial value (static evaluation)
+    @matmul.gradient   def _(node, grad): ...              builds nodes through raw_ops
+    @matmul.state      def _(context): ...                 what one node keeps across the steps of one session
+    @matmul.kernel     def _(a, b, transpose_a): ...       torch tensors in, torch tensors out
+
+Registering a name twice is an error that names the first place.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.core.dtypes import DType
+from headrace.core.signature import Signature, parse
+
+Rule = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What passes and the runtime may assume of an op.  They ask these, never op names."""
+
+    stateful: bool = False  # reads or writes something that outlives the node: never folded, merged or dropped
+    random: bool = False  # draws random numbers
+    writes: bool = False  # changes the state behind its ref inputs
+    handle: bool = False  # its only output is the state object itself (a variable, a queue)
+    host: bool = False  # runs on the host whatever the device: strings, files, Python callbacks
+    host_output: bool = False  # its outputs are small integers kept on the host (Shape, Size, Rank)
+    blocking: bool = False  # may wait for another step or the outside: ends a strand
+    view: bool = False  # an output may share memory with an input
+    dynamic_shape: bool = False  # output shape depends on input values
+    opaque: bool = False  # the compiler must not look inside
+    feed: bool = False  # a value the caller must supply (Placeholder)
+
+    @property
+    def pure(self) -> bool:
+        return not (self.stateful or self.random or self.writes or self.handle or self.blocking or self.feed)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One implementation.  ``device`` None means any; ``types`` restricts type attributes.
+
+    A keyword-only parameter called ``state`` receives the node's state, ``device`` the torch device it runs on.
+    """
+
+    function: Rule
+    device: str | None
+    types: tuple[tuple[str, tuple[DType, ...]], ...]
+    wants_state: bool
+    wants_device: bool
+    wants_node: bool
+
+    def accepts(self, device: str, attrs: dict[str, Any]) -> bool:
+        if self.device is not None and self.device != device:
+            return False
+        return all(attrs.get(name) in allowed for name, allowed in self.types)
+
+
+class OpDef:
+    """One op type.  Not thread-safe while being declared; read-only afterwards."""
+
+    __slots__ = (
+        "attr_names", "gradient_fn", "has_gradient_rule", "inline", "kernels", "location", "name", "shape_fn", "signature",
+        "state_fn", "traits", "value_fn",
+    )  # fmt: skip
+
+    def __init__(self, signature: Signature, traits: Traits, location: str) -> None:
+        self.signature = signature
+        self.name = signature.name
+        self.traits = traits
+        self.location = location
+        self.attr_names = tuple(a.name for a in signature.attrs)
+        self.shape_fn: Rule | None = None
+        self.value_fn: Rule | None = None
+        self.gradient_fn: Rule | None = None
+        self.has_gradient_rule = False  # True also for "not differentiable", where gradient_fn is None
+        self.state_fn: Rule | None = None
+        self.inline: str | None = None  # a Python expression of the inputs that replaces the kernel call: "{0}.value"
+        self.kernels: list[Kernel] = []
+
+    def shape(self, function: Rule) -> Rule:
+        self.shape_fn = function
+        return function
+
+    def value(self, function: Rule) -> Rule:
+        self.value_fn = function
+        return function
+
+    def gradient(self, function: Rule) -> Rule:
+        self.gradient_fn = function
+        self.has_gradient_rule = True
+        return function
+
+    def not_differentiable(self) -> OpDef:
+        """Gradients stop here without an error."""
+        self.gradient_fn = None
+        self.has_gradient_rule = True
+        return self
+
+    def state(self, function: Rule) -> Rule:
+        self.state_fn = function
+        return function
+
+    def kernel(
+        self, function: Rule | None = None, *, device: str | None = None, **types: DType | Sequence[DType]
+    ) -> Any:
+        """Registers a kernel: ``@op.kernel`` or ``@op.kernel(device="cuda", T=string)``.  The most specific wins."""
+        if function is None:
+            return lambda f: self.kernel(f, device=device, **types)
+        wants = _keyword_only(function)
+        unknown = wants - {"state", "device", "node"}
+        if unknown:
+            raise TypeError(
+                f"kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: device, node, state"
+            )
+        constraint = tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(types.items()))
+        kernel = Kernel(function, device, constraint, "state" in wants, "device" in wants, "node" in wants)
+        self.kernels.append(kernel)
+        self.kernels.sort(key=lambda k: (k.device is None, -len(k.types)))
+        return function
+
+    def find_kernel(self, device: str, attrs: dict[str, Any]) -> Kernel | None:
+        for kernel in self.kernels:
+            if kernel.accepts(device, attrs):
+                return kernel
+        return None
+
+    def __repr__(self) -> str:
+        return f"<op {self.signature}>"
+
+
+def _keyword_only(function: Rule) -> set[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # builtins of torch have no signature
+        return set()
+    return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+
+
+class Registry:
+    """Op types by name."""
+
+    def __init__(self) -> None:
+        self._ops: dict[str, OpDef] = {}
+        self.gradients: dict[str, Rule | None] = {}  # names given to RegisterGradient
+        # How to shape an op without a rule (set by the ops folder, which may use torch's meta device).
+        self.shape_fallback: Callable[[OpDef, Sequence[Any], dict[str, Any]], Any] | None = None
+        # How to evaluate a pure op on constants while the graph is built (set by the ops folder).
+        self.evaluate: Callable[[OpDef, Sequence[Any], dict[str, Any]], Any] | None = None
+
+    def add(self, definition: OpDef) -> OpDef:
+        first = self._ops.get(definition.name)
+        if first is not None:
+            raise ValueError(
+                f"op {definition.name!r} is registered at {definition.location}, "
+                f"but was registered before at {first.location}"
+            )
+        self._ops[definition.name] = definition
+        return definition
+
+    def remove(self, name: str) -> None:
+        """Forgets a user-defined op (for tests and notebooks)."""
+        self._ops.pop(name, None)
+
+    def get(self, name: str) -> OpDef:
+        try:
+            return self._ops[name]
+        except KeyError:
+            import difflib
+
+            near = difflib.get_close_matches(name, self._ops, 3)
+            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            raise ValueError(f"no op type is called {name!r}{hint}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ops
+
+    def __iter__(self) -> Iterator[OpDef]:
+        return iter(list(self._ops.values()))
+
+    def __len__(self) -> int:
+        return len(self._ops)
+
+
+REGISTRY: Final = Registry()
+
+
+def op(signature: str, /, **options: Any) -> OpDef:
+    """Declares an op: traits and dtype constraints are keywords (``op("...", T=NUMERIC, view=True)``)."""
+    traits = {k: options.pop(k) for k in list(options) if k in Traits.__dataclass_fields__}
+    frame = sys._getframe(1)
+    while frame.f_code.co_name in ("unary", "binary", "regular") and frame.f_back is not None:
+        frame = frame.f_back
+    location = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return REGISTRY.add(OpDef(parse(signature, options), Traits(**traits), location))

@@ -1,0 +1,203 @@
+"""The signature language: one line of text that says what an op takes and gives.
+
+    MatMul(a: T, b: T; transpose_a: bool = False) -> (product: T)
+    Reshape(tensor: T, shape: host Tshape) -> (output: T)
+    AddN(inputs: N*T) -> (sum: T)
+    IdentityN(input: list(T)) -> (output: list(T))
+    Assign(ref: ref T, value: T; use_locking: bool = True) -> (output_ref: ref T)
+
+Inputs stand before the semicolon, attributes after it.  A capitalised type that is not a dtype name is a type
+variable; its allowed dtypes are given beside the text (``T=NUMERIC``).  ``host`` marks an input whose *value*
+decides shapes: kernels receive it as plain Python numbers, shape rules as numbers with ``None`` for unknown ones.
+``ref`` marks a handle to mutable state.
+
+Owns: parsing and the records it yields.  Does not know: graphs, kernels, the registry.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.shape import TensorShape
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED: Final = _Required()
+
+SCALAR_KINDS: Final = ("bool", "int", "float", "string", "type", "shape", "tensor", "func", "any")
+_HEAD = re.compile(r"^\s*([A-Za-z_>][A-Za-z0-9_>]*)\s*\((.*)\)\s*->\s*\((.*)\)\s*$", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """One input or output.  Exactly one of ``dtype``, ``type_attr`` and ``type_list_attr`` is set."""
+
+    name: str
+    dtype: DType | None = None
+    type_attr: str | None = None
+    type_list_attr: str | None = None
+    number_attr: str | None = None
+    host: bool = False
+    ref: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        return self.number_attr is not None or self.type_list_attr is not None
+
+    def __str__(self) -> str:
+        kind = self.dtype.name if self.dtype else self.type_attr or f"list({self.type_list_attr})"
+        words = ["host"] * self.host + ["ref"] * self.ref + [f"{self.number_attr}*{kind}" if self.number_attr else kind]
+        return f"{self.name}: {' '.join(words)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """An attribute: ``kind`` is one of SCALAR_KINDS or ``list(kind)``.  ``inferred`` ones come from the inputs."""
+
+    name: str
+    kind: str
+    default: Any = REQUIRED
+    inferred: bool = False
+    minimum: int = 0
+
+    @property
+    def is_list(self) -> bool:
+        return self.kind.startswith("list(")
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.kind}" + ("" if self.default is REQUIRED else f" = {self.default!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A parsed signature.  ``attrs`` are those the caller may give, in order; ``inferred`` come from the inputs."""
+
+    name: str
+    inputs: tuple[Arg, ...]
+    outputs: tuple[Arg, ...]
+    attrs: tuple[Attr, ...]
+    inferred: tuple[Attr, ...]
+    allowed: Mapping[str, tuple[DType, ...]]
+
+    def __str__(self) -> str:
+        attrs = "; " + ", ".join(map(str, self.attrs)) if self.attrs else ""
+        return f"{self.name}({', '.join(map(str, self.inputs))}{attrs}) -> ({', '.join(map(str, self.outputs))})"
+
+
+def _split(text: str, separator: str = ",") -> list[str]:
+    """Splits at separators that are not inside brackets or quotes."""
+    parts, depth, quote, start = [], 0, "", 0
+    for i, c in enumerate(text):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == separator and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [p.strip() for p in parts if p.strip()]
+
+
+def _parse_arg(text: str, where: str) -> Arg:
+    name, colon, kind = text.partition(":")
+    if not colon:
+        raise ValueError(f"{where}: expected 'name: type', got {text.strip()!r}")
+    words = kind.split()
+    host, ref = "host" in words[:-1], "ref" in words[:-1]
+    spec = words[-1]
+    number: str | None = None
+    if spec.startswith("list("):
+        return Arg(name.strip(), type_list_attr=spec[5:-1], host=host, ref=ref)
+    if "*" in spec:
+        number, spec = spec.split("*")
+    dtype = dtypes.as_dtype(spec) if spec in _DTYPE_NAMES else None
+    type_attr = None if dtype else spec
+    return Arg(name.strip(), dtype=dtype, type_attr=type_attr, number_attr=number, host=host, ref=ref)
+
+
+_DTYPE_NAMES: Final = frozenset(
+    "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool string complex64 "
+    "complex128 resource variant".split()
+)
+
+
+def _parse_attr(text: str, where: str) -> Attr:
+    name, colon, rest = text.partition(":")
+    if not colon:
+        raise ValueError(f"{where}: expected 'name: kind [= default]', got {text!r}")
+    kind, equals, default_text = rest.partition("=")
+    kind = kind.strip().replace(" ", "")
+    kind = {"str": "string", "list(str)": "list(string)"}.get(kind, kind)
+    base = kind[5:-1] if kind.startswith("list(") else kind
+    if base not in SCALAR_KINDS:
+        raise ValueError(f"{where}: attribute {name.strip()!r} has unknown kind {kind!r}; known: {SCALAR_KINDS}")
+    default: Any = REQUIRED
+    if equals:
+        default = _parse_default(kind, default_text.strip())
+    return Attr(name.strip(), kind, default)
+
+
+def _parse_default(kind: str, text: str) -> Any:
+    if text == "None":
+        return None
+    if kind == "type":
+        return dtypes.as_dtype(text)
+    if kind == "list(type)":
+        return tuple(dtypes.as_dtype(t) for t in _split(text.strip("[]()")))
+    value = ast.literal_eval(text)
+    if kind == "shape":
+        return TensorShape(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType]) -> Signature:
+    """Parses the text; ``constraints`` gives the dtypes each type variable may take."""
+    match = _HEAD.match(text)
+    if match is None:
+        raise ValueError(f"not an op signature: {text!r}; expected 'Name(inputs; attributes) -> (outputs)'")
+    name, left, right = match.groups()
+    halves = _split_once(left)
+    inputs = tuple(_parse_arg(t, name) for t in _split(halves[0]))
+    attrs = tuple(_parse_attr(t, name) for t in _split(halves[1]))
+    outputs = tuple(_parse_arg(t, name) for t in _split(right))
+    given = {a.name for a in attrs}
+    allowed = {k: (v,) if isinstance(v, DType) else tuple(v) for k, v in constraints.items()}
+    inferred: dict[str, Attr] = {}
+    for arg in inputs:
+        if arg.type_attr and arg.type_attr not in given:
+            inferred[arg.type_attr] = Attr(arg.type_attr, "type", inferred=True)
+        if arg.number_attr and arg.number_attr not in given:
+            inferred[arg.number_attr] = Attr(arg.number_attr, "int", inferred=True)
+        if arg.type_list_attr and arg.type_list_attr not in given:
+            inferred[arg.type_list_attr] = Attr(arg.type_list_attr, "list(type)", inferred=True)
+    known = given | set(inferred)
+    for arg in outputs:
+        for attr in (arg.type_attr, arg.number_attr, arg.type_list_attr):
+            if attr and attr not in known:
+                raise ValueError(f"{name}: output {arg.name!r} uses {attr!r}, which no input or attribute fixes")
+    for attr in allowed:
+        if attr not in known:
+            raise ValueError(f"{name}: dtypes are given for {attr!r}, which the signature does not mention")
+    return Signature(name, inputs, outputs, attrs, tuple(inferred.values()), allowed)
+
+
+def _split_once(text: str) -> tuple[str, str]:
+    parts = _split(text, ";")
+    if len(parts) == 1 and text.strip().startswith(";"):
+        return "", parts[0]
+    return (parts + ["", ""])[0], (parts + ["", ""])[1]

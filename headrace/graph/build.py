@@ -1,0 +1,373 @@
+"""Calling an op: Python arguments -> converted inputs and checked attributes -> one node in the graph.
+
+The errors raised here are the ones users meet most; each names the op, the argument, what was received and what is accepted.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.registry import REGISTRY, OpDef
+from headrace.core.shape import TensorShape, as_shape
+from headrace.core.signature import REQUIRED, Arg, Attr
+from headrace.graph import context
+from headrace.graph.constant import make_array
+from headrace.graph.convert import install_pack, to_tensor
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.source import user_source
+
+_result_types: dict[OpDef, Any] = {}
+
+
+def call(op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Adds a node for ``op_def``; returns its output, its outputs as a named tuple, or the Operation if it has none."""
+    name = kwargs.pop("name", None)
+    given = _bind(op_def, args, kwargs)
+    graph = graph_of_inputs([given.get(a.name) for a in op_def.signature.inputs])
+    if graph is context.get_default_graph():
+        node = _add(graph, op_def, given, name)
+    else:
+        with graph.as_default():
+            node = _add(graph, op_def, given, name)
+    return wrap_outputs(op_def, node)
+
+
+def wrap_outputs(op_def: OpDef, node: Operation) -> Any:
+    """A node's outputs as the caller sees them."""
+    outputs = op_def.signature.outputs
+    values = node._outputs
+    if not outputs:
+        return node
+    if len(outputs) == 1:
+        return list(values) if outputs[0].is_list else values[0]
+    kind = _result_types.get(op_def)
+    if kind is None:
+        kind = _result_types[op_def] = namedtuple(op_def.name.lstrip("_"), [o.name for o in outputs])  # type: ignore[misc]
+    parts: list[Any] = []
+    position = 0
+    for out in outputs:
+        if out.is_list:
+            count = node.attrs[out.number_attr] if out.number_attr else len(node.attrs[out.type_list_attr or ""])
+            parts.append(list(values[position : position + count]))
+            position += count
+        else:
+            parts.append(values[position])
+            position += 1
+    return kind(*parts)
+
+
+def graph_of_inputs(values: Sequence[Any]) -> Graph:
+    """The graph of the first symbolic input; the default graph if there is none or a function is being built."""
+    default = context.get_default_graph()
+    if default.building_function:
+        return default
+    for value in values:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, Tensor):
+                return item.op.graph
+            graph = getattr(item, "graph", None)
+            if isinstance(graph, Graph):
+                return graph
+    return default
+
+
+def _bind(op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    signature = op_def.signature
+    names = [a.name for a in signature.inputs] + [a.name for a in signature.attrs]
+    if len(args) > len(names):
+        raise TypeError(f"{op_def.name} takes at most {len(names)} arguments ({', '.join(names)}), got {len(args)}")
+    given = dict(zip(names, args, strict=False))
+    extra = {a.name for a in signature.inferred}
+    for key, value in kwargs.items():
+        if key in given:
+            raise TypeError(f"{op_def.name} got two values for argument {key!r}")
+        if key not in names and key not in extra:
+            raise TypeError(f"{op_def.name} has no argument {key!r}; it has {', '.join(names)}")
+        given[key] = value
+    for arg in signature.inputs:
+        if arg.name not in given:
+            raise TypeError(f"No argument for input {arg.name!r} of {signature}")
+    return given
+
+
+def _add(graph: Graph, op_def: OpDef, given: dict[str, Any], name: str | None) -> Operation:
+    attrs = {a.name: _attr_value(op_def, a, given) for a in op_def.signature.attrs}
+    for attr in op_def.signature.inferred:
+        if given.get(attr.name) is not None:
+            attrs[attr.name] = check_attr(op_def, attr, given[attr.name])
+    name = name or op_def.name
+    full = None
+    if _has_python_value(op_def, given):
+        # Constants made of arguments are named inside the node's own scope, as TF1 names them: add, add/y.
+        full = name[:-1] if name.endswith("/") else graph.unique_name(name)
+        name = full + "/"
+        scopes = graph._scopes
+        old = scopes.name
+        scopes.name = full
+        try:
+            inputs = _convert_inputs(op_def, given, attrs)
+        finally:
+            scopes.name = old
+    else:
+        inputs = _convert_inputs(op_def, given, attrs)
+    output_dtypes = _output_dtypes(op_def, attrs)
+    _check_allowed(op_def, attrs)
+    return graph.create_op(op_def, inputs, output_dtypes, name=name, attrs=attrs)
+
+
+def _has_python_value(op_def: OpDef, given: dict[str, Any]) -> bool:
+    for arg in op_def.signature.inputs:
+        value = given[arg.name]
+        if isinstance(value, Tensor):
+            continue
+        if arg.is_list and isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) for v in value):
+            continue
+        return True
+    return False
+
+
+# ---- attributes
+
+
+def _attr_value(op_def: OpDef, attr: Attr, given: dict[str, Any]) -> Any:
+    value = given.get(attr.name, REQUIRED)
+    if value is REQUIRED or (value is None and attr.default is not REQUIRED):
+        if attr.default is REQUIRED:
+            raise TypeError(f"No argument for attr {attr.name!r} of {op_def.signature}")
+        return attr.default
+    return check_attr(op_def, attr, value)
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise TypeError("a bool")
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        if hasattr(value, "value") and isinstance(value.value, int):
+            return value.value
+        raise TypeError("an int")
+    return int(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        return float(value)
+    raise TypeError("a float")
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    raise TypeError("a string")
+
+
+def _func(value: Any) -> Any:
+    return value
+
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "bool": _bool, "int": _int, "float": _float, "string": _string, "type": dtypes.as_dtype, "shape": as_shape,
+    "tensor": make_array, "func": _func, "any": _func,
+}  # fmt: skip
+
+
+def check_attr(op_def: OpDef, attr: Attr, value: Any) -> Any:
+    """The attribute's value in its canonical form, or a TypeError that names it."""
+    kind = attr.kind[5:-1] if attr.is_list else attr.kind
+    check = _CHECKS[kind]
+    try:
+        if not attr.is_list:
+            return check(value)
+        if isinstance(value, TensorShape):
+            value = value.as_list()
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+            raise TypeError(f"a list of {kind}")
+        return tuple(check(v) for v in value)
+    except (TypeError, ValueError) as e:
+        expected = str(e) if str(e).startswith("a") and len(str(e)) < 24 else f"{attr.kind} ({e})"
+        raise TypeError(
+            f"Expected {expected} for attr '{attr.name}' of '{op_def.name}' Op, got {value!r} of type "
+            f"'{type(value).__name__}' (at {user_source(2)})"
+        ) from None
+
+
+# ---- inputs
+
+
+def _convert_inputs(op_def: OpDef, given: dict[str, Any], attrs: dict[str, Any]) -> list[Tensor]:
+    inputs: list[Tensor] = []
+    for arg in op_def.signature.inputs:
+        value = given[arg.name]
+        if arg.is_list:
+            inputs.extend(_convert_list(op_def, arg, value, attrs))
+        else:
+            inputs.append(_convert_one(op_def, arg, value, attrs))
+    return inputs
+
+
+def _convert_one(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) -> Tensor:
+    wanted = arg.dtype or attrs.get(arg.type_attr or "")
+    preferred = None
+    if wanted is None and arg.type_attr and not isinstance(value, Tensor):
+        preferred = _preferred(op_def, arg)
+    tensor = _to_tensor(op_def, arg, value, wanted, preferred, attrs)
+    if arg.type_attr:
+        attrs.setdefault(arg.type_attr, tensor.dtype.base_dtype)
+    if arg.ref and not tensor.dtype._is_ref_dtype:
+        raise TypeError(
+            f"'{op_def.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable), got "
+            f"{value!r} (at {user_source(2)})"
+        )
+    return tensor
+
+
+def _preferred(op_def: OpDef, arg: Arg) -> DType | None:
+    """An index argument given as Python integers is int32 unless only int64 is allowed."""
+    allowed = op_def.signature.allowed.get(arg.type_attr or "")
+    return allowed[0] if allowed and len(allowed) == 1 else None
+
+
+def _to_tensor(
+    op_def: OpDef, arg: Arg, value: Any, wanted: DType | None, preferred: DType | None, attrs: dict[str, Any]
+) -> Tensor:
+    if isinstance(value, Tensor):
+        tensor = value
+    else:
+        try:
+            tensor = to_tensor(value, wanted, arg.name, as_ref=arg.ref, preferred=preferred)
+        except (TypeError, ValueError) as e:
+            if wanted is None:
+                raise type(e)(
+                    f"Argument '{arg.name}' of '{op_def.name}' Op cannot be converted to a Tensor: {e} "
+                    f"(at {user_source(2)})"
+                ) from None
+            try:
+                found = to_tensor(value, None, arg.name).dtype.name
+            except (TypeError, ValueError):
+                raise type(e)(f"{e} (argument '{arg.name}' of '{op_def.name}' Op, at {user_source(2)})") from None
+            raise TypeError(_mismatch(op_def, arg, found, wanted)) from None
+    if wanted is not None and tensor.dtype.base_dtype != wanted.base_dtype:
+        raise TypeError(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, wanted))
+    return tensor
+
+
+def _mismatch(op_def: OpDef, arg: Arg, found: str, wanted: DType) -> str:
+    where = f" (at {user_source(2)})"
+    if arg.dtype is not None:
+        return f"Input '{arg.name}' of '{op_def.name}' Op has type {found} that does not match expected type of {wanted.name}.{where}"
+    for other in op_def.signature.inputs:
+        if other.type_attr == arg.type_attr and other.name != arg.name:
+            return (
+                f"Input '{arg.name}' of '{op_def.name}' Op has type {found} that does not match type "
+                f"{wanted.base_dtype.name} of argument '{other.name}'.{where}"
+            )
+    return f"Input '{arg.name}' of '{op_def.name}' Op has type {found}, but attr '{arg.type_attr}' is {wanted.name}.{where}"
+
+
+def _convert_list(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) -> list[Tensor]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(
+            f"Expected list for '{arg.name}' argument to '{op_def.name}' Op, not {value!r}. (at {user_source(2)})"
+        )
+    if arg.type_list_attr:
+        wanted_list = attrs.get(arg.type_list_attr)
+        if wanted_list is not None and len(wanted_list) != len(value):
+            raise ValueError(
+                f"'{op_def.name}' Op expects {len(wanted_list)} tensors for '{arg.name}', got {len(value)}. "
+                f"(at {user_source(2)})"
+            )
+        tensors = []
+        for i, item in enumerate(value):
+            dtype = wanted_list[i] if wanted_list is not None else None
+            tensors.append(_to_tensor(op_def, arg, item, dtype, None, attrs))
+        attrs[arg.type_list_attr] = tuple(t.dtype.base_dtype for t in tensors)
+        return tensors
+    number = arg.number_attr or ""
+    if number in attrs and attrs[number] != len(value):
+        raise ValueError(
+            f"List argument '{arg.name}' to '{op_def.name}' Op with length {len(value)} must match length "
+            f"{attrs[number]} of the lists before it. (at {user_source(2)})"
+        )
+    attrs[number] = len(value)
+    if not value and arg.name != "indices":
+        raise ValueError(
+            f"List argument '{arg.name}' to '{op_def.name}' Op with length 0 shorter than minimum length 1. "
+            f"(at {user_source(2)})"
+        )
+    wanted = arg.dtype or attrs.get(arg.type_attr or "")
+    if wanted is None:
+        for item in value:
+            if isinstance(item, Tensor) or hasattr(item, "_as_graph_element"):
+                wanted = item.dtype.base_dtype
+                break
+    tensors = []
+    for i, item in enumerate(value):
+        one = Arg(f"{arg.name}_{i}", type_attr=arg.type_attr, dtype=arg.dtype, host=arg.host)
+        tensor = _list_item(op_def, arg, one, item, wanted, attrs, value)
+        wanted = wanted or tensor.dtype.base_dtype
+        tensors.append(tensor)
+    if arg.type_attr and wanted is not None:
+        attrs[arg.type_attr] = wanted.base_dtype
+    return tensors
+
+
+def _list_item(
+    op_def: OpDef, arg: Arg, one: Arg, item: Any, wanted: DType | None, attrs: dict[str, Any], everything: Any
+) -> Tensor:
+    try:
+        return _to_tensor(op_def, one, item, wanted, None, attrs)
+    except TypeError as e:
+        kinds = [v.dtype.name if hasattr(v, "dtype") else type(v).__name__ for v in everything]
+        raise TypeError(
+            f"Tensors in list passed to '{arg.name}' of '{op_def.name}' Op have types [{', '.join(map(str, kinds))}] "
+            f"that don't all match: {e}"
+        ) from None
+
+
+# ---- outputs
+
+
+def _output_dtypes(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:
+    found: list[DType] = []
+    for out in op_def.signature.outputs:
+        if out.type_list_attr:
+            kinds = list(attrs[out.type_list_attr])
+        else:
+            kinds = [out.dtype or attrs[out.type_attr or ""]]
+            if out.number_attr:
+                kinds = kinds * attrs[out.number_attr]
+        found.extend(k._as_ref if out.ref else k for k in kinds)
+    return found
+
+
+def _check_allowed(op_def: OpDef, attrs: dict[str, Any]) -> None:
+    for name, allowed in op_def.signature.allowed.items():
+        value = attrs.get(name)
+        for dtype in value if isinstance(value, tuple) else (value,):
+            if dtype is not None and dtype not in allowed:
+                users = [a.name for a in op_def.signature.inputs if name in (a.type_attr, a.type_list_attr)]
+                what = f"parameter '{users[0]}'" if users else f"attr '{name}'"
+                raise TypeError(
+                    f"Value passed to {what} of '{op_def.name}' Op has DataType {dtype.name} not in list of allowed "
+                    f"values: {', '.join(d.name for d in allowed)} (at {user_source(2)})"
+                )
+
+
+def _pack(parts: list[Tensor], name: str) -> Tensor:
+    packed: Tensor = call(REGISTRY.get("Pack"), (parts, 0), {"name": name})
+    return packed
+
+
+install_pack(_pack)

@@ -1,0 +1,155 @@
+"""Python values -> arrays, by TF1's rules: Python floats are float32, integers int32, and nothing is promoted silently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+
+Array = np.ndarray[Any, Any]
+
+
+def make_array(value: Any, dtype: DType | None = None, shape: Any = None, verify_shape: bool = False) -> Array:
+    """``value`` as an array of ``dtype`` (or of the dtype TF1 would choose), broadcast to ``shape`` if given.
+
+    Raises TypeError when the value does not fit the dtype, ValueError when it does not fit the shape.
+    """
+    dtype = dtype.base_dtype if dtype is not None else None
+    array = _from_numpy(value, dtype) if isinstance(value, (np.ndarray, np.generic)) else _from_python(value, dtype)
+    if shape is None:
+        return array
+    dims = [int(d) for d in shape]
+    size = int(np.prod(dims, dtype=np.int64)) if dims else 1
+    if verify_shape:
+        if list(array.shape) != dims:
+            raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, got {array.shape}.")
+        return array
+    if array.size == size:
+        return array.reshape(dims)
+    if array.size > size:
+        raise ValueError(
+            f"Too many elements provided. Needed at most {size}, but received {array.size} for shape {dims}."
+        )
+    if array.size == 0:
+        raise ValueError(f"an empty value cannot fill shape {dims}")
+    filled = np.full(size, array.reshape(-1)[-1], dtype=array.dtype)  # TF1 repeats the last value
+    filled[: array.size] = array.reshape(-1)
+    return filled.reshape(dims)
+
+
+def _from_numpy(value: Any, dtype: DType | None) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind in "SU" or array.dtype == object:
+        if dtype is not None and dtype != dtypes.string:
+            if array.dtype == object:
+                return _from_python(array.tolist(), dtype)
+            raise TypeError(f"Expected {dtype.name}, got an array of strings ({array.dtype}).")
+        return _strings(array)
+    if dtype is None:
+        dtypes.as_dtype(array.dtype)  # raises for dtypes TF1 has no name for
+        return array
+    if dtype == dtypes.string:
+        raise TypeError(f"Expected string, got an array of {array.dtype}.")
+    return array.astype(dtype.as_numpy_dtype, copy=False)
+
+
+def _strings(array: Array) -> Array:
+    out = np.empty(array.shape, dtype=object)
+    for index in np.ndindex(array.shape):
+        item = array[index]
+        if isinstance(item, str):
+            item = item.encode()
+        if not isinstance(item, bytes):
+            raise TypeError(f"Expected a string or bytes, got {item!r} of type {type(item).__name__}.")
+        out[index] = item
+    return out
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [leaf for v in value for leaf in _leaves(v)]
+    return [value]
+
+
+def _from_python(value: Any, dtype: DType | None) -> Array:
+    leaves = _leaves(value)
+    if any(v is None for v in leaves):
+        raise ValueError("None values not supported.")
+    if dtype is None:
+        dtype = _natural_dtype(leaves)
+    else:
+        for leaf in leaves:
+            _check_leaf(leaf, dtype)
+    try:
+        if dtype == dtypes.string:
+            shape = np.shape(_shape_probe(value))
+            return _strings(np.array([*leaves, None], dtype=object)[:-1].reshape(shape))
+        if dtype is None:
+            array = np.array(value)
+            if array.dtype == np.int64:
+                small = array.astype(np.int32)
+                return small if np.array_equal(small, array) else array
+            if array.dtype == np.float64 and all(type(v) in (int, float, bool) for v in leaves):
+                return array.astype(np.float32)
+            if array.dtype == np.complex128:
+                return array
+            dtypes.as_dtype(array.dtype)
+            return array
+        array = np.array(value, dtype=dtype.as_numpy_dtype)
+    except (ValueError, OverflowError) as e:
+        if "inhomogeneous" in str(e) or "sequence" in str(e):
+            raise ValueError(
+                f"Argument must be a dense tensor: {_short(value)} - the nested sequences have different lengths."
+            ) from None
+        raise TypeError(f"{_short(value)} cannot be held in {dtype.name if dtype else 'any dtype'}: {e}") from None
+    return array
+
+
+def _shape_probe(value: Any) -> Any:
+    """The same nesting with every leaf replaced by 0, so that numpy tells its shape."""
+    return [_shape_probe(v) for v in value] if isinstance(value, (list, tuple)) else 0
+
+
+def _natural_dtype(leaves: list[Any]) -> DType | None:
+    """string for strings, float32 for an empty list, None where numpy decides."""
+    if not leaves:
+        return dtypes.float32
+    if any(isinstance(v, (str, bytes)) for v in leaves):
+        for v in leaves:
+            if not isinstance(v, (str, bytes)):
+                raise TypeError(f"Expected string, got {v!r} of type '{type(v).__name__}' instead.")
+        return dtypes.string
+    if any(isinstance(v, bool) for v in leaves) and not all(isinstance(v, (bool, np.bool_)) for v in leaves):
+        raise TypeError(f"Cannot mix bools and numbers in one tensor: {_short(leaves)}")
+    return None
+
+
+def _check_leaf(leaf: Any, dtype: DType) -> None:
+    """TF1 refuses a Python value of another kind than the dtype: no float for an integer, no number for a bool."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return
+    is_bool = isinstance(leaf, bool)
+    if dtype == dtypes.string:
+        ok = isinstance(leaf, (str, bytes))
+    elif dtype == dtypes.bool:
+        ok = is_bool
+    elif dtype.is_integer or dtype.is_quantized:
+        ok = isinstance(leaf, int) and not is_bool
+    elif dtype.is_floating:
+        ok = isinstance(leaf, (int, float)) and not is_bool
+    elif dtype.is_complex:
+        ok = isinstance(leaf, (int, float, complex)) and not is_bool
+    else:
+        ok = False
+    if not ok and hasattr(leaf, "__array__") and not isinstance(leaf, (str, bytes)):
+        ok = True
+    if not ok:
+        raise TypeError(f"Expected {dtype.name}, got {_short(leaf)} of type '{type(leaf).__name__}' instead.")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else text[:77] + "..."

@@ -1,0 +1,483 @@
+"""Graph: a growing set of named operations with the scopes under which new ones are made.
+
+Owns: names, scopes (name, device, control, colocation, gradient override), collections, seeds, look-up.
+Does not know: how ops are called (``build``), how they run.  Thread-safe for concurrent building of one graph, as far as
+TF1 is: scopes are per thread, the node table is under a lock.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.core.device import DeviceSpec
+from headrace.core.dtypes import DType
+from headrace.core.registry import REGISTRY, OpDef
+from headrace.graph import context
+from headrace.graph.infer import infer_shapes, shape_error
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.scope import ColocationScope, ControlScope, DeviceScope, ThreadScopes
+from headrace.graph.source import user_source
+from headrace.graph.text import to_text
+
+_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+
+
+class Graph:
+    """A dataflow graph.  Building wrong things raises TypeError or ValueError at the user's line."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._nodes: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names_in_use: dict[str, int] = {}
+        self._mutations = 0
+        self._collections: dict[Any, list[Any]] = {}
+        self._finalized = False
+        self._seed: int | None = None
+        self._scopes = ThreadScopes()
+        self._gradient_overrides: dict[str, str] = {}
+        self._container = ""
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Any] = set()
+        self.building_function = False
+
+    # ---- making nodes
+
+    def create_op(
+        self, op_type: str | OpDef, inputs: Sequence[Tensor], dtypes: Sequence[DType] | None = None,
+        input_types: Any = None, name: str | None = None, attrs: dict[str, Any] | None = None, op_def: Any = None,
+        compute_shapes: bool = True, compute_device: bool = True,
+    ) -> Operation:  # fmt: skip
+        """Adds one node.  ``dtypes`` are the output dtypes; ``attrs`` are complete and already checked."""
+        definition = REGISTRY.get(op_type) if isinstance(op_type, str) else op_type
+        self._check_not_finalized()
+        inputs = [self._own(t, definition.name) for t in inputs]
+        attrs = {} if attrs is None else attrs
+        if self._gradient_overrides and "_gradient_op_type" not in attrs:
+            override = self._gradient_overrides.get(definition.name)
+            if override is not None:
+                attrs = {**attrs, "_gradient_op_type": override}
+        output_dtypes = list(dtypes or ())
+        try:
+            shapes = infer_shapes(definition, inputs, attrs, len(output_dtypes))
+        except ValueError as e:
+            raise ValueError(shape_error(definition, name, inputs, attrs, e, user_source(2))) from None
+        scopes = self._scopes
+        with self._lock:
+            full_name = self._node_name(name or definition.name)
+            controls = self._current_controls(inputs)
+            node = Operation(
+                self, len(self._nodes), full_name, definition, inputs, attrs, controls, user_source(2)
+            )
+            node._outputs = tuple(
+                Tensor(node, i, dtype, shape) for i, (dtype, shape) in enumerate(zip(output_dtypes, shapes, strict=True))
+            )
+            self._nodes.append(node)
+            self._by_name[full_name] = node
+            for t in inputs:
+                if not t._consumers or t._consumers[-1] is not node:
+                    t._consumers.append(node)
+        for scope in scopes.control:
+            scope.note(node)
+        if scopes.devices:
+            self._apply_device(node)
+        if scopes.colocation:
+            self._apply_colocation(node)
+        return node
+
+    def _own(self, tensor: Tensor, op_type: str) -> Tensor:
+        """The tensor as an input of a node of this graph.  A function's graph captures foreign tensors here."""
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"input of {op_type} must be a Tensor, got {tensor!r}")
+        if tensor.op.graph is not self:
+            raise ValueError(
+                f"Tensor {tensor.name!r} (made at {tensor.op.source}) must be from the same graph as the {op_type} "
+                "that uses it: it belongs to another tf.Graph. Build both under one `with graph.as_default():`, or "
+                "create the tensor again after tf.reset_default_graph()."
+            )
+        return tensor
+
+    def _node_name(self, name: str) -> str:
+        if name.endswith("/"):  # the caller gives a name already made unique by a scope
+            full = name[:-1]
+            if full in self._by_name:
+                full = self._unique(full)
+            return full
+        if not self._scopes.name and not _OP_NAME.match(name):
+            raise ValueError(f"'{name}' is not a valid node name: it must match {_OP_NAME.pattern}")
+        if not _SCOPE_NAME.match(name):
+            raise ValueError(f"'{name}' is not a valid node name: it must match {_OP_NAME.pattern}")
+        return self.unique_name(name)
+
+    def _mutated(self) -> None:
+        self._mutations += 1
+
+    @property
+    def version(self) -> int:
+        """Grows whenever a node is added."""
+        return len(self._nodes)
+
+    # ---- names
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """``name`` under the current scope, with ``_1``, ``_2``... appended if taken (case-insensitively)."""
+        prefix = self._scopes.name
+        return self._unique(f"{prefix}/{name}" if prefix else name, mark_as_used)
+
+    def _unique(self, name: str, mark_as_used: bool = True) -> str:
+        with self._lock:
+            used = self._names_in_use
+            key = name.lower()
+            count = used.get(key, 0)
+            if mark_as_used:
+                used[key] = count + 1
+            if count > 0:
+                base = key
+                candidate = key
+                while candidate in used:
+                    candidate = f"{base}_{count}"
+                    count += 1
+                if mark_as_used:
+                    used[candidate] = 1
+                name = f"{name}_{count - 1}"
+            return name
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefixes names made inside; ``name`` ending in "/" re-enters that very scope; None or "" leaves all scopes."""
+        if name:
+            if not isinstance(name, str):
+                raise TypeError(f"name_scope takes a string, got {name!r}")
+            pattern = _SCOPE_NAME if self._scopes.name or name.endswith("/") else _OP_NAME
+            if not pattern.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name: it must match {pattern.pattern}")
+        old = self._scopes.name
+        if not name:
+            new = ""
+        elif name.endswith("/"):
+            new = name[:-1]
+        else:
+            new = self.unique_name(name)
+        self._scopes.name = new
+        try:
+            yield f"{new}/" if new else ""
+        finally:
+            self._scopes.name = old
+
+    def get_name_scope(self) -> str:
+        return self._scopes.name
+
+    # ---- control dependencies
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """Nodes made inside run after the given ones; ``None`` clears the outer dependencies."""
+        scopes = self._scopes
+        old = scopes.control
+        if control_inputs is None:
+            scopes.control = []
+        else:
+            ops = []
+            for item in control_inputs:
+                element = self.as_graph_element(_component(item))
+                ops.append(element.op if isinstance(element, Tensor) else element)
+            scopes.control = [*old, ControlScope(ops)]
+        old_flow = scopes.flow
+        if control_inputs is None:
+            scopes.flow = None
+        try:
+            yield
+        finally:
+            scopes.control = old
+            scopes.flow = old_flow
+
+    def _current_controls(self, inputs: Sequence[Tensor]) -> list[Operation]:
+        control = self._scopes.control
+        if not control:
+            return []
+        found: list[Operation] = []
+        producers = {t.op for t in inputs}
+        for scope in control:
+            if any(scope.knows(p) for p in producers):
+                continue
+            found.extend(op for op in scope.ops if op not in producers and op not in found)
+        return found
+
+    def _control_dependencies_for_inputs(self, inputs: Sequence[Tensor]) -> list[Operation]:
+        return self._current_controls(inputs)
+
+    # ---- devices and colocation
+
+    @contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Nodes made inside go to the device; partial names merge with outer scopes; ``None`` clears them."""
+        scope = DeviceScope(device_name_or_function)
+        old = self._scopes.devices
+        self._scopes.devices = [*old, scope]
+        try:
+            yield
+        finally:
+            self._scopes.devices = old
+
+    def _apply_device(self, node: Operation) -> None:
+        for scope in reversed(self._scopes.devices):
+            if scope.spec is None and scope.function is None:
+                break
+            if scope.function is not None:
+                given = scope.function(node)
+                device = given.to_string() if isinstance(given, DeviceSpec) else given
+                node._device = DeviceSpec.from_string(device or "").to_string()
+            elif scope.spec is not None:
+                node._device = scope.merged(node._device)
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Nodes made inside are placed with ``op``; ``None`` with ``ignore_existing`` clears outer colocations."""
+        if op is None and not ignore_existing:
+            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
+        target: Operation | None = None
+        if op is not None:
+            element = op if isinstance(op, (Operation, Tensor)) else self.as_graph_element(op)
+            target = element if isinstance(element, Operation) else element.op
+        scopes = self._scopes
+        old_devices, old_colocation = scopes.devices, scopes.colocation
+        scopes.devices = []
+        scopes.colocation = [] if ignore_existing else scopes.colocation
+        if target is not None:
+            scopes.colocation = [*scopes.colocation, ColocationScope(target)]
+        try:
+            yield
+        finally:
+            scopes.devices, scopes.colocation = old_devices, old_colocation
+
+    def _apply_colocation(self, node: Operation) -> None:
+        groups: list[str] = []
+        for scope in self._scopes.colocation:
+            groups.extend(scope.groups())
+            if scope.op._device:
+                node._device = scope.op._device
+        node.colocation = tuple(sorted(set(groups)))
+
+    # ---- other scopes
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Ops of these types made inside use the gradients registered under the given names."""
+        if not isinstance(op_type_map, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for key, value in op_type_map.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError(f"gradient_override_map maps strings to strings, got {key!r}: {value!r}")
+        old = self._gradient_overrides
+        self._gradient_overrides = {**old, **op_type_map}
+        try:
+            yield
+        finally:
+            self._gradient_overrides = old
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Stateful ops made inside keep their state in the named container."""
+        old = self._container
+        self._container = container_name
+        try:
+            yield container_name
+        finally:
+            self._container = old
+
+    def as_default(self) -> Any:
+        """Makes this the default graph of the thread inside a ``with`` block."""
+        return context.default_graph_scope(self)
+
+    # ---- collections
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        self._check_not_finalized()
+        with self._lock:
+            self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        names = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+        for name in names:
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """The live list behind a collection; changing it changes the collection."""
+        with self._lock:
+            return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """A copy of the collection; with ``scope``, only items whose name matches that regular expression."""
+        with self._lock:
+            items = list(self._collections.get(name, ()))
+        if scope is None:
+            return items
+        pattern = re.compile(scope)
+        return [x for x in items if hasattr(x, "name") and pattern.match(x.name)]
+
+    def get_all_collection_keys(self) -> list[Any]:
+        with self._lock:
+            return [k for k in self._collections if isinstance(k, str)]
+
+    @property
+    def collections(self) -> list[Any]:
+        return self.get_all_collection_keys()
+
+    def clear_collection(self, name: Any) -> None:
+        self._check_not_finalized()
+        with self._lock:
+            self._collections.pop(name, None)
+
+    # ---- look-up
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The Tensor or Operation that ``obj`` (an object or a name) stands for in this graph."""
+        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
+        convert = getattr(obj, "_as_graph_element", None)
+        element = convert() if convert else obj
+        if isinstance(element, (str, bytes)):
+            return self._element_by_name(
+                element.decode() if isinstance(element, bytes) else element, allow_tensor, allow_operation
+            )
+        if isinstance(element, Tensor) and allow_tensor:
+            if element.graph is not self:
+                raise ValueError(
+                    f"Tensor {element} is not an element of this graph: it was made in another graph at "
+                    f"{element.op.source}."
+                )
+            return element
+        if isinstance(element, Operation) and allow_operation:
+            if element.graph is not self:
+                raise ValueError(
+                    f"Operation {element.name} is not an element of this graph: it was made in another graph at "
+                    f"{element.source}."
+                )
+            return element
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        if ":" in name and allow_tensor:
+            op_name, _, port = name.rpartition(":")
+            if not op_name or not port.isdigit():
+                raise ValueError(
+                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. "
+                    'Tensor names must be of the form "<op_name>:<output_index>".'
+                )
+            op = self._by_name.get(op_name)
+            if op is None:
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not "
+                    f"exist in the graph.{self._near(op_name)}"
+                )
+            if int(port) >= len(op._outputs):
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but "
+                    f"only has {len(op._outputs)} outputs."
+                )
+            return op._outputs[int(port)]
+        if ":" in name:
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
+        if allow_operation:
+            op = self._by_name.get(name)
+            if op is None:
+                raise KeyError(
+                    f"The name {name!r} refers to an Operation not in the graph.{self._near(name)}"
+                )
+            return op
+        if name in self._by_name:
+            raise ValueError(
+                f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                f'"<op_name>:<output_index>"; did you mean {name + ":0"!r}?'
+            )
+        raise ValueError(
+            f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the form "
+            '"<op_name>:<output_index>".'
+        )
+
+    def _near(self, name: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(name, list(self._by_name)[:5000], 3)
+        return f" Did you mean {', '.join(near)}?" if near else ""
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+        op: Operation = self.as_graph_element(name, allow_tensor=False)
+        return op
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        tensor: Tensor = self.as_graph_element(name, allow_operation=False)
+        return tensor
+
+    def get_operations(self) -> list[Operation]:
+        return list(self._nodes)
+
+    # ---- feeding, fetching, seeds, end of building
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        self._unfeedable.add(tensor)
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        return tensor not in self._unfeedable
+
+    def prevent_fetching(self, op: Operation) -> None:
+        self._unfetchable.add(op)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return op not in self._unfetchable
+
+    @property
+    def seed(self) -> int | None:
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
+
+    @property
+    def _last_id(self) -> int:
+        return len(self._nodes)
+
+    def finalize(self) -> None:
+        """Forbids further additions, so that a training loop cannot grow the graph by mistake."""
+        self._finalized = True
+
+    @property
+    def finalized(self) -> bool:
+        return self._finalized
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def _check_not_finalized(self) -> None:
+        if self._finalized:
+            raise RuntimeError(f"Graph is finalized and cannot be modified. (at {user_source(2)})")
+
+    def switch_to_thread_local(self) -> None:
+        """TF1 compatibility: scopes are always per thread here."""
+
+    # ---- text
+
+    def to_text(self) -> str:
+        """One line a node; see graph/text.py."""
+        return to_text(self._nodes)
+
+    def __str__(self) -> str:
+        return f"Graph with {len(self._nodes)} operations\n{self.to_text()}"
+
+
+def _component(item: Any) -> Any:
+    """A tensor that must be computed for ``item`` (an IndexedSlices counts by its values)."""
+    return item.values if hasattr(item, "values") and hasattr(item, "indices") else item
+
+
+context.set_graph_factory(Graph)

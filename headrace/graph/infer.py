@@ -1,0 +1,166 @@
+"""Static inference: output shapes from an op's rule, and what is known of integer values while the graph is built.
+
+A shape rule receives, in signature order, one argument per input and then one per attribute: a ``TensorShape`` for an
+ordinary input, a list of them for a list input, and for a ``host`` input what is known of its value: a number or nested
+lists of numbers, ``None`` standing for each unknown one (just ``None`` when not even the number of elements is known).
+It returns a shape (``TensorShape``, a sequence of dimensions, or ``None`` for unknown), or a *list* of those when the op has
+several outputs.  It raises ValueError for inputs that can never work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.core.registry import REGISTRY, OpDef
+from headrace.core.shape import TensorShape, as_shape
+
+if TYPE_CHECKING:
+    from headrace.graph.operation import Tensor
+    from headrace.graph.source import Source
+
+_UNKNOWN = TensorShape(None)
+_SMALL = 4096  # the largest value, in elements, worth following while building
+
+
+def group_inputs(op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    """The flat inputs, one entry per signature argument; list arguments become lists."""
+    grouped: list[Any] = []
+    position = 0
+    for arg in op_def.signature.inputs:
+        if arg.is_list:
+            count = attrs[arg.number_attr] if arg.number_attr else len(attrs[arg.type_list_attr or ""])
+            grouped.append(list(inputs[position : position + count]))
+            position += count
+        else:
+            grouped.append(inputs[position])
+            position += 1
+    return grouped
+
+
+def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any], outputs: int) -> list[TensorShape]:
+    """The static shapes of all outputs."""
+    if outputs == 0 and op_def.shape_fn is None:
+        return []
+    rule = op_def.shape_fn
+    arguments: list[Any] = []
+    for arg, value in zip(op_def.signature.inputs, group_inputs(op_def, inputs, attrs), strict=True):
+        if arg.host:
+            arguments.append([known_value(t) for t in value] if arg.is_list else known_value(value))
+        else:
+            arguments.append([t._shape for t in value] if arg.is_list else value._shape)
+    if rule is not None:
+        result = rule(*arguments, *[attrs[n] for n in op_def.attr_names])
+    elif REGISTRY.shape_fallback is not None:
+        result = REGISTRY.shape_fallback(op_def, list(zip(inputs_dtypes(op_def, inputs, attrs), arguments)), attrs)
+    else:
+        return [_UNKNOWN] * outputs
+    if outputs == 1 and not isinstance(result, list):
+        return [_shape(result)]
+    if result is None:
+        return [_UNKNOWN] * outputs
+    if outputs == 1 and (not result or not _is_shape(result[0])):
+        return [_shape(result)]
+    shapes = [_shape(r) for r in result]
+    if len(shapes) != outputs:
+        raise ValueError(f"the shape rule of {op_def.name} gave {len(shapes)} shapes for {outputs} outputs")
+    return shapes
+
+
+def inputs_dtypes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> list[Any]:
+    return [
+        [t.dtype.base_dtype for t in g] if isinstance(g, list) else g.dtype.base_dtype
+        for g in group_inputs(op_def, inputs, attrs)
+    ]
+
+
+def _is_shape(value: Any) -> bool:
+    return value is None or isinstance(value, (TensorShape, tuple, list))
+
+
+def _shape(value: Any) -> TensorShape:
+    return value if isinstance(value, TensorShape) else as_shape(value)
+
+
+def shape_error(
+    op_def: OpDef, name: str | None, inputs: Sequence[Tensor], attrs: dict[str, Any], error: Exception, source: Source
+) -> str:
+    """What is wrong, the op, what it received, and the user's line."""
+    shapes = ", ".join(str(t._shape) for t in inputs)
+    label = (name or op_def.name).rstrip("/")
+    text = f"{error} for '{label}' (op: '{op_def.name}') with input shapes: {shapes}"
+    hosts = [
+        f"{arg.name} = {known_value(t)}"
+        for arg, t in zip(op_def.signature.inputs, group_inputs(op_def, inputs, attrs), strict=True)
+        if arg.host and not arg.is_list
+    ]
+    if hosts:
+        text += f" and {', '.join(hosts)}"
+    return f"{text} (at {source})"
+
+
+# ---- values
+
+
+def partial_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
+    """What is known of the tensor's value: an array, of dtype object with None for unknown elements if some are.
+
+    None when nothing is known, or the value is large.
+    """
+    known: np.ndarray[Any, Any] | None = tensor._static_value
+    if known is not None:
+        return known
+    op = tensor.op
+    op_def = op.op_def
+    value: Any = None
+    if op_def.value_fn is not None:
+        value = op_def.value_fn(op, *[partial_value(t) for t in op.inputs])
+        if isinstance(value, tuple):
+            value = value[tensor.value_index]
+    elif op_def.traits.pure and REGISTRY.evaluate is not None and op.inputs:
+        inputs = [partial_value(t) for t in op.inputs]
+        if all(v is not None and v.dtype != object and v.size <= _SMALL for v in inputs):
+            values = REGISTRY.evaluate(op_def, inputs, op.attrs)
+            value = None if values is None else values[tensor.value_index]
+    if value is None:
+        dims = tensor._shape.tuple
+        if dims is None or None in dims or math.prod(d for d in dims if d is not None) > _SMALL:
+            return None
+        return np.full([d for d in dims if d is not None], None, dtype=object)
+    value = np.asarray(value)
+    if value.dtype == object and tensor.dtype.base_dtype.name != "string" and all(v is not None for v in value.flat):
+        value = value.astype(tensor.dtype.as_numpy_dtype)
+    if value.dtype != object:
+        tensor._static_value = value
+    return value
+
+
+def known_value(tensor: Tensor) -> Any:
+    """The same as plain Python numbers and nested lists, for shape rules."""
+    value = partial_value(tensor)
+    return None if value is None else value.tolist()
+
+
+def constant_value(tensor: Any, partial: bool = False) -> Any:
+    """The tensor's value as an array if the graph alone determines it, else None (TF1's ``constant_value``)."""
+    value = partial_value(tensor)
+    if value is None:
+        return None
+    if value.dtype == object and tensor.dtype.base_dtype.name != "string" and any(v is None for v in value.flat):
+        return value if partial else None
+    return value
+
+
+def constant_value_as_shape(tensor: Any) -> TensorShape:
+    """The shape a 1-D integer tensor stands for; -1 and unknown elements become unknown dimensions."""
+    value = known_value(tensor)
+    if value is None:
+        return _UNKNOWN
+    if not isinstance(value, list):
+        if value == -1:
+            return _UNKNOWN
+        raise ValueError(f"a shape must be a 1-D tensor; {tensor.name} is a scalar with value {value}")
+    return TensorShape([None if v is None or v < 0 else v for v in value])

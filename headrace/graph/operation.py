@@ -1,0 +1,274 @@
+"""Operation and Tensor: the nodes of a graph and the values on their outputs.
+
+A node is immutable once made, except for what TF1 also allows to change (control inputs, device, shape refinement).
+Operators on Tensor (``a + b``, slicing) are installed from above by ``library``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from headrace.core.dtypes import DType
+from headrace.core.registry import OpDef
+from headrace.core.shape import TensorShape, as_shape
+from headrace.graph import context
+from headrace.graph.source import Source
+from headrace.graph.text import NodeDef, node_text
+
+if TYPE_CHECKING:
+    from headrace.graph.graph import Graph
+
+
+class Tensor:
+    """A symbolic value: output ``value_index`` of ``op``.  Hashes and compares by identity, as in TF1."""
+
+    __slots__ = ("__weakref__", "_consumers", "_dtype", "_shape", "_static_value", "op", "value_index")
+    __array_priority__ = 100
+    OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
+        self.op = op
+        self.value_index = value_index
+        self._dtype = dtype
+        self._shape = shape
+        self._consumers: list[Operation] = []
+        self._static_value: Any = None
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def name(self) -> str:
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def device(self) -> str:
+        return self.op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """The static shape: what is known of the value's shape before it is computed."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Refines the static shape; a contradiction is a ValueError."""
+        try:
+            self._shape = self._shape.merge_with(as_shape(shape))
+        except ValueError as e:
+            raise ValueError(
+                f"Tensor {self.name!r} has static shape {self._shape}, which cannot be refined to {as_shape(shape)}: {e}"
+            ) from None
+        self._static_value = None
+
+    def consumers(self) -> list[Operation]:
+        return list(self._consumers)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Computes this tensor in ``session`` or the default session."""
+        return default_session(session, self.graph, "eval").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self._shape!s} dtype={self._dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = f", shape={self._shape!s}" if self._shape.ndims is not None else ""
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{device})'
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            f"Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor "
+            f"({self.name}, shape {self._shape}) use tf.map_fn, or tf.unstack when its first dimension is known."
+        )
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(
+            f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than `len(x)` "
+            "for shape information."
+        )
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"Using a `tf.Tensor` as a Python `bool` is not allowed. ({self.name}) Use `if t is not None:` instead of "
+            "`if t:` to test if a tensor is defined, and use ops such as tf.cond to execute subgraphs conditioned on "
+            "the value of a tensor."
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Fetch it with Session.run, or use "
+            "tf operations instead of numpy ones."
+        )
+
+    def _as_graph_element(self) -> Tensor:
+        return self
+
+    def _as_tf_output(self) -> tuple[str, int]:
+        return self.op.name, self.value_index
+
+    @classmethod
+    def _override_operator(cls, operator: str, function: Callable[..., Any]) -> None:
+        setattr(cls, operator, function)
+        cls.OVERLOADABLE_OPERATORS.add(operator)
+
+
+class Operation:
+    """A node: an op type, its inputs, attributes and outputs.  Made by ``Graph.create_op`` only."""
+
+    __slots__ = (
+        "__weakref__", "_attrs", "_control_inputs", "_device", "_id", "_outputs", "colocation", "graph", "inputs",
+        "name", "op_def", "original_op", "source",
+    )  # fmt: skip
+
+    def __init__(
+        self, graph: Graph, node_id: int, name: str, op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
+        control_inputs: list[Operation], source: Source,
+    ) -> None:  # fmt: skip
+        self.graph = graph
+        self._id = node_id
+        self.name = name
+        self.op_def = op_def
+        self.inputs: tuple[Tensor, ...] = tuple(inputs)
+        self._attrs = attrs
+        self._control_inputs = control_inputs
+        self._device = ""
+        self._outputs: tuple[Tensor, ...] = ()
+        self.colocation: tuple[str, ...] = ()
+        self.source = source
+        self.original_op: Operation | None = None
+
+    @property
+    def type(self) -> str:
+        return self.op_def.name
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return list(self._outputs)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """All attributes, inferred ones included.  Do not change the dict."""
+        return self._attrs
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        return list(self._control_inputs)
+
+    @property
+    def device(self) -> str:
+        return self._device
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """Where the user made this node, innermost frame last (one frame: the user's own)."""
+        return [(self.source.filename, self.source.lineno, self.source.function, "")]
+
+    @property
+    def node_def(self) -> Any:
+        """A readable, immutable description: name, op, input, device, attr."""
+        return NodeDef.of(self)
+
+    def get_attr(self, name: str) -> Any:
+        try:
+            return self._attrs[name]
+        except KeyError:
+            raise ValueError(
+                f"Operation '{self.name}' ({self.type}) has no attr named '{name}'; it has {sorted(self._attrs)}."
+            ) from None
+
+    def values(self) -> tuple[Tensor, ...]:
+        return self._outputs
+
+    def colocation_groups(self) -> list[bytes]:
+        return [c.encode() for c in self.colocation] or [f"loc:@{self.name}".encode()]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs this operation in ``session`` or the default session."""
+        default_session(session, self.graph, "run").run(self, feed_dict)
+
+    def _set_device(self, device: Any) -> None:
+        self._device = str(device) if device else ""
+        self.graph._mutated()
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        self._attrs[name] = value
+        self.graph._mutated()
+
+    def _add_control_input(self, op: Operation) -> None:
+        self._add_control_inputs([op])
+
+    def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            if not isinstance(op, Operation):
+                raise TypeError(f"control input must be an Operation, got {op!r}")
+            if op.graph is not self.graph:
+                raise ValueError(f"control input {op.name} is from a different graph than {self.name}")
+            if op not in self._control_inputs:
+                self._control_inputs.append(op)
+        self.graph._mutated()
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        """Rewires one input (TF1's escape hatch for rewriting graphs)."""
+        if tensor.graph is not self.graph:
+            raise ValueError(f"{tensor.name} must be from the same graph as {self.name}")
+        old = self.inputs[index]
+        if old.dtype.base_dtype != tensor.dtype.base_dtype:
+            raise TypeError(
+                f"input {index} of {self.name} is {old.dtype.name}; {tensor.name} is {tensor.dtype.name}"
+            )
+        self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
+        if old not in self.inputs:
+            old._consumers.remove(self)
+        tensor._consumers.append(self)
+        self.graph._mutated()
+
+    def _as_graph_element(self) -> Operation:
+        return self
+
+    def __copy__(self) -> Operation:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Operation:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        return node_text(self)
+
+
+def default_session(session: Any, graph: Graph, verb: str) -> Any:
+    if session is None:
+        session = context.getdefault_session()
+        if session is None:
+            raise ValueError(
+                f"Cannot {verb} using `{verb}()`: No default session is registered. Use `with sess.as_default()` or "
+                f"pass an explicit session to `{verb}(session=sess)`"
+            )
+    if session.graph is not graph:
+        raise ValueError(
+            f"Cannot use the given session to {verb}: the tensor or operation's graph is different from the session's graph."
+        )
+    return session

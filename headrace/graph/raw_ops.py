@@ -1,0 +1,37 @@
+"""Every registered op as a function that adds one node: ``raw_ops.MatMul(a, b, transpose_a=True, name="product")``.
+
+Positional arguments are the inputs, then the attributes, in signature order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core.registry import REGISTRY
+from headrace.graph.build import call
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name not in REGISTRY:
+        raise AttributeError(f"no op type is called {name!r}")
+    function = _functions.get(name)
+    op_def = REGISTRY.get(name)
+    if function is None or getattr(function, "op_def", None) is not op_def:
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return call(op_def, args, kwargs)
+
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = str(op_def.signature)
+        function.op_def = op_def  # type: ignore[attr-defined]
+        _functions[name] = function
+    return function
+
+
+def __dir__() -> list[str]:
+    return sorted(d.name for d in REGISTRY)

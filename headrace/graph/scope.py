@@ -1,0 +1,79 @@
+"""The scopes a graph keeps per thread: current name prefix, control dependencies, devices, colocation."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core.device import DeviceSpec
+from headrace.graph.operation import Operation
+
+
+class ControlScope:
+    """One ``control_dependencies`` block: its ops, and the nodes made inside that already depend on them."""
+
+    __slots__ = ("_inside", "ops")
+
+    def __init__(self, ops: list[Operation]) -> None:
+        self.ops = ops
+        self._inside: set[Operation] = set()
+
+    def knows(self, op: Operation) -> bool:
+        return op in self._inside
+
+    def note(self, op: Operation) -> None:
+        self._inside.add(op)
+
+
+class DeviceScope:
+    """One ``device`` block: a (partial) spec, or a function of the node, or neither (``device(None)``)."""
+
+    __slots__ = ("_cache", "function", "spec")
+
+    def __init__(self, given: Any) -> None:
+        self.function: Callable[[Operation], Any] | None = None
+        self.spec: DeviceSpec | None = None
+        self._cache: dict[str, str] = {}
+        if given is None:
+            return
+        if isinstance(given, DeviceSpec):
+            self.spec = given
+        elif isinstance(given, str):
+            self.spec = DeviceSpec.from_string(given)
+        elif callable(given):
+            self.function = given
+        else:
+            raise TypeError(f"device takes a string, a DeviceSpec, a function of the node or None, got {given!r}")
+
+    def merged(self, inner: str) -> str:
+        """This scope's device with the fields that ``inner`` already fixes winning."""
+        known = self._cache.get(inner)
+        if known is None:
+            spec = DeviceSpec.from_string(self.spec.to_string() if self.spec else "")
+            known = spec.make_merged_spec(DeviceSpec.from_string(inner)).to_string() if inner else spec.to_string()
+            self._cache[inner] = known
+        return known
+
+
+class ColocationScope:
+    """One ``colocate_with`` block."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+
+    def groups(self) -> list[str]:
+        return list(self.op.colocation) or [f"loc:@{self.op.name}"]
+
+
+class ThreadScopes(threading.local):
+    """What is in force in this thread for one graph.  Lists are replaced, never changed in place."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.control: list[ControlScope] = []
+        self.devices: list[DeviceScope] = []
+        self.colocation: list[ColocationScope] = []
+        self.flow: Any = None  # the control-flow construct being built, if any

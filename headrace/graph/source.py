@@ -1,0 +1,48 @@
+"""Where in the user's program something happened: the nearest stack frame outside this package, found cheaply."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_USER_PARTS = (_PACKAGE + "models" + os.sep, _PACKAGE + "tools" + os.sep)
+_internal: dict[CodeType, bool] = {}
+
+
+class Source(NamedTuple):
+    """A place in the user's program."""
+
+    filename: str
+    lineno: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.lineno}"
+
+
+UNKNOWN = Source("<unknown>", 0, "<unknown>")
+
+
+def is_internal(code: CodeType) -> bool:
+    """Whether the code belongs to Headrace itself (models and tools are written like user code, and count as such)."""
+    known = _internal.get(code)
+    if known is None:
+        name = code.co_filename
+        internal = name.startswith(_PACKAGE) and not name.startswith(_USER_PARTS)
+        known = _internal[code] = internal or name.endswith((f"{os.sep}contextlib.py", "<string>"))
+    return known
+
+
+def user_source(depth: int = 1) -> Source:
+    """The innermost frame outside Headrace; the outermost frame if all are inside."""
+    frame: FrameType | None = sys._getframe(depth)
+    last = frame
+    while frame is not None:
+        code = frame.f_code
+        if not is_internal(code):
+            return Source(code.co_filename, frame.f_lineno, code.co_name)
+        last, frame = frame, frame.f_back
+    return Source(last.f_code.co_filename, last.f_lineno, last.f_code.co_name) if last else UNKNOWN

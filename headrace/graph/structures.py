@@ -1,0 +1,213 @@
+"""Values made of several tensors: IndexedSlices (rows of a larger tensor) and SparseTensor (coordinates and values)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.shape import TensorShape
+from headrace.graph import convert, raw_ops
+from headrace.graph.infer import constant_value_as_shape
+from headrace.graph.operation import Operation, Tensor, default_session
+
+
+class IndexedSlices:
+    """``values[i]`` belongs to row ``indices[i]`` of a tensor of ``dense_shape``; rows may repeat and then add up."""
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Tensor:
+        return self._values
+
+    @property
+    def indices(self) -> Tensor:
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(None) if self._dense_shape is None else constant_value_as_shape(self._dense_shape)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    @property
+    def name(self) -> str:
+        return self._values.name
+
+    @property
+    def device(self) -> str:
+        return self._values.device
+
+    @property
+    def op(self) -> Operation:
+        return self._values.op
+
+    @property
+    def dtype(self) -> DType:
+        return self._values.dtype
+
+    @property
+    def graph(self) -> Any:
+        return self._values.graph
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(raw_ops.Neg(self._values), self._indices, self._dense_shape)
+
+    def __repr__(self) -> str:
+        shape = f", dense_shape={self._dense_shape}" if self._dense_shape is not None else ""
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+
+class IndexedSlicesValue(NamedTuple):
+    """An evaluated IndexedSlices."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+def indexed_slices_to_tensor(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    """Adds the rows up into a dense tensor; memory may be large."""
+    if dtype is not None and not dtype.is_compatible_with(value.dtype):
+        raise ValueError(f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}")
+    if value.dense_shape is None:
+        raise ValueError(
+            f"Tensor conversion requested for IndexedSlices without dense_shape: {value!r}. "
+            "Give dense_shape, or keep the slices sparse."
+        )
+    static = value.shape
+    if not static.is_fully_defined():
+        warnings.warn(
+            "Converting sparse IndexedSlices to a dense Tensor of unknown shape. This may consume a large amount of memory.",
+            stacklevel=2,
+        )
+    elif (static.num_elements() or 0) >= 100_000_000:
+        warnings.warn(
+            f"Converting sparse IndexedSlices to a dense Tensor with {static.num_elements()} elements. "
+            "This may consume a large amount of memory.",
+            stacklevel=2,
+        )
+    rows = raw_ops.StridedSlice(value.dense_shape, [0], [1], [1], shrink_axis_mask=1)
+    return raw_ops.UnsortedSegmentSum(value.values, value.indices, rows, name=name or "UnsortedSegmentSum")
+
+
+convert.register_tensor_conversion_function(IndexedSlices, indexed_slices_to_tensor, 100)
+
+
+class SparseTensor:
+    """A sparse tensor in coordinate form: ``indices`` [n, rank] int64, ``values`` [n], ``dense_shape`` [rank] int64."""
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
+        self._values = convert.convert_to_tensor(values, name="values")
+        self._dense_shape = convert.convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
+        indices_shape = self._indices.shape.with_rank(2)
+        values_shape = self._values.shape.with_rank(1)
+        shape_shape = self._dense_shape.shape.with_rank(1)
+        indices_shape[0].merge_with(values_shape[0])
+        indices_shape[1].merge_with(shape_shape[0])
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensor:
+        if isinstance(value, SparseTensor):
+            return value
+        if isinstance(value, SparseTensorValue):
+            return cls(value.indices, value.values, value.dense_shape)
+        raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {value!r}.")
+
+    @property
+    def indices(self) -> Tensor:
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        return constant_value_as_shape(self._dense_shape)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    @property
+    def op(self) -> Operation:
+        return self._values.op
+
+    @property
+    def dtype(self) -> DType:
+        return self._values.dtype
+
+    @property
+    def graph(self) -> Any:
+        return self._values.graph
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
+        """Computes the three parts in ``session`` or the default session."""
+        indices, values, shape = _evaluate([self._indices, self._values, self._dense_shape], feed_dict, session)
+        return SparseTensorValue(indices, values, shape)
+
+    def __repr__(self) -> str:
+        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+
+
+class SparseTensorValue(NamedTuple):
+    """An evaluated SparseTensor."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+def _evaluate(tensors: list[Tensor], feed_dict: Any, session: Any) -> Any:
+    return default_session(session, tensors[0].graph, "eval").run(tensors, feed_dict)
+
+
+def _refuse_sparse(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    raise TypeError(
+        f"Failed to convert {value!r} to a Tensor: a SparseTensor is not dense. Use tf.sparse_tensor_to_dense."
+    )
+
+
+convert.register_tensor_conversion_function((SparseTensor, SparseTensorValue), _refuse_sparse, 50)
+
+
+def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Leaves IndexedSlices as they are, converts everything else."""
+    if isinstance(value, IndexedSlices):
+        if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
+            raise ValueError(f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for {value!r}")
+        return value
+    return convert.convert_to_tensor(value, dtype, name)
+
+
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Leaves sparse tensors as they are, converts everything else."""
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor.from_value(value)
+    if isinstance(value, SparseTensor):
+        if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
+            raise RuntimeError(f"Sparse dtype: requested = {dtypes.as_dtype(dtype).name}, actual = {value.dtype.name}")
+        return value
+    return convert.convert_to_tensor(value, dtype, name)
+
+

@@ -1,0 +1,86 @@
+"""TF1's scope functions: name_scope, device, control_dependencies, colocate_with, container, collections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.graph import context
+from headrace.graph.build import graph_of_inputs
+from headrace.graph.operation import Operation, Tensor
+
+
+class name_scope:  # noqa: N801 - TF1's name
+    """``with tf.name_scope("layer"):`` prefixes the names of ops made inside; also ``name_scope(name, default, values)``.
+
+    With ``values`` the graph is taken from them.  Entering gives the scope's name with a trailing "/".
+    """
+
+    def __init__(self, name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name_scope takes a string or None as name, got {name!r}")
+        self._name = default_name if name is None else name
+        self._default_name = default_name
+        self._values = values
+        self._stack: list[Any] = []
+
+    @property
+    def name(self) -> str | None:
+        return self._name
+
+    def __enter__(self) -> str:
+        if self._name is None and self._values is not None:
+            raise ValueError(
+                "At least one of name (None) and default_name (None) must be provided."
+            )
+        graph = graph_of_inputs(self._values or ())
+        scopes = []
+        if graph is not context.get_default_graph():
+            scopes.append(graph.as_default())
+        scopes.append(graph.name_scope(self._name))
+        entered: str = ""
+        for scope in scopes:
+            entered = scope.__enter__()
+        self._stack.append(scopes)
+        return entered
+
+    def __exit__(self, *error: Any) -> None:
+        for scope in reversed(self._stack.pop()):
+            scope.__exit__(*error)
+
+
+def device(device_name_or_function: Any) -> Any:
+    """Ops made inside go to the device: ``with tf.device("/gpu:0"):``."""
+    return context.get_default_graph().device(device_name_or_function)
+
+
+def control_dependencies(control_inputs: Any) -> Any:
+    """Ops made inside run after the given ones: ``with tf.control_dependencies([train_op]):``."""
+    return context.get_default_graph().control_dependencies(control_inputs)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+    """Ops made inside are placed with ``op``."""
+    element = op if isinstance(op, (Operation, Tensor)) else getattr(op, "op", op)
+    return context.get_default_graph().colocate_with(element, ignore_existing)
+
+
+def container(container_name: str) -> Any:
+    """State made inside lives in the named container."""
+    return context.get_default_graph().container(container_name)
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    context.get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    context.get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    return context.get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    return context.get_default_graph().get_collection_ref(key)

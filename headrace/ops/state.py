@@ -1,0 +1,91 @@
+"""Variables: handles, reads, assignments (OSDI 3.1).  Reads give the buffer itself; writes happen in place."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, NUMERIC
+from headrace.core.registry import op
+from headrace.resources.variable import Variable
+
+variable = op(
+    'VariableV2(; shape: shape, dtype: type, container: string = "", shared_name: string = "") -> (ref: ref dtype)',
+    dtype=ANY, handle=True, stateful=True,
+)  # fmt: skip
+variable.not_differentiable()
+variable.shape(lambda shape, dtype, container, shared_name: shape)
+
+
+@variable.state
+def _(context):
+    attrs = context.attrs
+    name = attrs["shared_name"] or context.name
+    return context.resources.get_or_create(
+        attrs["container"], name, Variable, lambda: Variable(context.name, attrs["dtype"], context.device)
+    )
+
+
+read = op("_Read(ref: ref T) -> (value: T)", T=ANY, stateful=True, view=True)
+read.shape(lambda ref: ref)
+read.gradient(lambda node, grad: [grad])
+read.kernel(lambda ref: ref.value)
+read.inline = "{0}.value"
+
+read_copy = op("_ReadCopy(ref: ref T) -> (value: T)", T=ANY, stateful=True)
+read_copy.shape(lambda ref: ref)
+read_copy.kernel(lambda ref: ref.value.clone() if isinstance(ref.value, torch.Tensor) else ref.value.copy())
+
+initialized = op("IsVariableInitialized(ref: ref dtype) -> (is_initialized: bool)", dtype=ANY, stateful=True)
+initialized.not_differentiable()
+initialized.shape(lambda ref: ())
+initialized.kernel(lambda ref: torch.tensor(ref.initialized))
+
+
+def locked(ref, use_locking):
+    """The variable's lock if the update asks for it."""
+    return ref.lock if use_locking else contextlib.nullcontext()
+
+
+assign = op(
+    "Assign(ref: ref T, value: T; validate_shape: bool = True, use_locking: bool = True) -> (output_ref: ref T)",
+    T=ANY, writes=True, stateful=True,
+)  # fmt: skip
+assign.not_differentiable()
+
+
+@assign.shape
+def _(ref, value, validate_shape, use_locking):
+    return ref.merge_with(value) if validate_shape else value
+
+
+@assign.kernel
+def _(ref, value, validate_shape, use_locking):
+    with locked(ref, use_locking):
+        ref.assign(value, validate_shape)
+    return ref
+
+
+def _update(name, apply):
+    definition = op(
+        f"{name}(ref: ref T, value: T; use_locking: bool = False) -> (output_ref: ref T)",
+        T=NUMERIC, writes=True, stateful=True,
+    )  # fmt: skip
+    definition.not_differentiable()
+    definition.shape(lambda ref, value, use_locking: ref.merge_with(value))
+
+    @definition.kernel
+    def _(ref, value, use_locking):
+        with locked(ref, use_locking):
+            apply(ref.value, value)
+        return ref
+
+    return definition
+
+
+assign_add = _update("AssignAdd", lambda buffer, value: buffer.add_(value))
+assign_sub = _update("AssignSub", lambda buffer, value: buffer.sub_(value))
+
+INDEX = dtypes.INDEX

@@ -1,0 +1,51 @@
+"""Fold: pure nodes whose inputs are all constants -> constants, computed once while planning.
+
+    %a = Const {value=2}   %b = Const {value=3}   %c = Mul(%a, %b)      ->      %c = Const {value=6}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.core.registry import REGISTRY, OpDef
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+Evaluate = Callable[[OpDef, Sequence[Any], dict[str, Any]], Sequence[Any] | None]
+
+LARGEST = 10 << 20  # bytes: a bigger result is cheaper to compute again than to keep (TF1's limit)
+
+
+def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
+    """``evaluate(op, arrays, attrs)`` runs a kernel; None from it means: leave the node alone."""
+    const = REGISTRY.get("Const")
+    replaced: dict[Value, Value] = {}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        if any(v in replaced for v in node.inputs):
+            node.inputs = [replaced.get(v, v) for v in node.inputs]
+        kept.append(node)
+        if not _foldable(node, const):
+            continue
+        arrays = evaluate(node.op_def, [v.op.attrs["value"] for v in node.inputs], node.attrs)
+        if arrays is None or sum(getattr(a, "nbytes", 0) for a in arrays) > LARGEST:
+            continue
+        kept.pop()
+        for i, (value, array) in enumerate(zip(node.outputs, arrays, strict=True)):
+            dtype = value.dtype.base_dtype
+            name = node.name if i == 0 else f"{node.name}/output_{i}"
+            made = Node(name, const, [], {"value": array, "dtype": dtype}, node.order, device=node.device, source=node.source)
+            made.add_outputs([(dtype, value.shape)])
+            kept.append(made)
+            replaced[value] = made.outputs[0]
+    graph.nodes = kept
+    graph.replace(replaced, {})
+    graph.sweep()
+    return graph
+
+
+def _foldable(node: Node, const: OpDef) -> bool:
+    traits = node.op_def.traits
+    if not node.inputs or not node.outputs or not traits.pure or traits.host or node.control_inputs:
+        return False
+    return all(v.op.op_def is const for v in node.inputs)

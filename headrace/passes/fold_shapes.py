@@ -1,0 +1,51 @@
+"""Fold shapes: nodes whose integer value is determined by static shapes -> constants.
+
+    %s = Shape(%x : float32[32,10])      ->      %s = Const {value=[32, 10]}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core.registry import REGISTRY
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+
+def fold_shapes(graph: StepGraph) -> StepGraph:
+    """Uses each op's own ``value`` rule, which sees shapes (and constants) only."""
+    const = REGISTRY.get("Const")
+    replaced: dict[Value, Value] = {}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        node.inputs = [replaced.get(v, v) for v in node.inputs]
+        value = None
+        if node.op_def is not const and node.op_def.traits.host_output and not node.control_inputs:
+            value = _static(node)
+        if value is None or len(node.outputs) != 1:
+            kept.append(node)
+            continue
+        dtype = node.outputs[0].dtype.base_dtype
+        made = Node(node.name, const, [], {"value": value.astype(dtype.as_numpy_dtype), "dtype": dtype}, node.order,
+                    device=node.device, source=node.source)  # fmt: skip
+        made.add_outputs([(dtype, node.outputs[0].shape)])
+        kept.append(made)
+        replaced[node.outputs[0]] = made.outputs[0]
+    graph.nodes = kept
+    graph.replace(replaced, {})
+    graph.sweep()
+    return graph
+
+
+def _static(node: Node) -> Any:
+    rule = node.op_def.value_fn
+    if rule is None:
+        return None
+    value = rule(node, *[None] * len(node.inputs))
+    if value is None or isinstance(value, tuple):
+        return None
+    array = np.asarray(value)
+    if array.dtype == object and any(v is None for v in array.flat):
+        return None
+    return array

@@ -1,0 +1,49 @@
+"""The ordered list of passes every step goes through before it is cut into strands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from headrace.graph.operation import Operation, Tensor
+from headrace.passes.cse import cse
+from headrace.passes.fold import Evaluate, fold
+from headrace.passes.fold_shapes import fold_shapes
+from headrace.passes.place import HasKernel, place
+from headrace.passes.prune import prune
+from headrace.passes.read import insert_reads
+from headrace.passes.step_graph import StepGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the passes need from the runtime, handed down."""
+
+    devices: Sequence[str]
+    evaluate: Evaluate
+    has_kernel: HasKernel
+    simplify: bool = True
+    soft_placement: bool = False
+    after_each: Callable[[str, StepGraph], None] | None = None
+
+
+def run_pipeline(
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
+) -> StepGraph:
+    """prune -> fold shapes -> fold constants -> CSE -> place -> make reads explicit."""
+    passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = []
+    if options.simplify:
+        passes += [("fold_shapes", fold_shapes), ("fold", lambda g: fold(g, options.evaluate)), ("cse", cse)]
+    passes += [
+        ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),
+        ("insert_reads", insert_reads),
+    ]
+    graph = prune(feeds, fetches, targets)
+    observe = options.after_each
+    if observe:
+        observe("prune", graph)
+    for name, one in passes:
+        graph = one(graph)
+        if observe:
+            observe(name, graph)
+    return graph

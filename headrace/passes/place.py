@@ -1,0 +1,106 @@
+"""Place: gives every node a device, honouring what the user asked for (white paper 3.2.1 and 4.3).
+
+Nodes tied by colocation (``colocate_with``, or a handle and the ops that take it) form groups by union-find and share a device.
+A node without a wish goes to the default device, host-only ops to the host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from headrace.core.device import DeviceSpec
+from headrace.core.errors import InvalidArgumentError
+from headrace.passes.read import ref_positions
+from headrace.passes.step_graph import Node, StepGraph
+
+HasKernel = Callable[[Node, str], bool]
+
+
+def place(
+    graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft: bool = False
+) -> StepGraph:
+    """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry."""
+    specs = [DeviceSpec.from_string(d) for d in devices]
+    host = next(d for d, s in zip(devices, specs, strict=True) if s.device_type == "CPU")
+    groups = _groups(graph)
+    for members in groups:
+        wish = DeviceSpec.from_string("")
+        for node in members:
+            if node.device:
+                wish = _merge(wish, node)
+        feasible = [
+            d for d, s in zip(devices, specs, strict=True)
+            if _matches(wish, s) and all(_can_run(n, s.device_type or "CPU", has_kernel) for n in members)
+        ]  # fmt: skip
+        if not feasible and soft:
+            feasible = [host]
+        if not feasible:
+            _fail(members, wish, devices, has_kernel)
+        chosen = feasible[0]
+        for node in members:
+            node.device = host if node.op_def.traits.host else chosen
+    return graph
+
+
+def _groups(graph: StepGraph) -> list[list[Node]]:
+    parent: dict[Node, Node] = {n: n for n in graph.nodes}
+
+    def find(node: Node) -> Node:
+        while parent[node] is not node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    by_name = {n.name: n for n in graph.nodes}
+    for node in graph.nodes:
+        for p in ref_positions(node):
+            parent[find(node)] = find(node.inputs[p].op)
+        for group in node.colocation:
+            other = by_name.get(group.removeprefix("loc:@"))
+            if other is not None:
+                parent[find(node)] = find(other)
+    found: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        found.setdefault(find(node), []).append(node)
+    return list(found.values())
+
+
+def _merge(wish: DeviceSpec, node: Node) -> DeviceSpec:
+    mine = DeviceSpec.from_string(node.device)
+    for field in ("job", "replica", "task", "device_type", "device_index"):
+        a, b = getattr(wish, field), getattr(mine, field)
+        if a is not None and b is not None and a != b:
+            raise InvalidArgumentError(
+                None, node.origin,
+                f"Cannot colocate {node.name} (made at {node.source}): it asks for {node.device}, but nodes it is "
+                f"colocated with ask for {wish.to_string()}",
+            )  # fmt: skip
+    return wish.make_merged_spec(mine)
+
+
+def _matches(wish: DeviceSpec, full: DeviceSpec) -> bool:
+    for field in ("job", "replica", "task", "device_type", "device_index"):
+        want, have = getattr(wish, field), getattr(full, field)
+        if want is not None and want != have:
+            return False
+    return True
+
+
+def _can_run(node: Node, device_type: str, has_kernel: HasKernel) -> bool:
+    return node.op_def.traits.host or has_kernel(node, device_type)
+
+
+def _fail(members: list[Node], wish: DeviceSpec, devices: Sequence[str], has_kernel: HasKernel) -> None:
+    node = next((n for n in members if n.device), members[0])
+    reason = "no such device is registered in this process"
+    for n in members:
+        if not any(_can_run(n, DeviceSpec.from_string(d).device_type or "CPU", has_kernel) for d in devices):
+            kinds = {k: v.name for k, v in n.attrs.items() if hasattr(v, "as_numpy_dtype")}
+            node, reason = n, f"op {n.type} has no kernel for types {kinds}"
+            break
+    raise InvalidArgumentError(
+        None, node.origin,
+        f"Cannot assign a device for operation {node.name} (made at {node.source}): it was explicitly assigned to "
+        f"{wish.to_string() or 'no device'} but {reason}. Available devices: [ {', '.join(devices)} ]. "
+        "Use allow_soft_placement=True in ConfigProto to fall back on the CPU.",
+    )  # fmt: skip

@@ -1,0 +1,74 @@
+"""Prune: client graph, feeds, fetches, targets -> the backward closure that must run (OSDI 3.2, white paper 4.2).
+
+A fed tensor is replaced by a feed node, so nothing behind it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.core.registry import REGISTRY
+from headrace.graph.operation import Operation, Tensor
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+
+def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
+    """feeds {b}, fetches {f} of Fig. 6 -> only what lies between them."""
+    values: dict[Tensor, Value] = {}
+    nodes: list[Node] = []
+    feed_values = []
+    for tensor in feeds:
+        node = _feed_node(tensor)
+        nodes.append(node)
+        values[tensor] = node.outputs[0]
+        feed_values.append(node.outputs[0])
+    made: dict[Operation, Node] = {}
+    for op in _closure([t.op for t in fetches if t not in values] + list(targets), values):
+        node = Node(
+            op.name, op.op_def, [values[t] for t in op.inputs], op.attrs, op._id,
+            [made[c] for c in op._control_inputs if c in made], op.device, op.source, op,
+        )  # fmt: skip
+        node.colocation = op.colocation
+        node.add_outputs((t.dtype, t._shape) for t in op._outputs)
+        made[op] = node
+        nodes.append(node)
+        for tensor, value in zip(op._outputs, node.outputs, strict=True):
+            values.setdefault(tensor, value)
+    return StepGraph(nodes, feed_values, [values[t] for t in fetches], [made[op] for op in targets])
+
+
+def _feed_node(tensor: Tensor) -> Node:
+    node = Node(
+        f"_feed/{tensor.op.name}/{tensor.value_index}", REGISTRY.get("_Feed"), [],
+        {"dtype": tensor.dtype.base_dtype, "shape": tensor._shape}, tensor.op._id, source=tensor.op.source,
+        device=tensor.op.device,
+    )  # fmt: skip
+    return node.add_outputs([(tensor.dtype.base_dtype, tensor._shape)])
+
+
+def _closure(roots: list[Operation], fed: dict[Tensor, Value]) -> list[Operation]:
+    """Everything the roots need, dependencies first (iterative: graphs are deeper than Python's stack)."""
+    order: list[Operation] = []
+    state: dict[Operation, int] = {}
+    for root in roots:
+        if root in state:
+            continue
+        stack = [(root, iter(_needs(root, fed)))]
+        state[root] = 1
+        while stack:
+            op, rest = stack[-1]
+            following = next(rest, None)
+            if following is None:
+                stack.pop()
+                order.append(op)
+            elif following not in state:
+                state[following] = 1
+                stack.append((following, iter(_needs(following, fed))))
+    return order
+
+
+def _needs(op: Operation, fed: dict[Tensor, Value]) -> list[Operation]:
+    found = [t.op for t in op.inputs if t not in fed]
+    # An op all of whose outputs are fed does not run, so neither does waiting for it.
+    found += [c for c in op._control_inputs if not c._outputs or any(t not in fed for t in c._outputs)]
+    return found

@@ -1,0 +1,54 @@
+"""Read: makes every read of mutable state a node of its own.
+
+    %v = VariableV2 ...   %r = Identity(%v)   %y = Neg(%v)      ->      %r = _Read(%v)   %v/_read = _Read(%v)   %y = Neg(%v/_read)
+
+A value read from an assignment's output is read right after that assignment.
+"""
+
+from __future__ import annotations
+
+from headrace.core.registry import REGISTRY
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+
+def insert_reads(graph: StepGraph) -> StepGraph:
+    """Afterwards a ref value is used only by inputs declared ``ref``."""
+    read = REGISTRY.get("_Read")
+    shared: dict[Value, Value] = {}
+    made: list[Node] = []
+
+    def reader(value: Value) -> Value:
+        found = shared.get(value)
+        if found is None:
+            base = value.dtype.base_dtype
+            node = Node(
+                f"{value.op.name}/_read" + (f"_{value.value_index}" if value.value_index else ""), read, [value],
+                {"T": base}, value.op.order + 0.5, device=value.op.device, source=value.op.source, origin=value.op.origin,
+            )  # fmt: skip
+            found = shared[value] = node.add_outputs([(base, value.shape)]).outputs[0]
+            made.append(node)
+        return found
+
+    for node in graph.nodes:
+        if not any(v.dtype._is_ref_dtype for v in node.inputs):
+            continue
+        if node.op_def.name == "Identity":  # the snapshot of a variable is itself the read
+            node.op_def, node.attrs = read, {"T": node.attrs["T"]}
+            continue
+        accepts = ref_positions(node)
+        node.inputs = [
+            reader(v) if v.dtype._is_ref_dtype and i not in accepts else v for i, v in enumerate(node.inputs)
+        ]
+    graph.fetches = [reader(v) if v.dtype._is_ref_dtype else v for v in graph.fetches]
+    if made:
+        graph.nodes = graph.nodes + made
+        graph.sort()
+    return graph
+
+
+def ref_positions(node: Node) -> set[int]:
+    """The positions of inputs that take the handle itself."""
+    signature = node.op_def.signature
+    if not any(a.ref for a in signature.inputs):
+        return set()
+    return {i for i, a in enumerate(signature.inputs) if a.ref}

@@ -1,0 +1,163 @@
+"""StepGraph: the part of a client graph that one kind of step runs, in a form that passes may rewrite freely.
+
+Nodes keep the source line and name of the client node they came from, so errors still name the user's program.  The same
+duck type as the client graph (name, op_def, inputs, attrs, outputs ...), so the text form and ``verify_graph`` serve both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from headrace.core.dtypes import DType
+from headrace.core.registry import OpDef
+from headrace.core.shape import TensorShape
+from headrace.graph.source import UNKNOWN, Source
+from headrace.graph.text import to_text
+
+
+class Value:
+    """One output of a node."""
+
+    __slots__ = ("dtype", "op", "shape", "value_index")
+
+    def __init__(self, op: Node, value_index: int, dtype: DType, shape: TensorShape) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self.shape = shape
+
+    @property
+    def name(self) -> str:
+        return f"{self.op.name}:{self.value_index}"
+
+    def __repr__(self) -> str:
+        return f"<value {self.name}>"
+
+
+class Node:
+    """A node of a step graph.  ``order`` is the client's creation order, the tie-break of the schedule (white paper 4.1)."""
+
+    __slots__ = (
+        "attrs", "colocation", "control_inputs", "device", "inputs", "name", "op_def", "order", "origin", "outputs",
+        "source",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, op_def: OpDef, inputs: list[Value], attrs: dict[str, Any], order: float,
+        control_inputs: list[Node] | None = None, device: str = "", source: Source = UNKNOWN, origin: Any = None,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.op_def = op_def
+        self.inputs = inputs
+        self.attrs = attrs
+        self.order = order
+        self.control_inputs = control_inputs or []
+        self.device = device
+        self.source = source
+        self.origin = origin
+        self.colocation: tuple[str, ...] = ()
+        self.outputs: list[Value] = []
+
+    @property
+    def type(self) -> str:
+        return self.op_def.name
+
+    def add_outputs(self, kinds: Iterable[tuple[DType, TensorShape]]) -> Node:
+        self.outputs = [Value(self, i, dtype, shape) for i, (dtype, shape) in enumerate(kinds)]
+        return self
+
+    def predecessors(self) -> Iterator[Node]:
+        for value in self.inputs:
+            yield value.op
+        yield from self.control_inputs
+
+    def __repr__(self) -> str:
+        return f"<node {self.name} {self.type}>"
+
+
+class StepGraph:
+    """Nodes in a topological order, the values fed and fetched, and the nodes that must run."""
+
+    def __init__(self, nodes: list[Node], feeds: list[Value], fetches: list[Value], targets: list[Node]) -> None:
+        self.nodes = nodes
+        self.feeds = feeds
+        self.fetches = fetches
+        self.targets = targets
+
+    def get_operations(self) -> list[Node]:
+        return list(self.nodes)
+
+    def users(self) -> dict[Value, list[Node]]:
+        found: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in node.inputs:
+                found.setdefault(value, []).append(node)
+        return found
+
+    def replace(self, values: dict[Value, Value], nodes: dict[Node, Node]) -> None:
+        """Redirects every use of the given values and control edges of the given nodes."""
+        if not values and not nodes:
+            return
+        for node in self.nodes:
+            if any(v in values for v in node.inputs):
+                node.inputs = [values.get(v, v) for v in node.inputs]
+            if any(c in nodes for c in node.control_inputs):
+                node.control_inputs = list(dict.fromkeys(nodes.get(c, c) for c in node.control_inputs))
+        self.fetches = [values.get(v, v) for v in self.fetches]
+        self.targets = [nodes.get(n, n) for n in self.targets]
+
+    def sweep(self) -> None:
+        """Drops nodes that neither a fetch nor a target needs; feeds stay, needed or not."""
+        live: set[Node] = set()
+        stack = [v.op for v in self.fetches] + list(self.targets) + [v.op for v in self.feeds]
+        while stack:
+            node = stack.pop()
+            if node not in live:
+                live.add(node)
+                stack.extend(node.predecessors())
+        self.nodes = [n for n in self.nodes if n in live]
+
+    def sort(self, priority: Callable[[Node], Any] = lambda node: node.order) -> None:
+        """Restores a topological order, ready nodes by smallest priority first."""
+        self.nodes = topological(self.nodes, priority)
+
+    def to_text(self) -> str:
+        lines = [to_text(self.nodes)]
+        if self.fetches:
+            lines.append("fetch " + ", ".join(f"%{v.op.name}" + (f":{v.value_index}" * bool(v.value_index)) for v in self.fetches))
+        if self.targets:
+            lines.append("run " + ", ".join(f"%{n.name}" for n in self.targets))
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def topological(nodes: list[Node], priority: Callable[[Node], Any]) -> list[Node]:
+    """Kahn's algorithm with a priority queue."""
+    import heapq
+
+    waiting: dict[Node, int] = {}
+    after: dict[Node, list[Node]] = {n: [] for n in nodes}
+    ready: list[tuple[Any, int, Node]] = []
+    for i, node in enumerate(nodes):
+        before = set(node.predecessors())
+        waiting[node] = len(before)
+        for p in before:
+            after[p].append(node)
+        if not before:
+            heapq.heappush(ready, (priority(node), i, node))
+    position = {n: i for i, n in enumerate(nodes)}
+    done: list[Node] = []
+    while ready:
+        node = heapq.heappop(ready)[2]
+        done.append(node)
+        for following in after[node]:
+            waiting[following] -= 1
+            if not waiting[following]:
+                heapq.heappush(ready, (priority(following), position[following], following))
+    if len(done) != len(nodes):
+        stuck = [n.name for n in nodes if waiting[n]]
+        raise ValueError(f"the graph has a cycle through {', '.join(stuck[:5])}")
+    return done

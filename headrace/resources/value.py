@@ -1,0 +1,89 @@
+"""How values are held at run time: torch tensors, and arrays of bytes for strings; to and from numpy at the edge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+
+TORCH_DTYPES: dict[DType, torch.dtype] = {
+    dtypes.float16: torch.float16,
+    dtypes.bfloat16: torch.bfloat16,
+    dtypes.float32: torch.float32,
+    dtypes.float64: torch.float64,
+    dtypes.int8: torch.int8,
+    dtypes.int16: torch.int16,
+    dtypes.int32: torch.int32,
+    dtypes.int64: torch.int64,
+    dtypes.uint8: torch.uint8,
+    dtypes.uint16: torch.uint16,
+    dtypes.uint32: torch.uint32,
+    dtypes.uint64: torch.uint64,
+    dtypes.bool: torch.bool,
+    dtypes.complex64: torch.complex64,
+    dtypes.complex128: torch.complex128,
+    dtypes.qint8: torch.int8,
+    dtypes.quint8: torch.uint8,
+    dtypes.qint16: torch.int16,
+    dtypes.quint16: torch.uint16,
+    dtypes.qint32: torch.int32,
+}
+FROM_TORCH: dict[torch.dtype, DType] = {}
+for _dtype, _torch in TORCH_DTYPES.items():
+    FROM_TORCH.setdefault(_torch, _dtype)
+
+Value = Any  # torch.Tensor, or numpy object array for strings
+
+
+def torch_dtype(dtype: DType) -> torch.dtype:
+    """The torch dtype; TypeError for string, resource and variant, which torch cannot hold."""
+    found = TORCH_DTYPES.get(dtype.base_dtype)
+    if found is None:
+        raise TypeError(f"{dtype.name} values are not held in torch tensors")
+    return found
+
+
+def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Value:
+    """An array as a run-time value.  Shares memory with the array where it can (CPU, same dtype, writable)."""
+    if array.dtype == object or array.dtype.kind in "SU":
+        return array
+    if not array.flags.writeable or any(s < 0 for s in array.strides) or not array.dtype.isnative:
+        array = np.array(array, dtype=array.dtype.newbyteorder("="), copy=True)
+    tensor = torch.from_numpy(array) if array.ndim or array.flags.owndata else torch.from_numpy(np.array(array))
+    if dtype is not None:
+        wanted = torch_dtype(dtype)
+        if tensor.dtype != wanted:
+            tensor = tensor.to(wanted)
+    if device is not None and device.type != "cpu":
+        tensor = tensor.to(device, non_blocking=True)
+    return tensor
+
+
+def to_numpy(value: Value, copy: bool = False) -> Any:
+    """A run-time value as an array (0-d: a numpy scalar, as TF1 returns).  bfloat16 comes back as float32."""
+    if type(value) is not torch.Tensor and not isinstance(value, torch.Tensor):
+        return _object_result(value, copy)
+    if value.dtype is torch.bfloat16:
+        value = value.float()
+        copy = False
+    if value.requires_grad:
+        value = value.detach()
+    if not value.is_cpu:
+        value = value.cpu()
+        copy = False
+    if value.is_conj() or value.is_neg():
+        value = value.resolve_conj().resolve_neg()
+    array = value.numpy()
+    if not array.ndim:
+        return array[()]
+    return array.copy() if copy else array
+
+
+def _object_result(value: Any, copy: bool) -> Any:
+    if isinstance(value, np.ndarray):
+        return (value.copy() if copy else value) if value.ndim else value[()]
+    return value

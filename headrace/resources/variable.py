@@ -1,0 +1,57 @@
+"""A variable: a named buffer on one device that lives as long as its container (OSDI 3.1).
+
+Reading ``value`` gives the buffer itself, not a copy; it is unset until the first assignment, so reading an uninitialised
+variable raises AttributeError, which the executor turns into FailedPreconditionError.  Updates happen in place, so the
+buffer's address is stable.  ``lock`` serialises the updates that ask for it (``use_locking``); reads never take it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from headrace.core.dtypes import DType
+
+
+class Variable:
+    """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
+
+    __slots__ = ("__weakref__", "device", "dtype", "lock", "name", "value", "version")
+
+    value: Any
+
+    def __init__(self, name: str, dtype: DType, device: Any) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.device = device
+        self.lock = threading.RLock()
+        self.version = 0
+
+    @property
+    def initialized(self) -> bool:
+        return hasattr(self, "value")
+
+    def assign(self, value: Any, validate_shape: bool = True) -> None:
+        """Stores a copy.  Keeps the buffer when the shape is unchanged."""
+        if not isinstance(value, torch.Tensor):  # strings
+            self.value = value.copy()
+            return
+        current = getattr(self, "value", None)
+        if current is not None and current.shape == value.shape:
+            current.copy_(value)
+            return
+        if current is not None and validate_shape:
+            raise ValueError(
+                f"Assign requires shapes of both tensors to match. lhs shape= {list(current.shape)} "
+                f"rhs shape= {list(value.shape)}"
+            )
+        self.value = value.to(self.device, copy=True).contiguous()
+
+    def clear(self) -> None:
+        if hasattr(self, "value"):
+            del self.value
+
+    def __repr__(self) -> str:
+        return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"

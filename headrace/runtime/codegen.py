@@ -1,0 +1,255 @@
+"""A strand as generated Python: one line a node, kernels and constants bound by name, values released after their last use.
+
+    def strand(i0, i1):
+        v0 = s0.value
+        v1 = k1(i0, v0, False, False); del v0
+        return v1,
+
+Nothing is looked up, checked or recorded per node at run time.  When a line raises, its number tells the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from headrace.core.registry import Kernel
+from headrace.graph.infer import group_inputs
+from headrace.passes.step_graph import Node, Value
+from headrace.resources.invoke import bind_attrs, extras, host_value
+
+_LITERALS = (bool, int, str, type(None))
+ANYWHERE = "anywhere"  # a constant: bound wherever it is used
+HOST = "host"  # small integers that stay on the host
+
+
+class Binder(Protocol):
+    """What generated code needs from the worker that will run it."""
+
+    def kernel(self, node: Node, kernel_type: str) -> Kernel: ...
+    def state(self, node: Node) -> Any: ...
+    def constant(self, node: Node, torch_device: Any) -> Any: ...
+    def torch_device(self, name: str) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Generated code: the function, its text, and the node behind each line."""
+
+    function: Callable[..., Any]
+    source: str
+    lines: dict[int, Node]
+    names: dict[Value, str]
+
+
+class _Writer:
+    def __init__(self, binder: Binder) -> None:
+        self.binder = binder
+        self.namespace: dict[str, Any] = {}
+        self.names: dict[Value, str] = {}
+        self.places: dict[Value, Any] = {}  # torch device, HOST or ANYWHERE
+        self.copies: dict[tuple[str, Any], str] = {}
+        self.lines: list[tuple[str, Node | None]] = []
+        self.owned: list[str] = []
+        self._bound: dict[int, str] = {}
+        self._kept: list[Any] = []
+        self._count = 0
+
+    def fresh(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def bind(self, prefix: str, thing: Any) -> str:
+        """A global name for an object; the same object gets the same name."""
+        name = self._bound.get(id(thing))
+        if name is None:
+            name = self._bound[id(thing)] = self.fresh(prefix)
+            self._kept.append(thing)
+            self.namespace[name] = thing
+        return name
+
+    def literal(self, value: Any) -> str:
+        if isinstance(value, _LITERALS) and type(value) in _LITERALS:
+            return repr(value)
+        if type(value) is float and value == value and value not in (float("inf"), float("-inf")):
+            return repr(value)
+        if type(value) in (tuple, list) and all(type(v) in (int, bool) for v in value):
+            return repr(value)
+        return self.bind("a", value)
+
+    # ---- inputs
+
+    def use(self, value: Value, device: Any, node: Node) -> str:
+        """The name under which the value is available on the device, copying it there if need be."""
+        place = self.places[value]
+        if place is ANYWHERE:
+            return self.bind("c", self.binder.constant(value.op, device))
+        name = self.names[value]
+        if place is None or place == device or (place is HOST and device.type == "cpu"):
+            return name
+        key = (name, device)
+        if key not in self.copies:
+            copy = self.copies[key] = self.fresh("t")
+            self.owned.append(copy)
+            self.lines.append((f"{copy} = {name}.to({self.bind('d', device)}, non_blocking=True)", node))
+        return self.copies[key]
+
+    def use_host(self, value: Value, node: Node) -> str:
+        if self.places[value] is ANYWHERE:
+            return self.literal(host_value(np.asarray(value.op.attrs["value"])))
+        name = self.names[value]
+        return f"{name}.tolist()" if value.dtype.base_dtype.name != "string" else name
+
+    # ---- nodes
+
+    def node(self, node: Node) -> None:
+        op_def = node.op_def
+        traits = op_def.traits
+        if op_def.name == "Const":
+            self.places[node.outputs[0]] = ANYWHERE
+            return
+        if traits.handle:
+            self.names[node.outputs[0]] = self.bind("s", self.binder.state(node))
+            self.places[node.outputs[0]] = None
+            return
+        device, place = self.place(node)
+        if op_def.inline == "{0}":
+            source = node.inputs[0]
+            if self.places[source] is not ANYWHERE:
+                self.names[node.outputs[0]] = self.names[source]
+            else:
+                self.names[node.outputs[0]] = self.use(source, device, node)
+            self.places[node.outputs[0]] = place if self.places[source] is ANYWHERE else self.places[source]
+            return
+        arguments = self.arguments(node, device)
+        if op_def.inline is not None:
+            call = op_def.inline.format(*arguments)
+        else:
+            call = self.call(node, device, arguments)
+        self.assign(node, call, place)
+
+    def place(self, node: Node) -> tuple[Any, Any]:
+        """The torch device to run on, and where the outputs are."""
+        traits = node.op_def.traits
+        device = self.binder.torch_device(node.device)
+        if device.type == "cpu":
+            return device, device
+        host = self.binder.torch_device("")
+        if traits.host:
+            return host, host
+        if traits.host_output:
+            return device, HOST
+        plain = [v for a, v in _plain_inputs(node) if not a.host]
+        if plain and all(self.places[v] in (HOST, ANYWHERE) for v in plain) and any(self.places[v] is HOST for v in plain):
+            if all(v.dtype.base_dtype.is_integer or v.dtype.base_dtype.is_bool for v in node.outputs):
+                return host, HOST  # integer arithmetic on shapes stays on the host, as TF1's int32 kernels do
+        return device, device
+
+    def arguments(self, node: Node, device: Any) -> list[str]:
+        found = []
+        for arg, given in zip(node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True):
+            values = given if arg.is_list else [given]
+            if arg.host:
+                names = [self.use_host(v, node) for v in values]
+            elif arg.ref:
+                names = [self.names[v] for v in values]
+            else:
+                names = [self.use(v, device, node) for v in values]
+            found.append(f"[{', '.join(names)}]" if arg.is_list else names[0])
+        return found
+
+    def call(self, node: Node, device: Any, arguments: list[str]) -> str:
+        kernel = self.binder.kernel(node, device.type)
+        arguments = arguments + [self.literal(a) for a in bind_attrs(node.op_def, node.attrs)]
+        wants = extras(kernel, device, None, node)
+        if kernel.wants_state:
+            wants["state"] = self.binder.state(node)
+        arguments += [f"{key}={self.bind('x', value)}" for key, value in wants.items()]
+        return f"{self.bind('k', kernel.function)}({', '.join(arguments)})"
+
+    def assign(self, node: Node, call: str, place: Any) -> None:
+        outputs = node.op_def.signature.outputs
+        targets = []
+        rest = list(node.outputs)
+        for out in outputs:
+            count = 1
+            if out.is_list:
+                count = node.attrs[out.number_attr] if out.number_attr else len(node.attrs[out.type_list_attr or ""])
+            names = []
+            for value in rest[:count]:
+                name = self.names[value] = self.fresh("v")
+                self.places[value] = None if value.dtype._is_ref_dtype or value.dtype.name == "string" else place
+                self.owned.append(name)
+                names.append(name)
+            rest = rest[count:]
+            targets.append(f"[{', '.join(names)}]" if out.is_list else names[0])
+        if not targets:
+            self.lines.append((call, node))
+        else:
+            self.lines.append((f"{', '.join(targets)} = {call}", node))
+
+
+def _plain_inputs(node: Node) -> list[tuple[Any, Value]]:
+    found: list[tuple[Any, Value]] = []
+    for arg, given in zip(node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True):
+        found.extend((arg, v) for v in (given if arg.is_list else [given]))
+    return found
+
+
+def generate(
+    nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value], binder: Binder, title: str,
+    places: dict[Value, Any] | None = None,
+) -> Program:  # fmt: skip
+    """``nodes`` in the order to run; ``inputs`` become the function's parameters, ``outputs`` its result, always a tuple."""
+    writer = _Writer(binder)
+    host = binder.torch_device("")
+    for i, value in enumerate(inputs):
+        writer.names[value] = f"i{i}"
+        known = places.get(value) if places else None
+        writer.places[value] = None if value.dtype._is_ref_dtype or value.dtype.name == "string" else (known or host)
+    for node in nodes:
+        writer.node(node)
+    results = []
+    for value in outputs:
+        if writer.places[value] is ANYWHERE:
+            results.append(writer.bind("c", binder.constant(value.op, host)))
+        else:
+            results.append(writer.names[value])
+    if places is not None:
+        places.update((v, p) for v, p in writer.places.items() if p not in (ANYWHERE, None))
+    text, numbered = _assemble(writer, len(inputs), results)
+    code = compile(text, f"<headrace {title}>", "exec")
+    namespace = writer.namespace
+    exec(code, namespace)
+    return Program(namespace["strand"], text, numbered, writer.names)
+
+
+def _assemble(writer: _Writer, inputs: int, results: list[str]) -> tuple[str, dict[int, Node]]:
+    """The function's text, with ``del`` after the last line that mentions a value the strand owns."""
+    import re
+
+    owned = set(writer.owned)
+    keep = set(results)
+    last: dict[str, int] = {}
+    word = re.compile(r"\b[vt]\d+\b")
+    for i, (line, _) in enumerate(writer.lines):
+        for name in word.findall(line):
+            if name in owned:
+                last[name] = i
+    dying: dict[int, list[str]] = {}
+    for name, i in last.items():
+        if name not in keep:
+            dying.setdefault(i, []).append(name)
+    text = [f"def strand({', '.join(f'i{i}' for i in range(inputs))}):"]
+    numbered: dict[int, Node] = {}
+    for i, (line, node) in enumerate(writer.lines):
+        if i in dying:
+            line += f"; del {', '.join(dying[i])}"
+        text.append("    " + line)
+        if node is not None:
+            numbered[len(text)] = node
+    text.append(f"    return ({', '.join(results)}{',' if results else ''})")
+    return "\n".join(text) + "\n", numbered

@@ -1,0 +1,86 @@
+"""Devices: what runs kernels.  A device type registers itself by name; the CPU and what torch offers are there from the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One place to run kernels: its full name, its type, and the torch device behind it."""
+
+    name: str
+    device_type: str
+    torch_device: Any
+    memory_limit: int = 0
+
+    @property
+    def kernel_type(self) -> str:
+        """The name kernels are registered under."""
+        kind: str = self.torch_device.type
+        return kind
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceType:
+    """How to find and count the devices of one type.  ``priority``: larger is preferred for nodes without a wish."""
+
+    name: str
+    torch_type: str
+    count: Callable[[], int]
+    priority: int
+
+
+_types: dict[str, DeviceType] = {}
+
+
+def register_device(name: str, torch_type: str, count: Callable[[], int], priority: int = 0) -> None:
+    """Makes ``/device:NAME:i`` usable; ``torch_type`` is the torch device type its tensors live on."""
+    key = name.upper()
+    if key in _types:
+        raise ValueError(f"device type {key!r} is registered already (torch type {_types[key].torch_type!r})")
+    _types[key] = DeviceType(key, torch_type, count, priority)
+
+
+def unregister_device(name: str) -> None:
+    _types.pop(name.upper(), None)
+
+
+def device_types() -> list[str]:
+    return sorted(_types)
+
+
+register_device("CPU", "cpu", lambda: 1, priority=0)
+register_device("GPU", "cuda", torch.cuda.device_count, priority=100)
+register_device("MPS", "mps", lambda: int(torch.backends.mps.is_available()), priority=90)
+register_device("XPU", "xpu", lambda: torch.xpu.device_count() if hasattr(torch, "xpu") else 0, priority=90)
+
+
+def local_devices(
+    device_count: dict[str, int] | None = None, prefix: str = "/job:localhost/replica:0/task:0"
+) -> list[Device]:
+    """The devices of this process, preferred ones first.  ``device_count`` limits a type, or gives several CPUs."""
+    wanted = {k.upper(): v for k, v in (device_count or {}).items()}
+    for name in wanted:
+        if name not in _types:
+            raise ValueError(f"device_count names unknown device type {name!r}; known: {', '.join(device_types())}")
+    found: list[Device] = []
+    for kind in sorted(_types.values(), key=lambda t: -t.priority):
+        present = kind.count()
+        number = wanted.get(kind.name, present)
+        if kind.torch_type != "cpu":
+            number = min(number, present)
+        elif kind.name == "CPU":
+            number = max(number, 1)
+        for i in range(number):
+            torch_device = torch.device("cpu") if kind.torch_type == "cpu" else torch.device(kind.torch_type, i)
+            found.append(Device(f"{prefix}/device:{kind.name}:{i}", kind.name, torch_device))
+    return found
+
+
+def is_gpu_available(types: Sequence[str] = ("GPU", "MPS", "XPU")) -> bool:
+    return any(t in _types and _types[t].count() > 0 for t in types)

@@ -1,0 +1,70 @@
+"""Driving a plan: feeds in, strands run as they become ready, fetches out; the first error ends the step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.passes.step_graph import Value
+from headrace.runtime.failure import explain
+from headrace.runtime.plan import StepPlan
+
+
+def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    """Runs one step to its end.  Re-entrant: concurrent steps share only state."""
+    if plan.single:
+        program = plan.programs[0]
+        try:
+            result: tuple[Any, ...] = program.function(*feeds)
+            return result
+        except Exception as e:
+            raise explain(e, program) from e
+    run = StepRun(plan)
+    for value, fed in zip(plan.feeds, feeds, strict=True):
+        run.values[value] = fed
+    run.advance(run.flow.start())
+    return tuple(run.values[v] for v in plan.fetches)
+
+
+class StepRun:
+    """One step under way.  Used by one thread at a time."""
+
+    def __init__(self, plan: StepPlan) -> None:
+        self.plan = plan
+        self.flow = plan.flow.copy()
+        self.values: dict[Value, Any] = {}
+
+    def advance(self, ready: list[int]) -> None:
+        """Runs everything that is or becomes ready."""
+        queue = sorted(ready)
+        while queue:
+            index = queue.pop(0)
+            self.run_strand(index)
+            queue.extend(self.flow.done(index))
+
+    def run_strand(self, index: int) -> None:
+        program, strand = self.plan.programs[index], self.plan.strands[index]
+        try:
+            results = program.function(*[self.values[v] for v in strand.inputs])
+        except Exception as e:
+            raise explain(e, program) from e
+        self.values.update(zip(strand.outputs, results, strict=True))
+
+
+class PartialRun:
+    """A step whose feeds arrive in several calls (``Session.partial_run``)."""
+
+    def __init__(self, plan: StepPlan) -> None:
+        self._run = StepRun(plan)
+        fed = {s.nodes[0].outputs[0]: s.index for s in plan.strands if s.asynchronous and s.inputs == [s.nodes[0].outputs[0]]}
+        self._feeds = fed
+        self._run.advance([i for i in self._run.flow.start() if i not in fed.values()])
+
+    def supply(self, value: Value, fed: Any) -> None:
+        self._run.values[value] = fed
+        index = self._feeds[value]
+        self._run.advance([index])
+
+    def get(self, value: Value) -> Any:
+        """The value; KeyError if what was fed so far does not determine it."""
+        return self._run.values[value]

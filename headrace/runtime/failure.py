@@ -1,0 +1,86 @@
+"""An exception in a kernel -> the error of TF1's tree, naming the node, its inputs, the user's line and the line of the run."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from headrace.core import errors
+from headrace.core.registry import REGISTRY
+from headrace.graph.source import user_source
+from headrace.passes.step_graph import Node
+from headrace.runtime.codegen import Program
+
+_BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
+    (MemoryError, errors.ResourceExhaustedError),
+    (torch.OutOfMemoryError, errors.ResourceExhaustedError),
+    (NotImplementedError, errors.UnimplementedError),
+    (StopIteration, errors.OutOfRangeError),
+    (ValueError, errors.InvalidArgumentError),
+    (TypeError, errors.InvalidArgumentError),
+    (IndexError, errors.InvalidArgumentError),
+    (RuntimeError, errors.InvalidArgumentError),
+    (ArithmeticError, errors.InvalidArgumentError),
+)
+
+
+def failed_node(program: Program, traceback: TracebackType | None) -> tuple[Node | None, dict[str, Any]]:
+    """The node whose line raised, and the values the strand held then."""
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if frame.f_code is program.function.__code__:
+            return program.lines.get(traceback.tb_lineno), dict(frame.f_locals)
+        traceback = traceback.tb_next
+    return None, {}
+
+
+def explain(error: BaseException, program: Program) -> BaseException:
+    """What to raise instead of ``error``; errors that are nobody's node pass through."""
+    node, held = failed_node(program, error.__traceback__)
+    if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
+        return error
+    uninitialized = _uninitialized(node, error, program, held)
+    if uninitialized is not None:
+        kind: type[errors.OpError] = errors.FailedPreconditionError
+        message = uninitialized
+    elif isinstance(error, errors.OpError):
+        kind, message = type(error), error.message
+    else:
+        kind = next((k for t, k in _BY_TYPE if isinstance(error, t)), errors.UnknownError)
+        message = f"{type(error).__name__}: {error}" if kind is errors.UnknownError else str(error)
+    text = (
+        f"{message}\n\t [[node {node.name} ({node.type}) made at {node.source}, on {node.device or 'no device'}]]"
+        f"{_inputs(node, program, held)}\n\t run at {user_source(2)}"
+    )
+    origin = node.origin
+    return kind(origin.node_def if origin is not None else None, origin, text)
+
+
+def _uninitialized(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> str | None:
+    """A variable's buffer is an attribute that is unset until the first assignment."""
+    if not isinstance(error, AttributeError) or getattr(error, "name", None) != "value":
+        return None
+    for value in node.inputs:
+        if value.dtype._is_ref_dtype:
+            root = value
+            while root.op.inputs:
+                root = root.op.inputs[0]
+            return (
+                f"Attempting to use uninitialized value {root.op.name}: the variable made at {root.op.source} has no "
+                "value in this session yet. Run tf.global_variables_initializer(), or restore it, first"
+            )
+    return None
+
+
+def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
+    parts = []
+    for value in node.inputs:
+        if value.op.op_def is REGISTRY.get("Const"):
+            held_value: Any = value.op.attrs["value"]
+        else:
+            held_value = held.get(program.names.get(value, ""))
+        shape = list(held_value.shape) if hasattr(held_value, "shape") else "?"
+        parts.append(f"{value.name} {value.dtype.base_dtype.name}{shape}")
+    return f"\n\t inputs: {', '.join(parts)}" if parts else ""

@@ -1,0 +1,65 @@
+"""The master of a local session: plans steps, caches the plans, runs them on the worker.  A local session is a cluster of one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.core.config import ConfigProto
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation, Tensor
+from headrace.passes.pipeline import Options
+from headrace.passes.step_graph import StepGraph
+from headrace.runtime.executor import PartialRun, execute
+from headrace.runtime.plan import StepPlan, make_plan
+from headrace.runtime.worker import LocalWorker
+
+PlanKey = tuple[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Operation, ...], int]
+
+
+class Master:
+    """Thread-safe: many steps may be planned and run at once."""
+
+    def __init__(self, graph: Graph, config: ConfigProto) -> None:
+        self.graph = graph
+        self.config = config
+        self.worker = LocalWorker(config)
+        self._plans: dict[PlanKey, StepPlan] = {}
+        self._lock = threading.Lock()
+        self.after_each_pass: Callable[[str, StepGraph], None] | None = None
+
+    def plan(
+        self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], async_feeds: bool = False
+    ) -> StepPlan:
+        """The cached plan for this kind of step; made anew when an existing node of the graph was changed."""
+        key: Any = (tuple(feeds), tuple(fetches), tuple(targets), self.graph._mutations, async_feeds)
+        found = self._plans.get(key)
+        if found is None or found.generation != self.worker.resources.generation:
+            made = make_plan(feeds, fetches, targets, self.worker, self._options(), async_feeds)
+            with self._lock:
+                self._plans[key] = made
+            found = made
+        return found
+
+    def _options(self) -> Options:
+        worker = self.worker
+        level = self.config.graph_options.optimizer_options.opt_level
+        return Options(
+            devices=worker.device_names,
+            evaluate=worker.evaluate,
+            has_kernel=worker.has_kernel,
+            simplify=level >= 0,
+            soft_placement=self.config.allow_soft_placement,
+            after_each=self.after_each_pass,
+        )
+
+    def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        return execute(plan, feeds)
+
+    def partial_run(self, plan: StepPlan) -> PartialRun:
+        return PartialRun(plan)
+
+    def close(self) -> None:
+        self._plans.clear()
+        self.worker.close()

@@ -1,0 +1,107 @@
+"""LocalWorker: owns this process's devices, the state that outlives steps, and the binding of plans to both."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.core.config import ConfigProto
+from headrace.core.registry import REGISTRY, Kernel, OpDef
+from headrace.graph.graph import Graph
+from headrace.passes.step_graph import Node
+from headrace.resources.container import Containers
+from headrace.resources.invoke import bind_attr, find_kernel, invoke_on_arrays
+from headrace.runtime.device import Device, local_devices
+
+
+@dataclass(frozen=True, slots=True)
+class StateContext:
+    """What an op's ``state`` rule may use."""
+
+    name: str
+    attrs: dict[str, Any]
+    device: Any
+    resources: Containers
+    graph: Graph | None
+
+
+class LocalWorker:
+    """Thread-safe.  Lives as long as its session."""
+
+    def __init__(self, config: ConfigProto) -> None:
+        self.devices: list[Device] = local_devices(dict(config.device_count))
+        self.resources = Containers()
+        self._by_name = {d.name: d for d in self.devices}
+        self._host = next(d for d in self.devices if d.device_type == "CPU")
+        self._lock = threading.RLock()
+        self._states: dict[str, Any] = {}
+        self._constants: dict[tuple[int, Any, Any], tuple[Any, Any]] = {}
+        self._generation = self.resources.generation
+
+    @property
+    def device_names(self) -> list[str]:
+        return [d.name for d in self.devices]
+
+    def device(self, name: str) -> Device:
+        return self._by_name[name] if name else self._host
+
+    # ---- what generated code binds to
+
+    def torch_device(self, name: str) -> Any:
+        return self.device(name).torch_device
+
+    def kernel(self, node: Node, kernel_type: str) -> Kernel:
+        return find_kernel(node.op_def, kernel_type, node.attrs)
+
+    def has_kernel(self, node: Node, device_type: str) -> bool:
+        op_def = node.op_def
+        if op_def.traits.handle or op_def.traits.feed or op_def.inline is not None:
+            return True
+        kernel_type = next((d.kernel_type for d in self.devices if d.device_type == device_type), device_type.lower())
+        return op_def.find_kernel(kernel_type, node.attrs) is not None
+
+    def state(self, node: Node) -> Any:
+        """The node's state in this session, made on first use and shared by all plans."""
+        with self._lock:
+            if self._generation != self.resources.generation:
+                self._states.clear()
+                self._generation = self.resources.generation
+            if node.name not in self._states:
+                rule = node.op_def.state_fn
+                if rule is None:
+                    raise TypeError(f"op {node.type} keeps state but has no state rule")
+                graph = node.origin.graph if node.origin is not None else None
+                context = StateContext(node.name, node.attrs, self.torch_device(node.device), self.resources, graph)
+                self._states[node.name] = rule(context)
+            return self._states[node.name]
+
+    def constant(self, node: Node, torch_device: Any) -> Any:
+        """A constant on a device; the array is shared with the graph where the device allows."""
+        array = node.attrs["value"]
+        key = (id(array), node.attrs["dtype"], torch_device)
+        with self._lock:
+            found = self._constants.get(key)
+            if found is None:
+                kernel = find_kernel(REGISTRY.get("Const"), torch_device.type, node.attrs)
+                value = kernel.function(array, bind_attr(node.attrs["dtype"]), device=torch_device)
+                found = self._constants[key] = (array, value)
+            return found[1]
+
+    @staticmethod
+    def evaluate(op_def: OpDef, arrays: Any, attrs: dict[str, Any]) -> Any:
+        """Constant folding's evaluator: None when the kernel cannot run while planning."""
+        kernel = op_def.find_kernel("cpu", attrs)
+        if kernel is None or kernel.wants_state or kernel.wants_node:
+            return None
+        try:
+            return invoke_on_arrays(op_def, arrays, attrs)
+        except Exception:  # noqa: BLE001 - the error belongs to the run, where it names the node
+            return None
+
+    def close(self) -> None:
+        with self._lock:
+            self.resources.clear()
+            self._states.clear()
+            self._constants.clear()
+
