@@ -261,7 +261,7 @@ class Operation:
 
 def default_session(session: Any, graph: Graph, verb: str) -> Any:
     if session is None:
-        session = context.getdefault_session()
+        session = context.get_default_session()
         if session is None:
             raise ValueError(
                 f"Cannot {verb} using `{verb}()`: No default session is registered. Use `with sess.as_default()` or "
