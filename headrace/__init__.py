@@ -73,6 +73,24 @@ from headrace.graph.structures import convert_to_tensor_or_sparse_tensor as conv
 # ---- section: variables
 
 # ---- section: scopes, gradients, sessions
+from headrace.autodiff.aggregate import AggregationMethod as AggregationMethod
+from headrace.autodiff.custom import custom_gradient as custom_gradient
+from headrace.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
+from headrace.autodiff.gradients import gradients as gradients
+from headrace.autodiff.registration import NoGradient as NoGradient
+from headrace.autodiff.registration import NotDifferentiable as NotDifferentiable
+from headrace.autodiff.registration import RegisterGradient as RegisterGradient
+from headrace.client.session import InteractiveSession as InteractiveSession
+from headrace.client.session import Session as Session
+from headrace.library.scope import add_to_collection as add_to_collection
+from headrace.library.scope import add_to_collections as add_to_collections
+from headrace.library.scope import colocate_with as colocate_with
+from headrace.library.scope import container as container
+from headrace.library.scope import control_dependencies as control_dependencies
+from headrace.library.scope import device as device
+from headrace.library.scope import get_collection as get_collection
+from headrace.library.scope import get_collection_ref as get_collection_ref
+from headrace.library.scope import name_scope as name_scope
 
 # ---- section: submodules
 

@@ -49,11 +49,12 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Value:
     """An array as a run-time value.  Shares memory with the array where it can (CPU, same dtype, writable)."""
-    if array.dtype == object or array.dtype.kind in "SU":
+    if array.dtype.hasobject or array.dtype.kind in "SU":
         return array
-    if not array.flags.writeable or any(s < 0 for s in array.strides) or not array.dtype.isnative:
-        array = np.array(array, dtype=array.dtype.newbyteorder("="), copy=True)
-    tensor = torch.from_numpy(array) if array.ndim or array.flags.owndata else torch.from_numpy(np.array(array))
+    flags = array.flags
+    if not flags.c_contiguous or not flags.writeable or not array.dtype.isnative:
+        array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True)
+    tensor = torch.from_numpy(array)
     if dtype is not None:
         wanted = torch_dtype(dtype)
         if tensor.dtype != wanted:

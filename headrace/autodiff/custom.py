@@ -1,0 +1,55 @@
+"""custom_gradient: a function of tensors with its own gradient; recompute-free, built on IdentityN and a gradient override."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from headrace.autodiff.registration import register_anonymous
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import convert_to_tensor
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f(*args)`` returns ``(result, grad_fn)``; ``grad_fn(*dresults)`` gives the gradients of the arguments.
+
+        @tf.custom_gradient
+        def log1pexp(x):
+            e = tf.exp(x)
+            return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise ValueError(
+                f"The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled; "
+                f"got {sorted(kwargs)}"
+            )
+        inputs = [raw_ops.Identity(convert_to_tensor(a)) for a in args]
+        outcome = f(*inputs)
+        if not (isinstance(outcome, tuple) and len(outcome) == 2 and callable(outcome[1])):
+            raise TypeError(
+                f"a function decorated with custom_gradient must return (result, grad_fn), {f.__name__} returned {outcome!r}"
+            )
+        result, grad_fn = outcome
+        is_list = isinstance(result, (list, tuple))
+        results = [convert_to_tensor(r) for r in (result if is_list else [result])]
+
+        def rule(op: Any, *grads: Any) -> list[Any]:
+            produced = grad_fn(*grads[: len(results)])
+            flat = list(produced) if isinstance(produced, (list, tuple)) else [produced]
+            if len(flat) != len(inputs):
+                raise ValueError(
+                    f"the gradient function of {f.__name__} returned {len(flat)} gradients for {len(inputs)} arguments"
+                )
+            return [None] * len(results) + flat
+
+        name = register_anonymous(rule)
+        with context.get_default_graph().gradient_override_map({"IdentityN": name}):
+            tensors = raw_ops.IdentityN([*results, *inputs])
+        chosen = tensors[: len(results)]
+        return type(result)(chosen) if is_list and not hasattr(result, "_fields") else (chosen if is_list else chosen[0])
+
+    return decorated

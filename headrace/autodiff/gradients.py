@@ -1,0 +1,279 @@
+"""``gradients(ys, xs)``: extends the graph with the derivatives of ys (OSDI 4.1, white paper 4.1).
+
+Finds the nodes on paths from xs to ys, walks them backwards, calls each op's gradient rule once all partial gradients of its
+outputs are known, and sums what arrives at each tensor.  Ops without a rule are differentiated through their kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.autodiff.aggregate import AggregationMethod, aggregate
+from headrace.autodiff.registration import gradient_rule
+from headrace.core.dtypes import DType
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import convert_to_tensor, to_tensor
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.structures import IndexedSlices
+
+__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
+
+
+class UnconnectedGradients:
+    """What ``gradients`` gives for an x that no y depends on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def is_trainable(dtype: DType) -> bool:
+    base = dtype.base_dtype
+    return base.is_floating or base.is_complex or base.name in ("resource", "variant")
+
+
+def gradients(
+    ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False, aggregation_method: int | None = None, stop_gradients: Any = None,
+    unconnected_gradients: str = UnconnectedGradients.NONE,
+) -> list[Any]:  # fmt: skip
+    """The sums of d(ys)/dx for each x in xs: Tensors, IndexedSlices for rows gathered, or None where unconnected."""
+    ys_list, xs_list, stops = _listed(ys), _listed(xs), _listed(stop_gradients)
+    grads_list = [None] * len(ys_list) if grad_ys is None else _listed(grad_ys)
+    if len(grads_list) != len(ys_list):
+        raise ValueError(f"Passed {len(grads_list)} grad_ys for {len(ys_list)} ys")
+    if aggregation_method not in (None, 0, 1, 2):
+        raise ValueError(f"Invalid aggregation_method specified {aggregation_method}; accepted: 0, 1, 2 or None")
+    if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
+        raise ValueError(
+            f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; accepted: 'none', 'zero'"
+        )
+    graph = _graph_of([*ys_list, *xs_list])
+    with graph.as_default(), graph.name_scope(name or "gradients") as scope:
+        y_tensors = [convert_to_tensor(_dense(y), name=f"y_{i}") for i, y in enumerate(ys_list)]
+        x_tensors = [to_tensor(_dense(x), name=f"x_{i}", as_ref=True) for i, x in enumerate(xs_list)]
+        stop_set = {to_tensor(s, as_ref=True) for s in stops}
+        _check_ys(y_tensors, grads_list)
+        sweep = _Sweep(graph, x_tensors, stop_set, colocate_gradients_with_ops, gate_gradients, scope)
+        for i, (y, g) in enumerate(zip(y_tensors, grads_list, strict=True)):
+            sweep.add(y, _initial_gradient(y, g, i))
+        sweep.run(y_tensors)
+        results = [sweep.of(x) for x in x_tensors]
+        if unconnected_gradients == UnconnectedGradients.ZERO:
+            results = [raw_ops.ZerosLike(_value_of(x)) if g is None else g for g, x in zip(results, x_tensors, strict=True)]
+        return results
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _dense(value: Any) -> Any:
+    return value.values if isinstance(value, IndexedSlices) else value
+
+
+def _value_of(x: Tensor) -> Tensor:
+    value: Tensor = raw_ops.Identity(x) if x.dtype._is_ref_dtype else x
+    return value
+
+
+def _graph_of(values: Sequence[Any]) -> Graph:
+    for value in values:
+        graph = getattr(value, "graph", None)
+        if isinstance(graph, Graph):
+            default = context.get_default_graph()
+            return default if default.building_function else graph
+    return context.get_default_graph()
+
+
+def _check_ys(ys: Sequence[Tensor], grads: Sequence[Any]) -> None:
+    for y, g in zip(ys, grads, strict=True):
+        base = y.dtype.base_dtype
+        if g is None and base.is_complex:
+            raise TypeError(f"Gradients of complex tensors ({y.name}) must set grad_ys (y.dtype = {base.name})")
+
+
+def _initial_gradient(y: Tensor, given: Any, index: int) -> Any:
+    if given is not None:
+        if isinstance(given, IndexedSlices):
+            return given
+        grad = convert_to_tensor(given, name=f"grad_ys_{index}")
+        if is_trainable(y.dtype) and grad.dtype.base_dtype != y.dtype.base_dtype:
+            raise TypeError(
+                f"Gradient type {grad.dtype.name} generated for {y.name} with type {y.dtype.name} must be the same"
+            )
+        return grad
+    one = convert_to_tensor(1, dtype=y.dtype.base_dtype, name=f"grad_ys_{index}/Const")
+    return raw_ops.Fill(raw_ops.Shape(y, name=f"Shape{'_%d' % index if index else ''}"), one, name=f"grad_ys_{index}")
+
+
+class _Sweep:
+    """The reverse walk over one graph."""
+
+    def __init__(
+        self, graph: Graph, xs: Sequence[Tensor], stops: set[Tensor], colocate: bool, gate: bool, scope: str
+    ) -> None:
+        self.graph = graph
+        self.xs = xs
+        self.stops = stops
+        self.colocate = colocate
+        self.gate = gate
+        self.scope = scope
+        self.partial: dict[Tensor, list[Any]] = {}
+        self.final: dict[Tensor, Any] = {}
+
+    def add(self, tensor: Tensor, grad: Any) -> None:
+        self.partial.setdefault(tensor, []).append(grad)
+
+    def of(self, tensor: Tensor) -> Any:
+        """The whole gradient of a tensor; None if nothing arrived."""
+        if tensor not in self.final:
+            parts = self.partial.get(tensor)
+            if not parts:
+                return None
+            if len(parts) > 1:
+                with self.graph.name_scope(self.scope), self._colocated(tensor.op):
+                    self.final[tensor] = aggregate(parts)
+            else:
+                self.final[tensor] = parts[0]
+        return self.final[tensor]
+
+    def _colocated(self, op: Operation) -> Any:
+        return self.graph.colocate_with(op, ignore_existing=True) if self.colocate else contextlib.nullcontext()
+
+    def run(self, ys: Sequence[Tensor]) -> None:
+        between = self._between(ys)
+        pending = dict.fromkeys(between, 0)
+        for op in between:
+            for t in op.inputs:
+                if t.op in between and t not in self.stops:
+                    pending[t.op] += 1
+        ready = deque(op for op in dict.fromkeys(y.op for y in ys) if op in between and pending[op] == 0)
+        done: set[Operation] = set()
+        while ready:
+            op = ready.popleft()
+            if op in done:
+                continue
+            done.add(op)
+            self._back_propagate(op)
+            for t in op.inputs:
+                if t.op in between and t not in self.stops:
+                    pending[t.op] -= 1
+                    if pending[t.op] == 0:
+                        ready.append(t.op)
+
+    def _between(self, ys: Sequence[Tensor]) -> set[Operation]:
+        """Ops on paths from xs to ys.  The ops that make xs are not entered unless another x lies behind them."""
+        reached: set[Tensor] = set()
+        queue = deque(self.xs)
+        while queue:
+            t = queue.popleft()
+            if t in reached:
+                continue
+            reached.add(t)
+            for op in t._consumers:
+                if op.graph is not self.graph:
+                    continue
+                if any(is_trainable(o.dtype) for o in op._outputs) or not op._outputs:
+                    queue.extend(o for o in op._outputs if o not in reached and is_trainable(o.dtype))
+        producing = {t.op for t in reached}
+        for x in self.xs:  # the op that makes an x is on a path only if one of its inputs is
+            if not any(i in reached for i in x.op.inputs):
+                producing.discard(x.op)
+        between: set[Operation] = set()
+        stack = [y.op for y in ys if y not in self.stops]
+        while stack:
+            op = stack.pop()
+            if op in between or op not in producing:
+                continue
+            between.add(op)
+            stack.extend(t.op for t in op.inputs if t not in self.stops)
+        return between
+
+    def _back_propagate(self, op: Operation) -> None:
+        grads = [self.of(t) for t in op._outputs]
+        if not any(g is not None for g in grads):
+            return
+        known, rule = gradient_rule(op)
+        if known and rule is None:
+            return
+        with self.graph.name_scope(self.scope), self.graph.name_scope(f"{op.name}_grad"), self._colocated(op):
+            filled = [_zeros(t) if g is None and is_trainable(t.dtype) else g for g, t in zip(grads, op._outputs, strict=True)]
+            produced = rule(op, *filled) if rule is not None else through_kernel(op, filled)
+            inputs = self._check(op, produced)
+            if self.gate and sum(g is not None for g in inputs) > 1:
+                inputs = _gated(inputs)
+        for t, g in zip(op.inputs, inputs, strict=True):
+            if g is not None and is_trainable(t.dtype):
+                self.add(t, g)
+
+    def _check(self, op: Operation, produced: Any) -> list[Any]:
+        grads = list(produced) if isinstance(produced, (list, tuple)) else [produced]
+        if len(grads) != len(op.inputs):
+            raise ValueError(
+                f"Num gradients {len(grads)} generated for op {op.name} ({op.type}, made at {op.source}) do not match num "
+                f"inputs {len(op.inputs)}"
+            )
+        for i, (g, t) in enumerate(zip(grads, op.inputs, strict=True)):
+            if g is None or not is_trainable(t.dtype):
+                continue
+            if not isinstance(g, IndexedSlices):
+                g = grads[i] = convert_to_tensor(g)
+                if t._shape.ndims is not None and g is not t:
+                    try:
+                        g.set_shape(t._shape)
+                    except ValueError:
+                        raise ValueError(
+                            f"Incompatible shapes between op input and calculated input gradient. Forward operation: "
+                            f"{op.name}. Input index: {i}. Original input shape: {t._shape}. Calculated input gradient "
+                            f"shape: {g._shape} (op made at {op.source})"
+                        ) from None
+            if g.dtype.base_dtype != t.dtype.base_dtype:
+                raise TypeError(
+                    f"Gradient type {g.dtype.name} generated for input {i} of op {op.name} ({op.type}) does not match "
+                    f"its type {t.dtype.name}"
+                )
+        return grads
+
+
+def _zeros(t: Tensor) -> Tensor:
+    zeros: Tensor = raw_ops.ZerosLike(t)
+    return zeros
+
+
+def _gated(grads: list[Any]) -> list[Any]:
+    graph = context.get_default_graph()
+    with graph.control_dependencies([g for g in grads if g is not None]):
+        return [
+            IndexedSlices(raw_ops.Identity(g.values), g.indices, g.dense_shape)
+            if isinstance(g, IndexedSlices)
+            else (None if g is None else raw_ops.Identity(g))
+            for g in grads
+        ]
+
+
+def through_kernel(op: Operation, grads: Sequence[Any]) -> list[Any]:
+    """The gradients of an op without a rule, by differentiating its kernel."""
+    traits = op.op_def.traits
+    wanted = [i for i, t in enumerate(op.inputs) if is_trainable(t.dtype)]
+    if not wanted:
+        return [None] * len(op.inputs)
+    if not traits.pure or traits.host:
+        raise LookupError(
+            f"No gradient defined for operation '{op.name}' (op type: {op.type}, made at {op.source}), and its kernel is not "
+            "a pure function that could be differentiated. Use tf.stop_gradient, tf.NotDifferentiable, or register a gradient."
+        )
+    flowing = [convert_to_tensor(g) for g, t in zip(grads, op._outputs, strict=True) if is_trainable(t.dtype)]
+    produced = raw_ops._Vjp(
+        list(op.inputs), flowing, op_type=op.type, op_attrs=op.attrs, wanted=wanted,
+        Tout=[op.inputs[i].dtype.base_dtype for i in wanted],
+    )  # fmt: skip
+    found: list[Any] = [None] * len(op.inputs)
+    for i, g in zip(wanted, produced, strict=True):
+        found[i] = g
+    return found

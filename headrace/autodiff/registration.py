@@ -1,0 +1,84 @@
+"""Gradients by name: RegisterGradient, NotDifferentiable, and finding the rule of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core.registry import REGISTRY, Rule
+from headrace.graph.operation import Operation
+from headrace.graph.source import user_source
+
+_registered_at: dict[str, str] = {}
+
+
+class RegisterGradient:
+    """``@tf.RegisterGradient("Name")`` for an op type without a rule, or a name to use in ``gradient_override_map``.
+
+    The function takes ``(op, *grads)`` and returns one gradient, or None, per input.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError(f"op_type must be a string, got {op_type!r}")
+        self._op_type = op_type
+
+    def __call__(self, function: Rule) -> Rule:
+        _register(self._op_type, function)
+        return function
+
+
+def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TF1's name
+    """Declares that gradients stop at ops of this type."""
+    if not isinstance(op_type, str):
+        raise TypeError(f"op_type must be a string, got {op_type!r}")
+    _register(op_type, None)
+
+
+NoGradient = NotDifferentiable
+
+
+def _register(name: str, function: Rule | None) -> None:
+    taken = _registered_at.get(name)
+    if taken is None and name in REGISTRY and REGISTRY.get(name).has_gradient_rule:
+        taken = REGISTRY.get(name).location
+    if taken is not None:
+        raise KeyError(f"Registering two gradients with name {name!r}! (Previous registration was at {taken})")
+    _registered_at[name] = str(user_source(3))
+    REGISTRY.gradients[name] = function
+
+
+def unregister_gradient(name: str) -> None:
+    """Forgets a registered gradient (for tests and notebooks)."""
+    _registered_at.pop(name, None)
+    REGISTRY.gradients.pop(name, None)
+
+
+_unique = [0]
+
+
+def register_anonymous(function: Rule) -> str:
+    """Registers under a fresh name, for ``custom_gradient``."""
+    _unique[0] += 1
+    name = f"CustomGradient-{_unique[0]}"
+    REGISTRY.gradients[name] = function
+    return name
+
+
+FALLBACK: Callable[..., Any] | None = None
+
+
+def gradient_rule(op: Operation) -> tuple[bool, Rule | None]:
+    """(whether there is a rule, the rule); (True, None) means gradients stop here."""
+    override = op.attrs.get("_gradient_op_type")
+    if override is not None:
+        if override not in REGISTRY.gradients:
+            raise LookupError(
+                f"gradient registry has no entry for: {override} (asked for by {op.name}, made at {op.source})"
+            )
+        return True, REGISTRY.gradients[override]
+    if op.op_def.has_gradient_rule:
+        return True, op.op_def.gradient_fn
+    if op.type in REGISTRY.gradients:
+        return True, REGISTRY.gradients[op.type]
+    return False, None

@@ -1,0 +1,1 @@
+"""Sessions: the mapping of nested fetches and feeds onto planned steps."""

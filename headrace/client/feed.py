@@ -1,0 +1,119 @@
+"""Feeds: Python values -> run-time values, cast as TF1 casts and checked against the fed tensor's static shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.graph.constant import make_array
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Tensor
+from headrace.graph.source import user_source
+from headrace.graph.structures import IndexedSlices, SparseTensor
+from headrace.resources.value import from_numpy
+
+Convert = Callable[[Any], Any]
+
+
+def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> list[tuple[Tensor, Any]]:
+    """Nested keys (tuples, sparse tensors, names) -> (tensor, value) pairs.  Errors name the key."""
+    if not isinstance(feed_dict, Mapping):
+        raise TypeError(f"The value of feed_dict must be a dictionary, got {feed_dict!r}")
+    pairs: list[tuple[Tensor, Any]] = []
+    for key, value in feed_dict.items():
+        pairs.extend(_expand(graph, key, value))
+    seen: set[Tensor] = set()
+    for tensor, _ in pairs:
+        if tensor in seen:
+            raise ValueError(f"{tensor.name} is fed twice in one run")
+        seen.add(tensor)
+    return pairs
+
+
+def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
+    if isinstance(key, SparseTensor):
+        parts = [key.indices, key.values, key.dense_shape]
+        return [pair for k, v in zip(parts, tuple(value), strict=True) for pair in _expand(graph, k, v)]
+    if isinstance(key, IndexedSlices):
+        parts = [key.values, key.indices] + ([key.dense_shape] if key.dense_shape is not None else [])
+        return [pair for k, v in zip(parts, tuple(value), strict=False) for pair in _expand(graph, k, v)]
+    if isinstance(key, tuple):
+        if not isinstance(value, (tuple, list, Mapping)) or len(key) != len(value):
+            raise ValueError(f"the feed key {key!r} is a tuple of {len(key)}; its value must have the same length: {value!r}")
+        return [pair for k, v in zip(key, value, strict=True) for pair in _expand(graph, k, v)]
+    try:
+        tensor = graph.as_graph_element(key, allow_operation=False)
+    except (TypeError, ValueError, KeyError) as e:
+        raise TypeError(
+            f"Cannot interpret feed_dict key as Tensor: {e.args[0] if e.args else e} (run at {user_source(2)})"
+        ) from None
+    if not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor.name} may not be fed.")
+    return [(tensor, value)]
+
+
+def feeder(tensor: Tensor) -> Convert:
+    """A function that turns a fed value into a run-time value for this tensor."""
+    dtype = tensor.dtype.base_dtype
+    wanted = np.dtype(dtype.as_numpy_dtype) if dtype != dtypes.string else np.dtype(object)
+    dims = tensor._shape.tuple
+    rank = None if dims is None else len(dims)
+    fixed = [(i, d) for i, d in enumerate(dims or ()) if d is not None]
+    cast = dtype if dtype == dtypes.bfloat16 else None
+    is_string = dtype == dtypes.string
+
+    def convert(value: Any) -> Any:
+        if type(value) is not np.ndarray or value.dtype != wanted or is_string:
+            value = _as_array(value, tensor, wanted)
+        shape = value.shape
+        if rank is not None:
+            if len(shape) != rank:
+                raise _shape_error(shape, tensor)
+            for i, d in fixed:
+                if shape[i] != d:
+                    raise _shape_error(shape, tensor)
+        return from_numpy(value, cast)
+
+    return convert
+
+
+def _shape_error(shape: tuple[int, ...], tensor: Tensor) -> ValueError:
+    return ValueError(
+        f"Cannot feed value of shape {shape!r} for Tensor {tensor.name!r}, which has shape {tensor._shape!s} (made at "
+        f"{tensor.op.source}; run at {user_source(3)})"
+    )
+
+
+def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
+    dtype = tensor.dtype.base_dtype
+    where = f"(feed of {tensor.name!r}, {dtype.name}, made at {tensor.op.source}; run at {user_source(3)})"
+    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+        raise TypeError(
+            f"The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings, lists, "
+            f"numpy ndarrays. For reference, the tensor object was {value!r} {where}"
+        )
+    if value is None:
+        raise TypeError(f"None cannot be fed {where}")
+    if hasattr(value, "detach") and hasattr(value, "numpy"):  # a torch tensor
+        value = value.detach().cpu().numpy()
+    try:
+        if dtype == dtypes.string:
+            return make_array(value, dtype)
+        array = np.asarray(value)
+        if array.dtype.kind in "SUO":
+            array = np.asarray(value, dtype=wanted)
+        if isinstance(value, int) and not isinstance(value, bool) and dtype.is_integer:
+            limits = np.iinfo(wanted)
+            if not limits.min <= value <= limits.max:
+                raise TypeError(
+                    f"Type of feed value {value} with type int is not compatible with Tensor type {dtype.name}: it does not fit"
+                )
+        if array.dtype.kind == "c" and not dtype.is_complex:
+            raise TypeError(f"complex values cannot be fed to a {dtype.name} tensor")
+        return array.astype(wanted, copy=False)
+    except (ValueError, TypeError, OverflowError) as e:
+        kind = ValueError if isinstance(e, ValueError) else TypeError
+        raise kind(f"{e} {where}") from None

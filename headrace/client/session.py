@@ -1,0 +1,304 @@
+"""Session: runs parts of a graph (white paper 2).
+
+A repeated ``run`` does almost nothing here: one dictionary look-up by the fetched structure and the fed keys gives a prepared
+call; feeds are converted, the plan runs, fetches become arrays.  Thread-safe: many threads may call ``run`` at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from headrace.client.feed import Convert, expand_feeds, feeder
+from headrace.client.fetch import Fetches, fetch_key
+from headrace.core.config import ConfigProto, RunMetadata, RunOptions
+from headrace.core.errors import NotFoundError
+from headrace.graph import context
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Tensor
+from headrace.resources.value import to_numpy
+from headrace.runtime.executor import PartialRun
+from headrace.runtime.master import Master
+from headrace.runtime.plan import StepPlan
+
+_live: weakref.WeakSet[BaseSession] = weakref.WeakSet()
+
+
+class DeviceAttributes(NamedTuple):
+    """One device a session may use."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+
+
+class _Call:
+    """Everything about one kind of run that does not change between runs."""
+
+    __slots__ = ("borrowed", "converts", "feeds", "plan", "rebuild", "single", "version")
+
+    def __init__(self, plan: StepPlan, feeds: list[Tensor], fetches: Fetches, version: tuple[int, int]) -> None:
+        self.plan = plan
+        self.feeds = feeds
+        self.converts: list[Convert] = [feeder(t) for t in feeds]
+        self.rebuild = fetches.rebuild
+        self.borrowed = plan.borrowed
+        self.single = plan.programs[0].function if plan.single else None
+        self.version = version
+
+
+class _Partial(NamedTuple):
+    run: PartialRun
+    plan: StepPlan
+    feeds: dict[Tensor, Any]
+    fetches: dict[Tensor, Any]
+    remaining: set[Tensor]
+    lock: Any
+
+
+class BaseSession:
+    """What ``Session`` and ``InteractiveSession`` share."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        if isinstance(target, bytes):
+            target = target.decode()
+        if not isinstance(target, str):
+            raise TypeError(f"target must be a string, got {target!r}")
+        if target:
+            raise NotFoundError(
+                None, None, f"No session factory registered for the target {target!r}; known: '' (this process)"
+            )
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph).__name__}")
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config).__name__}")
+        self._graph = context.get_default_graph() if graph is None else graph
+        self._config = config or ConfigProto()
+        self._target = target
+        self._closed = False
+        self._calls: dict[Any, _Call] = {}
+        self._partials: dict[str, _Partial] = {}
+        self._partial_count = 0
+        self._lock = threading.Lock()
+        self._master = Master(self._graph, self._config)
+        _live.add(self)
+
+    # ---- properties
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def graph_def(self) -> str:
+        return self._graph.to_text()
+
+    @property
+    def sess_str(self) -> str:
+        return self._target
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices this session may place nodes on."""
+        return [DeviceAttributes(d.name, d.device_type, d.memory_limit) for d in self._master.worker.devices]
+
+    # ---- running
+
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:  # fmt: skip
+        """Runs what ``fetches`` needs, with the tensors in ``feed_dict`` replaced by the given values.
+
+        Returns arrays (scalars for 0-d) in the structure of ``fetches``; None for operations.
+        """
+        try:
+            key = (fetch_key(fetches), *feed_dict) if feed_dict else fetch_key(fetches)
+            call = self._calls.get(key)
+        except TypeError:
+            key, call = None, None
+        if call is None or call.version != (self._graph._mutations, self._master.worker.resources.generation):
+            call, values = self._prepare(key, fetches, feed_dict)
+        else:
+            values = feed_dict.values() if feed_dict else ()
+        if options is not None or run_metadata is not None:
+            self._check_options(options, run_metadata)
+        return self._execute(call, values)
+
+    def _execute(self, call: _Call, values: Any) -> Any:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        fed = [convert(value) for convert, value in zip(call.converts, values, strict=True)]
+        results = self._master.run(call.plan, fed)
+        return call.rebuild([to_numpy(r, b) for r, b in zip(results, call.borrowed, strict=True)])
+
+    def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
+        """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not self._graph._nodes and not self._graph.building_function:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
+        wanted = Fetches(self._graph, fetches)
+        call = self._make_call(wanted, [t for t, _ in pairs])
+        if key is not None and len(pairs) == len(feed_dict or ()):
+            self._calls[key] = call
+        return call, [v for _, v in pairs]
+
+    def _make_call(self, wanted: Fetches, feeds: list[Tensor]) -> _Call:
+        version = (self._graph._mutations, self._master.worker.resources.generation)
+        plan = self._master.plan(feeds, wanted.tensors, wanted.targets)
+        return _Call(plan, feeds, wanted, version)
+
+    def _check_options(self, options: Any, run_metadata: Any) -> None:
+        if options is not None and not isinstance(options, RunOptions):
+            raise TypeError(f"options must be a tf.RunOptions, but got {type(options).__name__}")
+        if run_metadata is not None and not isinstance(run_metadata, RunMetadata):
+            raise TypeError(f"run_metadata must be a tf.RunMetadata, but got {type(run_metadata).__name__}")
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of the values of ``feed_list`` that runs ``fetches`` with the least overhead."""
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise TypeError(f"feed_list must be a list or tuple, got {feed_list!r}")
+        feeds = [self._graph.as_graph_element(f, allow_operation=False) for f in feed_list or ()]
+        wanted = Fetches(self._graph, fetches)
+        state = [self._make_call(wanted, feeds)]
+
+        def run(*values: Any, **options: Any) -> Any:
+            if options and not accept_options:
+                raise TypeError(f"this callable takes no keyword arguments, got {sorted(options)}")
+            call = state[0]
+            if call.version != (self._graph._mutations, self._master.worker.resources.generation):
+                call = state[0] = self._make_call(wanted, feeds)
+            if len(values) != len(feeds):
+                raise ValueError(f"this callable takes {len(feeds)} values to feed, got {len(values)}")
+            return self._execute(call, values)
+
+        return run
+
+    # ---- partial runs
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+        """Prepares a run whose feeds and fetches come in several ``partial_run`` calls; returns its handle."""
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        wanted = Fetches(self._graph, fetches)
+        fed = [self._graph.as_graph_element(f, allow_operation=False) for f in feeds or ()]
+        tensors = list(dict.fromkeys(wanted.tensors))
+        plan = self._master.plan(fed, tensors, wanted.targets, async_feeds=True)
+        with self._lock:
+            self._partial_count += 1
+            handle = f"partial_run_{self._partial_count}"
+        feed_values = dict(zip(fed, plan.feeds, strict=True))
+        fetch_values = dict(zip(tensors, plan.fetches, strict=True))
+        self._partials[handle] = _Partial(
+            self._master.partial_run(plan), plan, feed_values, fetch_values, set(fed), threading.Lock()
+        )
+        return handle
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Feeds some of the promised tensors and returns some of the promised fetches."""
+        partial = self._partials.get(handle)
+        if partial is None:
+            raise ValueError(f"{handle!r} is not a handle of partial_run_setup in this session, or its run has ended")
+        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
+        wanted = Fetches(self._graph, fetches)
+        for tensor in wanted.tensors:
+            if tensor not in partial.fetches:
+                raise ValueError(f"{tensor.name} was not named as a fetch in partial_run_setup")
+        with partial.lock:
+            for tensor, value in pairs:
+                if tensor not in partial.feeds:
+                    raise ValueError(f"{tensor.name} was not named as a feed in partial_run_setup")
+                if tensor not in partial.remaining:
+                    raise ValueError(f"{tensor.name} was fed before in this partial run")
+            converted = [(t, feeder(t)(v)) for t, v in pairs]
+            try:
+                for tensor, fed in converted:
+                    partial.remaining.discard(tensor)
+                    partial.run.supply(partial.feeds[tensor], fed)
+            except Exception:
+                self._partials.pop(handle, None)
+                raise
+            results = []
+            for tensor in wanted.tensors:
+                try:
+                    results.append(to_numpy(partial.run.get(partial.fetches[tensor]), True))
+                except KeyError:
+                    missing = ", ".join(sorted(t.name for t in partial.remaining))
+                    raise ValueError(
+                        f"{tensor.name} cannot be computed from what was fed so far; not fed yet: {missing}"
+                    ) from None
+        return wanted.rebuild(results)
+
+    # ---- life
+
+    def as_default(self) -> Any:
+        """Makes this the default session of the thread inside a ``with`` block (the default graph stays)."""
+        return context.default_session_scope(self)
+
+    def close(self) -> None:
+        """Frees the session's variables.  Running it afterwards is an error."""
+        if not self._closed:
+            self._closed = True
+            self._calls.clear()
+            self._partials.clear()
+            self._master.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_master", None) is not None:
+            self.close()
+
+
+class Session(BaseSession):
+    """Runs operations of a graph: ``with tf.Session() as sess: sess.run(train_op, feed_dict={x: batch})``."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        super().__init__(target, graph, config)
+        self._entered: list[tuple[Any, Any]] = []
+
+    def __enter__(self) -> Session:
+        graph_scope, session_scope = self._graph.as_default(), self.as_default()
+        graph_scope.__enter__()
+        session_scope.__enter__()
+        self._entered.append((graph_scope, session_scope))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        graph_scope, session_scope = self._entered.pop()
+        try:
+            session_scope.__exit__(*error)
+        finally:
+            graph_scope.__exit__(*error)
+            self.close()
+
+    @staticmethod
+    def reset(target: str = "", containers: Sequence[str] | None = None, config: ConfigProto | None = None) -> None:
+        """Empties the named containers (default: the unnamed one) of every local session."""
+        for session in list(_live):
+            for container in containers or [""]:
+                session._master.worker.resources.reset(container)
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default one from the start, for notebooks; close it when done."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        super().__init__(target, graph, config)
+        self._explicit_graph = graph
+        self._default_session = self.as_default()
+        self._default_session.__enter__()
+        self._default_graph = graph.as_default() if graph is not None else None
+        if self._default_graph is not None:
+            self._default_graph.__enter__()
+
+    def close(self) -> None:
+        if not self._closed:
+            if getattr(self, "_default_graph", None) is not None:
+                self._default_graph.__exit__(None, None, None)
+            if getattr(self, "_default_session", None) is not None:
+                self._default_session.__exit__(None, None, None)
+        super().close()

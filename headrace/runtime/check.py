@@ -1,0 +1,204 @@
+"""Checks of a kernel by itself, for opcheck: dtypes, memory shared with inputs, changed inputs, and the kernel as compilers see it.
+
+Kernels are called as ``resources.invoke`` calls them, on the CPU.  Everything comes back as a list of problems in words;
+nothing here raises because an op is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from headrace.core.dtypes import DType
+from headrace.core.registry import Kernel, OpDef
+from headrace.resources.invoke import CPU, arguments, extras, flat_outputs
+from headrace.resources.value import TORCH_DTYPES, from_numpy
+from headrace.resources.variable import Variable
+
+
+def can_call(op_def: OpDef, attrs: dict[str, Any]) -> bool:
+    """Whether the CPU kernel can be called outside a session: it keeps no state and needs no node."""
+    traits = op_def.traits
+    kernel = op_def.find_kernel("cpu", attrs)
+    if kernel is None or kernel.wants_state or kernel.wants_node:
+        return False
+    return not (traits.handle or traits.feed or traits.blocking)
+
+
+def check_kernel(
+    op_def: OpDef, arrays: Sequence[Any], input_dtypes: Sequence[DType], attrs: dict[str, Any],
+    output_dtypes: Sequence[DType],
+) -> list[str]:  # fmt: skip
+    """``arrays`` are flat; those of ref inputs become variables (None: one without a value)."""
+    kernel = op_def.find_kernel("cpu", attrs)
+    if kernel is None:
+        return []
+    inputs = [_value(a, d) for a, d in zip(arrays, input_dtypes, strict=True)]
+    before = [_copy(v) for v in inputs]
+    outputs = _call(op_def, kernel, inputs, attrs)
+    problems = _dtype_problems(outputs, output_dtypes)
+    problems += _mutation_problems(inputs, before)
+    problems += _sharing_problems(op_def, inputs, outputs)
+    return problems
+
+
+def can_trace(op_def: OpDef, attrs: dict[str, Any], input_dtypes: Sequence[DType]) -> bool:
+    """Whether the op promises that a compiler can look inside it."""
+    traits = op_def.traits
+    if not can_call(op_def, attrs) or not traits.pure or traits.host or traits.opaque or traits.dynamic_shape:
+        return False
+    return all(d in TORCH_DTYPES for d in input_dtypes)
+
+
+def check_trace(
+    op_def: OpDef, arrays: Sequence[Any], input_dtypes: Sequence[DType], attrs: dict[str, Any], rtol: float, atol: float
+) -> list[str]:
+    """Traces the kernel with fake tensors, runs what was traced, and compares with the kernel itself."""
+    kernel = op_def.find_kernel("cpu", attrs)
+    if kernel is None:
+        return []
+    hosts = _host_positions(op_def, attrs)
+    inputs = [_value(a, d) for a, d in zip(arrays, input_dtypes, strict=True)]
+    plain = [i for i in range(len(inputs)) if i not in hosts]
+
+    def run(*tensors: Any) -> list[Any]:
+        values = list(inputs)
+        for i, tensor in zip(plain, tensors, strict=True):
+            values[i] = tensor
+        return _call(op_def, kernel, values, attrs)
+
+    given = [inputs[i] for i in plain]
+    expected = run(*given)
+    if not all(isinstance(v, torch.Tensor) for v in expected):
+        return ["gives values that are not tensors, so a compiler cannot look inside: declare host or opaque"]
+    try:
+        traced = make_fx(run, tracing_mode="fake")(*given)
+    except Exception as e:  # noqa: BLE001 - whatever a kernel does that fake tensors cannot follow is the finding
+        return [f"cannot be traced with fake tensors ({type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''})"]
+    results = traced(*given)
+    problems = []
+    for i, (a, b) in enumerate(zip(expected, results, strict=True)):
+        if a.shape != b.shape or a.dtype != b.dtype or not close(a, b, rtol, atol):
+            problems.append(f"output {i} differs when the kernel is traced")
+    return problems
+
+
+def close(a: torch.Tensor, b: torch.Tensor, rtol: float, atol: float) -> bool:
+    """Equal up to the tolerances; NaNs are equal to NaNs."""
+    if not (a.is_floating_point() or a.is_complex()):
+        return bool(torch.equal(a, b))
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    return bool(torch.allclose(a.to(wide), b.to(wide), rtol=rtol, atol=atol, equal_nan=True))
+
+
+def _call(op_def: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    result = kernel.function(*arguments(op_def, inputs, attrs), **extras(kernel, CPU))
+    return flat_outputs(op_def, result)
+
+
+def _value(array: Any, dtype: DType) -> Any:
+    """A private run-time value; a ref dtype gives a variable that holds it."""
+    base = dtype.base_dtype
+    if dtype._is_ref_dtype:
+        variable = Variable("checked", base, CPU)
+        if array is not None:
+            variable.assign(_value(array, base))
+        return variable
+    array = np.array(array)
+    return from_numpy(array, base if base in TORCH_DTYPES else None)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _host_positions(op_def: OpDef, attrs: dict[str, Any]) -> set[int]:
+    found: set[int] = set()
+    position = 0
+    for arg in op_def.signature.inputs:
+        count = 1
+        if arg.is_list:
+            count = attrs[arg.number_attr] if arg.number_attr else len(attrs[arg.type_list_attr or ""])
+        if arg.host:
+            found.update(range(position, position + count))
+        position += count
+    return found
+
+
+def _dtype_problems(outputs: Sequence[Any], dtypes: Sequence[DType]) -> list[str]:
+    if len(outputs) != len(dtypes):
+        return [f"the kernel gives {len(outputs)} outputs, the signature {len(dtypes)}"]
+    problems = []
+    for i, (value, dtype) in enumerate(zip(outputs, dtypes, strict=True)):
+        wanted = TORCH_DTYPES.get(dtype.base_dtype)
+        if dtype._is_ref_dtype:
+            continue
+        if isinstance(value, torch.Tensor):
+            if value.dtype is not wanted:
+                problems.append(f"output {i} must be {dtype.name}; the kernel gives {value.dtype}")
+        elif wanted is not None:
+            problems.append(f"output {i} must be a {dtype.name} tensor; the kernel gives {type(value).__name__}")
+        elif dtype.name == "string" and not _is_string_array(value):
+            problems.append(f"output {i} must be an object array of bytes; the kernel gives {value!r:.60}")
+    return problems
+
+
+def _is_string_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == object and all(isinstance(v, bytes) for v in value.flat)
+
+
+def _mutation_problems(inputs: Sequence[Any], before: Sequence[Any]) -> list[str]:
+    problems = []
+    for i, (now, old) in enumerate(zip(inputs, before, strict=True)):
+        if isinstance(now, torch.Tensor):
+            same = now.shape == old.shape and now._version == 0 and close(now, old, 0.0, 0.0)
+        elif isinstance(now, np.ndarray):
+            same = bool(np.array_equal(now, old))
+        else:
+            continue
+        if not same:
+            problems.append(f"the kernel changes its input {i}")
+    return problems
+
+
+def _sharing_problems(op_def: OpDef, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[str]:
+    problems = []
+    plain = [(i, v) for i, v in enumerate(inputs) if not isinstance(v, Variable)]
+    if not op_def.traits.view:
+        for j, out in enumerate(outputs):
+            problems += [
+                f"output {j} shares memory with input {i}: declare view=True, or copy" for i, v in plain if share(v, out)
+            ]
+            problems += [
+                f"outputs {j} and {k} share memory: declare view=True, or copy"
+                for k in range(j) if share(out, outputs[k])
+            ]  # fmt: skip
+    for n, holder in enumerate(inputs):
+        if isinstance(holder, Variable) and holder.initialized:
+            problems += [
+                f"the variable of input {n} shares memory with input {i} afterwards: copy the value"
+                for i, v in plain if share(v, holder.value)
+            ]  # fmt: skip
+            if not op_def.traits.view:
+                problems += [
+                    f"output {j} shares memory with the variable of input {n}: declare view=True, or copy"
+                    for j, out in enumerate(outputs) if share(out, holder.value)
+                ]  # fmt: skip
+    return problems
+
+
+def share(a: Any, b: Any) -> bool:
+    """Whether two run-time values may hold the same memory."""
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        if a.numel() == 0 or b.numel() == 0:
+            return a is b
+        return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return bool(np.shares_memory(a, b)) or a is b
+    return False
