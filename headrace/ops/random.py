@@ -1,0 +1,267 @@
+"""Random ops.  Each node owns a generator for the life of a session, so every step goes on where the last one stopped.
+
+A node with seeds starts its stream from them each time a session starts; one without starts anywhere.  torch's generators lock
+themselves for the length of a fill, and every kernel draws with one call, so concurrent steps share a node safely.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import torch
+
+from headrace.core.dtypes import ANY, FLOATING, INDEX, REAL, bfloat16, float16, float32, float64, int32, int64, string
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+
+_SQRT_2 = math.sqrt(2.0)
+_WITHIN_2_SIGMA = 0.9544996  # just inside erf(2 / sqrt(2)), so that rounding never reaches the bound
+
+
+def mixed_seed(seed: int, seed2: int) -> int:
+    """One 63-bit seed for a pair.  Mixed because torch's CPU generator looks at the low 32 bits only."""
+    return int.from_bytes(hashlib.blake2b(f"{seed},{seed2}".encode(), digest_size=8).digest(), "little") >> 1
+
+
+def make_generator(context):
+    """The state rule of every stateful random op."""
+    generator = torch.Generator(context.device)
+    seed, seed2 = context.attrs["seed"], context.attrs["seed2"]
+    if seed or seed2:
+        generator.manual_seed(mixed_seed(seed, seed2))
+    else:
+        generator.seed()
+    return generator
+
+
+def dims(shape) -> TensorShape:
+    """The output shape a host input stands for."""
+    if shape is None:
+        return TensorShape(None)
+    if not isinstance(shape, list):
+        raise ValueError(f"shape must be a vector of int32 or int64, got the scalar {shape}")
+    for size in shape:
+        if size is not None and size < 0:
+            raise ValueError(f"Dimension {size} must be >= 0")
+    return TensorShape(shape)
+
+
+def _random(signature, **types):
+    definition = op(signature, random=True, stateful=True, **types)
+    definition.state(make_generator)
+    return definition
+
+
+def _plain(name):
+    """An op that fills a tensor of a given shape and dtype."""
+    definition = _random(
+        f"{name}(shape: host T; dtype: type, seed: int = 0, seed2: int = 0) -> (output: dtype)", T=INDEX, dtype=FLOATING
+    )
+    definition.not_differentiable()
+    definition.shape(lambda shape, dtype, seed, seed2: dims(shape))
+    return definition
+
+
+uniform = _plain("RandomUniform")
+
+
+@uniform.kernel
+def _(shape, dtype, seed, seed2, *, state, device):
+    return torch.rand(shape, generator=state, dtype=dtype, device=device)
+
+
+normal = _plain("RandomStandardNormal")
+
+
+@normal.kernel
+def _(shape, dtype, seed, seed2, *, state, device):
+    return torch.randn(shape, generator=state, dtype=dtype, device=device)
+
+
+truncated = _plain("TruncatedNormal")
+
+
+@truncated.kernel
+def _(shape, dtype, seed, seed2, *, state, device):
+    # The inverse of the distribution function: one draw an element, where resampling would need several.
+    drawn = torch.empty(shape, dtype=dtype, device=device)
+    return drawn.uniform_(-_WITHIN_2_SIGMA, _WITHIN_2_SIGMA, generator=state).erfinv_().mul_(_SQRT_2)
+
+
+@truncated.kernel(dtype=(float16, bfloat16))
+def _(shape, dtype, seed, seed2, *, state, device):
+    drawn = torch.empty(shape, device=device)
+    return drawn.uniform_(-_WITHIN_2_SIGMA, _WITHIN_2_SIGMA, generator=state).erfinv_().mul_(_SQRT_2).to(dtype)
+
+
+uniform_int = _random(
+    "RandomUniformInt(shape: host T, minval: host Tout, maxval: host Tout; seed: int = 0, seed2: int = 0) -> (output: Tout)",
+    T=INDEX, Tout=INDEX,
+)  # fmt: skip
+uniform_int.not_differentiable()
+
+
+@uniform_int.shape
+def _(shape, minval, maxval, seed, seed2):
+    for name, bound in (("minval", minval), ("maxval", maxval)):
+        if isinstance(bound, list):
+            raise ValueError(f"{name} must be a scalar, got a list of {len(bound)} values")
+    return dims(shape)
+
+
+def _draw_int(dtype):
+    def draw(shape, minval, maxval, seed, seed2, *, state, device):
+        if minval >= maxval:
+            raise ValueError(f"Need minval < maxval, got {minval} >= {maxval}")
+        return torch.randint(minval, maxval, shape, generator=state, dtype=dtype, device=device)
+
+    return draw
+
+
+uniform_int.kernel(_draw_int(torch.int32), Tout=int32)
+uniform_int.kernel(_draw_int(torch.int64), Tout=int64)
+
+shuffle = _random("RandomShuffle(value: T; seed: int = 0, seed2: int = 0) -> (output: T)", T=ANY)
+shuffle.shape(lambda value, seed, seed2: value)
+
+
+@shuffle.gradient
+def _(node, grad):
+    raise LookupError(f"No gradient defined for operation '{node.name}' (op type: RandomShuffle)")
+
+
+@shuffle.kernel(T=tuple(t for t in ANY if t is not string))
+def _(value, seed, seed2, *, state, device):
+    if not value.ndim:
+        return value.clone()
+    return value.index_select(0, torch.randperm(value.shape[0], generator=state, device=device))
+
+
+@shuffle.kernel(device="cpu", T=string)
+def _(value, seed, seed2, *, state):
+    if not value.ndim:
+        return value.copy()
+    return value[torch.randperm(value.shape[0], generator=state).numpy()]
+
+
+multinomial = _random(
+    "Multinomial(logits: T, num_samples: host int32; seed: int = 0, seed2: int = 0, output_dtype: type = int64)"
+    " -> (output: output_dtype)",
+    T=REAL, output_dtype=INDEX,
+)  # fmt: skip
+multinomial.not_differentiable()
+
+
+def multinomial_shape(logits, num_samples):
+    rows = logits.with_rank(2).tuple
+    if rows is not None and rows[1] == 0:
+        raise ValueError("num_classes should be positive, got 0")
+    if num_samples is not None and num_samples < 0:
+        raise ValueError(f"num_samples should be nonnegative, got {num_samples}")
+    return (None if rows is None else rows[0], num_samples)
+
+
+def choose(logits, drawn, dtype):
+    """For each row of ``logits``, the classes that uniform numbers ``drawn`` fall on; not finite ones are never chosen."""
+    logits = logits.to(drawn.dtype)
+    logits = torch.where(logits.isfinite(), logits, -math.inf)
+    bounds = (logits - logits.amax(1, keepdim=True)).exp_().cumsum(1)
+    found = torch.searchsorted(bounds, drawn * bounds[:, -1:], right=True)
+    return found.clamp_(max=logits.shape[1] - 1).to(dtype)
+
+
+def exact(device) -> torch.dtype:
+    """The dtype in which to add many probabilities up: double, where the device has it."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+multinomial.shape(lambda logits, num_samples, seed, seed2, output_dtype: multinomial_shape(logits, num_samples))
+
+
+@multinomial.kernel
+def _(logits, num_samples, seed, seed2, output_dtype, *, state, device):
+    drawn = torch.rand((logits.shape[0], num_samples), generator=state, dtype=exact(device), device=device)
+    return choose(logits, drawn, output_dtype)
+
+
+gamma = _random(
+    "RandomGamma(shape: host S, alpha: T; seed: int = 0, seed2: int = 0) -> (output: T)",
+    S=INDEX, T=(float16, float32, float64),
+)  # fmt: skip
+gamma.shape(lambda shape, alpha, seed, seed2: dims(shape).concatenate(alpha))
+
+
+@gamma.gradient
+def _(node, grad):
+    alpha, sample = node.inputs[1], node.outputs[0]
+    partial = raw_ops.Mul(grad, raw_ops.RandomGammaGrad(alpha, sample))
+    return [None, raw_ops._SumToShape(partial, raw_ops.Shape(alpha))]
+
+
+@gamma.kernel
+def _(shape, alpha, seed, seed2, *, state):
+    wide = alpha.float() if alpha.dtype is torch.float16 else alpha
+    smallest = torch.finfo(alpha.dtype).tiny
+    drawn = torch._standard_gamma(wide.expand(*shape, *alpha.shape), generator=state)
+    return drawn.to(alpha.dtype).clamp_(min=smallest)
+
+
+gamma_grad = op("RandomGammaGrad(alpha: T, sample: T) -> (output: T)", T=(float32, float64))
+
+
+@gamma_grad.shape
+def _(alpha, sample):
+    return sample
+
+
+@gamma_grad.kernel
+def _(alpha, sample):
+    return torch._standard_gamma_grad(alpha.expand(sample.shape), sample)
+
+
+poisson = _random(
+    "RandomPoissonV2(shape: host S, rate: R; seed: int = 0, seed2: int = 0, dtype: type = int64) -> (output: dtype)",
+    S=INDEX, R=(float16, float32, float64, int32, int64), dtype=(float16, float32, float64, int32, int64),
+)  # fmt: skip
+poisson.not_differentiable()
+poisson.shape(lambda shape, rate, seed, seed2, dtype: dims(shape).concatenate(rate))
+
+
+@poisson.kernel
+def _(shape, rate, seed, seed2, dtype, *, state):
+    wide = rate if rate.dtype in (torch.float32, torch.float64) else rate.float()
+    return torch.poisson(wide.expand(*shape, *rate.shape), generator=state).to(dtype)
+
+
+parameterized = _random(
+    "ParameterizedTruncatedNormal(shape: host T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype;"
+    " seed: int = 0, seed2: int = 0) -> (output: dtype)",
+    T=INDEX, dtype=FLOATING,
+)  # fmt: skip
+parameterized.not_differentiable()
+
+
+@parameterized.shape
+def _(shape, means, stdevs, minvals, maxvals, seed, seed2):
+    for parameter in (means, stdevs, minvals, maxvals):
+        parameter.with_rank_at_most(1)
+    return dims(shape)
+
+
+@parameterized.kernel
+def _(shape, means, stdevs, minvals, maxvals, seed, seed2, *, state, device):
+    kind = exact(device)
+    trailing = (1,) * (len(shape) - 1)
+    mean, deviation, low, high = (
+        p.to(kind).reshape(p.shape + trailing) if p.ndim else p.to(kind) for p in (means, stdevs, minvals, maxvals)
+    )
+    low, high = (low - mean) / deviation, (high - mean) / deviation
+    # Drawing in the lower tail keeps its precision: the distribution function is close to 0 there, not to 1.
+    mirrored = low > 0
+    low, high = torch.where(mirrored, -high, low), torch.where(mirrored, -low, high)
+    start, end = torch.special.ndtr(low), torch.special.ndtr(high)
+    drawn = torch.rand(shape, generator=state, dtype=kind, device=device)
+    x = torch.special.ndtri(start + drawn * (end - start)).clamp(low, high)
+    return (torch.where(mirrored, -x, x) * deviation + mean).to(means.dtype)
