@@ -1,5 +1,5 @@
 """The op families: each op whole (signature, shape, gradient, kernel) in one file.  Importing this registers them all."""
 
-from headrace.ops import _meta, constant, state
+from headrace.ops import _meta, _vjp, constant, random, state, training
 
-__all__ = ["_meta", "constant", "state"]
+__all__ = ["_meta", "_vjp", "constant", "random", "state", "training"]

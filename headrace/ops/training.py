@@ -1,0 +1,417 @@
+"""The optimizers' update rules: one fused op per rule, dense (`Apply*`) and for some rows (`SparseApply*`).
+
+A rule is written once, as a function of buffers it changes in place; the dense op applies it to whole variables, the
+sparse op to the gathered rows, which are then put back.  The rows of a sparse update must be distinct (the optimizers
+see to that).
+Hyper-parameters are scalar tensors on the variable's device, so no rule ever waits for a device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+
+from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INDEX
+from headrace.core.registry import op
+
+_GRADS = ("grad", "delta")
+
+
+def _shape_rule(signature):
+    inputs = signature.inputs
+    refs = [i for i, a in enumerate(inputs) if a.ref]
+    grad = next(i for i, a in enumerate(inputs) if a.name in _GRADS)
+    rows = next((i for i, a in enumerate(inputs) if a.name == "indices"), None)
+    scalars = [i for i, a in enumerate(inputs) if not a.ref and a.name not in (*_GRADS, "indices")]
+
+    def rule(*shapes_then_attrs):
+        shape = shapes_then_attrs[0]
+        for i in refs[1:]:
+            shape = shape.merge_with(shapes_then_attrs[i])
+        for i in scalars:
+            shapes_then_attrs[i].assert_has_rank(0)
+        given = shapes_then_attrs[grad]
+        if rows is None:
+            return shape.merge_with(given)
+        indices = shapes_then_attrs[rows].with_rank(1)
+        if given.ndims is not None:
+            given = given.with_rank_at_least(1)
+            given[:1].merge_with(indices)
+            if shape.ndims is not None:
+                shape[1:].merge_with(given[1:])
+        return shape
+
+    return rule
+
+
+def _locked(refs):
+    """All locks, in an order that is the same for every update, so that two updates cannot wait for each other."""
+    stack = contextlib.ExitStack()
+    for ref in sorted(refs, key=id):
+        stack.enter_context(ref.lock)
+    return stack
+
+
+def _different_shapes(var, grad):
+    return ValueError(f"var and grad do not have the same shape {list(var.shape)} {list(grad.shape)}")
+
+
+def _declare(text, types, **index):
+    definition = op(text, T=types, writes=True, stateful=True, **index)
+    definition.not_differentiable()
+    definition.shape(_shape_rule(definition.signature))
+    inputs = definition.signature.inputs
+    position = {a.name: i for i, a in enumerate(inputs)}
+    return definition, sum(a.ref for a in inputs), position.get("grad", position.get("delta")), position.get("indices")
+
+
+def _register(definition, count, apply):
+    """The kernel: ``apply(buffers, all_arguments)``, under the variables' locks if the node asks for them."""
+    lock = len(definition.signature.inputs)  # use_locking is the first attribute
+
+    @definition.kernel
+    def kernel(*args):
+        refs = args[:count]
+        if args[lock]:
+            with _locked(refs):
+                apply([ref.value for ref in refs], args)
+        else:
+            apply([ref.value for ref in refs], args)
+        return refs[0]
+
+    return definition
+
+
+def dense(text, rule, types=FLOATING):
+    """Declares `Apply*`: ``rule(*buffers, *other_inputs, *attributes_after_use_locking)`` changes the buffers."""
+    definition, count, grad_at, _ = _declare(text, types)
+    lock = len(definition.signature.inputs)
+
+    def apply(buffers, args):
+        if args[grad_at].shape != buffers[0].shape:
+            raise _different_shapes(buffers[0], args[grad_at])
+        rule(*buffers, *args[count:lock], *args[lock + 1 :])
+
+    return _register(definition, count, apply)
+
+
+def sparse(text, rule, types=FLOATING):
+    """Declares `SparseApply*`: the same rule on the rows that ``indices`` name."""
+    definition, count, grad_at, rows_at = _declare(text, types, Tindices=INDEX)
+    lock = len(definition.signature.inputs)
+
+    def apply(buffers, args):
+        indices = args[rows_at].long()
+        rows = [buffer.index_select(0, indices) for buffer in buffers]
+        if args[grad_at].shape != rows[0].shape:
+            raise _different_shapes(rows[0], args[grad_at])
+        rule(*rows, *args[count:rows_at], *args[rows_at + 1 : lock], *args[lock + 1 :])
+        for buffer, row in zip(buffers, rows, strict=True):
+            buffer.index_copy_(0, indices, row)
+
+    return _register(definition, count, apply)
+
+
+# ---- gradient descent
+
+
+def _gradient_descent(var, alpha, delta):
+    var.addcmul_(delta, alpha, value=-1)
+
+
+dense(
+    "ApplyGradientDescent(var: ref T, alpha: T, delta: T; use_locking: bool = False) -> (out: ref T)",
+    _gradient_descent, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+
+
+def _shrink(value, threshold):
+    """Moves values towards zero by ``threshold``, stopping there (the proximal map of an L1 penalty)."""
+    return value.sign() * (value.abs() - threshold).clamp_(min=0)
+
+
+def _proximal_gradient_descent(var, alpha, l1, l2, delta):
+    prox = var.addcmul(delta, alpha, value=-1)
+    torch.div(_shrink(prox, l1 * alpha), 1 + l2 * alpha, out=var)
+
+
+dense(
+    "ApplyProximalGradientDescent(var: ref T, alpha: T, l1: T, l2: T, delta: T; use_locking: bool = False) "
+    "-> (out: ref T)",
+    _proximal_gradient_descent,
+)  # fmt: skip
+sparse(
+    "SparseApplyProximalGradientDescent(var: ref T, alpha: T, l1: T, l2: T, grad: T, indices: Tindices; "
+    "use_locking: bool = False) -> (out: ref T)",
+    _proximal_gradient_descent,
+)  # fmt: skip
+
+
+# ---- momentum
+
+
+def _momentum(var, accum, lr, grad, momentum, use_nesterov):
+    accum.mul_(momentum).add_(grad)
+    if use_nesterov:
+        grad = torch.addcmul(grad, accum, momentum)
+        var.addcmul_(grad, lr, value=-1)
+    else:
+        var.addcmul_(accum, lr, value=-1)
+
+
+dense(
+    "ApplyMomentum(var: ref T, accum: ref T, lr: T, grad: T, momentum: T; use_locking: bool = False, "
+    "use_nesterov: bool = False) -> (out: ref T)",
+    _momentum, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+sparse(
+    "SparseApplyMomentum(var: ref T, accum: ref T, lr: T, grad: T, indices: Tindices, momentum: T; "
+    "use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
+    _momentum, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+
+
+# ---- adam and its relatives
+
+
+def _adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
+    alpha = torch.sqrt(1 - beta2_power).mul_(lr).div_(1 - beta1_power)
+    fresh = 1 - beta1
+    m.lerp_(grad, fresh)
+    v.lerp_(grad * grad, 1 - beta2)
+    step = torch.addcmul(grad * fresh, m, beta1) if use_nesterov else m
+    var.addcdiv_(step * alpha, v.sqrt().add_(epsilon), value=-1)
+
+
+dense(
+    "ApplyAdam(var: ref T, m: ref T, v: ref T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, "
+    "grad: T; use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
+    _adam,
+)  # fmt: skip
+
+
+def _adamax(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
+    m.lerp_(grad, 1 - beta1)
+    torch.maximum(v * beta2, grad.abs(), out=v)
+    var.addcdiv_(m * (lr / (1 - beta1_power)), v + epsilon, value=-1)
+
+
+dense(
+    "ApplyAdaMax(var: ref T, m: ref T, v: ref T, beta1_power: T, lr: T, beta1: T, beta2: T, epsilon: T, grad: T; "
+    "use_locking: bool = False) -> (out: ref T)",
+    _adamax,
+)  # fmt: skip
+
+
+# ---- adagrad
+
+
+def _adagrad(var, accum, lr, grad, update_slots):
+    if update_slots:
+        accum.addcmul_(grad, grad)
+    var.addcmul_(accum.rsqrt(), grad * lr, value=-1)
+
+
+dense(
+    "ApplyAdagrad(var: ref T, accum: ref T, lr: T, grad: T; use_locking: bool = False, update_slots: bool = True) "
+    "-> (out: ref T)",
+    _adagrad, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+sparse(
+    "SparseApplyAdagrad(var: ref T, accum: ref T, lr: T, grad: T, indices: Tindices; use_locking: bool = False, "
+    "update_slots: bool = True) -> (out: ref T)",
+    _adagrad, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+
+
+def _adagrad_v2(var, accum, lr, epsilon, grad, update_slots):
+    if update_slots:
+        accum.addcmul_(grad, grad)
+    var.addcdiv_(grad * lr, accum.sqrt().add_(epsilon), value=-1)
+
+
+dense(
+    "ApplyAdagradV2(var: ref T, accum: ref T, lr: T, epsilon: T, grad: T; use_locking: bool = False, "
+    "update_slots: bool = True) -> (out: ref T)",
+    _adagrad_v2, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+sparse(
+    "SparseApplyAdagradV2(var: ref T, accum: ref T, lr: T, epsilon: T, grad: T, indices: Tindices; "
+    "use_locking: bool = False, update_slots: bool = True) -> (out: ref T)",
+    _adagrad_v2, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+
+
+def _proximal_adagrad(var, accum, lr, l1, l2, grad):
+    accum.addcmul_(grad, grad)
+    rate = accum.rsqrt().mul_(lr)
+    prox = var.addcmul(grad, rate, value=-1)
+    torch.div(_shrink(prox, rate * l1), (rate * l2).add_(1), out=var)
+
+
+dense(
+    "ApplyProximalAdagrad(var: ref T, accum: ref T, lr: T, l1: T, l2: T, grad: T; use_locking: bool = False) "
+    "-> (out: ref T)",
+    _proximal_adagrad,
+)  # fmt: skip
+sparse(
+    "SparseApplyProximalAdagrad(var: ref T, accum: ref T, lr: T, l1: T, l2: T, grad: T, indices: Tindices; "
+    "use_locking: bool = False) -> (out: ref T)",
+    _proximal_adagrad,
+)  # fmt: skip
+
+
+def _adagrad_da(var, gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2, global_step):
+    gradient_accumulator.add_(grad)
+    gradient_squared_accumulator.addcmul_(grad, grad)
+    step = global_step.to(var.dtype)
+    denominator = gradient_squared_accumulator.sqrt().add_(l2 * step * lr)
+    torch.div(_shrink(gradient_accumulator, l1 * step).mul_(-lr), denominator, out=var)
+
+
+dense(
+    "ApplyAdagradDA(var: ref T, gradient_accumulator: ref T, gradient_squared_accumulator: ref T, grad: T, lr: T, "
+    "l1: T, l2: T, global_step: int64; use_locking: bool = False) -> (out: ref T)",
+    _adagrad_da,
+)  # fmt: skip
+sparse(
+    "SparseApplyAdagradDA(var: ref T, gradient_accumulator: ref T, gradient_squared_accumulator: ref T, grad: T, "
+    "indices: Tindices, lr: T, l1: T, l2: T, global_step: int64; use_locking: bool = False) -> (out: ref T)",
+    _adagrad_da,
+)  # fmt: skip
+
+
+# ---- adadelta and rmsprop
+
+
+def _adadelta(var, accum, accum_update, lr, rho, epsilon, grad):
+    fresh = 1 - rho
+    accum.lerp_(grad * grad, fresh)
+    update = (accum_update + epsilon).sqrt_().mul_((accum + epsilon).rsqrt_()).mul_(grad)
+    var.addcmul_(update, lr, value=-1)
+    accum_update.lerp_(update * update, fresh)
+
+
+dense(
+    "ApplyAdadelta(var: ref T, accum: ref T, accum_update: ref T, lr: T, rho: T, epsilon: T, grad: T; "
+    "use_locking: bool = False) -> (out: ref T)",
+    _adadelta, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+sparse(
+    "SparseApplyAdadelta(var: ref T, accum: ref T, accum_update: ref T, lr: T, rho: T, epsilon: T, grad: T, "
+    "indices: Tindices; use_locking: bool = False) -> (out: ref T)",
+    _adadelta, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+
+
+def _rmsprop(var, ms, mom, lr, rho, momentum, epsilon, grad):
+    ms.lerp_(grad * grad, 1 - rho)
+    mom.mul_(momentum).addcmul_((ms + epsilon).rsqrt_(), grad * lr)
+    var.sub_(mom)
+
+
+dense(
+    "ApplyRMSProp(var: ref T, ms: ref T, mom: ref T, lr: T, rho: T, momentum: T, epsilon: T, grad: T; "
+    "use_locking: bool = False) -> (out: ref T)",
+    _rmsprop, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+sparse(
+    "SparseApplyRMSProp(var: ref T, ms: ref T, mom: ref T, lr: T, rho: T, momentum: T, epsilon: T, grad: T, "
+    "indices: Tindices; use_locking: bool = False) -> (out: ref T)",
+    _rmsprop, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+
+
+def _centered_rmsprop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
+    fresh = 1 - rho
+    ms.lerp_(grad * grad, fresh)
+    mg.lerp_(grad, fresh)
+    variance = (ms + epsilon).addcmul_(mg, mg, value=-1)
+    mom.mul_(momentum).addcmul_(variance.rsqrt_(), grad * lr)
+    var.sub_(mom)
+
+
+dense(
+    "ApplyCenteredRMSProp(var: ref T, mg: ref T, ms: ref T, mom: ref T, lr: T, rho: T, momentum: T, epsilon: T, "
+    "grad: T; use_locking: bool = False) -> (out: ref T)",
+    _centered_rmsprop, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+sparse(
+    "SparseApplyCenteredRMSProp(var: ref T, mg: ref T, ms: ref T, mom: ref T, lr: T, rho: T, momentum: T, epsilon: T, "
+    "grad: T, indices: Tindices; use_locking: bool = False) -> (out: ref T)",
+    _centered_rmsprop, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+
+
+# ---- ftrl
+
+
+def _ftrl(var, accum, linear, grad, lr, l1, l2, lr_power, multiply_linear_by_lr):
+    _ftrl_step(var, accum, linear, grad, grad, lr, l1, l2, lr_power, multiply_linear_by_lr)
+
+
+def _ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power, multiply_linear_by_lr):
+    shrunk = torch.addcmul(grad, var, l2_shrinkage * 2)
+    _ftrl_step(var, accum, linear, grad, shrunk, lr, l1, l2, lr_power, multiply_linear_by_lr)
+
+
+def _ftrl_step(var, accum, linear, grad, pull, lr, l1, l2, lr_power, multiply_linear_by_lr):
+    power = -lr_power
+    before = accum.pow(power)
+    accum.addcmul_(grad, grad)
+    after = accum.pow(power)
+    if multiply_linear_by_lr:
+        linear.add_(pull * lr).addcmul_(after - before, var, value=-1)
+        l1, quadratic = l1 * lr, after.add_(2 * l2 * lr)
+    else:
+        linear.add_(pull).addcmul_((after - before).div_(lr), var, value=-1)
+        quadratic = after.div_(lr).add_(2 * l2)
+    torch.div(_shrink(linear, l1).neg_(), quadratic, out=var)
+
+
+_FTRL_ATTRS = "use_locking: bool = False, multiply_linear_by_lr: bool = False"
+_FTRL_REFS = "var: ref T, accum: ref T, linear: ref T, grad: T"
+dense(f"ApplyFtrl({_FTRL_REFS}, lr: T, l1: T, l2: T, lr_power: T; {_FTRL_ATTRS}) -> (out: ref T)", _ftrl)
+sparse(
+    f"SparseApplyFtrl({_FTRL_REFS}, indices: Tindices, lr: T, l1: T, l2: T, lr_power: T; {_FTRL_ATTRS}) "
+    "-> (out: ref T)",
+    _ftrl,
+)
+dense(
+    f"ApplyFtrlV2({_FTRL_REFS}, lr: T, l1: T, l2: T, l2_shrinkage: T, lr_power: T; {_FTRL_ATTRS}) -> (out: ref T)",
+    _ftrl_v2,
+)
+sparse(
+    f"SparseApplyFtrlV2({_FTRL_REFS}, indices: Tindices, lr: T, l1: T, l2: T, l2_shrinkage: T, lr_power: T; "
+    f"{_FTRL_ATTRS}) -> (out: ref T)",
+    _ftrl_v2,
+)
+
+
+# ---- sign-based updates
+
+
+def _sign_agreement(m, beta, grad, sign_decay):
+    m.lerp_(grad, 1 - beta)
+    return grad.sign().mul_(m.sign()).mul_(sign_decay)
+
+
+def _add_sign(var, m, lr, alpha, sign_decay, beta, grad):
+    var.addcmul_(_sign_agreement(m, beta, grad, sign_decay).add_(alpha), grad * lr, value=-1)
+
+
+def _power_sign(var, m, lr, logbase, sign_decay, beta, grad):
+    var.addcmul_(_sign_agreement(m, beta, grad, sign_decay).mul_(logbase).exp_(), grad * lr, value=-1)
+
+
+dense(
+    "ApplyAddSign(var: ref T, m: ref T, lr: T, alpha: T, sign_decay: T, beta: T, grad: T; use_locking: bool = False) "
+    "-> (out: ref T)",
+    _add_sign,
+)  # fmt: skip
+dense(
+    "ApplyPowerSign(var: ref T, m: ref T, lr: T, logbase: T, sign_decay: T, beta: T, grad: T; "
+    "use_locking: bool = False) -> (out: ref T)",
+    _power_sign,
+)  # fmt: skip
