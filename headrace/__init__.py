@@ -69,6 +69,22 @@ from headrace.graph.structures import convert_to_tensor_or_sparse_tensor as conv
 # ---- section: array (shaping, indexing)
 
 # ---- section: random, host, flow, initializers
+from headrace.library.flow import group as group
+from headrace.library.flow import identity as identity
+from headrace.library.flow import identity_n as identity_n
+from headrace.library.flow import no_op as no_op
+from headrace.library.flow import stop_gradient as stop_gradient
+from headrace.library.flow import tuple_ as tuple
+from headrace.library.random import get_seed as get_seed
+from headrace.library.random import multinomial as multinomial
+from headrace.library.random import random_crop as random_crop
+from headrace.library.random import random_gamma as random_gamma
+from headrace.library.random import random_normal as random_normal
+from headrace.library.random import random_poisson as random_poisson
+from headrace.library.random import random_shuffle as random_shuffle
+from headrace.library.random import random_uniform as random_uniform
+from headrace.library.random import set_random_seed as set_random_seed
+from headrace.library.random import truncated_normal as truncated_normal
 
 # ---- section: variables
 

@@ -1,7 +1,8 @@
 """Random ops.  Each node owns a generator for the life of a session, so every step goes on where the last one stopped.
 
-A node with seeds starts its stream from them each time a session starts; one without starts anywhere.  torch's generators lock
-themselves for the length of a fill, and every kernel draws with one call, so concurrent steps share a node safely.
+A node with seeds starts its stream from them each time a session starts; one without starts anywhere.  torch's
+generators lock themselves for the length of a fill, and every kernel draws with one call, so concurrent steps share a
+node safely.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ def _(shape, dtype, seed, seed2, *, state, device):
 
 
 uniform_int = _random(
-    "RandomUniformInt(shape: host T, minval: host Tout, maxval: host Tout; seed: int = 0, seed2: int = 0) -> (output: Tout)",
+    "RandomUniformInt(shape: host T, minval: host Tout, maxval: host Tout; seed: int = 0, seed2: int = 0)"
+    " -> (output: Tout)",
     T=INDEX, Tout=INDEX,
 )  # fmt: skip
 uniform_int.not_differentiable()
@@ -164,7 +166,7 @@ def multinomial_shape(logits, num_samples):
 
 
 def choose(logits, drawn, dtype):
-    """For each row of ``logits``, the classes that uniform numbers ``drawn`` fall on; not finite ones are never chosen."""
+    """For each row of ``logits``, the classes that uniform numbers ``drawn`` fall on; non-finite ones never win."""
     logits = logits.to(drawn.dtype)
     logits = torch.where(logits.isfinite(), logits, -math.inf)
     bounds = (logits - logits.amax(1, keepdim=True)).exp_().cumsum(1)
@@ -261,7 +263,7 @@ def _(shape, means, stdevs, minvals, maxvals, seed, seed2, *, state, device):
     # Drawing in the lower tail keeps its precision: the distribution function is close to 0 there, not to 1.
     mirrored = low > 0
     low, high = torch.where(mirrored, -high, low), torch.where(mirrored, -low, high)
-    start, end = torch.special.ndtr(low), torch.special.ndtr(high)
+    start, end = torch.erfc(low / -_SQRT_2) / 2, torch.erfc(high / -_SQRT_2) / 2  # torch's ndtr is 0 from -9 on
     drawn = torch.rand(shape, generator=state, dtype=kind, device=device)
     x = torch.special.ndtri(start + drawn * (end - start)).clamp(low, high)
     return (torch.where(mirrored, -x, x) * deviation + mean).to(means.dtype)

@@ -1,0 +1,115 @@
+"""Passing values on and ordering work: identity, group, tuple, no_op, and the checks that stop a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.structures import IndexedSlices, SparseTensor
+from headrace.library.scope import colocate_with, control_dependencies, device, name_scope
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """The same value under another name; made inside ``control_dependencies`` it waits for them."""
+    passed: Tensor = raw_ops.Identity(input, name=name)
+    return passed
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:  # noqa: A002 - TF1's name
+    """The same values; no one is available before all are."""
+    passed: list[Tensor] = raw_ops.IdentityN(list(input), name=name)
+    return passed
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """The same value, a constant to gradients."""
+    passed: Tensor = raw_ops.StopGradient(input, name=name)
+    return passed
+
+
+def no_op(name: str | None = None) -> Operation:
+    """Does nothing: something to hang control dependencies on."""
+    operation: Operation = raw_ops.NoOp(name=name)
+    return operation
+
+
+def group(*inputs: Any, **kwargs: Any) -> Operation:
+    """One operation that finishes when all ``inputs`` (tensors, operations, nested lists of them) have.
+
+    ``train = tf.group(update_a, update_b)``.  It has no value: fetching it gives None.
+    """
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"Unknown keyword arguments: {', '.join(map(str, kwargs))}")
+    with name_scope(name, "group_deps", _flat(inputs)) as scope:
+        by_device: dict[str, list[Any]] = {}
+        for item in _flat(inputs):
+            if not hasattr(item, "device"):
+                raise TypeError(
+                    "Expected tf.group() inputs to be tensors, operations or nested lists of them, "
+                    f"got {item!r} of type {type(item).__name__}"
+                )
+            by_device.setdefault(item.device, []).append(item)
+        if len(by_device) <= 1:
+            return _join(*by_device.items(), name=scope) if by_device else no_op(name=scope)
+        # One node a device, so that a device is waited for once however many inputs it has.
+        parts = [_join((where, items)) for where, items in sorted(by_device.items(), key=lambda kv: kv[0] or "")]
+        with control_dependencies(parts):
+            return no_op(name=scope)
+
+
+def _join(on: tuple[str, list[Any]], name: str | None = None) -> Operation:
+    where, items = on
+    with control_dependencies(items):
+        if not where:
+            return no_op(name=name)
+        with device(where):
+            return no_op(name=name)
+
+
+def _flat(value: Any) -> list[Any]:
+    """The leaves of nested lists, tuples and dicts, dicts by sorted key; None is left out."""
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        return [leaf for key in sorted(value) for leaf in _flat(value[key])]
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in _flat(item)]
+    return [value]
+
+
+def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
+    """The same tensors, none of which is available before all of them, and the ``control_inputs``, are computed."""
+    with name_scope(name, "tuple", list(tensors)):
+        tensors = [
+            t if t is None or isinstance(t, (Operation, Tensor, IndexedSlices)) else convert_to_tensor(t)
+            for t in tensors
+        ]
+        gates = [t if isinstance(t, Operation) else t.op for t in tensors if t is not None]
+        for item in control_inputs or ():
+            element = context.get_default_graph().as_graph_element(item)
+            gates.append(element.op if isinstance(element, Tensor) else element)
+        gates = sorted(dict.fromkeys(gates), key=lambda operation: operation._id)
+        if not gates:
+            raise ValueError(f"Must have at least one Tensor: {tensors}")
+        gate = group(*gates)
+        return [t if t is None else gate if isinstance(t, Operation) else with_dependencies([gate], t) for t in tensors]
+
+
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Any:
+    """``output_tensor``, computed only after the ``dependencies``."""
+    with (
+        name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope,
+        colocate_with(output_tensor),
+        control_dependencies(dependencies),
+    ):
+        if isinstance(output_tensor, IndexedSlices):
+            values = raw_ops.Identity(output_tensor.values, name=scope)
+            return IndexedSlices(values, output_tensor.indices, output_tensor.dense_shape)
+        if isinstance(output_tensor, SparseTensor):
+            values = raw_ops.Identity(output_tensor.values, name=scope)
+            return SparseTensor(output_tensor.indices, values, output_tensor.dense_shape)
+        return raw_ops.Identity(convert_to_tensor(output_tensor), name=scope)

@@ -1,0 +1,231 @@
+"""Random tensors: seeds, distributions, shuffling and cropping.
+
+A graph seed and an op seed together fix a stream; see ``set_random_seed``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.shape import Dimension
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Tensor
+from headrace.library.scope import control_dependencies, name_scope
+
+DEFAULT_GRAPH_SEED = 87654321
+_MAXINT32 = 2**31 - 1
+
+_UNIFORM = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
+
+
+# ---- seeds
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Sets the default graph's seed, from which every random op made later takes its own.
+
+    - neither seed set: another stream in each session
+    - graph seed only: each op gets a seed of its own by its position in the graph; sessions repeat
+    - op seed only (``tf.random_uniform([1], seed=1)``): a default graph seed joins it; sessions repeat
+    - both: the two together fix the stream
+    """
+    context.get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The pair of seeds a random op should use, given its own seed: ``(None, None)`` where nothing is fixed."""
+    graph = context.get_default_graph()
+    if graph.seed is not None:
+        pair = (graph.seed % _MAXINT32, (graph._last_id if op_seed is None else op_seed) % _MAXINT32)
+    elif op_seed is not None:
+        pair = (DEFAULT_GRAPH_SEED, op_seed % _MAXINT32)
+    else:
+        return None, None
+    # A pair of zeros would mean "not seeded" to the kernel.
+    return (0, _MAXINT32) if pair == (0, 0) else pair
+
+
+def _seeds(op_seed: int | None) -> dict[str, int]:
+    seed, seed2 = get_seed(op_seed)
+    return {"seed": seed or 0, "seed2": seed2 or 0}
+
+
+def shape_tensor(shape: Any) -> Tensor:
+    """A shape argument as an integer tensor called "shape"."""
+    dtype = None
+    if isinstance(shape, (list, tuple)):
+        shape = [d.value if isinstance(d, Dimension) else d for d in shape]
+        dtype = None if shape else dtypes.int32
+    return convert_to_tensor(shape, dtype, name="shape")
+
+
+# ---- distributions
+
+
+def random_normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Normally distributed values: ``tf.random_normal([784, 10], stddev=0.1)``."""
+    with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
+        return _scaled("RandomStandardNormal", scope, shape, mean, stddev, dtype, seed)
+
+
+def truncated_normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Normally distributed values no further than two standard deviations from the mean."""
+    with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
+        return _scaled("TruncatedNormal", scope, shape, mean, stddev, dtype, seed)
+
+
+def _scaled(op_type: str, scope: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None) -> Tensor:
+    kind = dtypes.as_dtype(dtype)
+    sizes = shape_tensor(shape)
+    mean = convert_to_tensor(mean, kind, name="mean")
+    stddev = convert_to_tensor(stddev, kind, name="stddev")
+    drawn = getattr(raw_ops, op_type)(sizes, kind, **_seeds(seed))
+    return raw_ops.Add(raw_ops.Mul(drawn, stddev, name="mul"), mean, name=scope)
+
+
+def parameterized_truncated_normal(
+    shape: Any, means: Any = 0.0, stddevs: Any = 1.0, minvals: Any = -2.0, maxvals: Any = 2.0,
+    dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Normally distributed values within bounds; the parameters are scalars or hold one value a row of the result."""
+    with name_scope(name, "parameterized_truncated_normal", [shape, means, stddevs, minvals, maxvals]):
+        kind = dtypes.as_dtype(dtype)
+        sizes = shape_tensor(shape)
+        parameters = [
+            convert_to_tensor(value, kind, name=label)
+            for label, value in (("means", means), ("stddevs", stddevs), ("minvals", minvals), ("maxvals", maxvals))
+        ]
+        drawn: Tensor = raw_ops.ParameterizedTruncatedNormal(sizes, *parameters, **_seeds(seed))
+        return drawn
+
+
+def random_uniform(
+    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Values spread evenly over ``[minval, maxval)``: floats by default, integers too (``maxval`` must then be given).
+
+    ``tf.random_uniform([], 0, 10, tf.int32)`` is one digit.
+    """
+    kind, maxval = _uniform_arguments(dtype, maxval)
+    with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
+        sizes = shape_tensor(shape)
+        low = convert_to_tensor(minval, kind, name="min")
+        high = convert_to_tensor(maxval, kind, name="max")
+        if kind.is_integer:
+            drawn: Tensor = raw_ops.RandomUniformInt(sizes, low, high, **_seeds(seed), name=scope)
+            return drawn
+        return _stretch(raw_ops.RandomUniform(sizes, kind, **_seeds(seed)), low, high, scope)
+
+
+def _uniform_arguments(dtype: Any, maxval: Any) -> tuple[DType, Any]:
+    kind = dtypes.as_dtype(dtype)
+    if kind not in _UNIFORM:
+        raise ValueError(f"Invalid dtype {kind!r}; random_uniform makes {', '.join(d.name for d in _UNIFORM)}")
+    if maxval is None:
+        if kind.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
+        maxval = 1
+    return kind, maxval
+
+
+def _stretch(drawn: Tensor, low: Tensor, high: Tensor, scope: str) -> Tensor:
+    """[0, 1) onto [low, high)."""
+    return raw_ops.Add(raw_ops.Mul(drawn, raw_ops.Sub(high, low, name="sub"), name="mul"), low, name=scope)
+
+
+def random_gamma(
+    shape: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Samples of Gamma(alpha, beta), ``shape`` of them for each pair of parameters: the result has shape
+    ``shape + broadcast(alpha, beta).shape``.  Differentiable with respect to both."""
+    with name_scope(name, "random_gamma", [shape, alpha, beta]):
+        kind = dtypes.as_dtype(dtype)
+        sizes = convert_to_tensor(shape, dtypes.int32, name="shape")
+        alpha = convert_to_tensor(alpha, kind, name="alpha")
+        beta = convert_to_tensor(1 if beta is None else beta, kind, name="beta")
+        wide = raw_ops.AddV2(alpha, raw_ops.ZerosLike(beta), name="add")
+        smallest = np.finfo(kind.as_numpy_dtype).tiny
+        drawn = raw_ops.RealDiv(raw_ops.RandomGamma(sizes, wide, **_seeds(seed)), beta, name="truediv")
+        result: Tensor = raw_ops.Maximum(smallest, drawn)
+        return result
+
+
+def random_poisson(
+    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Samples of Poisson(lam): the result has shape ``shape + lam.shape``."""
+    return random_poisson_v2(shape, lam, dtype, seed, name)
+
+
+def random_poisson_v2(
+    shape: Any, lam: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """``random_poisson`` with the order of arguments of the other distributions."""
+    with name_scope(name, "random_poisson", [lam, shape]):
+        sizes = convert_to_tensor(shape, dtypes.int32, name="shape")
+        drawn: Tensor = raw_ops.RandomPoissonV2(sizes, lam, **_seeds(seed), dtype=dtype)
+        return drawn
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Draws ``num_samples`` classes for each row of unnormalised log-probabilities: ``[batch, num_samples]``."""
+    with name_scope(name, "multinomial", [logits]):
+        return _categorical(logits, num_samples, output_dtype, seed)
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """The same as ``multinomial`` under its later name."""
+    with name_scope(name, "categorical", [logits]):
+        return _categorical(logits, num_samples, dtype, seed)
+
+
+def _categorical(logits: Any, num_samples: Any, dtype: Any, seed: int | None) -> Tensor:
+    logits = convert_to_tensor(logits, name="logits")
+    drawn: Tensor = raw_ops.Multinomial(logits, num_samples, **_seeds(seed), output_dtype=dtype)
+    return drawn
+
+
+# ---- rearranging
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The rows of ``value`` in random order."""
+    shuffled: Tensor = raw_ops.RandomShuffle(value, **_seeds(seed), name=name)
+    return shuffled
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A slice of shape ``size`` at a random place; give a dimension its full size to leave it whole.
+
+    ``tf.random_crop(image, [24, 24, 3])``
+    """
+    with name_scope(name, "random_crop", [value, size]) as scope:
+        value = convert_to_tensor(value, name="value")
+        size = convert_to_tensor(size, dtypes.int32, name="size")
+        shape = raw_ops.Shape(value)
+        fits = raw_ops.All(raw_ops.GreaterEqual(shape, size), [0])
+        with name_scope(None, "Assert", [fits, shape, size]):
+            check = raw_ops.Assert(fits, ["Need value.shape >= size, got ", shape, size], summarize=1000)
+        with control_dependencies([check]):
+            shape = raw_ops.Identity(shape, name="control_dependency")
+        limit = raw_ops.AddV2(raw_ops.Sub(shape, size, name="sub"), 1, name="add")
+        offset = random_uniform(raw_ops.Shape(shape), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
+        sliced: Tensor = raw_ops.Slice(value, raw_ops.FloorMod(offset, limit, name="mod"), size, name=scope)
+        return sliced
