@@ -62,8 +62,8 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
         return [_shape(result)]
     if result is None:
         return [_UNKNOWN] * outputs
-    if outputs == 1 and (not result or not _is_shape(result[0])):
-        return [_shape(result)]
+    if outputs == 1 and not op_def.signature.outputs[0].is_list and not any(map(_is_shape, result)):
+        return [_shape(result)]  # a list of sizes
     shapes = [_shape(r) for r in result]
     if len(shapes) != outputs:
         raise ValueError(f"the shape rule of {op_def.name} gave {len(shapes)} shapes for {outputs} outputs")
@@ -78,7 +78,7 @@ def inputs_dtypes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]
 
 
 def _is_shape(value: Any) -> bool:
-    return value is None or isinstance(value, (TensorShape, tuple, list))
+    return isinstance(value, (TensorShape, tuple, list))
 
 
 def _shape(value: Any) -> TensorShape:

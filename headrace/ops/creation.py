@@ -1,0 +1,154 @@
+"""Tensors made from a few numbers: Fill, Range, LinSpace, OneHot."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, FLOATING, INDEX, REAL
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+from headrace.resources.value import TORCH_DTYPES
+
+_SMALL = 4096  # the largest value, in elements, followed while building
+
+fill = op("Fill(dims: host index_type, value: T) -> (output: T)", T=ANY, index_type=INDEX)
+
+
+@fill.shape
+def _(dims, value):
+    value.with_rank(0)
+    if dims is not None and not isinstance(dims, list):
+        raise ValueError(f"dims must be a vector, got the scalar {dims}")
+    return None if dims is None else dims
+
+
+@fill.value
+def _(node, dims, value):
+    if dims is None or dims.dtype == object or value is None or math.prod(dims.tolist()) > _SMALL:
+        return None
+    return np.broadcast_to(value, [int(d) for d in dims])
+
+
+@fill.gradient
+def _(node, grad):
+    return [None, raw_ops.Sum(grad, raw_ops.Range(0, raw_ops.Rank(grad), 1))]
+
+
+@fill.kernel
+def _(dims, value):
+    return value.expand(dims).clone(memory_format=torch.contiguous_format)
+
+
+@fill.kernel(T=dtypes.string)
+def _(dims, value):
+    return np.full(dims, value[()], dtype=object)
+
+
+# ---- sequences
+
+range_op = op("Range(start: host Tidx, limit: host Tidx, delta: host Tidx) -> (output: Tidx)", Tidx=REAL)
+range_op.not_differentiable()
+
+
+def _length(start, limit, delta):
+    if delta == 0:
+        raise ValueError("Requires delta != 0: 0")
+    if delta > 0 and start > limit:
+        raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
+    if delta < 0 and start < limit:
+        raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+    return len(range(start, limit, delta)) if isinstance(delta, int) else math.ceil(abs((limit - start) / delta))
+
+
+@range_op.shape
+def _(start, limit, delta):
+    for value, name in ((start, "start"), (limit, "limit"), (delta, "delta")):
+        if isinstance(value, list):
+            raise ValueError(f"{name} must be a scalar, got {value}")
+    return (None,) if None in (start, limit, delta) else (_length(start, limit, delta),)
+
+
+@range_op.value
+def _(node, start, limit, delta):
+    if any(v is None or v.dtype == object for v in (start, limit, delta)):
+        return None
+    if _length(*(v.item() for v in (start, limit, delta))) > _SMALL:
+        return None
+    return np.arange(start, limit, delta, dtype=node.outputs[0].dtype.as_numpy_dtype)
+
+
+def _range(start, limit, delta, *, device, dtype=None):
+    _length(start, limit, delta)
+    return torch.arange(start, limit, delta, dtype=dtype, device=device)
+
+
+for _dtype in REAL:
+    range_op.kernel(partial(_range, dtype=TORCH_DTYPES[_dtype]), Tidx=_dtype)
+
+lin_space = op("LinSpace(start: T, stop: T, num: host Tidx) -> (output: T)", T=FLOATING, Tidx=INDEX)
+lin_space.not_differentiable()
+
+
+@lin_space.shape
+def _(start, stop, num):
+    start.with_rank(0)
+    stop.with_rank(0)
+    if num is not None and num <= 0:
+        raise ValueError(f"Requires num > 0: {num}")
+    return (num,)
+
+
+@lin_space.kernel
+def _(start, stop, num):
+    if num <= 0:
+        raise ValueError(f"Requires num > 0: {num}")
+    if num == 1:
+        return start.reshape(1).clone()
+    steps = torch.arange(num, dtype=start.dtype, device=start.device)
+    return torch.where(steps == num - 1, stop, start + steps * ((stop - start) / (num - 1)))
+
+
+# ---- one hot
+
+one_hot = op(
+    "OneHot(indices: TI, depth: host int32, on_value: T, off_value: T; axis: int = -1) -> (output: T)",
+    T=ANY, TI=(dtypes.uint8, dtypes.int8, *INDEX),
+)  # fmt: skip
+one_hot.not_differentiable()
+
+
+@one_hot.shape
+def _(indices, depth, on_value, off_value, axis):
+    on_value.with_rank(0)
+    off_value.with_rank(0)
+    if depth is not None and depth < 0:
+        raise ValueError(f"depth must be non-negative, got: {depth}")
+    dims = indices.tuple
+    if dims is None:
+        return None
+    if not -1 <= axis <= len(dims):
+        raise ValueError(f"Expected axis to be -1 or between [0, {len(dims)}]. But received: {axis}")
+    at = len(dims) if axis == -1 else axis
+    return TensorShape.from_tuple((*dims[:at], depth, *dims[at:]))
+
+
+@one_hot.kernel
+def _(indices, depth, on_value, off_value, axis):
+    rank = indices.ndim
+    at = rank if axis == -1 else axis
+    classes = torch.arange(depth, dtype=indices.dtype if depth < 128 else torch.int64, device=indices.device)
+    hits = indices.unsqueeze(at) == classes.view(-1, *[1] * (rank - at))
+    return torch.where(hits, on_value, off_value)
+
+
+@one_hot.kernel(T=dtypes.string)
+def _(indices, depth, on_value, off_value, axis):
+    at = indices.ndim if axis == -1 else axis
+    hits = np.expand_dims(indices.numpy(), at) == np.arange(depth).reshape(-1, *[1] * (indices.ndim - at))
+    return np.where(hits, on_value, off_value)

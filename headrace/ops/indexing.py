@@ -1,0 +1,329 @@
+"""Elements by index tensor: Gather, GatherNd and their inverse, ScatterNd and the TensorScatter ops.
+
+On the CPU an index out of range raises an error that names it; the search for it runs only after torch has refused.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, INDEX, NUMERIC
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape, unknown_shape
+from headrace.graph import raw_ops
+from headrace.graph.infer import known_value
+from headrace.graph.structures import IndexedSlices
+
+
+def explain_index(indices, size, name="indices"):
+    """Raises the error for the first index outside [0, size), if there is one."""
+    flat = np.asarray(indices).reshape(-1)
+    bad = np.flatnonzero((flat < 0) | (flat >= size))
+    if bad.size:
+        where = np.unravel_index(int(bad[0]), np.asarray(indices).shape)
+        label = f"{name}[{','.join(map(str, where))}]" if where else name
+        raise ValueError(f"{label} = {flat[bad[0]]} is not in [0, {size})")
+
+
+# ---- Gather
+
+
+def _gather_shape(params, indices, axis, batch_dims=0):
+    p, i = params.tuple, indices.tuple
+    if p is not None and not p:
+        raise ValueError("Shape must be at least rank 1 but is rank 0: params of Gather")
+    if i is not None and not -len(i) <= batch_dims <= len(i):
+        raise ValueError(f"batch_dims ({batch_dims}) must be at most the rank of indices ({len(i)})")
+    if p is None or i is None or axis is None:
+        known = p is not None and i is not None
+        return unknown_shape(len(p) + len(i) - 1 - batch_dims % (len(i) + 1) if known and batch_dims >= 0 else None)
+    if not -len(p) <= axis < len(p):
+        raise ValueError(f"Shape must be at least rank {axis + 1 if axis >= 0 else -axis} but is rank {len(p)}")
+    axis %= len(p)
+    batch = batch_dims + len(i) if batch_dims < 0 else batch_dims
+    if batch > axis:
+        raise ValueError(f"batch_dims ({batch_dims}) must be less than or equal to axis ({axis})")
+    lead = TensorShape(p[:batch]).merge_with(i[:batch]).tuple
+    return TensorShape.from_tuple((*lead, *p[batch:axis], *i[batch:], *p[axis + 1 :]))
+
+
+def _gather(params, indices, axis, batch_dims):
+    if batch_dims:
+        return _batch_gather(params, indices, axis, batch_dims)
+    try:
+        if indices.ndim == 1:
+            return params.index_select(axis, indices)
+        axis = axis + params.ndim if axis < 0 else axis
+        flat = params.index_select(axis, indices.reshape(-1))
+        return flat.reshape(params.shape[:axis] + indices.shape + params.shape[axis + 1 :])
+    except IndexError:
+        explain_index(indices.cpu(), params.shape[axis])
+        raise
+
+
+def _batch_layout(params_shape, indices_shape, axis, batch_dims):
+    """-> the sizes (batch, between, axis, rest, indices) a batched gather works on, and the shape of its result."""
+    axis %= len(params_shape)
+    batch = batch_dims % len(indices_shape) if batch_dims < 0 else batch_dims
+    sizes = (
+        math.prod(params_shape[:batch]), math.prod(params_shape[batch:axis]), params_shape[axis],
+        math.prod(params_shape[axis + 1 :]), math.prod(indices_shape[batch:]),
+    )  # fmt: skip
+    return sizes, (*params_shape[:axis], *indices_shape[batch:], *params_shape[axis + 1 :])
+
+
+def _batch_gather(params, indices, axis, batch_dims):
+    (batch, between, size, rest, count), shape = _batch_layout(params.shape, indices.shape, axis, batch_dims)
+    index = indices.reshape(batch, 1, count, 1).long().expand(batch, between, count, rest)
+    try:
+        return params.reshape(batch, between, size, rest).gather(2, index).reshape(shape)
+    except RuntimeError:
+        explain_index(indices.cpu(), size)
+        raise
+
+
+def _gather_strings(params, indices, axis, batch_dims):
+    explain_index(indices, params.shape[axis])
+    if not batch_dims:
+        return np.asarray(np.take(params, indices.numpy(), axis), dtype=object)
+    (batch, between, size, rest, count), shape = _batch_layout(params.shape, tuple(indices.shape), axis, batch_dims)
+    index = np.broadcast_to(indices.numpy().reshape(batch, 1, count, 1), (batch, between, count, rest))
+    return np.take_along_axis(params.reshape(batch, between, size, rest), index, 2).reshape(shape)
+
+
+gather_v2 = op(
+    "GatherV2(params: Tparams, indices: Tindices, axis: host Taxis; batch_dims: int = 0) -> (output: Tparams)",
+    Tparams=ANY, Tindices=INDEX, Taxis=INDEX,
+)  # fmt: skip
+gather_v2.shape(_gather_shape)
+gather_v2.kernel(_gather)
+gather_v2.kernel(_gather_strings, Tparams=dtypes.string)
+
+
+@gather_v2.value
+def _(node, params, indices, axis):
+    if params is None or indices is None or axis is None or object in (indices.dtype, axis.dtype):
+        return None
+    size = params.shape[int(axis)]
+    if node.attrs["batch_dims"] or ((indices < 0) | (indices >= size)).any():
+        return None
+    return np.take(params, indices, int(axis))
+
+
+def _rows_gradient(grad, params, indices):
+    """Gradients of whole rows stay sparse, as TF1 keeps them."""
+    dense_shape = raw_ops.Shape(params)
+    tail = raw_ops.StridedSlice(dense_shape, [1], [0], [1], end_mask=1)
+    size = raw_ops.ExpandDims(raw_ops.Size(indices), 0)
+    values = raw_ops.Reshape(grad, raw_ops.ConcatV2([size, tail], 0))
+    return IndexedSlices(values, raw_ops.Reshape(indices, size), dense_shape)
+
+
+@gather_v2.gradient
+def _(node, grad):
+    params, indices, axis = node.inputs
+    batch_dims = node.attrs["batch_dims"]
+    if batch_dims == 0 and known_value(axis) == 0:
+        return [_rows_gradient(grad, params, indices), None, None]
+    dense = raw_ops._GatherGrad(grad, indices, raw_ops.Shape(params), axis, batch_dims=batch_dims)
+    return [dense, None, None]
+
+
+gather = op(
+    "Gather(params: Tparams, indices: Tindices; validate_indices: bool = True) -> (output: Tparams)",
+    Tparams=ANY, Tindices=INDEX,
+)  # fmt: skip
+gather.shape(lambda params, indices, validate_indices: _gather_shape(params, indices, 0))
+gather.gradient(lambda node, grad: [_rows_gradient(grad, *node.inputs), None])
+gather.kernel(lambda params, indices, validate_indices: _gather(params, indices, 0, 0))
+gather.kernel(lambda params, indices, validate_indices: _gather_strings(params, indices, 0, 0), Tparams=dtypes.string)
+
+gather_grad = op(
+    "_GatherGrad(grad: T, indices: Tindices, shape: host int32, axis: host Taxis; batch_dims: int = 0) -> (output: T)",
+    T=NUMERIC, Tindices=INDEX, Taxis=INDEX,
+)  # fmt: skip
+gather_grad.shape(lambda grad, indices, shape, axis, batch_dims: shape)
+
+
+@gather_grad.kernel
+def _(grad, indices, shape, axis, batch_dims):
+    """The transpose of Gather: adds each slice of ``grad`` to the place it was read from."""
+    (batch, between, size, rest, count), _ = _batch_layout(shape, indices.shape, axis, batch_dims)
+    index = indices.reshape(batch, 1, count, 1).long().expand(batch, between, count, rest)
+    zeros = grad.new_zeros((batch, between, size, rest))
+    return zeros.scatter_add(2, index, grad.reshape(batch, between, count, rest)).reshape(shape)
+
+
+@gather_grad.gradient
+def _(node, grad):
+    _, indices, _, axis = node.inputs
+    return [raw_ops.GatherV2(grad, indices, axis, batch_dims=node.attrs["batch_dims"]), None, None, None]
+
+
+# ---- GatherNd, ScatterNd
+
+
+def _nd_index(indices, shape):
+    """Index tuples along the last axis as flat positions into the leading dimensions of ``shape``."""
+    depth = indices.shape[-1]
+    if depth > len(shape):
+        raise ValueError(f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}")
+    lead = tuple(shape[:depth])
+    strides = [math.prod(lead[i + 1 :]) for i in range(depth)]
+    flat = indices.reshape(-1, depth).long()
+    if depth == 1:
+        return flat[:, 0], lead
+    position = flat.new_zeros(flat.shape[0])
+    for i, stride in enumerate(strides):
+        column = flat[:, i]
+        if column.device.type == "cpu":
+            # Within a row of indices a bad entry could land on another valid position: mark it instead.
+            column = torch.where((column < 0) | (column >= lead[i]), math.prod(lead), column)
+        position = position + column * stride
+    return position, lead
+
+
+def _explain_nd(indices, shape):
+    flat = indices.reshape(-1, indices.shape[-1]).cpu()
+    limits = torch.tensor(list(shape[: flat.shape[1]]))
+    bad = ((flat < 0) | (flat >= limits)).any(1).nonzero()
+    if bad.numel():
+        row = int(bad[0, 0])
+        where = np.unravel_index(row, tuple(indices.shape[:-1])) if indices.ndim > 1 else ()
+        label = f"indices[{','.join(map(str, where))}]" if where else "indices"
+        raise ValueError(f"{label} = {flat[row].tolist()} does not index into param shape {list(shape)}")
+
+
+gather_nd = op(
+    "GatherNd(params: Tparams, indices: Tindices) -> (output: Tparams)", Tparams=ANY, Tindices=INDEX
+)  # fmt: skip
+
+
+@gather_nd.shape
+def _(params, indices):
+    p, i = params.tuple, indices.tuple
+    if i is not None and not i:
+        raise ValueError("Shape must be at least rank 1 but is rank 0: indices of GatherNd")
+    if p is None or i is None or i[-1] is None:
+        return None
+    if i[-1] > len(p):
+        raise ValueError(
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape {indices} and params shape {params}"
+        )
+    return i[:-1] + p[i[-1] :]
+
+
+@gather_nd.gradient
+def _(node, grad):
+    params, indices = node.inputs
+    shape = raw_ops.Shape(params, out_type=node.attrs["Tindices"])
+    dims = indices.shape.tuple
+    if dims is not None and len(dims) == 2 and dims[-1] == 1:
+        return [IndexedSlices(grad, raw_ops.Squeeze(indices, [-1]), shape), None]
+    return [raw_ops.ScatterNd(indices, grad, shape), None]
+
+
+@gather_nd.kernel
+def _(params, indices):
+    position, lead = _nd_index(indices, params.shape)
+    rest = params.shape[indices.shape[-1] :]
+    try:
+        taken = params.reshape(math.prod(lead), *rest).index_select(0, position)
+    except IndexError:
+        _explain_nd(indices, params.shape)
+        raise
+    return taken.reshape(indices.shape[:-1] + rest)
+
+
+@gather_nd.kernel(Tparams=dtypes.string)
+def _(params, indices):
+    _explain_nd(indices, params.shape)
+    index = indices.numpy()
+    return np.asarray(params[tuple(np.moveaxis(index, -1, 0))], dtype=object)
+
+
+def _scatter_shape(indices, updates, shape):
+    i, u = indices.tuple, updates.tuple
+    if i is not None and u is not None and i and i[-1] is not None and shape is not None:
+        if i[-1] > len(shape):
+            raise ValueError(
+                f"The inner dimension of indices ({i[-1]}) is larger than the rank of the output ({len(shape)})"
+            )
+        want = TensorShape(i[:-1] + tuple(shape[i[-1] :]))
+        if not want.is_compatible_with(updates):
+            raise ValueError(
+                f"Shape of updates {updates} must match indices.shape[:-1] + shape[indices.shape[-1]:] = {want}"
+            )
+    return shape
+
+
+def _check_updates(indices, updates, shape):
+    want = tuple(indices.shape[:-1]) + tuple(shape[indices.shape[-1] :])
+    if tuple(updates.shape) != want:
+        raise ValueError(
+            f"updates have shape {list(updates.shape)}, but indices of shape {list(indices.shape)} into {list(shape)} "
+            f"ask for {list(want)}"
+        )
+
+
+def scatter_nd_into(base, indices, updates, mode):
+    """A copy of ``base`` with slices added, subtracted or replaced."""
+    _check_updates(indices, updates, base.shape)
+    position, lead = _nd_index(indices, base.shape)
+    rest = base.shape[indices.shape[-1] :]
+    flat = base.reshape(math.prod(lead), *rest)
+    rows = updates.reshape(-1, *rest)
+    try:
+        if mode == "update":
+            changed = flat.index_copy(0, position, rows)
+        else:
+            changed = flat.index_add(0, position, rows, alpha=1 if mode == "add" else -1)
+    except (IndexError, RuntimeError):
+        _explain_nd(indices, base.shape)
+        raise
+    return changed.reshape(base.shape)
+
+
+scatter_nd = op("ScatterNd(indices: Tindices, updates: T, shape: host Tindices) -> (output: T)", T=ANY, Tindices=INDEX)
+scatter_nd.shape(_scatter_shape)
+scatter_nd.gradient(lambda node, grad: [None, raw_ops.GatherNd(grad, node.inputs[0]), None])
+
+
+@scatter_nd.kernel
+def _(indices, updates, shape):
+    return scatter_nd_into(
+        updates.new_zeros(shape), indices, updates, "update" if updates.dtype is torch.bool else "add"
+    )
+
+
+def _tensor_scatter(name, first, mode, types):
+    definition = op(
+        f"{name}({first}: T, indices: Tindices, updates: T) -> (output: T)", T=types, Tindices=INDEX
+    )  # fmt: skip
+    definition.shape(lambda base, indices, updates: _scatter_shape(indices, updates, base.tuple) or base)
+    definition.kernel(lambda base, indices, updates: scatter_nd_into(base, indices, updates, mode))
+    return definition
+
+
+tensor_scatter_update = _tensor_scatter(
+    "TensorScatterUpdate", "tensor", "update", tuple(d for d in ANY if d != dtypes.string)
+)
+tensor_scatter_add = _tensor_scatter("TensorScatterAdd", "tensor", "add", NUMERIC)
+tensor_scatter_sub = _tensor_scatter("TensorScatterSub", "tensor", "sub", NUMERIC)
+non_aliasing_add = _tensor_scatter("ScatterNdNonAliasingAdd", "input", "add", NUMERIC)
+
+
+@tensor_scatter_update.gradient
+def _(node, grad):
+    _, indices, updates = node.inputs
+    erased = raw_ops.TensorScatterUpdate(grad, indices, raw_ops.ZerosLike(updates))
+    return [erased, None, raw_ops.GatherNd(grad, indices)]
+
+
+tensor_scatter_add.gradient(lambda node, grad: [grad, None, raw_ops.GatherNd(grad, node.inputs[1])])
+tensor_scatter_sub.gradient(lambda node, grad: [grad, None, raw_ops.Neg(raw_ops.GatherNd(grad, node.inputs[1]))])
+non_aliasing_add.gradient(lambda node, grad: [grad, None, raw_ops.GatherNd(grad, node.inputs[1])])

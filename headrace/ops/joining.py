@@ -1,0 +1,287 @@
+"""Joining and cutting whole tensors along one axis: ConcatV2, Split, SplitV, Pack, Unpack."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, INDEX
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape, unknown_shape
+from headrace.graph import raw_ops
+from headrace.graph.infer import known_value
+
+
+def _axis(axis, ndims, what="axis"):
+    """The axis as a number from 0, or a ValueError."""
+    if not -ndims <= axis < ndims:
+        raise ValueError(f"{what} {axis} is not in the valid range [{-ndims}, {ndims})")
+    return axis + ndims if axis < 0 else axis
+
+
+def _known(values):
+    return values is not None and all(v is not None for v in values)
+
+
+# ---- concatenation
+
+
+def _concat_shape(values, axis):
+    merged = unknown_shape()
+    for s in values:
+        if s.ndims is not None:
+            merged = s if merged.ndims is None else merged
+            if s.ndims != merged.ndims:
+                raise ValueError(f"Shapes must be equal rank, but are {merged.ndims} and {s.ndims}")
+    ndims = merged.ndims
+    if ndims is None:
+        return None
+    if ndims == 0:
+        raise ValueError("Can't concatenate scalars (use tf.stack instead)")
+    if axis is None:
+        return unknown_shape(ndims)
+    at = _axis(axis, ndims, "concat axis")
+    dims = [None] * ndims
+    total = 0
+    for s in values:
+        own = s.tuple
+        if own is None:
+            total = None
+            continue
+        for i, d in enumerate(own):
+            if i != at and d is not None:
+                if dims[i] not in (None, d):
+                    raise ValueError(
+                        f"Dimension {i} in both shapes must be equal, but are {dims[i]} and {d}. "
+                        f"Shapes are {', '.join(map(str, values))}; the axis is {axis}"
+                    )
+                dims[i] = d
+        total = None if total is None or own[at] is None else total + own[at]
+    dims[at] = total
+    return dims
+
+
+def _concat_value(values, axis):
+    if axis is None or axis.dtype == object or any(v is None for v in values):
+        return None
+    try:
+        return np.concatenate(values, int(axis))
+    except ValueError:
+        return None
+
+
+def _concat_gradient(grad, values, axis):
+    """The pieces of ``grad``: sizes as constants where they are known."""
+    at = known_value(axis)
+    ndims = next((v.shape.ndims for v in values if v.shape.ndims is not None), grad.shape.ndims)
+    if at is None or (at < 0 and ndims is None):
+        index = raw_ops.FloorMod(axis, raw_ops.Rank(grad))
+        sizes = raw_ops.Pack([raw_ops.GatherV2(raw_ops.Shape(v), index, 0) for v in values])
+        return list(raw_ops.SplitV(grad, sizes, index, num_split=len(values)))
+    at %= ndims or at + 1
+    sizes = [None if v.shape.tuple is None else v.shape.tuple[at] for v in values]
+    if not _known(sizes):
+        sizes = raw_ops.Pack(
+            [raw_ops.StridedSlice(raw_ops.Shape(v), [at], [at + 1], [1], shrink_axis_mask=1) for v in values]
+        )
+    return list(raw_ops.SplitV(grad, sizes, at, num_split=len(values)))
+
+
+concat_v2 = op("ConcatV2(values: N*T, axis: host Tidx) -> (output: T)", T=ANY, Tidx=INDEX)
+concat_v2.shape(_concat_shape)
+concat_v2.value(lambda node, *inputs: _concat_value(inputs[:-1], inputs[-1]))
+concat_v2.gradient(lambda node, grad: [*_concat_gradient(grad, node.inputs[:-1], node.inputs[-1]), None])
+concat_v2.kernel(torch.cat)
+concat_v2.kernel(np.concatenate, T=dtypes.string)
+
+concat = op("Concat(concat_dim: host int32, values: N*T) -> (output: T)", T=ANY)
+concat.shape(lambda concat_dim, values: _concat_shape(values, concat_dim))
+concat.value(lambda node, axis, *values: _concat_value(values, axis))
+concat.gradient(lambda node, grad: [None, *_concat_gradient(grad, node.inputs[1:], node.inputs[0])])
+concat.kernel(lambda concat_dim, values: torch.cat(values, concat_dim))
+concat.kernel(lambda concat_dim, values: np.concatenate(values, concat_dim), T=dtypes.string)
+
+offset = op("ConcatOffset(concat_dim: host int32, shape: N*int32) -> (offset: N*int32)")
+offset.not_differentiable()
+offset.shape(lambda concat_dim, shape: list(shape))
+
+
+@offset.kernel
+def _(concat_dim, shape):
+    found, start = [], 0
+    for s in shape:
+        mask = torch.arange(s.shape[0], device=s.device) == concat_dim % s.shape[0]
+        found.append(torch.where(mask, start, 0).to(s.dtype))
+        start = start + s[concat_dim]
+    return found
+
+
+# ---- splitting
+
+
+def filled(node, grads):
+    """Gradients with zeros for the outputs that nothing used."""
+    return [raw_ops.ZerosLike(out) if g is None else g for g, out in zip(grads, node.outputs, strict=True)]
+
+
+split = op("Split(split_dim: host int32, value: T; num_split: int) -> (output: num_split*T)", T=ANY, view=True)
+split.gradient(lambda node, *grads: [None, raw_ops.ConcatV2(filled(node, grads), node.inputs[0])])
+
+
+@split.shape
+def _(split_dim, value, num_split):
+    dims = value.tuple
+    if dims is None or split_dim is None:
+        return [unknown_shape(None if dims is None else len(dims))] * num_split
+    at = _axis(split_dim, len(dims), "split_dim")
+    size = dims[at]
+    if size is not None and size % num_split:
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {num_split} but is {size}. Number of ways to split should "
+            "evenly divide the split dimension"
+        )
+    piece = (*dims[:at], None if size is None else size // num_split, *dims[at + 1 :])
+    return [TensorShape.from_tuple(piece)] * num_split
+
+
+@split.value
+def _(node, axis, value):
+    count = node.attrs["num_split"]
+    if axis is None or axis.dtype == object or value is None or value.shape[int(axis)] % count:
+        return None
+    return tuple(np.split(value, count, int(axis)))
+
+
+@split.kernel
+def _(split_dim, value, num_split):
+    size = value.shape[split_dim]
+    if size % num_split:
+        raise ValueError(
+            f"Number of ways to split should evenly divide the split dimension, but got split_dim {split_dim} "
+            f"(size = {size}) and num_split {num_split}"
+        )
+    if not size:
+        return (value,) * num_split
+    return value.split(size // num_split, split_dim)
+
+
+split.kernel(lambda split_dim, value, num_split: np.split(value, num_split, split_dim), T=dtypes.string)
+
+split_v = op(
+    "SplitV(value: T, size_splits: host Tlen, split_dim: host int32; num_split: int) -> (output: num_split*T)",
+    T=ANY, Tlen=INDEX, view=True,
+)  # fmt: skip
+split_v.gradient(lambda node, *grads: [raw_ops.ConcatV2(filled(node, grads), node.inputs[2]), None, None])
+
+
+@split_v.shape
+def _(value, size_splits, split_dim, num_split):
+    dims = value.tuple
+    if dims is None or split_dim is None:
+        return [unknown_shape(None if dims is None else len(dims))] * num_split
+    at = _axis(split_dim, len(dims), "split_dim")
+    sizes = [None] * num_split if size_splits is None else list(size_splits)
+    if len(sizes) != num_split:
+        raise ValueError(f"size_splits has {len(sizes)} elements but num_split is {num_split}")
+    if _known(sizes) and dims[at] is not None:
+        sizes = _sizes(sizes, dims[at])
+    return [TensorShape.from_tuple((*dims[:at], None if s is None or s < 0 else s, *dims[at + 1 :])) for s in sizes]
+
+
+def _sizes(sizes, total):
+    """The sizes with -1 replaced by what is left."""
+    if -1 in sizes:
+        left = total - sum(s for s in sizes if s >= 0)
+        if sizes.count(-1) > 1 or left < 0:
+            raise ValueError(f"size_splits {sizes} do not fit a dimension of {total}; one -1 at most is allowed")
+        return [left if s < 0 else s for s in sizes]
+    if sum(sizes) != total:
+        raise ValueError(f"can't split axis of size {total} into pieces of size {sizes}")
+    return sizes
+
+
+@split_v.kernel
+def _(value, size_splits, split_dim, num_split):
+    if -1 in size_splits:
+        size_splits = _sizes(size_splits, value.shape[split_dim])
+    return value.split(size_splits, split_dim)
+
+
+@split_v.kernel(T=dtypes.string)
+def _(value, size_splits, split_dim, num_split):
+    sizes = _sizes(size_splits, value.shape[split_dim])
+    return np.split(value, np.cumsum(sizes)[:-1], split_dim)
+
+
+# ---- packing: a new axis
+
+pack = op("Pack(values: N*T; axis: int = 0) -> (output: T)", T=ANY)
+pack.kernel(torch.stack)
+pack.kernel(np.stack, T=dtypes.string)
+
+
+@pack.gradient
+def _(node, grad):
+    return list(raw_ops.Unpack(grad, num=len(node.inputs), axis=node.attrs["axis"]))
+
+
+@pack.shape
+def _(values, axis):
+    merged = values[0]
+    for i, s in enumerate(values[1:]):
+        try:
+            merged = merged.merge_with(s)
+        except ValueError:
+            raise ValueError(
+                f"Shapes must be equal, but are {merged} and {s}: from merging shape {i} with other shapes"
+            ) from None
+    dims = merged.tuple
+    if dims is None:
+        return None
+    at = _axis(axis, len(dims) + 1)
+    return TensorShape.from_tuple((*dims[:at], len(values), *dims[at:]))
+
+
+@pack.value
+def _(node, *values):
+    if any(v is None for v in values):
+        return None
+    return np.stack(values, node.attrs["axis"])
+
+
+unpack = op("Unpack(value: T; num: int, axis: int = 0) -> (output: num*T)", T=ANY, view=True)
+unpack.gradient(lambda node, *grads: [raw_ops.Pack(filled(node, grads), axis=node.attrs["axis"])])
+
+
+@unpack.shape
+def _(value, num, axis):
+    dims = value.tuple
+    if dims is None:
+        return [unknown_shape()] * num
+    at = _axis(axis, len(dims))
+    if dims[at] not in (None, num):
+        raise ValueError(f"Dimension must be {num} but is {dims[at]}: cannot unstack shape {value} along axis {axis}")
+    return [TensorShape.from_tuple(dims[:at] + dims[at + 1 :])] * num
+
+
+@unpack.value
+def _(node, value):
+    if value is None:
+        return None
+    axis = node.attrs["axis"]
+    return tuple(value.take(i, axis) for i in range(node.attrs["num"]))
+
+
+@unpack.kernel
+def _(value, num, axis):
+    if value.shape[axis] != num:
+        raise ValueError(f"Input shape axis {axis} must equal {num}, got shape {list(value.shape)}")
+    return value.unbind(axis)
+
+
+@unpack.kernel(T=dtypes.string)
+def _(value, num, axis):
+    if value.shape[axis] != num:
+        raise ValueError(f"Input shape axis {axis} must equal {num}, got shape {list(value.shape)}")
+    return [np.asarray(v, dtype=object) for v in np.moveaxis(value, axis, 0)]

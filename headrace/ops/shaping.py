@@ -1,0 +1,334 @@
+"""Asking for a shape and giving another one: Shape, Size, Rank, Reshape, ExpandDims, Squeeze, Transpose, broadcasting.
+
+Kernels that only relabel memory return views.  Strings are numpy object arrays on the host and have their own kernels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, INDEX
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape, broadcast_shape, unknown_shape
+from headrace.graph import raw_ops
+from headrace.ops._declare import sum_to_shape
+
+# ---- questions about shapes: answers stay on the host
+
+shape = op("Shape(input: T; out_type: type = int32) -> (output: out_type)", T=ANY, out_type=INDEX, host_output=True)
+shape.not_differentiable()
+shape.shape(lambda input, out_type: (input.ndims,))
+shape.kernel(lambda input, out_type: torch.tensor(input.shape, dtype=out_type))
+
+
+@shape.value
+def _(node, input):
+    return _dims_array(node.inputs[0].shape.tuple)
+
+
+def _dims_array(dims):
+    if dims is None:
+        return None
+    return np.array(dims, dtype=object if None in dims else np.int64)
+
+
+shape_n = op(
+    "ShapeN(input: N*T; out_type: type = int32) -> (output: N*out_type)", T=ANY, out_type=INDEX, host_output=True
+)
+shape_n.not_differentiable()
+shape_n.shape(lambda input, out_type: [(s.ndims,) for s in input])
+shape_n.value(lambda node, *inputs: tuple(_dims_array(t.shape.tuple) for t in node.inputs))
+shape_n.kernel(lambda input, out_type: [torch.tensor(x.shape, dtype=out_type) for x in input])
+
+size = op("Size(input: T; out_type: type = int32) -> (output: out_type)", T=ANY, out_type=INDEX, host_output=True)
+size.not_differentiable()
+size.shape(lambda input, out_type: ())
+size.kernel(lambda input, out_type: torch.tensor(math.prod(input.shape), dtype=out_type))
+
+
+@size.value
+def _(node, input):
+    count = node.inputs[0].shape.num_elements()
+    return None if count is None else np.array(count)
+
+
+rank = op("Rank(input: T) -> (output: int32)", T=ANY, host_output=True)
+rank.not_differentiable()
+rank.shape(lambda input: ())
+rank.kernel(lambda input: torch.tensor(input.ndim, dtype=torch.int32))
+
+
+@rank.value
+def _(node, input):
+    ndims = node.inputs[0].shape.ndims
+    return None if ndims is None else np.array(ndims)
+
+
+# ---- the same elements under another shape
+
+reshape = op("Reshape(tensor: T, shape: host Tshape) -> (output: T)", T=ANY, Tshape=INDEX, view=True)
+reshape.gradient(lambda node, grad: [raw_ops.Reshape(grad, raw_ops.Shape(node.inputs[0])), None])
+reshape.kernel(torch.reshape)
+reshape.kernel(lambda tensor, shape: tensor.reshape(shape), T=dtypes.string)
+
+
+@reshape.shape
+def _(tensor, shape):
+    if shape is None:
+        return None
+    if not isinstance(shape, list):
+        raise ValueError(f"Shape must be rank 1 but is rank 0: the shape given to Reshape is {shape}")
+    return reshaped(tensor, shape)
+
+
+def reshaped(tensor, shape):
+    """The static shape of ``tensor`` given the new shape, in which -1 and None are unknown."""
+    dims = [None if d is None or d == -1 else d for d in shape]
+    if shape.count(-1) > 1:
+        raise ValueError(f"Only one input size may be -1, got the shape {shape}")
+    if any(d is not None and d < -1 for d in shape):
+        raise ValueError(f"Size {min(d for d in shape if d is not None)} must be non-negative in the shape {shape}")
+    total = tensor.num_elements()
+    if total is None:
+        return _same_elements(tensor.tuple, dims)
+    known = math.prod(d for d in dims if d is not None)
+    if None not in dims:
+        if known != total:
+            raise ValueError(f"Cannot reshape a tensor with {total} elements to shape {dims} ({known} elements)")
+    elif dims.count(None) == 1 and known:
+        if total % known:
+            raise ValueError(
+                f"Dimension size must be evenly divisible by {known} but is {total}: cannot reshape {tensor} to {shape}"
+            )
+        dims[dims.index(None)] = total // known
+    return dims
+
+
+def _same_elements(old, dims):
+    """One unknown size on each side and equal known ones elsewhere: nothing more can be said than ``dims``."""
+    return dims if old is not None or dims else ()
+
+
+@reshape.value
+def _(node, tensor, shape):
+    if tensor is None or shape is None or any(d is None for d in shape.flat):
+        return None
+    try:
+        return tensor.reshape([int(d) for d in shape])
+    except ValueError:
+        return None
+
+
+expand_dims = op("ExpandDims(input: T, dim: host Tdim) -> (output: T)", T=ANY, Tdim=INDEX, view=True)
+expand_dims.gradient(lambda node, grad: [raw_ops.Reshape(grad, raw_ops.Shape(node.inputs[0])), None])
+
+
+def _one(dim):
+    """A dimension given as a number or as a list of one."""
+    while isinstance(dim, list):
+        if len(dim) != 1:
+            raise ValueError(f"'dim' must be a tensor with a single value, got {dim}")
+        dim = dim[0]
+    return dim
+
+
+@expand_dims.shape
+def _(input, dim):
+    dim = _one(dim)
+    dims = input.tuple
+    if dims is None:
+        return None
+    if dim is None:
+        return unknown_shape(len(dims) + 1)
+    if not -len(dims) - 1 <= dim <= len(dims):
+        raise ValueError(f"dim {dim} not in the interval [{-len(dims) - 1}, {len(dims)}].")
+    at = dim + len(dims) + 1 if dim < 0 else dim
+    return TensorShape.from_tuple((*dims[:at], 1, *dims[at:]))
+
+
+@expand_dims.value
+def _(node, input, dim):
+    if input is None or dim is None or dim.dtype == object:
+        return None
+    return np.expand_dims(input, int(dim.reshape(())))
+
+
+@expand_dims.kernel
+def _(input, dim):
+    return input.unsqueeze(dim if type(dim) is int else _one(dim))
+
+
+@expand_dims.kernel(T=dtypes.string)
+def _(input, dim):
+    return np.expand_dims(input, _one(dim))
+
+
+squeeze = op("Squeeze(input: T; squeeze_dims: list(int) = []) -> (output: T)", T=ANY, view=True)
+squeeze.gradient(lambda node, grad: [raw_ops.Reshape(grad, raw_ops.Shape(node.inputs[0]))])
+
+
+@squeeze.shape
+def _(input, squeeze_dims):
+    dims = input.tuple
+    if dims is None:
+        return None
+    if not squeeze_dims:
+        return unknown_shape() if None in dims else [d for d in dims if d != 1]
+    chosen = _squeezed(dims, squeeze_dims)
+    return [d for i, d in enumerate(dims) if i not in chosen]
+
+
+def _squeezed(dims, squeeze_dims):
+    chosen = set()
+    for dim in squeeze_dims:
+        at = dim + len(dims) if dim < 0 else dim
+        if not 0 <= at < len(dims):
+            raise ValueError(f"Tried to squeeze dim index {dim} for tensor with {len(dims)} dimensions.")
+        if dims[at] not in (1, None):
+            raise ValueError(f"Can not squeeze dim[{at}], expected a dimension of 1, got {dims[at]}")
+        chosen.add(at)
+    return chosen
+
+
+@squeeze.value
+def _(node, input):
+    axes = node.attrs["squeeze_dims"]
+    return None if input is None else np.squeeze(input, tuple(axes) or None)
+
+
+@squeeze.kernel
+def _(input, squeeze_dims):
+    if not squeeze_dims:
+        return input.squeeze()
+    _squeezed(input.shape, squeeze_dims)
+    return input.squeeze(squeeze_dims)
+
+
+@squeeze.kernel(T=dtypes.string)
+def _(input, squeeze_dims):
+    return input.squeeze(tuple(squeeze_dims) or None)
+
+
+# ---- the order of dimensions
+
+
+def _transposed(x, perm):
+    dims = x.tuple
+    if perm is None:
+        return unknown_shape(None if dims is None else len(dims))
+    if not isinstance(perm, list):
+        perm = [perm]
+    if dims is not None and len(perm) != len(dims):
+        raise ValueError(
+            f"Dimension must be {len(dims)} but is {len(perm)}: perm {perm} does not fit a tensor of shape {x}"
+        )
+    known = [p for p in perm if p is not None]
+    if any(not -len(perm) <= p < len(perm) for p in known):
+        raise ValueError(f"perm {perm} must hold numbers between 0 and {len(perm) - 1}")
+    if len({p % len(perm) for p in known}) != len(known):
+        raise ValueError(f"perm {perm} must be a permutation of 0 to {len(perm) - 1}")
+    if dims is None:
+        return unknown_shape(len(perm))
+    return [None if p is None else dims[p] for p in perm]
+
+
+def _permute_value(node, x, perm):
+    if x is None or perm is None or perm.dtype == object:
+        return None
+    return np.transpose(x, [int(p) for p in perm])
+
+
+transpose = op("Transpose(x: T, perm: host Tperm) -> (y: T)", T=ANY, Tperm=INDEX, view=True)
+transpose.shape(_transposed)
+transpose.value(_permute_value)
+transpose.gradient(lambda node, grad: [raw_ops.Transpose(grad, raw_ops.InvertPermutation(node.inputs[1])), None])
+transpose.kernel(torch.permute)
+transpose.kernel(np.transpose, T=dtypes.string)
+
+conjugate_transpose = op("ConjugateTranspose(x: T, perm: host Tperm) -> (y: T)", T=ANY, Tperm=INDEX, view=True)
+conjugate_transpose.shape(_transposed)
+conjugate_transpose.kernel(lambda x, perm: x.permute(perm).conj())
+
+
+@conjugate_transpose.gradient
+def _(node, grad):
+    return [raw_ops.ConjugateTranspose(grad, raw_ops.InvertPermutation(node.inputs[1])), None]
+
+
+invert_permutation = op("InvertPermutation(x: T) -> (y: T)", T=INDEX)
+invert_permutation.not_differentiable()
+invert_permutation.shape(lambda x: x.with_rank(1))
+invert_permutation.kernel(lambda x: torch.argsort(x).to(x.dtype))
+
+# ---- broadcasting
+
+broadcast_to = op("BroadcastTo(input: T, shape: host Tidx) -> (output: T)", T=ANY, Tidx=INDEX, view=True)
+broadcast_to.gradient(lambda node, grad: [sum_to_shape(grad, node.inputs[0]), None])
+broadcast_to.kernel(torch.broadcast_to)
+broadcast_to.kernel(np.broadcast_to, T=dtypes.string)
+
+
+@broadcast_to.shape
+def _(input, shape):
+    if shape is None:
+        return None
+    dims = input.tuple
+    if dims is not None:
+        if len(dims) > len(shape):
+            raise ValueError(
+                f"Rank of input ({len(dims)}) must be no greater than rank of output shape ({len(shape)})."
+            )
+        for have, want in zip(reversed(dims), reversed(shape), strict=False):
+            if have not in (None, 1) and want is not None and have != want:
+                raise ValueError(f"Incompatible shapes: cannot broadcast {input} to {shape}")
+    return shape
+
+
+@broadcast_to.value
+def _(node, input, shape):
+    if input is None or shape is None or shape.dtype == object or math.prod(shape.tolist()) > 4096:
+        return None
+    return np.broadcast_to(input, [int(d) for d in shape])
+
+
+broadcast_args = op("BroadcastArgs(s0: T, s1: T) -> (r0: T)", T=INDEX, host=True)
+broadcast_args.not_differentiable()
+
+
+@broadcast_args.shape
+def _(s0, s1):
+    a, b = s0.with_rank(1).tuple, s1.with_rank(1).tuple
+    return (None,) if None in (*a, *b) else (max(a[0], b[0]),)
+
+
+@broadcast_args.value
+def _(node, s0, s1):
+    if s0 is None or s1 is None:
+        return None
+    return _dims_array(broadcast_shape(s0.tolist(), s1.tolist()).tuple)
+
+
+@broadcast_args.kernel
+def _(s0, s1):
+    return torch.tensor(torch.broadcast_shapes(s0.tolist(), s1.tolist()), dtype=s0.dtype)
+
+
+gradient_args = op("BroadcastGradientArgs(s0: T, s1: T) -> (r0: T, r1: T)", T=INDEX, host=True, dynamic_shape=True)
+gradient_args.not_differentiable()
+gradient_args.shape(lambda s0, s1: [(None,), (None,)])
+
+
+@gradient_args.kernel
+def _(s0, s1):
+    """The axes over which each operand was broadcast, so that its gradient sums over them."""
+    a, b = s0.tolist(), s1.tolist()
+    torch.broadcast_shapes(a, b)
+    rank = max(len(a), len(b))
+    a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
+    axes = [[i for i in range(rank) if mine[i] == 1 and (other[i] != 1 or i < rank - len(raw))]
+            for mine, other, raw in ((a, b, s0), (b, a, s1))]  # fmt: skip
+    return tuple(torch.tensor(x, dtype=s0.dtype) for x in axes)
