@@ -173,7 +173,9 @@ def _sharing_problems(op_def: OpDef, inputs: Sequence[Any], outputs: Sequence[An
     if not op_def.traits.view:
         for j, out in enumerate(outputs):
             problems += [
-                f"output {j} shares memory with input {i}: declare view=True, or copy" for i, v in plain if share(v, out)
+                f"output {j} shares memory with input {i}: declare view=True, or copy"
+                for i, v in plain
+                if share(v, out)
             ]
             problems += [
                 f"outputs {j} and {k} share memory: declare view=True, or copy"
