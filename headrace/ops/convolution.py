@@ -1,0 +1,348 @@
+"""Convolutions over two and three spatial axes, depthwise ones, and their gradients with respect to input and filter.
+
+A channels-last tensor is handed to torch as a permuted view, which torch knows as its channels-last memory format: no
+copy is made on the way in or out.  Filters are [spatial..., in, out], as in TF1.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch.nn import functional
+
+from headrace.core.dtypes import FLOATING, INDEX
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+from headrace.ops._window import (
+    CHANNELS_LAST, arrange, channel, check_window, explicit_pairs, input_order, output_order, output_size, padding_of,
+    spatial,
+)  # fmt: skip
+
+convolution_backward = torch.ops.aten.convolution_backward
+
+
+class Geometry(NamedTuple):
+    """A convolution as torch takes it; ``pad`` is what must be padded beforehand because it differs between the ends."""
+
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    pad: tuple[int, ...] | None
+    crop: tuple[tuple[int, int], ...]  # (start, length) of each spatial axis inside the padded input
+    padded: tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def geometry(shape, window, strides, padding, explicit, data_format, dilations):
+    rank = len(shape)
+    sizes = spatial(shape, data_format)
+    stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
+    pairs = [
+        padding_of(n, (k - 1) * d + 1, s, padding, *given)
+        for n, k, s, d, given in zip(
+            sizes, window, stride, dilation, explicit_pairs(explicit, rank, data_format, padding), strict=True
+        )
+    ]
+    if all(before == after for before, after in pairs):
+        return Geometry(stride, dilation, tuple(p[0] for p in pairs), None, (), sizes)
+    pad = tuple(n for pair in reversed(pairs) for n in pair)
+    crop = tuple((before, n) for (before, _), n in zip(pairs, sizes, strict=True))
+    padded = tuple(n + sum(pair) for n, pair in zip(sizes, pairs, strict=True))
+    return Geometry(stride, dilation, (0,) * len(sizes), pad, crop, padded)
+
+
+def to_torch(tensor, data_format):
+    """Channels first, as a view."""
+    return tensor.permute(input_order(tensor.dim())) if data_format in CHANNELS_LAST else tensor
+
+
+def from_torch(tensor, data_format):
+    """Back to the layout; contiguous, which costs nothing where torch kept the memory format."""
+    if data_format in CHANNELS_LAST:
+        tensor = tensor.permute(output_order(tensor.dim()))
+    return tensor.contiguous()
+
+
+def uninitialized(like, batch, sizes, channels, data_format):
+    """A tensor whose shape and layout matter but whose values do not, channels first."""
+    return to_torch(like.new_empty(arrange(batch, sizes, channels, data_format)), data_format)
+
+
+# ---- the three directions, on filters already in torch's order [out, in / groups, spatial...]
+
+
+def convolve(input, weight, groups, strides, padding, explicit, data_format, dilations):
+    g = geometry(input.shape, weight.shape[2:], strides, padding, explicit, data_format, dilations)
+    x = to_torch(input, data_format)
+    if g.pad is not None:
+        x = functional.pad(x, g.pad)
+    y = torch.convolution(x, weight, None, g.stride, g.padding, g.dilation, False, (0,) * len(g.stride), groups)
+    return from_torch(y, data_format)
+
+
+def input_gradient(sizes, weight, grad, groups, strides, padding, explicit, data_format, dilations):
+    sizes = tuple(sizes)
+    g = geometry(sizes, weight.shape[2:], strides, padding, explicit, data_format, dilations)
+    x = uninitialized(grad, sizes[0], g.padded, channel(sizes, data_format), data_format)
+    check_gradient(sizes, weight.shape[2:], grad, g, data_format)
+    dx = convolution_backward(
+        to_torch(grad, data_format), x, weight, None, g.stride, g.padding, g.dilation, False, (0,) * len(g.stride),
+        groups, (True, False, False),
+    )[0]  # fmt: skip
+    for axis, (start, length) in enumerate(g.crop, 2):
+        dx = dx.narrow(axis, start, length)
+    return from_torch(dx, data_format)
+
+
+def filter_gradient(input, weight, grad, groups, strides, padding, explicit, data_format, dilations):
+    """The gradient in torch's order; of ``weight`` only the shape matters."""
+    g = geometry(input.shape, weight.shape[2:], strides, padding, explicit, data_format, dilations)
+    check_gradient(input.shape, weight.shape[2:], grad, g, data_format)
+    x = to_torch(input, data_format)
+    if g.pad is not None:
+        x = functional.pad(x, g.pad)
+    return convolution_backward(
+        to_torch(grad, data_format), x, weight, None, g.stride, g.padding, g.dilation, False, (0,) * len(g.stride),
+        groups, (False, True, False),
+    )[1]  # fmt: skip
+
+
+def check_gradient(sizes, window, grad, g, data_format):
+    """torch reads past the end when the gradient does not have the convolution's output size."""
+    found = spatial(grad.shape, data_format)
+    for axis, (n, k, s, d, p, have) in enumerate(
+        zip(g.padded, window, g.stride, g.dilation, g.padding, found, strict=True)
+    ):
+        want = (n + 2 * p - (k - 1) * d - 1) // s + 1
+        if have != want or grad.shape[0] != sizes[0]:
+            raise ValueError(
+                f"Conv backprop: size of out_backprop doesn't match computed: actual = {have}, computed = {want}, "
+                f"spatial_dim: {axis} input: {list(sizes)} filter: {list(window)} output: {list(grad.shape)} "
+                f"stride: {s} dilation: {d}"
+            )
+
+
+def filter_order(rank):
+    """[spatial..., in, out] -> [out, in, spatial...]."""
+    return (rank - 1, rank - 2, *range(rank - 2))
+
+
+def filter_back(rank):
+    return (*range(2, rank), 1, 0)
+
+
+def groups_of(channels, weight):
+    inner = weight.shape[1]
+    if not inner or channels % inner:
+        raise ValueError(f"input depth must be evenly divisible by filter depth: {channels} vs {inner}")
+    return channels // inner
+
+
+# ---- shapes
+
+
+def convolution_shape(name, rank, input, filter, strides, padding, explicit, data_format, dilations, depthwise=False):
+    check_window(name, rank, data_format, padding, rank == 4, strides=strides, dilations=dilations)
+    pairs = explicit_pairs(explicit, rank, data_format, padding)
+    if channel(strides, data_format) != 1 or strides[0] != 1:
+        raise ValueError(f"Current implementation does not yet support strides in the batch and depth dimensions: {strides}")
+    if channel(dilations, data_format) != 1 or dilations[0] != 1:
+        raise ValueError(
+            f"Current implementation does not yet support dilations in the batch and depth dimensions: {dilations}"
+        )
+    x, w = input.with_rank(rank).tuple, filter.with_rank(rank).tuple
+    depth, inner, outer = channel(x, data_format), w[-2], w[-1]
+    if depthwise:
+        if depth is not None and inner is not None and depth != inner:
+            raise ValueError(f"Dimensions must be equal, but are {depth} and {inner}")
+        inner = depth if inner is None else inner
+        outer = None if inner is None or outer is None else inner * outer
+    elif depth is not None and inner is not None and (inner == 0 or depth % inner):
+        raise ValueError(f"Depth of input ({depth}) is not a multiple of input depth of filter ({inner})")
+    sizes = [
+        output_size(n, None if k is None else (k - 1) * d + 1, s, padding, *pair)
+        for n, k, s, d, pair in zip(
+            spatial(x, data_format), w[:-2], spatial(strides, data_format), spatial(dilations, data_format), pairs,
+            strict=True,
+        )
+    ]  # fmt: skip
+    return TensorShape(arrange(x[0], sizes, outer, data_format))
+
+
+def sizes_shape(sizes, rank):
+    """The shape a host vector of sizes stands for."""
+    if sizes is None:
+        return TensorShape([None] * rank)
+    if not isinstance(sizes, list):
+        raise ValueError("Shape must be rank 1 but is rank 0")
+    if len(sizes) != rank:
+        raise ValueError(f"Conv backprop requires sizes of {rank} elements, but got: {sizes}")
+    return TensorShape([None if n is None or n < 0 else n for n in sizes])
+
+
+def input_gradient_shape(rank, sizes, grad, data_format):
+    """The sizes asked for; an unknown batch is the gradient's."""
+    shape = sizes_shape(sizes, rank)
+    dims = list(shape.tuple)
+    if dims[0] is None:
+        dims[0] = grad.with_rank(rank).tuple[0]
+    return TensorShape(dims)
+
+
+# ---- declarations
+
+PLANE = (
+    'strides: list(int), use_cudnn_on_gpu: bool = True, padding: string, explicit_paddings: list(int) = [], '
+    'data_format: string = "NHWC", dilations: list(int) = [1, 1, 1, 1]'
+)  # fmt: skip
+DEPTHWISE = PLANE.replace("use_cudnn_on_gpu: bool = True, ", "")
+VOLUME = 'strides: list(int), padding: string, data_format: string = "NDHWC", dilations: list(int) = [1, 1, 1, 1, 1]'
+
+
+def attributes(node):
+    """The attributes the three directions share."""
+    return {name: node.attrs[name] for name in node.op_def.attr_names}
+
+
+def declare(forward, to_input, to_filter, attrs, rank, index="int32", depthwise=False, **types):
+    """The three ops of one kind of convolution; each is in the gradients of the others."""
+    conv = op(f"{forward}(input: T, filter: T; {attrs}) -> (output: T)", T=FLOATING)
+    back_input = op(f"{to_input}(input_sizes: host {index}, filter: T, out_backprop: T; {attrs}) -> (output: T)",
+                    T=FLOATING, **types)  # fmt: skip
+    back_filter = op(f"{to_filter}(input: T, filter_sizes: host int32, out_backprop: T; {attrs}) -> (output: T)",
+                     T=FLOATING)  # fmt: skip
+    normal = _NORMALIZE[len(conv.attr_names)]
+
+    @conv.shape
+    def _(input, filter, *values):
+        return convolution_shape(forward, rank, input, filter, *normal(*values), depthwise=depthwise)
+
+    @back_input.shape
+    def _(sizes, filter, grad, *values):
+        strides, padding, explicit, data_format, dilations = normal(*values)
+        check_window(to_input, rank, data_format, padding, rank == 4, strides=strides, dilations=dilations)
+        filter.with_rank(rank)
+        return input_gradient_shape(rank, sizes, grad.with_rank(rank), data_format)
+
+    @back_filter.shape
+    def _(input, sizes, grad, *values):
+        strides, padding, explicit, data_format, dilations = normal(*values)
+        check_window(to_filter, rank, data_format, padding, rank == 4, strides=strides, dilations=dilations)
+        input.with_rank(rank), grad.with_rank(rank)
+        return sizes_shape(sizes, rank)
+
+    def add(name, *inputs, like):
+        return getattr(raw_ops, name)(*inputs, **attributes(like))
+
+    @conv.gradient
+    def _(node, grad):
+        x, w = node.inputs
+        return [add(to_input, raw_ops.Shape(x), w, grad, like=node), add(to_filter, x, raw_ops.Shape(w), grad, like=node)]
+
+    @back_input.gradient
+    def _(node, grad):
+        _, w, out = node.inputs
+        return [None, add(to_filter, grad, raw_ops.Shape(w), out, like=node), add(forward, grad, w, like=node)]
+
+    @back_filter.gradient
+    def _(node, grad):
+        x, _, out = node.inputs
+        return [add(to_input, raw_ops.Shape(x), grad, out, like=node), None, add(forward, x, grad, like=node)]
+
+    return conv, back_input, back_filter
+
+
+# Attributes in signature order -> (strides, padding, explicit paddings, data format, dilations).
+_NORMALIZE = {
+    6: lambda strides, cudnn, padding, explicit, data_format, dilations: (
+        strides, padding, explicit, data_format, dilations),
+    5: lambda strides, padding, explicit, data_format, dilations: (strides, padding, explicit, data_format, dilations),
+    4: lambda strides, padding, data_format, dilations: (strides, padding, (), data_format, dilations),
+}  # fmt: skip
+
+conv2d, conv2d_input, conv2d_filter = declare("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter", PLANE, 4)
+conv3d, conv3d_input, conv3d_filter = declare(
+    "Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2", VOLUME, 5, index="Tshape", Tshape=INDEX
+)
+depthwise, depthwise_input, depthwise_filter = declare(
+    "DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter", DEPTHWISE, 4,
+    depthwise=True,
+)  # fmt: skip
+
+
+# ---- kernels: full convolutions
+
+
+@conv2d.kernel
+def _(input, filter, strides, cudnn, padding, explicit, data_format, dilations):
+    weight = filter.permute(3, 2, 0, 1)
+    groups = groups_of(channel(input.shape, data_format), weight)
+    return convolve(input, weight, groups, strides, padding, explicit, data_format, dilations)
+
+
+@conv2d_input.kernel
+def _(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations):
+    weight = filter.permute(3, 2, 0, 1)
+    groups = groups_of(channel(sizes, data_format), weight)
+    return input_gradient(sizes, weight, grad, groups, strides, padding, explicit, data_format, dilations)
+
+
+@conv2d_filter.kernel
+def _(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations):
+    weight = input.new_empty(sizes).permute(3, 2, 0, 1)
+    groups = groups_of(channel(input.shape, data_format), weight)
+    dw = filter_gradient(input, weight, grad, groups, strides, padding, explicit, data_format, dilations)
+    return dw.permute(2, 3, 1, 0).contiguous()
+
+
+@conv3d.kernel
+def _(input, filter, strides, padding, data_format, dilations):
+    weight = filter.permute(filter_order(5))
+    groups = groups_of(channel(input.shape, data_format), weight)
+    return convolve(input, weight, groups, strides, padding, (), data_format, dilations)
+
+
+@conv3d_input.kernel
+def _(sizes, filter, grad, strides, padding, data_format, dilations):
+    weight = filter.permute(filter_order(5))
+    groups = groups_of(channel(sizes, data_format), weight)
+    return input_gradient(sizes, weight, grad, groups, strides, padding, (), data_format, dilations)
+
+
+@conv3d_filter.kernel
+def _(input, sizes, grad, strides, padding, data_format, dilations):
+    weight = input.new_empty(sizes).permute(filter_order(5))
+    groups = groups_of(channel(input.shape, data_format), weight)
+    dw = filter_gradient(input, weight, grad, groups, strides, padding, (), data_format, dilations)
+    return dw.permute(filter_back(5)).contiguous()
+
+
+# ---- kernels: depthwise.  Channel c of the input gives outputs c * multiplier ... (c + 1) * multiplier - 1.
+
+
+def depthwise_weight(filter):
+    height, width, channels, multiplier = filter.shape
+    return filter.permute(2, 3, 0, 1).reshape(channels * multiplier, 1, height, width)
+
+
+@depthwise.kernel
+def _(input, filter, strides, padding, explicit, data_format, dilations):
+    weight = depthwise_weight(filter)
+    return convolve(input, weight, filter.shape[2], strides, padding, explicit, data_format, dilations)
+
+
+@depthwise_input.kernel
+def _(sizes, filter, grad, strides, padding, explicit, data_format, dilations):
+    weight = depthwise_weight(filter)
+    return input_gradient(sizes, weight, grad, filter.shape[2], strides, padding, explicit, data_format, dilations)
+
+
+@depthwise_filter.kernel
+def _(input, sizes, grad, strides, padding, explicit, data_format, dilations):
+    height, width, channels, multiplier = sizes
+    weight = input.new_empty(channels * multiplier, 1, height, width)
+    dw = filter_gradient(input, weight, grad, channels, strides, padding, explicit, data_format, dilations)
+    return dw.reshape(channels, multiplier, height, width).permute(2, 3, 0, 1).contiguous()

@@ -1,0 +1,340 @@
+"""Max and average pools over two and three spatial axes, and their gradients.
+
+SAME windows never leave the input altogether, and averages count only what lies inside it.  torch pads both ends alike,
+so a lopsided SAME padding is had in one of two ways: with strides above one ``ceil_mode`` gives the last, shorter
+window; with stride one (an even window) both ends are padded by the larger amount and the first window is dropped.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch.nn import functional
+
+from headrace.core import dtypes
+from headrace.core.dtypes import FLOATING, INDEX, REAL
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+from headrace.ops._window import (
+    CHANNELS_LAST, arrange, channel, check_window, explicit_pairs, input_order, output_order, output_size, padding_of,
+    spatial,
+)  # fmt: skip
+
+aten = torch.ops.aten
+
+
+class Geometry(NamedTuple):
+    """A pool as torch takes it."""
+
+    window: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    ceil: bool
+    drop: tuple[int, ...] | None  # windows to leave out at the start of each axis
+    pad: tuple[int, ...] | None  # explicit padding, made beforehand
+
+
+@lru_cache(maxsize=4096)
+def geometry(shape, ksize, strides, padding, explicit, data_format):
+    window, stride = spatial(ksize, data_format), spatial(strides, data_format)
+    zeros = (0,) * len(window)
+    if padding == "VALID":
+        return Geometry(window, stride, zeros, False, None, None)
+    if padding == "EXPLICIT":
+        pairs = explicit_pairs(explicit, len(shape), data_format, padding)
+        for pair, k in zip(pairs, window, strict=True):
+            if max(pair) >= k:
+                raise ValueError(f"explicit_paddings {list(explicit)} must be smaller than the window {list(window)}")
+        return Geometry(window, stride, zeros, False, None, tuple(n for pair in reversed(pairs) for n in pair))
+    ends = [padding_of(n, k, s, padding) for n, k, s in zip(spatial(shape, data_format), window, stride, strict=True)]
+    drop = tuple(int(s == 1 and before != after) for (before, after), s in zip(ends, stride, strict=True))
+    padded = tuple(before + extra for (before, _), extra in zip(ends, drop, strict=True))
+    return Geometry(window, stride, padded, True, drop if any(drop) else None, None)
+
+
+def to_torch(tensor, data_format):
+    return tensor.permute(input_order(tensor.dim())) if data_format in CHANNELS_LAST else tensor
+
+
+def from_torch(tensor, data_format):
+    if data_format in CHANNELS_LAST:
+        tensor = tensor.permute(output_order(tensor.dim()))
+    return tensor.contiguous()
+
+
+def drop_first(tensor, drop):
+    """Leaves out the windows that only the symmetric padding brought."""
+    for axis, count in enumerate(drop or (), 2):
+        if count:
+            tensor = tensor.narrow(axis, count, tensor.shape[axis] - count)
+    return tensor
+
+
+def restore_first(grad, drop):
+    """A gradient of nothing for the windows left out."""
+    return grad if drop is None else functional.pad(grad, [n for count in reversed(drop) for n in (count, 0)])
+
+
+# ---- shapes
+
+
+def pool_shape(name, rank, input, ksize, strides, padding, explicit, data_format):
+    check_window(name, rank, data_format, padding, rank == 4, ksize=ksize, strides=strides)
+    pairs = explicit_pairs(explicit, rank, data_format, padding)
+    if ksize[0] != 1 or strides[0] != 1:
+        raise ValueError(f"Pooling is not yet supported on the batch dimension: ksize {ksize}, strides {strides}")
+    dims = input.with_rank(rank).tuple
+    sizes = [
+        output_size(n, k, s, padding, *pair)
+        for n, k, s, pair in zip(
+            spatial(dims, data_format), spatial(ksize, data_format), spatial(strides, data_format), pairs, strict=True
+        )
+    ]
+    depth = channel(dims, data_format)
+    if channel(ksize, data_format) != 1:
+        depth = None if depth is None else depth // channel(ksize, data_format)
+    return TensorShape(arrange(dims[0], sizes, depth, data_format))
+
+
+def shape_of_sizes(sizes, rank):
+    if sizes is None:
+        return TensorShape([None] * rank)
+    if not isinstance(sizes, list) or len(sizes) != rank:
+        raise ValueError(f"orig_input_shape must be 1-dimensional and {rank} elements, got {sizes}")
+    return TensorShape(sizes)
+
+
+# ---- max pools: kernels shared by two and three axes
+
+
+def lowest(tensor):
+    return float("-inf") if tensor.is_floating_point() else torch.iinfo(tensor.dtype).min
+
+
+def prepare(input, g, data_format):
+    """The input channels first and, where the padding is explicit, padded with what is never a maximum."""
+    x = to_torch(input, data_format)
+    return x if g.pad is None else functional.pad(x, g.pad, value=lowest(x))
+
+
+def max_with_indices(x, g):
+    """Maxima and where they are, as flat spatial positions of the prepared input."""
+    pool = aten.max_pool2d_with_indices if x.dim() == 4 else aten.max_pool3d_with_indices
+    return pool(x, g.window, g.stride, g.padding, (1,) * len(g.window), g.ceil)
+
+
+def max_pool(input, ksize, strides, padding, explicit, data_format):
+    if channel(ksize, data_format) != 1:
+        return depth_max(input, ksize, strides, data_format)
+    g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
+    x = prepare(input, g, data_format)
+    pool = torch.max_pool2d if x.dim() == 4 else torch.max_pool3d
+    return from_torch(drop_first(pool(x, g.window, g.stride, g.padding, 1, g.ceil), g.drop), data_format)
+
+
+def depth_max(input, ksize, strides, data_format):
+    """Maxima over groups of channels, TF1's only pool across the depth."""
+    size, depth = channel(ksize, data_format), channel(input.shape, data_format)
+    if any(k != 1 for k in spatial(ksize, data_format)) or data_format not in CHANNELS_LAST:
+        raise NotImplementedError("MaxPooling supports exactly one of pooling across depth or pooling across width/height.")
+    if depth % size or size != channel(strides, data_format):
+        raise NotImplementedError(
+            "Depthwise max pooling requires the depth window to evenly divide the input depth and to equal the stride: "
+            f"window {size}, stride {channel(strides, data_format)}, depth {depth}"
+        )
+    return input.unflatten(-1, (depth // size, size)).amax(-1)
+
+
+def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format):
+    g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
+    x = prepare(input, g, data_format)
+    _, indices = max_with_indices(x, g)
+    dy = restore_first(to_torch(grad, data_format), g.drop)
+    check_same(dy, indices)
+    if x.dim() == 4:
+        dx = aten.max_pool2d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1), g.ceil, indices)
+    else:
+        dx = aten.max_pool3d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1, 1), g.ceil, indices)
+    return from_torch(unpad(dx, g.pad), data_format)
+
+
+def unpad(tensor, pad):
+    return tensor if pad is None else functional.pad(tensor, [-n for n in pad])
+
+
+def max_pool_grad_grad(input, grad, ksize, strides, padding, explicit, data_format):
+    """``grad``, of the input's shape, at the places of the maxima."""
+    g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
+    _, indices = max_with_indices(prepare(input, g, data_format), g)
+    indices = drop_first(indices, g.drop)
+    values = to_torch(grad, data_format)
+    if g.pad is not None:
+        values = functional.pad(values, g.pad)
+    picked = values.flatten(2).gather(2, indices.flatten(2))
+    return from_torch(picked.reshape(indices.shape), data_format)
+
+
+def check_same(grad, indices):
+    if grad.shape != indices.shape:
+        raise ValueError(f"Expected grad shape to be {list(indices.shape)}, but got {list(grad.shape)} (channels first)")
+
+
+# ---- average pools
+
+
+def avg_pool(value, ksize, strides, padding, data_format):
+    g = geometry(value.shape, ksize, strides, padding, (), data_format)
+    x = to_torch(value, data_format)
+    pool = functional.avg_pool2d if x.dim() == 4 else functional.avg_pool3d
+    return from_torch(drop_first(pool(x, g.window, g.stride, g.padding, g.ceil, False), g.drop), data_format)
+
+
+def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
+    sizes = tuple(sizes)
+    g = geometry(sizes, ksize, strides, padding, (), data_format)
+    x = to_torch(grad.new_empty(sizes), data_format)
+    dy = restore_first(to_torch(grad, data_format), g.drop)
+    backward = aten.avg_pool2d_backward if x.dim() == 4 else aten.avg_pool3d_backward
+    return from_torch(backward(dy, x, g.window, g.stride, g.padding, g.ceil, False, None), data_format)
+
+
+# ---- declarations
+
+MAX_TYPES = (*FLOATING, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.int16, dtypes.int8, dtypes.uint16)
+WINDOW = "ksize: list(int), strides: list(int), padding: string"
+
+
+def attributes(node, *names):
+    return {name: node.attrs[name] for name in names or node.op_def.attr_names}
+
+
+def declare_max(suffix, rank, types, layout, explicit):
+    """MaxPool, its gradient and the gradient of that, which is not differentiated further than TF1 does."""
+    extra = "explicit_paddings: list(int) = [], " if explicit else ""
+    attrs = f'{WINDOW}, {extra}data_format: string = "{layout}"'
+    plain = f'{WINDOW}, data_format: string = "{layout}"'
+    split = (lambda k, s, p, e, d: (k, s, p, e, d)) if explicit else (lambda k, s, p, d: (k, s, p, (), d))
+    name, grad_name, grad_grad_name = f"MaxPool{suffix}", f"MaxPool{suffix}Grad", f"MaxPool{suffix}GradGrad"
+    pool = op(f"{name}(input: T; {attrs}) -> (output: T)", T=types)
+    back = op(f"{grad_name}(orig_input: T, orig_output: T, grad: T; {attrs}) -> (output: T)", T=REAL)
+    again = op(f"{grad_grad_name}(orig_input: T, orig_output: T, grad: T; {plain}) -> (output: T)", T=REAL)
+    shared = ("ksize", "strides", "padding", "data_format")
+
+    pool.shape(lambda input, *values: pool_shape(name, rank, input, *split(*values)))
+    back.shape(lambda orig_input, orig_output, grad, *values: orig_input.with_rank(rank))
+    again.shape(lambda orig_input, orig_output, grad, k, s, p, d: pool_shape(name, rank, orig_input, k, s, p, (), d))
+
+    @pool.gradient
+    def _(node, grad):
+        return [getattr(raw_ops, grad_name)(node.inputs[0], node.outputs[0], grad, **attributes(node))]
+
+    @back.gradient
+    def _(node, grad):
+        x, y, _ = node.inputs
+        return [
+            raw_ops.ZerosLike(x),
+            raw_ops.ZerosLike(y),
+            getattr(raw_ops, grad_grad_name)(x, y, grad, **attributes(node, *shared)),
+        ]
+
+    @again.gradient
+    def _(node, grad):
+        x, y, _ = node.inputs
+        return [
+            raw_ops.ZerosLike(x),
+            raw_ops.ZerosLike(y),
+            getattr(raw_ops, grad_name)(x, y, grad, **attributes(node, *shared)),
+        ]
+
+    pool.kernel(lambda input, *values: max_pool(input, *split(*values)))
+    back.kernel(lambda input, output, grad, *values: max_pool_grad(input, grad, *split(*values)))
+    again.kernel(lambda input, output, grad, k, s, p, d: max_pool_grad_grad(input, grad, k, s, p, (), d))
+    return pool, back, again
+
+
+max_pool_2d, max_pool_2d_grad, max_pool_2d_grad_grad = declare_max("", 4, MAX_TYPES, "NHWC", True)
+max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad = declare_max("3D", 5, FLOATING, "NDHWC", False)
+
+
+def declare_avg(suffix, rank, layout):
+    attrs = f'{WINDOW}, data_format: string = "{layout}"'
+    argument = "value" if rank == 4 else "input"
+    name, grad_name = f"AvgPool{suffix}", f"AvgPool{suffix}Grad"
+    pool = op(f"{name}({argument}: T; {attrs}) -> (output: T)", T=FLOATING)
+    back = op(f"{grad_name}(orig_input_shape: host int32, grad: T; {attrs}) -> (output: T)", T=FLOATING)
+    pool.shape(lambda value, k, s, p, d: pool_shape(name, rank, value, k, s, p, (), d))
+    back.shape(lambda sizes, grad, *values: shape_of_sizes(sizes, rank))
+
+    @pool.gradient
+    def _(node, grad):
+        return [getattr(raw_ops, grad_name)(raw_ops.Shape(node.inputs[0]), grad, **attributes(node))]
+
+    @back.gradient
+    def _(node, grad):
+        return [None, getattr(raw_ops, name)(grad, **attributes(node))]
+
+    pool.kernel(avg_pool)
+    back.kernel(avg_pool_grad)
+    return pool, back
+
+
+avg_pool_2d, avg_pool_2d_grad = declare_avg("", 4, "NHWC")
+avg_pool_3d, avg_pool_3d_grad = declare_avg("3D", 5, "NDHWC")
+
+
+# ---- MaxPoolWithArgmax: positions are flat over [height, width, channels], with the batch in front if asked
+
+ARGMAX = "ksize: list(int), strides: list(int)"
+TAIL = "padding: string, include_batch_in_index: bool = False"
+
+with_argmax = op(
+    f"MaxPoolWithArgmax(input: T; {ARGMAX}, Targmax: type = int64, {TAIL}) -> (output: T, argmax: Targmax)",
+    T=REAL, Targmax=INDEX,
+)  # fmt: skip
+
+
+@with_argmax.shape
+def _(input, ksize, strides, targmax, padding, include_batch_in_index):
+    shape = pool_shape("MaxPoolWithArgmax", 4, input, ksize, strides, padding, (), "NHWC")
+    return [shape, shape]
+
+
+@with_argmax.gradient
+def _(node, grad, _):
+    names = ("ksize", "strides", "padding", "include_batch_in_index")
+    return [raw_ops.MaxPoolGradWithArgmax(node.inputs[0], grad, node.outputs[1], **attributes(node, *names))]
+
+
+def batch_offsets(shape, device):
+    """Where each image starts in the flat input, ready to be added to [batch, ...] positions."""
+    return (torch.arange(shape[0], device=device) * (shape[1] * shape[2] * shape[3])).view(-1, 1, 1, 1)
+
+
+@with_argmax.kernel
+def _(input, ksize, strides, targmax, padding, include_batch_in_index):
+    g = geometry(input.shape, ksize, strides, padding, (), "NHWC")
+    values, indices = max_with_indices(to_torch(input, "NHWC"), g)
+    values, indices = drop_first(values, g.drop), drop_first(indices, g.drop)
+    depth = input.shape[3]
+    positions = from_torch(indices, "NHWC") * depth + torch.arange(depth, device=input.device)
+    if include_batch_in_index:
+        positions = positions + batch_offsets(input.shape, input.device)
+    return from_torch(values, "NHWC"), positions.to(targmax)
+
+
+grad_with_argmax = op(
+    f"MaxPoolGradWithArgmax(input: T, grad: T, argmax: Targmax; {ARGMAX}, {TAIL}) -> (output: T)", T=REAL, Targmax=INDEX
+)
+grad_with_argmax.shape(lambda input, grad, argmax, *values: input.with_rank(4))
+
+
+@grad_with_argmax.kernel
+def _(input, grad, argmax, ksize, strides, padding, include_batch_in_index):
+    positions = argmax.long()
+    if not include_batch_in_index:
+        positions = positions + batch_offsets(input.shape, input.device)
+    flat = torch.zeros_like(input).reshape(-1)
+    return flat.scatter_add(0, positions.reshape(-1), grad.reshape(-1)).reshape(input.shape)

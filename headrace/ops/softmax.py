@@ -1,0 +1,153 @@
+"""Softmax, and the cross entropies that take logits: loss and its gradient from one kernel, as TF1 has them."""
+
+from __future__ import annotations
+
+import torch
+
+from headrace.core.dtypes import FLOATING, INDEX
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape, broadcast_shape
+from headrace.graph import raw_ops
+
+aten = torch.ops.aten
+
+softmax = op("Softmax(logits: T) -> (softmax: T)", T=FLOATING)
+softmax.shape(lambda logits: logits.with_rank_at_least(1))
+softmax.gradient(lambda node, grad: [raw_ops._SoftmaxGrad(grad, node.outputs[0])])
+softmax.kernel(lambda logits: torch.softmax(logits, -1))
+
+softmax_grad = op("_SoftmaxGrad(gradients: T, softmax: T) -> (backprops: T)", T=FLOATING)
+softmax_grad.shape(lambda gradients, softmax: gradients.merge_with(softmax))
+
+
+@softmax_grad.kernel
+def _(gradients, softmax):
+    return aten._softmax_backward_data(gradients, softmax, -1, softmax.dtype)
+
+
+log_softmax = op("LogSoftmax(logits: T) -> (logsoftmax: T)", T=FLOATING)
+log_softmax.shape(lambda logits: logits.with_rank_at_least(1))
+log_softmax.gradient(lambda node, grad: [raw_ops._LogSoftmaxGrad(grad, node.outputs[0])])
+log_softmax.kernel(lambda logits: torch.log_softmax(logits, -1))
+
+log_softmax_grad = op("_LogSoftmaxGrad(gradients: T, logsoftmax: T) -> (backprops: T)", T=FLOATING)
+log_softmax_grad.shape(lambda gradients, logsoftmax: gradients.merge_with(logsoftmax))
+
+
+@log_softmax_grad.kernel
+def _(gradients, logsoftmax):
+    return aten._log_softmax_backward_data(gradients, logsoftmax, -1, logsoftmax.dtype)
+
+
+# ---- cross entropy with a distribution over the classes
+
+xent = op("SoftmaxCrossEntropyWithLogits(features: T, labels: T) -> (loss: T, backprop: T)", T=FLOATING)
+
+
+@xent.shape
+def _(features, labels):
+    full = broadcast_shape(features.with_rank(2), labels.with_rank(2))
+    return [TensorShape(full.tuple[:1]), full]
+
+
+def _scale_rows(grad_loss, matrix):
+    return raw_ops.Mul(raw_ops.ExpandDims(grad_loss, -1), matrix)
+
+
+def _through_backprop(logits, grad_backprop):
+    """What the gradient of ``backprop`` = softmax - labels adds to the gradient of the logits."""
+    return raw_ops._SoftmaxGrad(grad_backprop, raw_ops.Softmax(logits))
+
+
+def _is_zero(grad):
+    return grad is None or grad.op.type in ("ZerosLike", "Zeros")
+
+
+@xent.gradient
+def _(node, grad_loss, grad_backprop):
+    logits, labels = node.inputs
+    to_logits = to_labels = None
+    if grad_loss is not None:
+        to_logits = _scale_rows(grad_loss, node.outputs[1])
+        to_labels = _scale_rows(grad_loss, raw_ops.Neg(raw_ops.LogSoftmax(logits)))
+    if not _is_zero(grad_backprop):
+        extra = _through_backprop(logits, grad_backprop)
+        to_logits = extra if to_logits is None else raw_ops.Add(to_logits, extra)
+    return [_fit(to_logits, logits), _fit(to_labels, labels)]
+
+
+def _fit(grad, like):
+    """Sums over the rows along which ``like`` was broadcast, if it was."""
+    if grad is None or grad.shape.tuple == like.shape.tuple and None not in (like.shape.tuple or (None,)):
+        return grad
+    if like.shape.tuple is not None and like.shape.tuple[0] != 1:
+        return grad
+    return raw_ops._SumToShape(grad, raw_ops.Shape(like))
+
+
+@xent.kernel
+def _(features, labels):
+    if features.shape != labels.shape:
+        features, labels = torch.broadcast_tensors(features, labels)
+    log_probability = torch.log_softmax(features, -1)
+    loss = (labels * log_probability).sum(-1).neg()
+    return loss, log_probability.exp() - labels
+
+
+# ---- cross entropy with class numbers
+
+sparse_xent = op(
+    "SparseSoftmaxCrossEntropyWithLogits(features: T, labels: Tlabels) -> (loss: T, backprop: T)",
+    T=FLOATING, Tlabels=INDEX,
+)  # fmt: skip
+
+
+@sparse_xent.shape
+def _(features, labels):
+    features, labels = features.with_rank(2), labels.with_rank(1)
+    rows, size = features.tuple[0], labels.tuple[0]
+    if rows is not None and size is not None and rows != size:
+        raise ValueError(f"Dimensions must be equal, but are {rows} and {size}")
+    rows = size if rows is None else rows
+    return [TensorShape((rows,)), TensorShape((rows, features.tuple[1]))]
+
+
+@sparse_xent.gradient
+def _(node, grad_loss, grad_backprop):
+    to_logits = None if grad_loss is None else _scale_rows(grad_loss, node.outputs[1])
+    if not _is_zero(grad_backprop):
+        extra = _through_backprop(node.inputs[0], grad_backprop)
+        to_logits = extra if to_logits is None else raw_ops.Add(to_logits, extra)
+    return [to_logits, None]
+
+
+def _sparse(features, index):
+    log_probability = torch.log_softmax(features, -1)
+    loss = log_probability.gather(-1, index).squeeze(-1).neg()
+    minus_one = torch.full_like(index, -1, dtype=features.dtype)
+    return loss, log_probability.exp().scatter_add(-1, index, minus_one)
+
+
+@sparse_xent.kernel(device="cpu")
+def _(features, labels):
+    try:
+        return _sparse(features, labels.long().unsqueeze(-1))
+    except RuntimeError:
+        classes = features.shape[-1]
+        bad = [v for v in labels.tolist() if not 0 <= v < classes]
+        if not bad:
+            raise
+        raise ValueError(
+            f"Received a label value of {bad[0]} which is outside the valid range of [0, {classes}).  "
+            f"Label values: {' '.join(map(str, labels.tolist()[:100]))}"
+        ) from None
+
+
+@sparse_xent.kernel
+def _(features, labels):
+    # A device cannot raise; like TF1's GPU kernel, rows whose label is out of range become NaN.
+    index = labels.long().unsqueeze(-1)
+    valid = (index >= 0) & (index < features.shape[-1])
+    loss, backprop = _sparse(features, index.clamp(0, features.shape[-1] - 1))
+    nan = float("nan")
+    return torch.where(valid.squeeze(-1), loss, nan), torch.where(valid, backprop, nan)
