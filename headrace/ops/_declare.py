@@ -1,15 +1,22 @@
-"""Constructors for the regular ops: element-wise ones of one or two inputs with broadcasting."""
+"""Constructors for the regular ops: element-wise ones of one or two inputs with broadcasting, and partial values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import torch
+
+from headrace.core import dtypes
 from headrace.core.dtypes import DType
-from headrace.core.registry import OpDef, op
+from headrace.core.registry import REGISTRY, OpDef, op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
+
+WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch stores these but hardly computes with them
+_FOLDED = 4096  # the largest constant, in elements, worth computing while building
 
 
 def unary(
@@ -20,6 +27,7 @@ def unary(
     op_def = op(f"{name}(x: T) -> (y: {out})", T=types, **traits)
     op_def.shape(lambda x: x)
     op_def.kernel(kernel)
+    widen(op_def, kernel)
     if gradient is not None:
         op_def.gradient(gradient)
     return op_def
@@ -27,18 +35,36 @@ def unary(
 
 def binary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
-    out: str = "T",
+    out: str = "T", names: tuple[str, str] = ("x", "y"),
 ) -> OpDef:  # fmt: skip
-    """An element-wise op of two inputs that broadcast; ``gradient(node, grad)`` gives two tensors of the *output's* shape."""
-    op_def = op(f"{name}(x: T, y: T) -> (z: {out})", T=types)
+    """An element-wise op of two inputs that broadcast; ``gradient(node, grad)`` gives two tensors of the output's shape."""
+    op_def = op(f"{name}({names[0]}: T, {names[1]}: T) -> (z: {out})", T=types)
     op_def.shape(broadcast)
     op_def.kernel(kernel)
+    widen(op_def, kernel)
     if gradient is not None:
         op_def.gradient(lambda node, grad: unbroadcast(node, gradient(node, grad)))
     return op_def
 
 
-def broadcast(x: TensorShape, y: TensorShape) -> TensorShape:
+def widen(op_def: OpDef, kernel: Callable[..., Any]) -> None:
+    """Lets an op compute unsigned integers wider than 8 bits: through int64, back into the type they came in.
+
+    Sums, products and bit patterns are exact; order and quotients are those of int64 for uint64 values above 2**63.
+    """
+    allowed = [t for t in WIDE_UNSIGNED if t in op_def.signature.allowed.get("T", ())]
+    if not allowed:
+        return
+
+    @op_def.kernel(T=allowed)
+    def _(*arguments):
+        dtype = next(a.dtype for a in arguments if isinstance(a, torch.Tensor))
+        result = kernel(*[a.to(torch.int64) if isinstance(a, torch.Tensor) else a for a in arguments])
+        return result.to(dtype) if result.dtype is torch.int64 else result
+
+
+def broadcast(x: TensorShape, y: TensorShape, *attrs: Any) -> TensorShape:
+    """The shape rule of two inputs that broadcast."""
     return broadcast_shape(x, y)
 
 
@@ -48,7 +74,38 @@ def unbroadcast(node: Any, grads: Sequence[Tensor | None]) -> list[Tensor | None
     a, b = x.shape.tuple, y.shape.tuple
     if a is not None and a == b and None not in a:
         return list(grads)
-    return [None if g is None else sum_to_shape(g, t) for g, t in zip(grads, (x, y), strict=True)]
+    return [
+        None if g is None else _sum_back(g, t, _axes_to_sum(mine, other))
+        for g, t, mine, other in ((grads[0], x, a, b), (grads[1], y, b, a))
+    ]
+
+
+def _axes_to_sum(
+    mine: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None
+) -> tuple[int, list[int]] | None:
+    """How many leading dimensions of the result ``mine`` lacks, and which others were stretched; None if not known."""
+    if mine is None or other is None:
+        return None
+    lacking = max(0, len(other) - len(mine))
+    padded = (1,) * (len(mine) - len(other)) + other[lacking:]
+    stretched = []
+    for i, (own, partner) in enumerate(zip(mine, padded, strict=True)):
+        if own == 1 and partner != 1:
+            stretched.append(i)
+        elif own is None and partner != 1:
+            return None
+    return lacking, stretched
+
+
+def _sum_back(grad: Tensor, like: Tensor, axes: tuple[int, list[int]] | None) -> Tensor:
+    if axes is None:
+        return sum_to_shape(grad, like)
+    lacking, stretched = axes
+    if lacking:
+        grad = raw_ops.Sum(grad, np.arange(lacking, dtype=np.int32))
+    if stretched:
+        grad = raw_ops.Sum(grad, np.array(stretched, np.int32), keep_dims=True)
+    return grad
 
 
 def sum_to_shape(grad: Tensor, like: Tensor) -> Tensor:
@@ -57,3 +114,35 @@ def sum_to_shape(grad: Tensor, like: Tensor) -> Tensor:
     if g is not None and t is not None and None not in g and g == t:
         return grad
     return raw_ops._SumToShape(grad, raw_ops.Shape(like))
+
+
+def conjugate(x: Tensor) -> Tensor:
+    """What a derivative is multiplied by: the conjugate for complex types, else the tensor itself."""
+    return raw_ops.Conj(x) if x.dtype.base_dtype.is_complex else x
+
+
+def follow(op_def: OpDef, function: Callable[..., Any]) -> None:
+    """Follows small integers through an element-wise op while the graph is built; unknown elements stay unknown."""
+
+    def on_elements(*values):
+        return None if any(v is None for v in values) else function(*values)
+
+    vectorized = np.frompyfunc(on_elements, len(op_def.signature.inputs), 1)
+
+    @op_def.value
+    def _(node, *inputs):
+        known = whole_value(node, inputs)
+        if known is not None or any(v is None for v in inputs) or not node.outputs[0].dtype.base_dtype.is_integer:
+            return known
+        try:
+            return np.asarray(vectorized(*inputs), dtype=object)
+        except (ValueError, ArithmeticError):  # shapes or values that cannot work fail when they run, naming the values
+            return None
+
+
+def whole_value(node: Any, inputs: Sequence[Any]) -> Any:
+    """The node's value when all its inputs are known and small, else None."""
+    if any(v is None or v.dtype == object or v.size > _FOLDED for v in inputs) or REGISTRY.evaluate is None:
+        return None
+    values = REGISTRY.evaluate(node.op_def, inputs, node.attrs)
+    return None if values is None else values[0]

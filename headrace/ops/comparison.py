@@ -1,0 +1,178 @@
+"""Comparisons, logic, choice between two tensors, and conversion between types."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, NUMERIC, QUANTIZED, REAL
+from headrace.core.registry import op
+from headrace.core.shape import broadcast_shape
+from headrace.graph import raw_ops
+from headrace.ops._declare import binary, broadcast, sum_to_shape, unary, whole_value, widen
+
+COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
+
+for _name, _kernel in (
+    ("Less", torch.lt), ("LessEqual", torch.le), ("Greater", torch.gt), ("GreaterEqual", torch.ge),
+):  # fmt: skip
+    binary(_name, _kernel, REAL, out="bool").not_differentiable()
+
+
+def _equality(name, compare, on_bytes):
+    definition = op(f"{name}(x: T, y: T; incompatible_shape_error: bool = True) -> (z: bool)", T=COMPARABLE)
+    definition.not_differentiable()
+
+    @definition.shape
+    def _(x, y, incompatible_shape_error):
+        if incompatible_shape_error:
+            return broadcast_shape(x, y)
+        try:
+            return broadcast_shape(x, y)
+        except ValueError:
+            return ()
+
+    @definition.kernel
+    def _(x, y, incompatible_shape_error):
+        if not incompatible_shape_error and not _broadcastable(x.shape, y.shape):
+            return torch.tensor(name == "NotEqual", device=x.device)
+        return compare(x, y)
+
+    @definition.kernel(T=dtypes.string)
+    def _(x, y, incompatible_shape_error):
+        return torch.from_numpy(np.asarray(on_bytes(x, y), dtype=bool))
+
+    return definition
+
+
+def _broadcastable(a, b):
+    return all(x == y or 1 in (x, y) for x, y in zip(reversed(a), reversed(b), strict=False))
+
+
+equal = _equality("Equal", torch.eq, np.equal)
+not_equal = _equality("NotEqual", torch.ne, np.not_equal)
+
+approximate = op("ApproximateEqual(x: T, y: T; tolerance: float = 1e-05) -> (z: bool)", T=NUMERIC)
+approximate.shape(lambda x, y, tolerance: x.merge_with(y))
+approximate.not_differentiable()
+
+
+@approximate.kernel
+def _(x, y, tolerance):
+    return torch.abs(x - y) < tolerance
+
+
+widen(approximate, lambda x, y, tolerance: torch.abs(x - y) < tolerance)
+
+# ---- logic
+
+negation = op("LogicalNot(x: bool) -> (y: bool)")
+negation.shape(lambda x: x)
+negation.not_differentiable()
+negation.kernel(torch.logical_not)
+
+for _name, _kernel in (("LogicalAnd", torch.logical_and), ("LogicalOr", torch.logical_or)):
+    _logic = op(f"{_name}(x: bool, y: bool) -> (z: bool)")
+    _logic.shape(broadcast)
+    _logic.not_differentiable()
+    _logic.kernel(_kernel)
+
+for _name, _kernel in (("IsNan", torch.isnan), ("IsInf", torch.isinf), ("IsFinite", torch.isfinite)):
+    unary(_name, _kernel, dtypes.FLOATING, out="bool").not_differentiable()
+
+# ---- choice
+
+CHOICE = tuple(d for d in ANY if d not in (dtypes.resource, dtypes.variant))
+
+select = op("Select(condition: bool, t: T, e: T) -> (output: T)", T=CHOICE)
+
+
+@select.shape
+def _(condition, t, e):
+    result = t.merge_with(e)
+    rows, dims = condition.tuple, result.tuple
+    if rows is None or len(rows) == 0 or (len(rows) == 1 and dims is None):
+        return result
+    if len(rows) == 1 and len(dims) > 1:
+        return result.merge_with([rows[0], *dims[1:]])
+    return result.merge_with(condition)
+
+
+def _rows(condition, t):
+    """A vector condition chooses whole rows."""
+    if condition.ndim == 1 and t.ndim > 1:
+        return condition.reshape((-1,) + (1,) * (t.ndim - 1))
+    return condition
+
+
+@select.kernel
+def _(condition, t, e):
+    return torch.where(_rows(condition, t), t, e)
+
+
+@select.kernel(T=dtypes.string)
+def _(condition, t, e):
+    return np.where(_rows(condition.cpu().numpy(), t), t, e)
+
+
+@select.gradient
+def _(node, grad):
+    condition = node.inputs[0]
+    zeros = raw_ops.ZerosLike(grad)
+    return [None, raw_ops.Select(condition, grad, zeros), raw_ops.Select(condition, zeros, grad)]
+
+
+select_v2 = op("SelectV2(condition: bool, t: T, e: T) -> (output: T)", T=CHOICE)
+select_v2.shape(lambda condition, t, e: broadcast_shape(condition, broadcast_shape(t, e)))
+select_v2.kernel(torch.where)
+select_v2.kernel(lambda condition, t, e: np.where(condition.cpu().numpy(), t, e), T=dtypes.string)
+
+
+@select_v2.gradient
+def _(node, grad):
+    condition, t, e = node.inputs
+    zeros = raw_ops.ZerosLike(grad)
+    return [
+        None,
+        sum_to_shape(raw_ops.SelectV2(condition, grad, zeros), t),
+        sum_to_shape(raw_ops.SelectV2(condition, zeros, grad), e),
+    ]
+
+
+# ---- types
+
+cast = op(
+    "Cast(x: SrcT; DstT: type, Truncate: bool = False) -> (y: DstT)",
+    SrcT=(*NUMERIC, dtypes.bool, *QUANTIZED), DstT=(*NUMERIC, dtypes.bool, *QUANTIZED), view=True,
+)  # fmt: skip
+cast.shape(lambda x, DstT, Truncate: x)
+
+
+@cast.value
+def _(node, x):
+    known = whole_value(node, [x])
+    if known is not None or x is None:
+        return known
+    numeric = node.attrs["DstT"].is_integer and node.attrs["SrcT"].is_integer
+    return x if numeric else None
+
+
+@cast.gradient
+def _(node, grad):
+    kinds = node.attrs["SrcT"], node.attrs["DstT"]
+    if all(k.is_floating or k.is_complex for k in kinds):
+        return [raw_ops.Cast(grad, DstT=kinds[0])]
+    return [None]
+
+
+@cast.kernel
+def _(x, DstT, Truncate):
+    return x.to(DstT)
+
+
+@cast.kernel(SrcT=dtypes.COMPLEX)
+def _(x, DstT, Truncate):
+    if DstT.is_complex:
+        return x.to(DstT)
+    return x != 0 if DstT is torch.bool else x.real.to(DstT)

@@ -1,0 +1,197 @@
+"""Element-wise functions of one input, and gradient ops that reuse what the output holds (TanhGrad, SqrtGrad ...)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, REAL
+from headrace.graph import raw_ops
+from headrace.ops._declare import binary, conjugate, follow, unary
+
+
+def _times(derivative):
+    """The gradient of a function whose derivative is a tensor made of its input ``x`` and output ``y``."""
+
+    def rule(node, grad):
+        return raw_ops.Mul(grad, conjugate(derivative(node.inputs[0], node.outputs[0])))
+
+    return rule
+
+
+def _over(divisor):
+    """The same for a derivative that is one over something."""
+
+    def rule(node, grad):
+        return raw_ops.RealDiv(grad, conjugate(divisor(node.inputs[0])))
+
+    return rule
+
+
+def _constant_minus(value, x):
+    return raw_ops.Sub(value, x, T=x.dtype.base_dtype)
+
+
+def _plus(x, value):
+    return raw_ops.AddV2(x, value)
+
+
+# ---- sign and rounding
+
+neg = unary("Neg", torch.neg, NUMERIC, lambda node, grad: raw_ops.Neg(grad))
+follow(neg, lambda x: -x)
+absolute = unary("Abs", torch.abs, REAL, _times(lambda x, y: raw_ops.Sign(x)))
+follow(absolute, abs)
+sign = unary("Sign", torch.sgn, NUMERIC, lambda node, grad: raw_ops.ZerosLike(grad))
+
+for _name, _kernel, _types in (
+    ("Floor", torch.floor, FLOATING), ("Ceil", torch.ceil, FLOATING), ("Rint", torch.round, FLOATING),
+):  # fmt: skip
+    unary(_name, _kernel, _types).not_differentiable()
+
+
+def _round(x):
+    return torch.round(x) if x.is_floating_point() else x.clone()
+
+
+unary("Round", _round, tuple(d for d in REAL if not d.is_unsigned)).not_differentiable()
+
+# ---- powers, exponentials, logarithms
+
+square = unary("Square", torch.square, NUMERIC, _times(lambda x, y: raw_ops.Mul(x, 2)))
+sqrt = unary(
+    "Sqrt", torch.sqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.SqrtGrad(conjugate(node.outputs[0]), grad)
+)
+rsqrt = unary(
+    "Rsqrt", torch.rsqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.RsqrtGrad(conjugate(node.outputs[0]), grad)
+)
+for _name in ("Reciprocal", "Inv"):
+    unary(
+        _name,
+        torch.reciprocal,
+        FLOAT_OR_COMPLEX,
+        lambda node, grad: raw_ops.ReciprocalGrad(conjugate(node.outputs[0]), grad),
+    )
+exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y))
+expm1 = unary("Expm1", torch.expm1, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Exp(x)))
+log = unary("Log", torch.log, FLOAT_OR_COMPLEX, _over(lambda x: x))
+log1p = unary("Log1p", torch.log1p, FLOAT_OR_COMPLEX, _over(lambda x: _plus(x, 1)))
+
+# ---- trigonometric and hyperbolic
+
+sin = unary("Sin", torch.sin, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Cos(x)))
+cos = unary("Cos", torch.cos, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Neg(raw_ops.Sin(x))))
+tan = unary("Tan", torch.tan, FLOAT_OR_COMPLEX, _times(lambda x, y: _plus(raw_ops.Square(y), 1)))
+asin = unary("Asin", torch.asin, FLOAT_OR_COMPLEX, _over(lambda x: raw_ops.Sqrt(_constant_minus(1, raw_ops.Square(x)))))
+acos = unary(
+    "Acos",
+    torch.acos,
+    FLOAT_OR_COMPLEX,
+    _over(lambda x: raw_ops.Neg(raw_ops.Sqrt(_constant_minus(1, raw_ops.Square(x))))),
+)
+atan = unary("Atan", torch.atan, FLOAT_OR_COMPLEX, _over(lambda x: _plus(raw_ops.Square(x), 1)))
+sinh = unary("Sinh", torch.sinh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Cosh(x)))
+cosh = unary("Cosh", torch.cosh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Sinh(x)))
+tanh = unary(
+    "Tanh", torch.tanh, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.TanhGrad(conjugate(node.outputs[0]), grad)
+)
+asinh = unary(
+    "Asinh", torch.asinh, FLOAT_OR_COMPLEX, lambda node, g: raw_ops.RealDiv(g, conjugate(raw_ops.Cosh(node.outputs[0])))
+)
+acosh = unary(
+    "Acosh", torch.acosh, FLOAT_OR_COMPLEX, lambda node, g: raw_ops.RealDiv(g, conjugate(raw_ops.Sinh(node.outputs[0])))
+)
+atanh = unary("Atanh", torch.atanh, FLOAT_OR_COMPLEX, _over(lambda x: _constant_minus(1, raw_ops.Square(x))))
+sigmoid = unary(
+    "Sigmoid", torch.sigmoid, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.SigmoidGrad(conjugate(node.outputs[0]), grad)
+)
+
+# ---- error and gamma functions
+
+_BELL = 2.0 / math.sqrt(math.pi)
+
+
+def _bell(x, factor):
+    return raw_ops.Mul(raw_ops.Exp(raw_ops.Neg(raw_ops.Square(x))), factor)
+
+
+erf = unary("Erf", torch.erf, FLOATING, _times(lambda x, y: _bell(x, _BELL)))
+erfc = unary("Erfc", torch.erfc, FLOATING, _times(lambda x, y: _bell(x, -_BELL)))
+lgamma = unary("Lgamma", torch.lgamma, FLOATING, _times(lambda x, y: raw_ops.Digamma(x)))
+digamma = unary(
+    "Digamma",
+    torch.digamma,
+    FLOATING,
+    lambda node, grad: raw_ops.Mul(grad, raw_ops.Polygamma(raw_ops.OnesLike(node.inputs[0]), node.inputs[0])),
+)
+
+# ---- bits
+
+invert = unary("Invert", torch.bitwise_not, INTEGER).not_differentiable()
+
+
+def _count_bits(x):
+    wide = x.to(torch.int64)
+    bits = torch.arange(8 * x.element_size(), device=x.device)
+    return ((wide.unsqueeze(-1) >> bits) & 1).sum(-1).to(torch.uint8)
+
+
+unary("PopulationCount", _count_bits, INTEGER, out="uint8").not_differentiable()
+
+# ---- gradients in terms of the output y
+
+
+def _of_output(name, kernel, gradient, complex_kernel=None):
+    definition = binary(name, kernel, FLOAT_OR_COMPLEX, names=("y", "dy"))
+    definition.shape(lambda y, dy: y.merge_with(dy))
+    definition.gradient(lambda node, grad: list(gradient(*node.inputs, node.outputs[0], grad)))
+    if complex_kernel is not None:
+        definition.kernel(complex_kernel, T=dtypes.COMPLEX)
+
+
+_tanh_backward = torch.ops.aten.tanh_backward.default
+_sigmoid_backward = torch.ops.aten.sigmoid_backward.default
+
+
+def _mul(*factors):
+    product = factors[0]
+    for factor in factors[1:]:
+        product = raw_ops.Mul(product, conjugate(factor) if hasattr(factor, "dtype") else factor)
+    return product
+
+
+_of_output(
+    "TanhGrad",
+    lambda y, dy: _tanh_backward(dy, y),
+    lambda y, dy, z, grad: (_mul(grad, -2.0, dy, y), raw_ops.TanhGrad(conjugate(y), grad)),
+    lambda y, dy: dy * (1 - y * y),
+)
+
+
+def _sigmoid_second(y, dy, z, grad):
+    scaled = _mul(grad, dy)
+    return raw_ops.Sub(scaled, _mul(scaled, 2.0, y)), raw_ops.SigmoidGrad(conjugate(y), grad)
+
+
+_of_output("SigmoidGrad", lambda y, dy: _sigmoid_backward(dy, y), _sigmoid_second, lambda y, dy: dy * y * (1 - y))
+
+
+def _sqrt_second(y, dy, z, grad):
+    scaled = raw_ops.RealDiv(grad, conjugate(y))
+    return raw_ops.Neg(_mul(scaled, z)), raw_ops.Mul(scaled, 0.5)
+
+
+_of_output("SqrtGrad", lambda y, dy: dy * 0.5 / y, _sqrt_second)
+_of_output(
+    "RsqrtGrad",
+    lambda y, dy: dy * y * y * y * -0.5,
+    lambda y, dy, z, grad: (_mul(grad, -1.5, dy, y, y), raw_ops.RsqrtGrad(conjugate(y), grad)),
+)
+for _name in ("ReciprocalGrad", "InvGrad"):
+    _of_output(
+        _name,
+        lambda y, dy: -dy * y * y,
+        lambda y, dy, z, grad: (_mul(grad, -2.0, dy, y), raw_ops.ReciprocalGrad(conjugate(y), grad)),
+    )

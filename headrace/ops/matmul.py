@@ -1,0 +1,127 @@
+"""Products of matrices: MatMul, BatchMatMul, BatchMatMulV2, Cross."""
+
+from __future__ import annotations
+
+import torch
+
+from headrace.core.dtypes import FLOAT_OR_COMPLEX, REAL, int32, int64
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape, broadcast_shape
+from headrace.graph import raw_ops
+from headrace.ops._declare import conjugate, sum_to_shape
+
+TYPES = (*FLOAT_OR_COMPLEX, int32, int64)
+
+matmul = op("MatMul(a: T, b: T; transpose_a: bool = False, transpose_b: bool = False) -> (product: T)", T=TYPES)
+
+
+def _inner(x, y):
+    if x is not None and y is not None and x != y:
+        raise ValueError(f"Dimensions must be equal, but are {x} and {y}")
+
+
+@matmul.shape
+def _(a, b, transpose_a, transpose_b):
+    rows, left = a.with_rank(2).tuple
+    right, columns = b.with_rank(2).tuple
+    if transpose_a:
+        rows, left = left, rows
+    if transpose_b:
+        right, columns = columns, right
+    _inner(left, right)
+    return rows, columns
+
+
+@matmul.kernel
+def _(a, b, transpose_a, transpose_b):
+    return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
+
+
+@matmul.gradient
+def _(node, grad):
+    a, b = conjugate(node.inputs[0]), conjugate(node.inputs[1])
+    ta, tb = node.attrs["transpose_a"], node.attrs["transpose_b"]
+    product = raw_ops.MatMul
+    if not ta and not tb:
+        return [product(grad, b, transpose_b=True), product(a, grad, transpose_a=True)]
+    if not ta:
+        return [product(grad, b), product(grad, a, transpose_a=True)]
+    if not tb:
+        return [product(b, grad, transpose_b=True), product(a, grad)]
+    return [product(b, grad, transpose_a=True, transpose_b=True), product(grad, a, transpose_a=True, transpose_b=True)]
+
+
+# ---- batches
+
+
+def _batched(name, broadcasts):
+    definition = op(f"{name}(x: T, y: T; adj_x: bool = False, adj_y: bool = False) -> (output: T)", T=TYPES)
+
+    @definition.shape
+    def _(x, y, adj_x, adj_y):
+        x, y = x.with_rank_at_least(2), y.with_rank_at_least(2)
+        if x.tuple is None or y.tuple is None:
+            return None
+        rows, left = x.tuple[-2:]
+        right, columns = y.tuple[-2:]
+        if adj_x:
+            rows, left = left, rows
+        if adj_y:
+            right, columns = columns, right
+        _inner(left, right)
+        batch_x, batch_y = TensorShape(x.tuple[:-2]), TensorShape(y.tuple[:-2])
+        batch = broadcast_shape(batch_x, batch_y) if broadcasts else batch_x.merge_with(batch_y)
+        return batch.concatenate([rows, columns])
+
+    @definition.kernel
+    def _(x, y, adj_x, adj_y):
+        return torch.matmul(x.mH if adj_x else x, y.mH if adj_y else y)
+
+    @definition.gradient
+    def _(node, grad):
+        x, y = node.inputs
+        adj_x, adj_y = node.attrs["adj_x"], node.attrs["adj_y"]
+        product = raw_ops.BatchMatMulV2
+        if not adj_x and not adj_y:
+            gx, gy = product(grad, y, adj_y=True), product(x, grad, adj_x=True)
+        elif not adj_x:
+            gx, gy = product(grad, y), product(grad, x, adj_x=True)
+        elif not adj_y:
+            gx, gy = product(y, grad, adj_y=True), product(x, grad)
+        else:
+            gx, gy = product(y, grad, adj_x=True, adj_y=True), product(grad, x, adj_x=True, adj_y=True)
+        if not broadcasts or _same_batch(x, y):
+            return [gx, gy]
+        return [sum_to_shape(gx, x), sum_to_shape(gy, y)]
+
+    return definition
+
+
+def _same_batch(x, y):
+    a, b = x.shape.tuple, y.shape.tuple
+    return a is not None and b is not None and a[:-2] == b[:-2] and None not in a[:-2]
+
+
+batch_matmul = _batched("BatchMatMul", False)
+batch_matmul_v2 = _batched("BatchMatMulV2", True)
+
+# ---- cross product
+
+cross = op("Cross(a: T, b: T) -> (product: T)", T=REAL)
+
+
+@cross.shape
+def _(a, b):
+    merged = a.merge_with(b).with_rank_at_least(1)
+    if merged.tuple is not None:
+        _inner(merged.tuple[-1], 3)
+    return merged
+
+
+@cross.gradient
+def _(node, grad):
+    a, b = node.inputs
+    return [raw_ops.Cross(b, grad), raw_ops.Cross(grad, a)]
+
+
+cross.kernel(lambda a, b: torch.linalg.cross(a, b))

@@ -1,0 +1,312 @@
+"""Reductions along axes: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm, ArgMax, ArgMin; running sums and products.
+
+An empty list of axes reduces nothing, as in TensorFlow; the library passes all of them when the user gives none.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL
+from headrace.core.registry import op
+from headrace.core.shape import unknown_shape
+from headrace.graph import raw_ops
+from headrace.ops._declare import WIDE_UNSIGNED, whole_value
+
+
+def _reduced(input, axis, keep_dims):
+    """The shape rule of all reductions."""
+    dims = input.tuple
+    if dims is None:
+        return None
+    if axis is None or (isinstance(axis, list) and None in axis):
+        if isinstance(axis, list) and len(axis) == len(dims):
+            return (1,) * len(dims) if keep_dims else ()
+        return unknown_shape(len(dims)) if keep_dims else None
+    chosen = {normal(a, len(dims)) for a in (axis if isinstance(axis, list) else [axis])}
+    if keep_dims:
+        return tuple(1 if i in chosen else d for i, d in enumerate(dims))
+    return tuple(d for i, d in enumerate(dims) if i not in chosen)
+
+
+def normal(axis, rank):
+    """The axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions")
+    return axis % rank if rank else 0
+
+
+NARROW_INTEGER = tuple(t for t in INTEGER if t not in WIDE_UNSIGNED)
+
+
+def _reduction(name, types, kernel, gradient=None, integer=None):
+    """Declares a reduction; ``integer`` is its kernel for integers where that differs."""
+    definition = op(
+        f"{name}(input: T, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: T)", T=types, Tidx=INDEX
+    )
+    definition.shape(_reduced)
+    definition.kernel(kernel)
+    on_integers = integer or kernel
+    if integer is not None:
+        definition.kernel(integer, T=NARROW_INTEGER)
+    if WIDE_UNSIGNED[0] in types:
+        definition.kernel(lambda x, axis, keep: on_integers(x.to(torch.int64), axis, keep).to(x.dtype), T=WIDE_UNSIGNED)
+    if gradient is not None:
+        definition.gradient(lambda node, grad: [gradient(node, grad), None])
+    return definition
+
+
+def _unreduce(node, tensor, mean=False):
+    """A tensor of the reduced shape repeated back over the reduced axes."""
+    return raw_ops._Unreduce(
+        tensor, raw_ops.Shape(node.inputs[0]), node.inputs[1], keep_dims=node.attrs["keep_dims"], mean=mean
+    )
+
+
+# ---- sums
+
+
+def _sum(x, axis, keep):
+    if axis == []:
+        return x.clone()
+    return torch.sum(x, axis, keep)
+
+
+def _integer_sum(x, axis, keep):
+    return x.clone() if axis == [] else torch.sum(x, axis, keep, dtype=x.dtype)
+
+
+total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum)
+
+
+def _mean(x, axis, keep):
+    return x.clone() if axis == [] else torch.mean(x, axis, keep)
+
+
+def _integer_mean(x, axis, keep):
+    result = _integer_sum(x, axis, keep)
+    return torch.div(result, max(1, x.numel() // max(1, result.numel())), rounding_mode="trunc")
+
+
+mean = _reduction("Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)
+
+unreduce = op(
+    "_Unreduce(x: T, shape: host Tshape, reduction_indices: host Tidx; keep_dims: bool = False, mean: bool = False) "
+    "-> (y: T)",
+    T=NUMERIC, Tshape=INDEX, Tidx=INDEX, view=True,
+)  # fmt: skip
+
+
+@unreduce.shape
+def _(x, shape, axis, keep_dims, mean):
+    return None if shape is None else tuple(shape)
+
+
+@unreduce.kernel
+def _(x, shape, axis, keep_dims, mean):
+    if mean:
+        x = x / (math.prod(shape) / max(1, x.numel()))
+    if not keep_dims and x.ndim:
+        rank = len(shape)
+        for a in sorted({a % rank for a in (axis if isinstance(axis, list) else [axis])}):
+            x = x.unsqueeze(a)
+    return x.expand(shape)
+
+
+@unreduce.gradient
+def _(node, grad):
+    reduce = raw_ops.Mean if node.attrs["mean"] else raw_ops.Sum
+    return [reduce(grad, node.inputs[2], keep_dims=node.attrs["keep_dims"]), None, None]
+
+
+# ---- products
+
+
+def _axes(axis, rank):
+    return sorted({a % rank for a in (axis if isinstance(axis, list) else [axis])}) if rank else []
+
+
+def _prod(x, axis, keep):
+    axes = _axes(axis, x.ndim)
+    if not axes:
+        return x.clone()
+    if len(axes) == x.ndim:
+        result = torch.prod(x, dtype=x.dtype)
+        return result.reshape((1,) * x.ndim) if keep else result
+    for a in reversed(axes):
+        x = torch.prod(x, a, keep, dtype=x.dtype)
+    return x
+
+
+prod = _reduction("Prod", NUMERIC, _prod)
+
+# ---- extremes
+
+
+def _extreme(reduce, worst):
+    def kernel(x, axis, keep):
+        if axis == []:
+            return x.clone()
+        if x.numel():
+            return reduce(x, axis, keep)
+        axes = _axes(axis, x.ndim)  # of nothing, the neutral element
+        shape = [1 if i in axes else d for i, d in enumerate(x.shape) if keep or i not in axes]
+        return torch.full(shape, worst(x.dtype), dtype=x.dtype, device=x.device)
+
+    return kernel
+
+
+def _lowest(dtype):
+    return -math.inf if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+def _highest(dtype):
+    return math.inf if dtype.is_floating_point else torch.iinfo(dtype).max
+
+
+def _shared(node, grad):
+    """Ties share the gradient equally."""
+    x, y = node.inputs[0], node.outputs[0]
+    hits = raw_ops.Cast(raw_ops.Equal(_unreduce(node, y), x), DstT=grad.dtype.base_dtype)
+    count = raw_ops.Sum(hits, node.inputs[1], keep_dims=node.attrs["keep_dims"])
+    return raw_ops.Mul(hits, _unreduce(node, raw_ops.RealDiv(grad, count)))
+
+
+largest = _reduction("Max", REAL, _extreme(torch.amax, _lowest), _shared)
+smallest = _reduction("Min", REAL, _extreme(torch.amin, _highest), _shared)
+
+
+def _follow(definition, combine, start=None):
+    """Follows small integer values through a reduction to a scalar while the graph is built."""
+
+    @definition.value
+    def _(node, x, axis):
+        known = whole_value(node, [x, axis])
+        if known is not None or x is None or axis is None or axis.dtype == object or x.ndim != 1 or axis.size != 1:
+            return known
+        if any(v is None for v in x):
+            return None
+        result = functools.reduce(combine, x.tolist()) if x.size else start
+        return None if result is None else np.array([result] if node.attrs["keep_dims"] else result)
+
+
+_follow(total, operator.add, 0)
+_follow(prod, operator.mul, 1)
+_follow(largest, max)
+_follow(smallest, min)
+
+# ---- truth
+
+for _name, _kernel in (("All", torch.all), ("Any", torch.any)):
+    _truth = op(
+        f"{_name}(input: bool, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: bool)", Tidx=INDEX
+    )
+    _truth.shape(_reduced)
+    _truth.not_differentiable()
+    _truth.kernel(lambda x, axis, keep, reduce=_kernel: x.clone() if axis == [] else reduce(x, axis, keep))
+
+# ---- norm
+
+
+def _norm(x, axis, keep):
+    return torch.abs(x) if axis == [] else torch.linalg.vector_norm(x, 2, axis, keep).to(x.dtype)
+
+
+def _norm_gradient(node, grad):
+    return raw_ops.Mul(node.inputs[0], _unreduce(node, raw_ops.DivNoNan(grad, node.outputs[0])))
+
+
+_reduction("EuclideanNorm", (*FLOATING, *COMPLEX), _norm, _norm_gradient)
+
+# ---- where the extremes are
+
+
+def _argument(name, function):
+    definition = op(
+        f"{name}(input: T, dimension: host Tidx; output_type: type = int64) -> (output: output_type)",
+        T=(*REAL, dtypes.bool), Tidx=INDEX, output_type=INDEX,
+    )  # fmt: skip
+    definition.not_differentiable()
+
+    @definition.shape
+    def _(input, dimension, output_type):
+        if input.ndims == 0:
+            raise ValueError(f"{name} needs an input of rank 1 or more, but it is a scalar")
+        return _reduced(input, dimension, False)
+
+    @definition.kernel
+    def _(input, dimension, output_type):
+        return function(input, dimension).to(output_type)
+
+    @definition.kernel(T=(dtypes.bool, *WIDE_UNSIGNED))
+    def _(input, dimension, output_type):
+        return function(input.to(torch.int64), dimension).to(output_type)
+
+
+_argument("ArgMax", torch.argmax)
+_argument("ArgMin", torch.argmin)
+
+# ---- running sums and products
+
+
+def _running(name, function, neutral):
+    definition = op(
+        f"{name}(x: T, axis: host Tidx; exclusive: bool = False, reverse: bool = False) -> (out: T)",
+        T=NUMERIC,
+        Tidx=INDEX,
+    )
+
+    @definition.shape
+    def _(x, axis, exclusive, reverse):
+        if isinstance(axis, int) and x.ndims is not None and not -x.ndims <= axis < x.ndims:
+            raise ValueError(f"axis {axis} is not in [{-x.ndims}, {x.ndims})")
+        return x
+
+    @definition.kernel
+    def _(x, axis, exclusive, reverse):
+        dtype = x.dtype
+        wide = x.to(torch.int64) if dtype in (torch.uint16, torch.uint32, torch.uint64) else x
+        if reverse:
+            wide = wide.flip(axis)
+        if exclusive and x.shape[axis]:
+            edge = torch.full_like(wide.narrow(axis, 0, 1), neutral)
+            wide = torch.cat([edge, wide.narrow(axis, 0, x.shape[axis] - 1)], axis)
+        result = function(wide, axis, dtype=wide.dtype)
+        result = result.flip(axis) if reverse else result
+        return result if result.dtype is dtype else result.to(dtype)
+
+    return definition
+
+
+cumsum = _running("Cumsum", torch.cumsum, 0)
+cumprod = _running("Cumprod", torch.cumprod, 1)
+
+
+@cumsum.gradient
+def _(node, grad):
+    exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
+    return [raw_ops.Cumsum(grad, node.inputs[1], exclusive=exclusive, reverse=not reverse), None]
+
+
+running_logsumexp = op(
+    "CumulativeLogsumexp(x: T, axis: host Tidx; exclusive: bool = False, reverse: bool = False) -> (out: T)",
+    T=FLOATING, Tidx=INDEX,
+)  # fmt: skip
+running_logsumexp.shape(lambda x, axis, exclusive, reverse: x)
+
+
+@running_logsumexp.kernel
+def _(x, axis, exclusive, reverse):
+    if reverse:
+        x = x.flip(axis)
+    if exclusive and x.shape[axis]:
+        edge = torch.full_like(x.narrow(axis, 0, 1), torch.finfo(x.dtype).min)
+        x = torch.cat([edge, x.narrow(axis, 0, x.shape[axis] - 1)], axis)
+    result = torch.logcumsumexp(x, axis)
+    return result.flip(axis) if reverse else result
