@@ -75,6 +75,17 @@ from headrace.library.flow import identity_n as identity_n
 from headrace.library.flow import no_op as no_op
 from headrace.library.flow import stop_gradient as stop_gradient
 from headrace.library.flow import tuple_ as tuple
+from headrace.library.initializers import Constant as constant_initializer
+from headrace.library.initializers import GlorotNormal as glorot_normal_initializer
+from headrace.library.initializers import GlorotUniform as glorot_uniform_initializer
+from headrace.library.initializers import Ones as ones_initializer
+from headrace.library.initializers import Orthogonal as orthogonal_initializer
+from headrace.library.initializers import RandomNormal as random_normal_initializer
+from headrace.library.initializers import RandomUniform as random_uniform_initializer
+from headrace.library.initializers import TruncatedNormal as truncated_normal_initializer
+from headrace.library.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
+from headrace.library.initializers import VarianceScaling as variance_scaling_initializer
+from headrace.library.initializers import Zeros as zeros_initializer
 from headrace.library.random import get_seed as get_seed
 from headrace.library.random import multinomial as multinomial
 from headrace.library.random import random_crop as random_crop

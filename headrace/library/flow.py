@@ -54,15 +54,15 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
                 )
             by_device.setdefault(item.device, []).append(item)
         if len(by_device) <= 1:
-            return _join(*by_device.items(), name=scope) if by_device else no_op(name=scope)
+            [(where, items)] = by_device.items() or [("", [])]
+            return _join(where, items, scope)
         # One node a device, so that a device is waited for once however many inputs it has.
-        parts = [_join((where, items)) for where, items in sorted(by_device.items(), key=lambda kv: kv[0] or "")]
+        parts = [_join(where, items) for where, items in sorted(by_device.items())]
         with control_dependencies(parts):
             return no_op(name=scope)
 
 
-def _join(on: tuple[str, list[Any]], name: str | None = None) -> Operation:
-    where, items = on
+def _join(where: str, items: list[Any], name: str | None = None) -> Operation:
     with control_dependencies(items):
         if not where:
             return no_op(name=name)

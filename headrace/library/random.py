@@ -91,7 +91,7 @@ def _scaled(op_type: str, scope: str, shape: Any, mean: Any, stddev: Any, dtype:
     mean = convert_to_tensor(mean, kind, name="mean")
     stddev = convert_to_tensor(stddev, kind, name="stddev")
     drawn = getattr(raw_ops, op_type)(sizes, kind, **_seeds(seed))
-    return raw_ops.Add(raw_ops.Mul(drawn, stddev, name="mul"), mean, name=scope)
+    return raw_ops.AddV2(raw_ops.Mul(drawn, stddev, name="mul"), mean, name=scope)
 
 
 def parameterized_truncated_normal(
@@ -142,7 +142,7 @@ def _uniform_arguments(dtype: Any, maxval: Any) -> tuple[DType, Any]:
 
 def _stretch(drawn: Tensor, low: Tensor, high: Tensor, scope: str) -> Tensor:
     """[0, 1) onto [low, high)."""
-    return raw_ops.Add(raw_ops.Mul(drawn, raw_ops.Sub(high, low, name="sub"), name="mul"), low, name=scope)
+    return raw_ops.AddV2(raw_ops.Mul(drawn, raw_ops.Sub(high, low, name="sub"), name="mul"), low, name=scope)
 
 
 def random_gamma(

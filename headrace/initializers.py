@@ -1,0 +1,24 @@
+"""tf.initializers."""
+
+from headrace.library.initializers import Constant as constant
+from headrace.library.initializers import GlorotNormal as glorot_normal
+from headrace.library.initializers import GlorotUniform as glorot_uniform
+from headrace.library.initializers import Identity as identity
+from headrace.library.initializers import Ones as ones
+from headrace.library.initializers import Orthogonal as orthogonal
+from headrace.library.initializers import RandomNormal as random_normal
+from headrace.library.initializers import RandomUniform as random_uniform
+from headrace.library.initializers import TruncatedNormal as truncated_normal
+from headrace.library.initializers import UniformUnitScaling as uniform_unit_scaling
+from headrace.library.initializers import VarianceScaling as variance_scaling
+from headrace.library.initializers import Zeros as zeros
+from headrace.library.initializers import he_normal as he_normal
+from headrace.library.initializers import he_uniform as he_uniform
+from headrace.library.initializers import lecun_normal as lecun_normal
+from headrace.library.initializers import lecun_uniform as lecun_uniform
+
+__all__ = [
+    "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity", "lecun_normal",
+    "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal",
+    "uniform_unit_scaling", "variance_scaling", "zeros",
+]  # fmt: skip

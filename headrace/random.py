@@ -1,0 +1,17 @@
+"""tf.random."""
+
+from headrace.library.random import categorical as categorical
+from headrace.library.random import get_seed as get_seed
+from headrace.library.random import multinomial as multinomial
+from headrace.library.random import random_gamma as gamma
+from headrace.library.random import random_normal as normal
+from headrace.library.random import random_poisson as poisson
+from headrace.library.random import random_shuffle as shuffle
+from headrace.library.random import random_uniform as uniform
+from headrace.library.random import set_random_seed as set_random_seed
+from headrace.library.random import truncated_normal as truncated_normal
+
+__all__ = [
+    "categorical", "gamma", "get_seed", "multinomial", "normal", "poisson", "set_random_seed", "shuffle",
+    "truncated_normal", "uniform",
+]  # fmt: skip
