@@ -47,6 +47,11 @@ class Traits:
     def pure(self) -> bool:
         return not (self.stateful or self.random or self.writes or self.handle or self.blocking or self.feed)
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether running the node matters even if nobody uses its value."""
+        return self.writes or self.blocking or (self.stateful and not (self.handle or self.random))
+
 
 @dataclass(frozen=True, slots=True)
 class Kernel:

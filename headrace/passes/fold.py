@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.core.dtypes import as_dtype
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -20,6 +21,7 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
     """``evaluate(op, arrays, attrs)`` runs a kernel; None from it means: leave the node alone."""
     const = REGISTRY.get("Const")
     replaced: dict[Value, Value] = {}
+    gone: dict[Node, Node] = {}
     kept: list[Node] = []
     for node in graph.nodes:
         if any(v in replaced for v in node.inputs):
@@ -38,8 +40,9 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
             made.add_outputs([(dtype, value.shape)])
             kept.append(made)
             replaced[value] = made.outputs[0]
+            gone.setdefault(node, made)
     graph.nodes = kept
-    graph.replace(replaced, {})
+    graph.replace(replaced, gone)
     graph.sweep()
     return graph
 
@@ -48,4 +51,11 @@ def _foldable(node: Node, const: OpDef) -> bool:
     traits = node.op_def.traits
     if not node.inputs or not node.outputs or not traits.pure or traits.host or node.control_inputs:
         return False
-    return all(v.op.op_def is const for v in node.inputs)
+    return all(v.op.op_def is const and _is_plain(v) for v in node.inputs)
+
+
+def _is_plain(value: Value) -> bool:
+    """A constant whose array has its very dtype (not so for bfloat16), and that nothing must run before."""
+    dtype = value.dtype.base_dtype
+    held = getattr(value.op.attrs["value"], "dtype", None)
+    return not value.op.control_inputs and (held == object or as_dtype(held) == dtype)

@@ -14,14 +14,16 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 def fold_shapes(graph: StepGraph) -> StepGraph:
-    """Uses each op's own ``value`` rule, which sees shapes (and constants) only."""
+    """Uses each op's own ``value`` rule, which sees shapes only.  What has side effects behind it stays: it must run."""
     const = REGISTRY.get("Const")
+    effects = _after_effects(graph)
     replaced: dict[Value, Value] = {}
+    gone: dict[Node, Node] = {}
     kept: list[Node] = []
     for node in graph.nodes:
         node.inputs = [replaced.get(v, v) for v in node.inputs]
         value = None
-        if node.op_def is not const and node.op_def.traits.host_output and not node.control_inputs:
+        if node.op_def is not const and node.op_def.traits.host_output and node not in effects:
             value = _static(node)
         if value is None or len(node.outputs) != 1:
             kept.append(node)
@@ -32,10 +34,20 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
         made.add_outputs([(dtype, node.outputs[0].shape)])
         kept.append(made)
         replaced[node.outputs[0]] = made.outputs[0]
+        gone[node] = made
     graph.nodes = kept
-    graph.replace(replaced, {})
+    graph.replace(replaced, gone)
     graph.sweep()
     return graph
+
+
+def _after_effects(graph: StepGraph) -> set[Node]:
+    """Nodes that change something outside the step, or wait for one that does."""
+    found: set[Node] = set()
+    for node in graph.nodes:
+        if node.op_def.traits.has_effect or any(p in found for p in node.predecessors()):
+            found.add(node)
+    return found
 
 
 def _static(node: Node) -> Any:

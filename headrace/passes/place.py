@@ -52,13 +52,13 @@ def _groups(graph: StepGraph) -> list[list[Node]]:
         return node
 
     by_name = {n.name: n for n in graph.nodes}
+    leaders: dict[str, Node] = {}
     for node in graph.nodes:
         for p in ref_positions(node):
             parent[find(node)] = find(node.inputs[p].op)
-        for group in node.colocation:
-            other = by_name.get(group.removeprefix("loc:@"))
-            if other is not None:
-                parent[find(node)] = find(other)
+        for group in node.colocation:  # the node a group is named after may have been pruned: its members still meet
+            leader = leaders.setdefault(group, by_name.get(group.removeprefix("loc:@"), node))
+            parent[find(node)] = find(leader)
     found: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         found.setdefault(find(node), []).append(node)
