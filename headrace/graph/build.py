@@ -102,11 +102,11 @@ def _add(graph: Graph, op_def: OpDef, given: dict[str, Any], name: str | None) -
     for attr in op_def.signature.inferred:
         if given.get(attr.name) is not None:
             attrs[attr.name] = check_attr(op_def, attr, given[attr.name])
-    name = name or op_def.name
+    name = name or op_def.name.lstrip("_")  # node names must not start with the mark of internal ops
     full = None
     if _has_python_value(op_def, given):
         # Constants made of arguments are named inside the node's own scope, as TF1 names them: add, add/y.
-        full = name[:-1] if name.endswith("/") else graph.unique_name(name)
+        full = name[:-1] if name.endswith("/") else graph.unique_name(graph.check_name(name))
         name = full + "/"
         scopes = graph._scopes
         old = scopes.name
@@ -119,6 +119,10 @@ def _add(graph: Graph, op_def: OpDef, given: dict[str, Any], name: str | None) -
         inputs = _convert_inputs(op_def, given, attrs)
     output_dtypes = _output_dtypes(op_def, attrs)
     _check_allowed(op_def, attrs)
+    state = inputs[0].op if op_def.signature.inputs and op_def.signature.inputs[0].ref else None
+    if state is not None and state.graph is graph:  # what uses a handle is placed with the state behind it
+        with graph.colocate_with(state):
+            return graph.create_op(op_def, inputs, output_dtypes, name=name, attrs=attrs)
     return graph.create_op(op_def, inputs, output_dtypes, name=name, attrs=attrs)
 
 

@@ -69,7 +69,7 @@ class Graph:
             raise ValueError(shape_error(definition, name, inputs, attrs, e, user_source(2))) from None
         scopes = self._scopes
         with self._lock:
-            full_name = self._node_name(name or definition.name)
+            full_name = self._node_name(name or definition.name.lstrip("_"))
             controls = self._current_controls(inputs)
             node = Operation(
                 self, len(self._nodes), full_name, definition, inputs, attrs, controls, user_source(2)
@@ -105,14 +105,20 @@ class Graph:
     def _node_name(self, name: str) -> str:
         if name.endswith("/"):  # the caller gives a name already made unique by a scope
             full = name[:-1]
+            if not _OP_NAME.match(full):
+                raise ValueError(f"'{full}' is not a valid node name: it must match {_OP_NAME.pattern}")
             if full in self._by_name:
+                self._names_in_use.setdefault(full.lower(), 1)  # a name given with "/" may never have been asked for
                 full = self._unique(full)
             return full
-        if not self._scopes.name and not _OP_NAME.match(name):
-            raise ValueError(f"'{name}' is not a valid node name: it must match {_OP_NAME.pattern}")
-        if not _SCOPE_NAME.match(name):
-            raise ValueError(f"'{name}' is not a valid node name: it must match {_OP_NAME.pattern}")
-        return self.unique_name(name)
+        return self.unique_name(self.check_name(name))
+
+    def check_name(self, name: str) -> str:
+        """The name a node is to be given in the current scope; ValueError if it is not a valid one."""
+        pattern = _SCOPE_NAME if self._scopes.name else _OP_NAME
+        if not pattern.match(name):
+            raise ValueError(f"'{name}' is not a valid node name: it must match {pattern.pattern}")
+        return name
 
     def _mutated(self) -> None:
         self._mutations += 1
@@ -255,12 +261,23 @@ class Graph:
         finally:
             scopes.devices, scopes.colocation = old_devices, old_colocation
 
+    @contextmanager
+    def colocate_with_name(self, name: str) -> Iterator[None]:
+        """Nodes made inside are placed with the node that will be called ``name``, itself included."""
+        old = self._scopes.colocation
+        if not old:  # an outer colocation wins, as in TF1
+            self._scopes.colocation = [ColocationScope(name)]
+        try:
+            yield
+        finally:
+            self._scopes.colocation = old
+
     def _apply_colocation(self, node: Operation) -> None:
         groups: list[str] = []
         for scope in self._scopes.colocation:
             groups.extend(scope.groups())
-            if scope.op._device:
-                node._device = scope.op._device
+            if scope.device:
+                node._device = scope.device
         node.colocation = tuple(sorted(set(groups)))
 
     # ---- other scopes

@@ -57,15 +57,21 @@ class DeviceScope:
 
 
 class ColocationScope:
-    """One ``colocate_with`` block."""
+    """One ``colocate_with`` block: with an op, or with one that is still to be made under a name already reserved."""
 
     __slots__ = ("op",)
 
-    def __init__(self, op: Operation) -> None:
+    def __init__(self, op: Operation | str) -> None:
         self.op = op
 
     def groups(self) -> list[str]:
+        if isinstance(self.op, str):
+            return [f"loc:@{self.op}"]
         return list(self.op.colocation) or [f"loc:@{self.op.name}"]
+
+    @property
+    def device(self) -> str:
+        return "" if isinstance(self.op, str) else self.op._device
 
 
 class ThreadScopes(threading.local):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.graph import context
@@ -84,3 +85,19 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
 
 def get_collection_ref(key: Any) -> list[Any]:
     return context.get_default_graph().get_collection_ref(key)
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Leaves control dependencies and the bodies of functions, loops and conditionals; keeps the name scope."""
+    graph = context.get_default_graph()
+    name = graph.get_name_scope()
+    outer: Any = graph
+    while outer.building_function and getattr(outer, "outer_graph", None) is not None:
+        outer = outer.outer_graph
+    if outer is graph:
+        with graph.control_dependencies(None):
+            yield
+        return
+    with outer.as_default(), outer.name_scope(f"{name}/" if name else None), outer.control_dependencies(None):
+        yield

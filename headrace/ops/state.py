@@ -51,7 +51,7 @@ def locked(ref, use_locking):
 
 assign = op(
     "Assign(ref: ref T, value: T; validate_shape: bool = True, use_locking: bool = True) -> (output_ref: ref T)",
-    T=ANY, writes=True, stateful=True,
+    T=ANY, writes=True, opaque=True, stateful=True,
 )  # fmt: skip
 assign.not_differentiable()
 
@@ -89,3 +89,17 @@ assign_add = _update("AssignAdd", lambda buffer, value: buffer.add_(value))
 assign_sub = _update("AssignSub", lambda buffer, value: buffer.sub_(value))
 
 INDEX = dtypes.INDEX
+
+initialized_value = op(
+    "_InitializedValue(ref: ref T, initial: T) -> (value: T)", T=ANY, stateful=True, view=True, opaque=True
+)
+initialized_value.shape(lambda ref, initial: ref.merge_with(initial) if ref.is_compatible_with(initial) else initial)
+initialized_value.gradient(lambda node, grad: [grad, None])
+
+
+@initialized_value.kernel
+def _(ref, initial):
+    """The variable's value, or ``initial`` while it has none."""
+    if not ref.initialized:
+        return initial
+    return ref.value.clone() if isinstance(ref.value, torch.Tensor) else ref.value.copy()

@@ -1,0 +1,57 @@
+"""Initial values that depend on other variables.
+
+    w = tf.Variable(v.value() * 2)
+
+One run of ``global_variables_initializer`` sets v and w in no particular order, so w's initial value must not read v
+before it is set.  ``guard`` rebuilds the part of the graph between v and the initial value on top of "v's value, or its
+initial value while it has none".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph.collection import GraphKeys
+from headrace.graph.operation import Operation, Tensor
+
+
+def guard(scope: str, tensor: Tensor) -> Tensor:
+    """``tensor`` with its reads of variables made safe; ``scope`` (ending in "/") names the nodes that are made."""
+    cone = _ancestors(tensor.op)
+    if not any(_is_variable(op) for op in cone):
+        return tensor
+    graph = tensor.graph
+    owners = {
+        v.op: v
+        for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES)
+        for v in graph.get_collection(key)
+        if hasattr(v, "initialized_value")
+    }
+    safe: dict[Tensor, Tensor] = {}
+    for op in cone:  # producers come first
+        if _is_variable(op):
+            owner: Any = owners.get(op)
+            if owner is not None:
+                safe[op._outputs[0]] = owner.initialized_value()
+        elif op.type != "IsVariableInitialized" and any(t in safe for t in op.inputs):
+            inputs = [safe.get(t, t) for t in op.inputs]
+            dtypes = [t.dtype for t in op._outputs]
+            made = graph.create_op(op.op_def, inputs, dtypes, name=f"{op.name}_{scope}", attrs=dict(op.attrs))
+            safe.update(zip(op._outputs, made._outputs, strict=True))
+    return safe.get(tensor, tensor)
+
+
+def _is_variable(op: Operation) -> bool:
+    return op.type == "VariableV2"
+
+
+def _ancestors(op: Operation) -> list[Operation]:
+    """The op and everything its inputs come from, in the order they were made."""
+    seen = {op}
+    stack = [op]
+    while stack:
+        for tensor in stack.pop().inputs:
+            if tensor.op not in seen:
+                seen.add(tensor.op)
+                stack.append(tensor.op)
+    return sorted(seen, key=lambda o: o._id)

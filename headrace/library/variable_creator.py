@@ -1,0 +1,110 @@
+"""How a variable comes to be: the enums of distributed variables, and the chain of creators around ``tf.Variable``.
+
+``variable_creator_scope`` lets a program wrap the making of every variable.  The chain is kept per graph and thread.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from headrace.graph import context
+from headrace.graph.graph import Graph
+
+Creator = Callable[..., Any]
+_CREATORS_KEY = ("__variable_creators",)
+
+
+class VariableSynchronization(enum.Enum):
+    """When a variable with copies on several devices is synchronised.  Only AUTO matters for a single copy."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How values written by several replicas are combined."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3  # noqa: PIE796 - the deprecated name
+
+
+def check_kinds(
+    synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None
+) -> tuple[VariableSynchronization, VariableAggregation, bool]:
+    """The two enums checked (None means the default), and whether the variable is trainable."""
+    if aggregation is None:
+        aggregation = VariableAggregation.NONE
+    elif not isinstance(aggregation, VariableAggregation):
+        raise ValueError(
+            f"Invalid variable aggregation mode: {aggregation!r} for variable: {name}. "
+            f"Accepted: {', '.join(map(str, VariableAggregation))}"
+        )
+    if synchronization is None:
+        synchronization = VariableSynchronization.AUTO
+    elif not isinstance(synchronization, VariableSynchronization):
+        raise ValueError(
+            f"Invalid variable synchronization mode: {synchronization!r} for variable: {name}. "
+            f"Accepted: {', '.join(map(str, VariableSynchronization))}"
+        )
+    return synchronization, aggregation, trainable_value(synchronization, trainable)
+
+
+def trainable_value(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
+    """ON_READ variables cannot be trained; others are unless the caller says no."""
+    if synchronization is VariableSynchronization.ON_READ:
+        if trainable:
+            raise ValueError(
+                "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable variables. "
+                "You have specified trainable=True and synchronization=VariableSynchronization.ON_READ."
+            )
+        return False
+    return True if trainable is None else trainable
+
+
+class _Creators(threading.local):
+    def __init__(self) -> None:
+        self.items: list[Creator] = []
+
+
+def _creators(graph: Graph) -> _Creators:
+    store = graph.get_collection_ref(_CREATORS_KEY)
+    if not store:
+        store.append(_Creators())
+    found: _Creators = store[0]
+    return found
+
+
+@contextmanager
+def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+    """Variables made inside go through ``variable_creator(next_creator, **kwargs)``, the innermost scope first.
+
+    >>> def on_cpu(next_creator, **kwargs):
+    ...     with tf.device("/cpu:0"):
+    ...         return next_creator(**kwargs)
+    >>> with tf.variable_creator_scope(on_cpu):
+    ...     v = tf.Variable(1.0)
+    """
+    creators = _creators(context.get_default_graph())
+    creators.items.append(variable_creator)
+    try:
+        yield
+    finally:
+        creators.items.pop()
+
+
+def create(default: Creator, kwargs: dict[str, Any]) -> Any:
+    """Runs the chain: ``default(**kwargs)`` makes the variable in the end."""
+    creator = default
+    for wrapper in _creators(context.get_default_graph()).items:
+        creator = partial(wrapper, creator)
+    return creator(**kwargs)
