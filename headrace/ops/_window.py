@@ -50,7 +50,9 @@ def explicit_pairs(explicit: Sequence[int], rank: int, data_format: str, padding
     """The explicit paddings as (before, after) of each spatial axis; zeros unless ``padding`` is EXPLICIT."""
     if padding != "EXPLICIT":
         if explicit:
-            raise ValueError(f"explicit_paddings must be empty if the padding attribute is not EXPLICIT: {list(explicit)}")
+            raise ValueError(
+                f"explicit_paddings must be empty if the padding attribute is not EXPLICIT: {list(explicit)}"
+            )
         return [(0, 0)] * (rank - 2)
     if len(explicit) != 2 * rank:
         raise ValueError(f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(explicit)}")
@@ -58,7 +60,9 @@ def explicit_pairs(explicit: Sequence[int], rank: int, data_format: str, padding
     if min(explicit) < 0:
         raise ValueError(f"All elements of explicit_paddings must be nonnegative, got {list(explicit)}")
     if pairs[0] != (0, 0) or channel(pairs, data_format) != (0, 0):
-        raise ValueError(f"Nonzero explicit padding in the batch or depth dimensions is not supported: {list(explicit)}")
+        raise ValueError(
+            f"Nonzero explicit padding in the batch or depth dimensions is not supported: {list(explicit)}"
+        )
     return list(spatial(pairs, data_format))
 
 

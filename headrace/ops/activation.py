@@ -149,7 +149,7 @@ def channel_axis(rank, data_format):
     """Which axis the bias runs along."""
     if data_format not in ("NHWC", "NCHW"):
         raise ValueError(
-            f"Value for attr 'data_format' of \"{data_format}\" is not in the list of allowed values: \"NHWC\", \"NCHW\""
+            f'Value for attr \'data_format\' of "{data_format}" is not in the list of allowed values: "NHWC", "NCHW"'
         )
     return rank - 1 if data_format == "NHWC" else 1
 

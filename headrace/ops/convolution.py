@@ -148,7 +148,9 @@ def convolution_shape(name, rank, input, filter, strides, padding, explicit, dat
     check_window(name, rank, data_format, padding, rank == 4, strides=strides, dilations=dilations)
     pairs = explicit_pairs(explicit, rank, data_format, padding)
     if channel(strides, data_format) != 1 or strides[0] != 1:
-        raise ValueError(f"Current implementation does not yet support strides in the batch and depth dimensions: {strides}")
+        raise ValueError(
+            f"Current implementation does not yet support strides in the batch and depth dimensions: {strides}"
+        )
     if channel(dilations, data_format) != 1 or dilations[0] != 1:
         raise ValueError(
             f"Current implementation does not yet support dilations in the batch and depth dimensions: {dilations}"
@@ -240,7 +242,10 @@ def declare(forward, to_input, to_filter, attrs, rank, index="int32", depthwise=
     @conv.gradient
     def _(node, grad):
         x, w = node.inputs
-        return [add(to_input, raw_ops.Shape(x), w, grad, like=node), add(to_filter, x, raw_ops.Shape(w), grad, like=node)]
+        return [
+            add(to_input, raw_ops.Shape(x), w, grad, like=node),
+            add(to_filter, x, raw_ops.Shape(w), grad, like=node),
+        ]
 
     @back_input.gradient
     def _(node, grad):

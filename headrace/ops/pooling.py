@@ -139,7 +139,9 @@ def depth_max(input, ksize, strides, data_format):
     """Maxima over groups of channels, TF1's only pool across the depth."""
     size, depth = channel(ksize, data_format), channel(input.shape, data_format)
     if any(k != 1 for k in spatial(ksize, data_format)) or data_format not in CHANNELS_LAST:
-        raise NotImplementedError("MaxPooling supports exactly one of pooling across depth or pooling across width/height.")
+        raise NotImplementedError(
+            "MaxPooling supports exactly one of pooling across depth or pooling across width/height."
+        )
     if depth % size or size != channel(strides, data_format):
         raise NotImplementedError(
             "Depthwise max pooling requires the depth window to evenly divide the input depth and to equal the stride: "
@@ -179,7 +181,9 @@ def max_pool_grad_grad(input, grad, ksize, strides, padding, explicit, data_form
 
 def check_same(grad, indices):
     if grad.shape != indices.shape:
-        raise ValueError(f"Expected grad shape to be {list(indices.shape)}, but got {list(grad.shape)} (channels first)")
+        raise ValueError(
+            f"Expected grad shape to be {list(indices.shape)}, but got {list(grad.shape)} (channels first)"
+        )
 
 
 # ---- average pools

@@ -1,0 +1,111 @@
+"""Activation functions, bias addition and the small layers made of them (tf.nn)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph import raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Tensor
+from headrace.library.scope import name_scope
+
+
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """``max(features, 0)``."""
+    return raw_ops.Relu(features, name=name)
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """``min(max(features, 0), 6)``."""
+    with name_scope(name, "Relu6", [features]) as scope:
+        return raw_ops.Relu6(convert_to_tensor(features, name="features"), name=scope)
+
+
+def elu(features: Any, name: str | None = None) -> Tensor:
+    """``exp(features) - 1`` below zero, ``features`` above."""
+    return raw_ops.Elu(features, name=name)
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """The self-normalising exponential unit: ``scale * elu(features, alpha)``."""
+    return raw_ops.Selu(features, name=name)
+
+
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+    """``features`` above zero, ``alpha * features`` below; ``alpha`` may be a tensor."""
+    with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
+        features = convert_to_tensor(features, name="features")
+        if features.dtype.is_integer:
+            features = raw_ops.Cast(features, DstT="float32", name="ToFloat")
+        if isinstance(alpha, (int, float)) or getattr(alpha, "shape", None) == () and hasattr(alpha, "item"):
+            return raw_ops.LeakyRelu(features, alpha=float(alpha), name=scope)
+        alpha = convert_to_tensor(alpha, dtype=features.dtype, name="alpha")
+        return raw_ops.Maximum(raw_ops.Mul(alpha, features, name="mul"), features, name=scope)
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """The positive and the negative part side by side along ``axis``: twice the depth."""
+    with name_scope(name, "CRelu", [features]) as scope:
+        features = convert_to_tensor(features, name="features")
+        both = raw_ops.ConcatV2([features, raw_ops.Neg(features)], axis, name=scope)
+        return raw_ops.Relu(both)
+
+
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """``log(1 + exp(features))``."""
+    return raw_ops.Softplus(features, name=name)
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """``features / (1 + abs(features))``."""
+    return raw_ops.Softsign(features, name=name)
+
+
+def swish(features: Any) -> Tensor:
+    """``features * sigmoid(features)``."""
+    features = convert_to_tensor(features, name="features")
+    return raw_ops.Mul(features, raw_ops.Sigmoid(features), name="mul")
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Adds the vector ``bias`` along the channels: the last axis, or the second with ``data_format="NC..."``."""
+    with name_scope(name, "BiasAdd", [value, bias]) as scope:
+        if data_format is not None:
+            if data_format.startswith("NC"):
+                data_format = "NCHW"
+            elif data_format.startswith("N") and data_format.endswith("C"):
+                data_format = "NHWC"
+            else:
+                raise ValueError("data_format must be of the form `N...C` or `NC...`")
+        value = convert_to_tensor(value, name="input")
+        bias = convert_to_tensor(bias, dtype=value.dtype.base_dtype, name="bias")
+        return raw_ops.BiasAdd(value, bias, data_format=data_format or "NHWC", name=scope)
+
+
+def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
+    """``bias_add`` along the last axis, as the op was in TensorFlow's first releases."""
+    with name_scope(name, "BiasAddV1", [value, bias]) as scope:
+        value = convert_to_tensor(value, name="input")
+        bias = convert_to_tensor(bias, dtype=value.dtype.base_dtype, name="bias")
+        return raw_ops.BiasAddV1(value, bias, name=scope)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """``matmul(x, weights) + biases``."""
+    with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
+        product = _product(x, weights, biases)
+        return raw_ops.BiasAdd(*product, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """``relu(matmul(x, weights) + biases)``."""
+    with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
+        product = _product(x, weights, biases)
+        return raw_ops.Relu(raw_ops.BiasAdd(*product), name=scope)
+
+
+def _product(x: Any, weights: Any, biases: Any) -> tuple[Tensor, Tensor]:
+    x = convert_to_tensor(x, name="x")
+    weights = convert_to_tensor(weights, name="weights")
+    biases = convert_to_tensor(biases, name="biases")
+    return raw_ops.MatMul(x, weights), biases
