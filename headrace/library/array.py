@@ -1,0 +1,299 @@
+"""TF1's functions on shapes and whole tensors: shape, reshape, transpose, concat, split, stack, tile, pad, reverse, roll.
+
+What is decided here is what TF1 decides in Python: defaults, deprecated spellings, constants where a static shape already
+answers.  Everything else is one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.shape import Dimension, TensorShape, broadcast_shape
+from headrace.graph import raw_ops
+from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import SparseTensor, SparseTensorValue
+from headrace.library.scope import name_scope
+
+
+def either(name: str, value: Any, old_name: str, old_value: Any) -> Any:
+    """The argument under its current or its deprecated name; both together are an error."""
+    if old_value is None:
+        return value
+    if value is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
+    return old_value
+
+
+# ---- questions about shapes
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:  # noqa: A002 - TF1's name
+    """The shape as a 1-D tensor: ``tf.shape(images)[0]`` is the size of the batch at hand."""
+    return shape_of(input, name, dtypes.as_dtype(out_type), optimize=True)
+
+
+def shape_of(input: Any, name: str | None, out_type: DType, optimize: bool) -> Tensor:  # noqa: A002
+    """``optimize``: a constant where the static shape is complete."""
+    with name_scope(name, "Shape", [input]) as scope:
+        if isinstance(input, (SparseTensor, SparseTensorValue)):
+            return raw_ops.Cast(input.dense_shape, DstT=out_type)
+        tensor = convert_to_tensor(input, name="input")
+        if optimize and tensor.shape.is_fully_defined():
+            return constant(tensor.shape.as_list(), out_type, name=scope)
+        return raw_ops.Shape(tensor, out_type=out_type, name=scope)
+
+
+def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:  # noqa: A002
+    """The shapes of several tensors."""
+    return raw_ops.ShapeN(input, out_type=out_type, name=name)
+
+
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:  # noqa: A002 - TF1's name
+    """The number of elements."""
+    out_type = dtypes.as_dtype(out_type)
+    with name_scope(name, "Size", [input]) as scope:
+        if isinstance(input, (SparseTensor, SparseTensorValue)):
+            return raw_ops.Prod(raw_ops.Cast(input.dense_shape, DstT=out_type), 0, name=scope)
+        tensor = convert_to_tensor(input)
+        count = tensor.shape.num_elements()
+        if count is not None:
+            return constant(count, out_type, name=scope)
+        return raw_ops.Size(tensor, out_type=out_type, name=scope)
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """The number of dimensions."""
+    with name_scope(name, "Rank", [input]) as scope:
+        if isinstance(input, (SparseTensor, SparseTensorValue)):
+            return raw_ops.Size(input.dense_shape, name=scope)
+        tensor = convert_to_tensor(input)
+        if tensor.shape.ndims is not None:
+            return constant(tensor.shape.ndims, dtypes.int32, name=scope)
+        return raw_ops.Rank(tensor, name=scope)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value as an array if the graph alone determines it, else None; ``partial`` lets single elements be None."""
+    return constant_value(tensor, partial)
+
+
+# ---- the same elements under another shape
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements under another shape; one size may be -1: ``tf.reshape(x, [-1, 784])``."""
+    return raw_ops.Reshape(tensor, shape, name=name)
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:  # noqa: A002
+    """Inserts a dimension of size one before ``axis`` (negative: counted from the end)."""
+    axis = either("axis", axis, "dim", dim)
+    if axis is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+    return raw_ops.ExpandDims(input, axis, name=name)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:  # noqa: A002
+    """Removes dimensions of size one: those in ``axis``, or all of them."""
+    axis = either("axis", axis, "squeeze_dims", squeeze_dims)
+    if axis is None:
+        axis = []
+    elif np.isscalar(axis):
+        axis = [axis]
+    return raw_ops.Squeeze(input, squeeze_dims=axis, name=name)
+
+
+def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
+    """Permutes dimensions; without ``perm`` their order is reversed."""
+    with name_scope(name, "transpose", [a]) as scope:
+        a = convert_to_tensor(a, name="a")
+        kind = raw_ops.ConjugateTranspose if conjugate and a.dtype.base_dtype.is_complex else raw_ops.Transpose
+        if perm is not None:
+            return kind(a, perm, name=scope)
+        ndims = a.shape.ndims
+        if ndims is not None:
+            return kind(a, np.arange(ndims - 1, -1, -1, dtype=np.int32), name=scope)
+        count = raw_ops.Rank(a)
+        backwards = raw_ops.Sub(raw_ops.Sub(count, 1, name="sub"), raw_ops.Range(0, count, 1), name="sub")
+        turned: Tensor = kind(a, backwards, name=scope)
+        turned.set_shape(TensorShape(None))
+        return turned
+
+
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+    """Exchanges the last two dimensions."""
+    with name_scope(name, "matrix_transpose", [a]):
+        a = convert_to_tensor(a, name="a")
+        ndims = a.shape.ndims
+        if ndims is not None:
+            if ndims < 2:
+                raise ValueError(f"Argument 'a' should be a (batch) matrix, with rank >= 2. Found: {a.shape}")
+            return transpose(a, [*range(ndims - 2), ndims - 1, ndims - 2], conjugate=conjugate)
+        count = raw_ops.Rank(a)
+        batch = raw_ops.Range(0, raw_ops.Sub(count, 2, name="sub"), 1)
+        last = [raw_ops.Sub(count, 1, name="sub"), raw_ops.Sub(count, 2, name="sub")]
+        return transpose(a, concat([batch, last], 0), conjugate=conjugate)
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation y with y[x[i]] = i."""
+    return raw_ops.InvertPermutation(x, name=name)
+
+
+# ---- joining and cutting
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+    """Joins tensors along an existing dimension: ``tf.concat([a, b], 1)``."""
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    if len(values) == 1:
+        with name_scope(name):
+            dim = convert_to_tensor(axis, name="concat_dim", dtype=dtypes.int32)
+            dim.shape.assert_is_compatible_with(TensorShape([]))
+            return raw_ops.Identity(values[0], name=name)
+    return raw_ops.ConcatV2(list(values), axis, name=name)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """Cuts along ``axis``: a number gives equal parts, a list their sizes (one may be -1)."""
+    if isinstance(num_or_size_splits, (int, np.integer, Dimension)):
+        return raw_ops.Split(axis, value, num_split=int(num_or_size_splits), name=name)
+    sizes = convert_to_tensor(num_or_size_splits)
+    if sizes.shape.ndims == 0:
+        raise ValueError("Rank-0 tensors are not supported as the num_or_size_splits argument to split.")
+    if num is None:
+        num = sizes.shape.tuple[0] if sizes.shape.tuple else None
+        if num is None:
+            raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")
+    return raw_ops.SplitV(value, sizes, axis, num_split=num, name=name)
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Joins tensors along a new dimension: ``tf.stack([a, b])`` has shape [2, ...]."""
+    if axis == 0:
+        try:
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass  # not convertible as one; the node below says why, or succeeds
+    if isinstance(values, (list, tuple)) and values and isinstance(values[0], Tensor):
+        ndims = values[0].shape.ndims
+        if ndims is not None and not -ndims - 1 <= axis <= ndims:
+            raise ValueError(f"axis = {axis} not in [{-ndims - 1}, {ndims + 1})")
+    return raw_ops.Pack(values, axis=axis, name=name)
+
+
+def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
+    """``stack`` along the first dimension, for tensors whose shapes are known."""
+    with name_scope(name, "parallel_stack", values):
+        first = convert_to_tensor(values[0])
+        return raw_ops.ParallelConcat(
+            [raw_ops.ExpandDims(v, 0) for v in values], shape=TensorShape([len(values)]).concatenate(first.shape)
+        )
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+    """The inverse of ``stack``: a list with one tensor for each index along ``axis``."""
+    if num is None:
+        value = convert_to_tensor(value)
+        dims = value.shape.tuple
+        if dims is not None:
+            if not -len(dims) <= axis < len(dims):
+                raise ValueError(f"axis = {axis} not in [{-len(dims)}, {len(dims)})")
+            num = dims[axis]
+        if num is None:
+            raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
+    return raw_ops.Unpack(value, num=num, axis=axis, name=name)
+
+
+# ---- repeating, padding, reversing
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """Repeats the tensor ``multiples[i]`` times along dimension i."""
+    return raw_ops.Tile(input, multiples, name=name)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
+    """Pads each dimension with ``paddings[i]`` = [before, after]; modes CONSTANT, REFLECT and SYMMETRIC."""
+    mode = mode.upper()
+    if mode == "CONSTANT":
+        if not isinstance(constant_values, Tensor) and np.isscalar(constant_values) and constant_values == 0:
+            padded: Tensor = raw_ops.Pad(tensor, paddings, name=name)
+        else:
+            padded = raw_ops.PadV2(tensor, paddings, constant_values, name=name)
+    elif mode in ("REFLECT", "SYMMETRIC"):
+        padded = raw_ops.MirrorPad(tensor, paddings, mode=mode, name=name)
+    else:
+        raise ValueError(
+            'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
+            f"Received `mode` = {mode}"
+        )
+    return padded
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Reverses the order along the dimensions in ``axis``."""
+    return raw_ops.ReverseV2(tensor, axis, name=name)
+
+
+reverse_v2 = reverse
+
+
+def reverse_sequence(
+    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None,  # noqa: A002
+    name: str | None = None, seq_dim: int | None = None, batch_dim: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Reverses the first ``seq_lengths[i]`` elements along ``seq_axis`` of each slice i along ``batch_axis``."""
+    seq_axis = either("seq_axis", seq_axis, "seq_dim", seq_dim)
+    batch_axis = either("batch_axis", batch_axis, "batch_dim", batch_dim)
+    if seq_axis is None:
+        raise ValueError("seq_axis (or seq_dim) must be given to tf.reverse_sequence()")
+    return raw_ops.ReverseSequence(input, seq_lengths, seq_dim=seq_axis, batch_dim=batch_axis or 0, name=name)
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """Shifts elements along dimensions, those pushed out coming back in on the other side."""
+    return raw_ops.Roll(input, shift, axis, name=name)
+
+
+# ---- broadcasting
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """Repeats dimensions of size one to fill ``shape``."""
+    return raw_ops.BroadcastTo(input, shape, name=name)
+
+
+def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
+    """The static shape of an element-wise op on the two."""
+    return broadcast_shape(shape_x, shape_y)
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The same for shapes that are tensors."""
+    return raw_ops.BroadcastArgs(convert_to_tensor(shape_x, name="shape_x"), convert_to_tensor(shape_y, name="shape_y"))
+
+
+# ---- the same bytes
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's names
+    """The same bytes as another dtype; the last dimension grows or shrinks with the size."""
+    return raw_ops.Bitcast(input, type=type, name=name)
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """The caller's promise that the value never changes."""
+    return raw_ops.GuaranteeConst(input, name=name)
