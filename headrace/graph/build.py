@@ -106,7 +106,8 @@ def _add(graph: Graph, op_def: OpDef, given: dict[str, Any], name: str | None) -
     full = None
     if _has_python_value(op_def, given):
         # Constants made of arguments are named inside the node's own scope, as TF1 names them: add, add/y.
-        full = name[:-1] if name.endswith("/") else graph.unique_name(graph.check_name(name))
+        graph.check_name(name)
+        full = name[:-1] if name.endswith("/") else graph.unique_name(name)
         name = full + "/"
         scopes = graph._scopes
         old = scopes.name

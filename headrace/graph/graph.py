@@ -104,9 +104,7 @@ class Graph:
 
     def _node_name(self, name: str) -> str:
         if name.endswith("/"):  # the caller gives a name already made unique by a scope
-            full = name[:-1]
-            if not _OP_NAME.match(full):
-                raise ValueError(f"'{full}' is not a valid node name: it must match {_OP_NAME.pattern}")
+            full = self.check_name(name)[:-1]
             if full in self._by_name:
                 self._names_in_use.setdefault(full.lower(), 1)  # a name given with "/" may never have been asked for
                 full = self._unique(full)
@@ -114,9 +112,10 @@ class Graph:
         return self.unique_name(self.check_name(name))
 
     def check_name(self, name: str) -> str:
-        """The name a node is to be given in the current scope; ValueError if it is not a valid one."""
-        pattern = _SCOPE_NAME if self._scopes.name else _OP_NAME
-        if not pattern.match(name):
+        """The name a node is to be given in the current scope (or, ending in "/", as it is); ValueError if not valid."""
+        whole = name.endswith("/")
+        pattern = _SCOPE_NAME if self._scopes.name and not whole else _OP_NAME
+        if not pattern.match(name[:-1] if whole else name):
             raise ValueError(f"'{name}' is not a valid node name: it must match {pattern.pattern}")
         return name
 
