@@ -33,6 +33,7 @@ class Traits:
 
     stateful: bool = False  # reads or writes something that outlives the node: never folded, merged or dropped
     random: bool = False  # draws random numbers
+    reads: bool = False  # looks at state without changing anything
     writes: bool = False  # changes the state behind its ref inputs
     handle: bool = False  # its only output is the state object itself (a variable, a queue)
     host: bool = False  # runs on the host whatever the device: strings, files, Python callbacks
@@ -50,7 +51,7 @@ class Traits:
     @property
     def has_effect(self) -> bool:
         """Whether running the node matters even if nobody uses its value."""
-        return self.writes or self.blocking or (self.stateful and not (self.handle or self.random))
+        return self.writes or self.blocking or (self.stateful and not (self.handle or self.random or self.reads))
 
 
 @dataclass(frozen=True, slots=True)

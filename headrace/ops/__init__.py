@@ -2,6 +2,7 @@
 
 from headrace.ops import (
     _meta,
+    _region,
     _vjp,
     activation,
     arithmetic,
@@ -26,6 +27,7 @@ from headrace.ops import (
 
 __all__ = [
     "_meta",
+    "_region",
     "_vjp",
     "activation",
     "arithmetic",

@@ -28,17 +28,17 @@ def _(context):
     )
 
 
-read = op("_Read(ref: ref T) -> (value: T)", T=ANY, stateful=True, view=True)
+read = op("_Read(ref: ref T) -> (value: T)", T=ANY, reads=True, stateful=True, view=True)
 read.shape(lambda ref: ref)
 read.gradient(lambda node, grad: [grad])
 read.kernel(lambda ref: ref.value)
 read.inline = "{0}.value"
 
-read_copy = op("_ReadCopy(ref: ref T) -> (value: T)", T=ANY, stateful=True)
+read_copy = op("_ReadCopy(ref: ref T) -> (value: T)", T=ANY, reads=True, stateful=True)
 read_copy.shape(lambda ref: ref)
 read_copy.kernel(lambda ref: ref.value.clone() if isinstance(ref.value, torch.Tensor) else ref.value.copy())
 
-initialized = op("IsVariableInitialized(ref: ref dtype) -> (is_initialized: bool)", dtype=ANY, stateful=True)
+initialized = op("IsVariableInitialized(ref: ref dtype) -> (is_initialized: bool)", dtype=ANY, reads=True, stateful=True)
 initialized.not_differentiable()
 initialized.shape(lambda ref: ())
 initialized.kernel(lambda ref: torch.tensor(ref.initialized))

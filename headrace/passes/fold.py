@@ -36,7 +36,9 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
         for i, (value, array) in enumerate(zip(node.outputs, arrays, strict=True)):
             dtype = value.dtype.base_dtype
             name = node.name if i == 0 else f"{node.name}/output_{i}"
-            made = Node(name, const, [], {"value": array, "dtype": dtype}, node.order, device=node.device, source=node.source)
+            # What had to run before the node or its inputs still runs before the constant's users.
+            controls = dict.fromkeys(c for n in (node, *(v.op for v in node.inputs)) for c in n.control_inputs)
+            made = Node(name, const, [], {"value": array, "dtype": dtype}, node.order, list(controls), node.device, node.source)
             made.add_outputs([(dtype, value.shape)])
             kept.append(made)
             replaced[value] = made.outputs[0]
@@ -49,13 +51,13 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
 
 def _foldable(node: Node, const: OpDef) -> bool:
     traits = node.op_def.traits
-    if not node.inputs or not node.outputs or not traits.pure or traits.host or node.control_inputs:
+    if not node.inputs or not node.outputs or not traits.pure or traits.host:
         return False
     return all(v.op.op_def is const and _is_plain(v) for v in node.inputs)
 
 
 def _is_plain(value: Value) -> bool:
-    """A constant whose array has its very dtype (not so for bfloat16), and that nothing must run before."""
+    """A constant whose array has its very dtype (not so for bfloat16)."""
     dtype = value.dtype.base_dtype
     held = getattr(value.op.attrs["value"], "dtype", None)
-    return not value.op.control_inputs and (held == object or as_dtype(held) == dtype)
+    return held == object or as_dtype(held) == dtype

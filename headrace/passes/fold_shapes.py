@@ -23,14 +23,16 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
     for node in graph.nodes:
         node.inputs = [replaced.get(v, v) for v in node.inputs]
         value = None
-        if node.op_def is not const and node.op_def.traits.host_output and node not in effects:
+        if node.op_def is not const and node.op_def.traits.host_output:
             value = _static(node)
         if value is None or len(node.outputs) != 1:
             kept.append(node)
             continue
         dtype = node.outputs[0].dtype.base_dtype
+        # The constant still waits for the effects the node waited for, so that they run, and run first.
+        controls = [*node.control_inputs, *(v.op for v in node.inputs if v.op in effects)]
         made = Node(node.name, const, [], {"value": value.astype(dtype.as_numpy_dtype), "dtype": dtype}, node.order,
-                    device=node.device, source=node.source)  # fmt: skip
+                    controls, node.device, node.source)  # fmt: skip
         made.add_outputs([(dtype, node.outputs[0].shape)])
         kept.append(made)
         replaced[node.outputs[0]] = made.outputs[0]

@@ -51,4 +51,15 @@ def ref_positions(node: Node) -> set[int]:
     signature = node.op_def.signature
     if not any(a.ref for a in signature.inputs):
         return set()
-    return {i for i, a in enumerate(signature.inputs) if a.ref}
+    found: set[int] = set()
+    position = 0
+    for arg in signature.inputs:
+        count = 1
+        if arg.number_attr:
+            count = node.attrs[arg.number_attr]
+        elif arg.type_list_attr:
+            count = len(node.attrs[arg.type_list_attr])
+        if arg.ref:
+            found.update(range(position, position + count))
+        position += count
+    return found

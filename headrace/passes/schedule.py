@@ -18,6 +18,20 @@ def schedule(nodes: list[Node]) -> list[Node]:
     return topological(nodes, lambda n: (n.op_def.traits.writes, n.order))
 
 
+def order_reads(order: Sequence[Node]) -> None:
+    """Adds a control edge from each read to the later writes of the same state, so that no regrouping swaps them."""
+    read = REGISTRY.get("_Read")
+    readers: dict[Value, list[Node]] = {}
+    for node in order:
+        if node.op_def is read:
+            readers.setdefault(root(node.inputs[0]), []).append(node)
+        elif node.op_def.traits.writes:
+            for p in ref_positions(node):
+                handle = root(node.inputs[p])
+                known = set(node.predecessors())
+                node.control_inputs += [r for r in readers.pop(handle, ()) if r not in known]
+
+
 def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
     """Turns reads whose value (or a view of it) is needed after a later write to the same state into copies.
 

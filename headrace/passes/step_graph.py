@@ -19,13 +19,18 @@ from headrace.graph.text import to_text
 class Value:
     """One output of a node."""
 
-    __slots__ = ("dtype", "op", "shape", "value_index")
+    __slots__ = ("_static_value", "dtype", "op", "shape", "value_index")
 
     def __init__(self, op: Node, value_index: int, dtype: DType, shape: TensorShape) -> None:
         self.op = op
         self.value_index = value_index
         self.dtype = dtype
         self.shape = shape
+        self._static_value: Any = None
+
+    @property
+    def _shape(self) -> TensorShape:  # the name static inference knows
+        return self.shape
 
     @property
     def name(self) -> str:

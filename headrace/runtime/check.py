@@ -77,7 +77,7 @@ def check_trace(
         return ["gives values that are not tensors, so a compiler cannot look inside: declare host or opaque"]
     try:
         traced = make_fx(run, tracing_mode="fake")(*given)
-    except Exception as e:  # noqa: BLE001 - whatever a kernel does that fake tensors cannot follow is the finding
+    except Exception as e:  # whatever a kernel does that fake tensors cannot follow is the finding
         return [f"cannot be traced with fake tensors ({type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''})"]
     results = traced(*given)
     problems = []

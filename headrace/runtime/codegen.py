@@ -98,7 +98,7 @@ class _Writer:
         return self.copies[key]
 
     def use_host(self, value: Value, node: Node) -> str:
-        if self.places[value] is ANYWHERE:
+        if value.op.op_def.name == "Const":
             return self.literal(host_value(np.asarray(value.op.attrs["value"])))
         name = self.names[value]
         return f"{name}.tolist()" if value.dtype.base_dtype.name != "string" else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,21 @@ from headrace.runtime.plan import StepPlan
 
 
 def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
-    """Runs one step to its end.  Re-entrant: concurrent steps share only state."""
+    """Runs one step to its end on the best tier there is.  Re-entrant: concurrent steps share only state."""
+    tier = plan.tier
+    if tier is None:
+        return interpret(plan, feeds)
+    hot = tier.choose(feeds)
+    if hot is not None:
+        return interpret(hot, feeds)
+    start = time.perf_counter()
+    result = interpret(plan, feeds)
+    tier.ran(feeds, time.perf_counter() - start)
+    return result
+
+
+def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    """Runs the plan's own programs."""
     if plan.single:
         program = plan.programs[0]
         try:

@@ -10,6 +10,7 @@ import torch
 from headrace.core import errors
 from headrace.core.registry import REGISTRY
 from headrace.graph.source import user_source
+from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node
 from headrace.runtime.codegen import Program
 
@@ -64,12 +65,13 @@ def _uninitialized(node: Node, error: BaseException, program: Program, held: dic
         return None
     for value in node.inputs:
         if value.dtype._is_ref_dtype:
-            root = value
-            while root.op.inputs:
-                root = root.op.inputs[0]
+            handle = held.get(program.names[value]) or program.function.__globals__.get(program.names[value])
+            if getattr(handle, "initialized", False):
+                continue
+            origin = root(value).op
             return (
-                f"Attempting to use uninitialized value {root.op.name}: the variable made at {root.op.source} has no "
-                "value in this session yet. Run tf.global_variables_initializer(), or restore it, first"
+                f"Attempting to use uninitialized value {origin.name}: the variable made at {origin.source} has no value in "
+                "this session yet. Run tf.global_variables_initializer(), or restore it, first"
             )
     return None
 

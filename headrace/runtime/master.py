@@ -12,10 +12,9 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.passes.pipeline import Options
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.executor import PartialRun, execute
-from headrace.runtime.plan import StepPlan, make_plan
+from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_plan
+from headrace.runtime.tier import Tier, compile_mode
 from headrace.runtime.worker import LocalWorker
-
-PlanKey = tuple[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Operation, ...], int]
 
 
 class Master:
@@ -25,7 +24,8 @@ class Master:
         self.graph = graph
         self.config = config
         self.worker = LocalWorker(config)
-        self._plans: dict[PlanKey, StepPlan] = {}
+        self.compile_mode = compile_mode(config)
+        self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
 
@@ -33,14 +33,19 @@ class Master:
         self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], async_feeds: bool = False
     ) -> StepPlan:
         """The cached plan for this kind of step; made anew when an existing node of the graph was changed."""
-        key: Any = (tuple(feeds), tuple(fetches), tuple(targets), self.graph._mutations, async_feeds)
+        request = Request(tuple(feeds), tuple(fetches), tuple(targets), async_feeds)
+        key = (request, self.graph._mutations)
         found = self._plans.get(key)
         if found is None or found.generation != self.worker.resources.generation:
-            made = make_plan(feeds, fetches, targets, self.worker, self._options(), async_feeds)
+            found = make_plan(request, self.worker, self._options())
+            if self.compile_mode != "off" and not async_feeds:
+                found.tier = Tier(found, self.compile_mode, self._compile)
             with self._lock:
-                self._plans[key] = made
-            found = made
+                self._plans[key] = found
         return found
+
+    def _compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
+        return make_compiled_plan(plan.request, shapes, self.worker, self._options())
 
     def _options(self) -> Options:
         worker = self.worker

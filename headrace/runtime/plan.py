@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.core import errors
 from headrace.graph.operation import Operation, Tensor
+from headrace.passes.cse import cse
+from headrace.passes.fold import fold
+from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.pipeline import Options, run_pipeline
-from headrace.passes.schedule import protect_reads, schedule
+from headrace.passes.region import Region, find_regions, replace_region
+from headrace.passes.schedule import order_reads, protect_reads, schedule
+from headrace.passes.specialise import specialise
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.runtime.codegen import Program, generate
+from headrace.runtime.compile import compile_region, warn_once
 from headrace.runtime.flow import Flow
 from headrace.runtime.strand import Strand, cut
 from headrace.runtime.worker import LocalWorker
@@ -20,10 +26,21 @@ from headrace.runtime.worker import LocalWorker
 _numbers = itertools.count()
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One kind of step: what is fed, what is fetched, what must run."""
+
+    feeds: tuple[Tensor, ...]
+    fetches: tuple[Tensor, ...]
+    targets: tuple[Operation, ...]
+    async_feeds: bool = False
+
+
 @dataclass(slots=True)
 class StepPlan:
     """A step ready to run.  ``borrowed[i]``: fetch i may share memory with state, a feed or a constant, so copy it."""
 
+    request: Request
     graph: StepGraph
     strands: list[Strand]
     programs: list[Program]
@@ -32,61 +49,93 @@ class StepPlan:
     fetches: list[Value]
     borrowed: list[bool]
     generation: int
+    regions: int = 0
+    tier: Any = field(default=None)
 
     @property
     def single(self) -> bool:
         return len(self.strands) == 1
 
 
-def make_plan(
-    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], worker: LocalWorker,
-    options: Options, async_feeds: bool = False,
-) -> StepPlan:  # fmt: skip
-    """With ``async_feeds`` each feed arrives on its own (partial runs), so strands are cut by the feeds they wait for."""
-    graph = run_pipeline(feeds, fetches, targets, options)
+def make_plan(request: Request, worker: LocalWorker, options: Options) -> StepPlan:
+    """The interpreted plan: generated Python over kernels."""
+    graph = run_pipeline(request.feeds, request.fetches, request.targets, options)
+    _check_fed(graph)
+    return _finish(request, graph, worker, 0)
+
+
+def make_compiled_plan(
+    request: Request, shapes: Sequence[Sequence[int]], worker: LocalWorker, options: Options
+) -> StepPlan:
+    """The same step for these feed shapes with compiled regions.  A region that fails to compile stays interpreted."""
+    graph = run_pipeline(request.feeds, request.fetches, request.targets, options)
+    _check_fed(graph)
+    graph = specialise(graph, shapes)
+    if options.simplify:
+        graph = cse(fold(fold_shapes(graph), options.evaluate))
+    order = schedule(graph.nodes)
+    order_reads(order)
+    graph.nodes = order
+    regions = find_regions(order, graph.fetches)
+    escaping = set(graph.fetches) | {v for r in regions for v in r.outputs}
+    protect_reads(order, escaping)
+    compiled = 0
+    for region in regions:
+        if _compile(graph, region, worker, compiled):
+            compiled += 1
+    return _finish(request, graph, worker, compiled)
+
+
+def _compile(graph: StepGraph, region: Region, worker: LocalWorker, index: int) -> bool:
+    try:
+        call = compile_region(region, worker)
+    except Exception as e:  # noqa: BLE001 - whatever the compiler says, the step still runs, interpreted
+        warn_once(region, e)
+        return False
+    replace_region(graph, region, call, index)
+    return True
+
+
+def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: int) -> StepPlan:
     fed = {v.op for v in graph.feeds}
-    _check_fed(graph, fed)
+    async_feeds = request.async_feeds
 
     def is_async(node: Node) -> bool:
         return node.op_def.traits.blocking or (async_feeds and node in fed)
 
     order = schedule(graph.nodes)
+    order_reads(order)
     strands = cut(order, graph.fetches, is_async)
     crossing = {v for s in strands for v in s.inputs} if len(strands) > 1 else set()
     protect_reads(order, set(graph.fetches) | crossing)
     number = next(_numbers)
     places: dict[Value, Any] = {}
-    programs = []
-    for strand in strands:
-        nodes = schedule_within(strand, order)
-        inputs = strand.inputs
-        if not async_feeds or not strand.asynchronous:
-            nodes = [n for n in nodes if n not in fed]
-        if len(strands) == 1:
-            inputs = graph.feeds
-            outputs = graph.fetches
-        else:
-            outputs = strand.outputs
-            if not async_feeds:
-                own = [v for v in graph.feeds if v.op in strand.nodes]
-                inputs = [*strand.inputs, *own]
-            strand.inputs = inputs
-        if strand.asynchronous and strand.nodes[0] in fed:
-            nodes = []
-            inputs = strand.inputs = [strand.nodes[0].outputs[0]]
-        programs.append(generate(nodes, inputs, outputs, worker, f"step {number} strand {strand.index}", places))
-    flow = Flow.of([s.after for s in strands])
+    programs = [_program(s, strands, graph, order, fed, async_feeds, worker, number, places) for s in strands]
     return StepPlan(
-        graph, strands, programs, flow, graph.feeds, graph.fetches, _borrowed(graph), worker.resources.generation
-    )
+        request, graph, strands, programs, Flow.of([s.after for s in strands]), graph.feeds, graph.fetches,
+        _borrowed(graph), worker.resources.generation, regions,
+    )  # fmt: skip
 
 
-def schedule_within(strand: Strand, order: Sequence[Node]) -> list[Node]:
+def _program(
+    strand: Strand, strands: list[Strand], graph: StepGraph, order: Sequence[Node], fed: set[Node], async_feeds: bool,
+    worker: LocalWorker, number: int, places: dict[Value, Any],
+) -> Program:  # fmt: skip
     members = set(strand.nodes)
-    return [n for n in order if n in members]
+    nodes = [n for n in order if n in members and n not in fed]
+    outputs = strand.outputs
+    if len(strands) == 1:
+        strand.inputs = graph.feeds
+        outputs = graph.fetches
+    elif strand.asynchronous and strand.nodes[0] in fed:
+        strand.inputs = [strand.nodes[0].outputs[0]]
+    elif not async_feeds:
+        strand.inputs = [*strand.inputs, *(v for v in graph.feeds if v.op in members)]
+    return generate(nodes, strand.inputs, outputs, worker, f"step {number} strand {strand.index}", places)
 
 
-def _check_fed(graph: StepGraph, fed: set[Node]) -> None:
+def _check_fed(graph: StepGraph) -> None:
+    fed = {v.op for v in graph.feeds}
     for node in graph.nodes:
         if node.op_def.traits.feed and node not in fed:
             dtype = node.attrs["dtype"].name
@@ -103,11 +152,9 @@ def _borrowed(graph: StepGraph) -> list[bool]:
     shared: set[Value] = set()
     for node in graph.nodes:
         traits = node.op_def.traits
-        if node.op_def.name in ("Const", "_Read") or traits.feed:
+        if node.op_def.name in ("Const", "_Read", "_Region") or traits.feed or traits.host_output:
             shared.update(node.outputs)
         elif traits.view and any(v in shared for v in node.inputs):
-            shared.update(node.outputs)
-        elif traits.host_output:
             shared.update(node.outputs)
     found = []
     seen: set[Value] = set()

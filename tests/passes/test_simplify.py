@@ -98,8 +98,7 @@ class TestFold:
             minus = raw_ops.Neg(one, name="minus")  # waits through its input
         assert lines(step([minus], [], [], folded)) == [
             "%before = NoOp()",
-            "%one = Const() {dtype=float32, value=1.0} ^%before : float32[]",
-            "%minus = Neg(%one) : float32[]",
+            "%minus = Const() {dtype=float32, value=-1.0} ^%before : float32[]",
             "fetch %minus",
         ]
 

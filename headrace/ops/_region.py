@@ -1,0 +1,17 @@
+"""_Region: a compiled part of a step as one node.  Its kernel hands tensors and buffers to the compiled function."""
+
+from __future__ import annotations
+
+from headrace.core.dtypes import ANY
+from headrace.core.registry import op
+
+region = op(
+    "_Region(inputs: list(Tin), refs: ref list(Tref); call: any, Tout: list(type)) -> (outputs: list(Tout))",
+    Tin=ANY, Tref=ANY, Tout=ANY, stateful=True, writes=True,
+)  # fmt: skip
+region.not_differentiable()
+
+
+@region.kernel
+def _(inputs, refs, call, Tout):  # noqa: N803
+    return call(inputs, refs)

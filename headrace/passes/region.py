@@ -1,0 +1,124 @@
+"""Regions: the parts of a step that a compiler can take whole.
+
+    ... %a = Mul(...)  %b = Relu(%a)  %s = ApplyGradientDescent(%v, ...) ...      ->      %region = _Region(inputs; refs)
+
+A node can be compiled when it runs on torch tensors of fully known shape, its host inputs are constants, and it neither blocks,
+draws random numbers, nor is declared opaque.  Regions are formed as strands are: nodes with the same set of nodes outside the
+compiler's reach before them become ready together, so replacing them by one node never makes a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headrace.core.registry import REGISTRY
+from headrace.graph.infer import group_inputs
+from headrace.passes.schedule import root
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+SMALLEST = 3  # nodes: fewer are not worth a call into compiled code
+
+
+@dataclass(slots=True)
+class Region:
+    """Nodes in the order to run; plain inputs, handles and outputs as a compiled function sees them."""
+
+    nodes: list[Node]
+    inputs: list[Value]
+    refs: list[Value]
+    outputs: list[Value]
+    device: str
+
+
+def compilable(node: Node) -> bool:
+    """Whether a compiler may look inside this node."""
+    traits = node.op_def.traits
+    if traits.blocking or traits.random or traits.host or traits.opaque or traits.dynamic_shape or traits.feed:
+        return False
+    if not node.op_def.kernels and node.op_def.inline is None:
+        return False
+    for value in (*node.inputs, *node.outputs):
+        if value.dtype.name == "string" or (not value.dtype._is_ref_dtype and not value.shape.is_fully_defined()):
+            return False
+        if value.dtype._is_ref_dtype and not root(value).shape.is_fully_defined():
+            return False
+    const = REGISTRY.get("Const")
+    for arg, given in zip(node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True):
+        if arg.host and any(v.op.op_def is not const for v in (given if arg.is_list else [given])):
+            return False
+    return True
+
+
+def is_free(node: Node) -> bool:
+    """Constants, handles and feeds cost nothing and stay outside."""
+    return node.op_def.name == "Const" or node.op_def.traits.handle or node.op_def.traits.feed
+
+
+def find_regions(order: list[Node], fetches: list[Value], smallest: int = SMALLEST) -> list[Region]:
+    """Groups of compilable nodes of one device, each replaceable by one node.
+
+    What needs nothing but constants and feeds (random numbers, say) can run before every region, so it splits none.
+    """
+    depends: dict[Node, frozenset[Node]] = {}
+    groups: dict[tuple[frozenset[Node], str], list[Node]] = {}
+    taken: set[Node] = set()
+    free: set[Node] = set()
+    for node in order:
+        before: frozenset[Node] = frozenset()
+        for p in node.predecessors():
+            before |= depends[p]
+            if p not in free and (p not in taken or p.device != node.device):
+                before |= {p}
+        depends[node] = before
+        if is_free(node):
+            free.add(node)
+        elif compilable(node):
+            taken.add(node)
+            groups.setdefault((before, node.device), []).append(node)
+        elif not node.op_def.traits.blocking and all(p in free for p in node.predecessors()):
+            free.add(node)
+    return [
+        _region(nodes, device, order, fetches) for (_, device), nodes in groups.items() if len(nodes) >= smallest
+    ]
+
+
+def _region(nodes: list[Node], device: str, order: list[Node], fetches: list[Value]) -> Region:
+    inside = set(nodes)
+    inputs: dict[Value, None] = {}
+    refs: dict[Value, None] = {}
+    for node in nodes:
+        for value in node.inputs:
+            if value.dtype._is_ref_dtype:
+                handle = root(value)
+                refs[handle] = None
+            elif value.op not in inside:
+                inputs[value] = None
+    used = {v for n in order if n not in inside for v in n.inputs} | set(fetches)
+    outputs = [v for n in nodes for v in n.outputs if v in used and not v.dtype._is_ref_dtype]
+    return Region(nodes, list(inputs), list(refs), outputs, device)
+
+
+def replace_region(graph: StepGraph, region: Region, call: Callable[..., object], index: int) -> StepGraph:
+    """Puts one ``_Region`` node in the place of the region's nodes."""
+    inside = set(region.nodes)
+    controls = dict.fromkeys(c for n in region.nodes for c in n.control_inputs if c not in inside)
+    plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
+    node = Node(
+        f"_region/{index}", REGISTRY.get("_Region"), [*plain, *region.refs],
+        {
+            "call": call, "Tin": tuple(v.dtype for v in plain), "Tref": tuple(r.dtype.base_dtype for r in region.refs),
+            "Tout": tuple(v.dtype.base_dtype for v in region.outputs),
+        },
+        region.nodes[0].order, list(controls), region.device, region.nodes[0].source,
+    )  # fmt: skip
+    node.add_outputs((v.dtype.base_dtype, v.shape) for v in region.outputs)
+    values = dict(zip(region.outputs, node.outputs, strict=True))
+    for n in region.nodes:  # handles passed on by assignments are the variables themselves
+        for v in n.outputs:
+            if v.dtype._is_ref_dtype:
+                values[v] = root(v)
+    graph.nodes = [n for n in graph.nodes if n not in inside] + [node]
+    graph.replace(values, dict.fromkeys(region.nodes, node))
+    graph.sort()
+    return graph

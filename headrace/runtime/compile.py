@@ -1,0 +1,137 @@
+"""Compiling a region: its generated Python is traced on fake tensors into one FX graph and given straight to inductor.
+
+No Dynamo and no guards: shapes are fixed by specialisation, variables are inputs updated in place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from headrace.passes.region import Region
+from headrace.passes.schedule import root
+from headrace.passes.step_graph import Node, Value
+from headrace.resources.value import torch_dtype
+from headrace.resources.variable import Variable
+from headrace.runtime.codegen import Binder, generate
+
+log = logging.getLogger("headrace.compile")
+
+Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
+
+
+class CannotCompile(Exception):
+    """A region that the compiler refused; carries the reason."""
+
+
+def trace_region(region: Region, binder: Binder) -> tuple[Any, list[Any], list[Value]]:
+    """The region as an FX graph of (plain inputs, large constants, buffers); fake inputs; the large constants' values."""
+    # Imported here: they pull in sympy, which a program that never compiles should not pay for.
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    device = binder.torch_device(region.device)
+    constants = [v for v in region.inputs if v.op.op_def.name == "Const"]
+    small = [v for v in constants if v.op.attrs["value"].size <= 1]
+    large = [v for v in constants if v.op.attrs["value"].size > 1]
+    plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
+    order = [*plain, *large, *small, *region.refs]
+    places: dict[Value, Any] = dict.fromkeys([*plain, *large, *small], device)
+    program = generate(region.nodes, order, region.outputs, _TraceBinder(binder), "trace", places)
+    fake_mode = FakeTensorMode()
+    with fake_mode:
+        fakes = [torch.empty(v.shape.as_list(), dtype=torch_dtype(v.dtype), device=device) for v in [*plain, *large]]
+        buffers = [torch.empty(v.shape.as_list(), dtype=torch_dtype(v.dtype), device=device) for v in region.refs]
+
+        def function(*arguments: Any) -> tuple[Any, ...]:
+            given = list(arguments[: len(plain) + len(large)])
+            for v in small:
+                array = v.op.attrs["value"]
+                given.append(torch.full(array.shape, array.reshape(-1)[0].item() if array.size else 0,
+                                        dtype=torch_dtype(v.dtype), device=device))  # fmt: skip
+            for value, buffer in zip(region.refs, arguments[len(plain) + len(large) :], strict=True):
+                holder = Variable(value.op.name, value.dtype.base_dtype, device)
+                holder.value = buffer
+                given.append(holder)
+            result: tuple[Any, ...] = program.function(*given)
+            return result
+
+        graph = make_fx(function)(*fakes, *buffers)
+    return graph, [*fakes, *buffers], large
+
+
+_warned: set[str] = set()
+
+
+def warn_once(region: Region, error: BaseException) -> None:
+    """One line for a region that stays interpreted, naming an op and the user's line."""
+    first = region.nodes[0]
+    reason = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {reason[0] if reason else ''}"
+    if text not in _warned:
+        _warned.add(text)
+        log.warning(
+            "not compiled, stays interpreted: %d nodes from %s (%s, made at %s): %s",
+            len(region.nodes), first.name, first.type, first.source, text,
+        )  # fmt: skip
+
+
+class _TraceBinder:
+    """Binds kernels as usual; constants and state must come in as inputs."""
+
+    def __init__(self, inner: Binder) -> None:
+        self._inner = inner
+
+    def kernel(self, node: Node, kernel_type: str) -> Any:
+        return self._inner.kernel(node, kernel_type)
+
+    def state(self, node: Node) -> Any:
+        raise CannotCompile(f"{node.name} ({node.type}) keeps state of its own")
+
+    def constant(self, node: Node, torch_device: Any) -> Any:
+        raise CannotCompile(f"constant {node.name} is not an input of its region")
+
+    def torch_device(self, name: str) -> Any:
+        return self._inner.torch_device(name)
+
+
+def compile_region(region: Region, binder: Binder, options: dict[str, Any] | None = None) -> Call:
+    """A function (plain inputs, variables) -> outputs that updates the variables in place."""
+    graph, fakes, large = trace_region(region, binder)
+    device = binder.torch_device(region.device)
+    captured = [binder.constant(v.op, device) for v in large]
+    from torch._inductor import standalone_compile
+
+    artifact = standalone_compile(graph, fakes, dynamic_shapes="from_graph", options=options or {})
+    locks = _locks(region)
+
+    def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
+        return artifact(*inputs, *captured, *[r.value for r in refs])
+
+    if not locks:
+        return call
+
+    def locked_call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
+        with contextlib.ExitStack() as stack:
+            for i in locks:
+                stack.enter_context(refs[i].lock)
+            return call(inputs, refs)
+
+    return locked_call
+
+
+def _locks(region: Region) -> list[int]:
+    """Positions of the variables that an update in the region asks to lock, in one fixed order."""
+    wanted = {
+        root(v)
+        for n in region.nodes
+        if n.op_def.traits.writes and n.attrs.get("use_locking")
+        for v in n.inputs
+        if v.dtype._is_ref_dtype
+    }
+    positions = [i for i, v in enumerate(region.refs) if v in wanted]
+    return sorted(positions, key=lambda i: region.refs[i].op.name)

@@ -1,0 +1,128 @@
+"""Tiers: a step starts as generated Python and, when it proves hot, moves to compiled code without stalling.
+
+Decides only when to compile what; ``plan`` knows how.  Each combination of feed shapes that recurs gets its own compiled plan,
+up to a bound; rare ones stay interpreted.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.core.config import ConfigProto
+from headrace.runtime.plan import StepPlan
+
+log = logging.getLogger("headrace.compile")
+
+MODES = ("auto", "off", "always")
+RUNS = 50  # an interpreted step must have run so often ...
+SECONDS_PER_NODE = 0.05  # ... and spent as long as compiling it is likely to take
+SECONDS = 2.0
+ARTIFACTS = 8  # compiled plans kept per kind of step
+
+Key = tuple[Any, ...]
+Compile = Callable[[StepPlan, Sequence[Sequence[int]]], StepPlan]
+
+
+def compile_mode(config: ConfigProto) -> str:
+    """``HEADRACE_COMPILE`` wins over ``ConfigProto(compile=...)``, which wins over TF1's ``global_jit_level``."""
+    mode = os.environ.get("HEADRACE_COMPILE") or config.compile
+    if mode not in MODES:
+        raise ValueError(f"compile mode must be one of {', '.join(MODES)}, got {mode!r}")
+    if mode == "auto":
+        level = int(config.graph_options.optimizer_options.global_jit_level)
+        mode = {-1: "off", 0: "auto"}.get(level, "always")
+    return mode
+
+
+class Tier:
+    """The tiers of one planned step.  Thread-safe."""
+
+    def __init__(self, plan: StepPlan, mode: str, compile_plan: Compile) -> None:
+        self.mode = mode
+        self._plan = plan
+        self._compile = compile_plan
+        self._spent: dict[Key, tuple[int, float]] = {}
+        self._asked: set[Key] = set()
+        self.compiled: dict[Key, StepPlan] = {}
+        self._lock = threading.Lock()
+        self._cost = SECONDS + SECONDS_PER_NODE * len(plan.graph.nodes)
+
+    @staticmethod
+    def key(feeds: Sequence[Any]) -> Key:
+        return tuple([tuple(f.shape) for f in feeds])
+
+    def choose(self, feeds: Sequence[Any]) -> StepPlan | None:
+        """The compiled plan for these feeds, if there is one by now."""
+        if self.mode == "always":
+            key = self.key(feeds)
+            found = self.compiled.get(key)
+            if found is None and len(self.compiled) < ARTIFACTS:
+                with self._lock:
+                    found = self.compiled.get(key) or self._compile(self._plan, key)
+                    self.compiled[key] = found
+            return found
+        return self.compiled.get(self.key(feeds)) if self.compiled else None
+
+    def ran(self, feeds: Sequence[Any], seconds: float) -> None:
+        """Notes an interpreted run; asks for compilation once it has cost enough."""
+        key = self.key(feeds)
+        count, spent = self._spent.get(key, (0, 0.0))
+        count, spent = count + 1, spent + seconds
+        if len(self._spent) < 1024 or key in self._spent:
+            self._spent[key] = (count, spent)
+        if count < RUNS or spent < self._cost or key in self._asked:
+            return
+        with self._lock:
+            if key in self._asked or len(self._asked) >= ARTIFACTS:
+                return
+            self._asked.add(key)
+        queue.submit(lambda: self._install(key))
+
+    def _install(self, key: Key) -> None:
+        start = time.perf_counter()
+        plan = self._compile(self._plan, key)
+        if plan.regions:
+            self.compiled[key] = plan
+            log.info("compiled a step of %d nodes in %.1f s", len(self._plan.graph.nodes), time.perf_counter() - start)
+
+
+class CompileQueue:
+    """Compiles one thing at a time on a thread of its own, which ends when there is nothing left to do."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: list[Callable[[], None]] = []
+        self._thread: threading.Thread | None = None
+
+    def submit(self, job: Callable[[], None]) -> None:
+        with self._lock:
+            self._jobs.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="headrace-compile", daemon=True)
+                self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._thread = None
+                    return
+                job = self._jobs.pop(0)
+            try:
+                job()
+            except Exception:  # noqa: BLE001 - a failed compilation must never hurt the step
+                log.warning("compilation failed; the step stays interpreted", exc_info=True)
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Waits until everything submitted so far is done (for tests and benchmarks)."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+
+
+queue = CompileQueue()
