@@ -109,7 +109,6 @@ from headrace.library.creation import sequence_mask as sequence_mask
 from headrace.library.creation import sparse_placeholder as sparse_placeholder
 from headrace.library.creation import zeros as zeros
 from headrace.library.creation import zeros_like as zeros_like
-from headrace.library.slicing import newaxis as newaxis
 from headrace.library.slicing import slice as slice
 from headrace.library.slicing import strided_slice as strided_slice
 
@@ -211,6 +210,7 @@ from headrace.library.scope import name_scope as name_scope
 
 # ---- section: submodules
 from headrace import nn as nn
+from headrace import train as train
 
 __version__ = "0.1.0"
 newaxis = None
