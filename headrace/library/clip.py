@@ -1,0 +1,105 @@
+"""Keeping tensors within bounds: by value, by norm, by the norm of all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.graph import raw_ops
+from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import IndexedSlices, convert_to_tensor_or_indexed_slices
+from headrace.library.math import cast
+from headrace.library.reduction import reduce_sum
+from headrace.library.scope import name_scope
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """Elements below the lower bound become it, elements above the upper bound become it."""
+    with name_scope(name, "clip_by_value", [_values(t), clip_value_min, clip_value_max]) as scope:
+        values = convert_to_tensor(_values(t), name="t")
+        low = raw_ops.Minimum(values, clip_value_max)
+        values.shape.merge_with(low.shape)  # bounds may not make the tensor larger
+        result = raw_ops.Maximum(low, clip_value_min, name=scope)
+        values.shape.merge_with(result.shape)
+        return IndexedSlices(result, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else result
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """The tensor scaled down, if its norm over ``axes`` is larger, to the norm ``clip_norm``."""
+    with name_scope(name, "clip_by_norm", [_values(t), clip_norm]) as scope:
+        values = convert_to_tensor(_values(t), name="t")
+        squared = reduce_sum(raw_ops.Mul(values, values, name="mul"), axes, True)
+        positive = raw_ops.Greater(squared, 0)
+        safe = raw_ops.Select(positive, squared, raw_ops.OnesLike(squared))
+        length = raw_ops.Select(positive, raw_ops.Sqrt(safe), squared)
+        scaled = raw_ops.Mul(values, clip_norm, name="mul_1")
+        values.shape.merge_with(scaled.shape)
+        clipped = raw_ops.Identity(
+            raw_ops.RealDiv(scaled, raw_ops.Maximum(length, clip_norm), name="truediv"), name=scope
+        )
+        return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """The tensor scaled down, if its norm over its size is larger, to the average norm ``clip_norm``."""
+    with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
+        x = convert_to_tensor(t, name="t")
+        kind = x.dtype.base_dtype
+        size = cast(raw_ops.Size(x), kind)
+        inverse = raw_ops.Mul(raw_ops.Rsqrt(reduce_sum(raw_ops.Mul(x, x))), size)
+        bound = convert_to_tensor(clip_norm, kind)
+        smallest = raw_ops.Minimum(inverse, raw_ops.RealDiv(constant(1.0, kind), bound))
+        result: Tensor = raw_ops.Identity(raw_ops.Mul(raw_ops.Mul(x, bound), smallest), name=scope)
+        return result
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
+    """The norm of all tensors taken as one vector; None entries are left out."""
+    _check_list(t_list)
+    with name_scope(name, "global_norm", [_values(t) for t in t_list if t is not None]):
+        tensors = [convert_to_tensor_or_indexed_slices(t, name=f"t_{i}") for i, t in enumerate(t_list) if t is not None]
+        halves = [raw_ops.L2Loss(_values(t)) for t in tensors]
+        total = reduce_sum(raw_ops.Pack(halves, name="stack"))
+        two = constant(2.0, halves[0].dtype.base_dtype)
+        result: Tensor = raw_ops.Sqrt(raw_ops.Mul(total, two, name="mul"), name="global_norm")
+        return result
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """All tensors scaled by one factor so that their common norm is at most ``clip_norm``; also gives the norm.
+
+    A norm that is infinite or not a number makes every result not a number, so that it does not go unnoticed.
+    """
+    _check_list(t_list)
+    length = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
+    with name_scope(name, "clip_by_global_norm", [*(_values(t) for t in t_list if t is not None), clip_norm]) as scope:
+        kind = length.dtype.base_dtype
+        bound = convert_to_tensor(clip_norm, kind)
+        inverse = raw_ops.RealDiv(constant(1.0, kind, name="truediv/x"), length, name="truediv")
+        least = raw_ops.Minimum(inverse, raw_ops.RealDiv(constant(1.0, kind), bound, name="truediv_1"))
+        scale = raw_ops.Mul(bound, least, name="mul")
+        scale = raw_ops.AddV2(scale, raw_ops.Sub(length, length, name="sub"), name="add")
+        clipped: list[Any] = []
+        for i, given in enumerate(t_list):
+            t = None if given is None else convert_to_tensor_or_indexed_slices(given, name=f"t_{i}")
+            if t is None:
+                clipped.append(None)
+                continue
+            scaled = raw_ops.Mul(_values(t), scale, name="mul_1")
+            made = raw_ops.Identity(scaled, name=f"{scope}_{i}")
+            clipped.append(IndexedSlices(made, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else made)
+        return clipped, length
+
+
+def _values(t: Any) -> Any:
+    return t.values if isinstance(t, IndexedSlices) else t
+
+
+def _check_list(t_list: Any) -> None:
+    if isinstance(t_list, (str, bytes, np.ndarray, Tensor)) or not isinstance(t_list, Sequence):
+        raise TypeError("t_list should be a sequence")

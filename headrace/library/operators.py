@@ -1,0 +1,132 @@
+"""Python operators on Tensor: ``x + 1``, ``2 - x``, ``x @ y``, ``x < y``, ``~x``.
+
+Installed on ``Tensor`` when this module is imported, so that the graph need not know the library.  A Python or numpy operand
+becomes a constant of the tensor's type if it can: on the right it is *preferred* to (and the op then complains of a
+mismatch), on the left it must.  ``==`` and ``!=`` compare identity, as in TF1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import to_tensor
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import SparseTensor
+from headrace.library import math
+from headrace.library.linalg import matmul
+
+Binary = Callable[..., Any]
+
+
+def _forward(function: Binary, operator: str) -> Binary:
+    reflected = f"__r{operator}__"
+
+    def forward(x: Tensor, y: Any) -> Any:
+        graph = _graph(x)
+        with graph.as_default(), graph.name_scope(operator) as scope:
+            if not isinstance(y, Tensor):
+                if isinstance(y, SparseTensor):
+                    return NotImplemented
+                try:
+                    y = to_tensor(y, None, "y", preferred=x.dtype.base_dtype)
+                except TypeError:
+                    if hasattr(type(y), reflected):
+                        return NotImplemented
+                    raise
+            return function(x, y, name=scope)
+
+    return forward
+
+
+def _reflected(function: Binary, operator: str) -> Binary:
+    def reflected(y: Tensor, x: Any) -> Any:
+        graph = _graph(y)
+        with graph.as_default(), graph.name_scope(operator) as scope:
+            return function(to_tensor(x, y.dtype.base_dtype, "x"), y, name=scope)
+
+    return reflected
+
+
+def _graph(x: Tensor) -> Any:
+    default = context.get_default_graph()
+    return default if default.building_function else x.graph
+
+
+def _install(operator: str, function: Binary) -> None:
+    for name, method in ((f"__{operator}__", _forward), (f"__r{operator}__", _reflected)):
+        made = method(function, operator)
+        made.__name__ = made.__qualname__ = name
+        Tensor._override_operator(name, made)
+
+
+def _add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    op = raw_ops.Add if x.dtype.base_dtype.name == "string" else raw_ops.AddV2
+    result: Tensor = op(x, y, name=name)
+    return result
+
+
+def _by_type(logical: Binary, bitwise: str) -> Binary:
+    """Logic on booleans, bits on integers."""
+
+    def function(x: Tensor, y: Tensor, name: str | None = None) -> Any:
+        if x.dtype.base_dtype.is_bool:
+            return logical(x, y, name=name)
+        return getattr(raw_ops, bitwise)(x, y)
+
+    return function
+
+
+def _logical_xor(x: Tensor, y: Tensor, name: str | None = None) -> Any:
+    return math.logical_xor(x, y, name=name or "LogicalXor")
+
+
+def _sub(x: Tensor, y: Tensor, name: str | None = None) -> Any:
+    return raw_ops.Sub(x, y, name=name)
+
+
+def _mul(x: Tensor, y: Tensor, name: str | None = None) -> Any:
+    return raw_ops.Mul(x, y, name=name)
+
+
+def _mod(x: Tensor, y: Tensor, name: str | None = None) -> Any:
+    return raw_ops.FloorMod(x, y, name=name)
+
+
+def _pow(x: Tensor, y: Tensor, name: str | None = None) -> Any:
+    return raw_ops.Pow(x, y, name=name)
+
+
+_install("add", _add)
+_install("sub", _sub)
+_install("mul", _mul)
+_install("div", math.div)
+_install("truediv", math.truediv)
+_install("floordiv", math.floordiv)
+_install("mod", _mod)
+_install("pow", _pow)
+_install("matmul", matmul)
+_install("and", _by_type(raw_ops.LogicalAnd, "BitwiseAnd"))
+_install("or", _by_type(raw_ops.LogicalOr, "BitwiseOr"))
+_install("xor", _by_type(_logical_xor, "BitwiseXor"))
+
+
+def _comparison(op_type: str) -> Binary:
+    def compare(x: Tensor, y: Any) -> Any:
+        return getattr(raw_ops, op_type)(x, y)
+
+    return compare
+
+
+for _operator, _op_type in (("lt", "Less"), ("le", "LessEqual"), ("gt", "Greater"), ("ge", "GreaterEqual")):
+    Tensor._override_operator(f"__{_operator}__", _comparison(_op_type))
+
+
+def _invert(x: Tensor) -> Any:
+    return raw_ops.LogicalNot(x) if x.dtype.base_dtype.is_bool else raw_ops.Invert(x)
+
+
+Tensor._override_operator("__neg__", lambda x: raw_ops.Neg(x))
+Tensor._override_operator("__abs__", lambda x: math.abs(x))
+Tensor._override_operator("__invert__", _invert)

@@ -1,0 +1,380 @@
+"""TF1's reductions: reduce_sum and its kin, argmax, cumsum, segments, bincount, top_k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.graph import raw_ops
+from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Tensor
+from headrace.library.argument import either
+from headrace.library.math import cast
+from headrace.library.scope import name_scope
+
+
+def reduction_axes(x: Tensor, axis: Any) -> Any:
+    """The axes to reduce: those given, or all."""
+    if axis is not None:
+        return axis
+    if x.shape.ndims is not None:
+        return constant(np.arange(x.shape.ndims, dtype=np.int32))
+    return raw_ops.Range(
+        constant(0, name="range/start"), raw_ops.Rank(x), constant(1, name="range/delta"), name="range"
+    )
+
+
+def _reduce(name: str, op_type: str, text: str) -> Callable[..., Any]:
+    def function(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Any:
+        axis = either("axis", axis, "reduction_indices", reduction_indices)
+        keepdims = either("keepdims", keepdims, "keep_dims", keep_dims)
+        return _reduction(op_type, input_tensor, axis, bool(keepdims), name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
+    op = getattr(raw_ops, op_type)
+    if axis is None:
+        x = convert_to_tensor(input_tensor, name=f"{name or op_type}/input")
+        result: Tensor = op(x, reduction_axes(x, None), keep_dims=keepdims, name=name)
+        if not keepdims:
+            result.set_shape(())
+        return result
+    if isinstance(axis, (list, tuple, np.ndarray)) and len(axis) == 0:
+        axis = np.zeros(0, np.int32)
+    found: Tensor = op(input_tensor, axis, keep_dims=keepdims, name=name)
+    return found
+
+
+reduce_sum = _reduce("reduce_sum", "Sum", "The sum over the given axes, or over all.")
+reduce_mean = _reduce("reduce_mean", "Mean", "The mean over the given axes, or over all.")
+reduce_prod = _reduce("reduce_prod", "Prod", "The product over the given axes, or over all.")
+reduce_max = _reduce("reduce_max", "Max", "The largest element over the given axes, or over all.")
+reduce_min = _reduce("reduce_min", "Min", "The smallest element over the given axes, or over all.")
+reduce_all = _reduce("reduce_all", "All", "Whether all elements over the given axes are True.")
+reduce_any = _reduce("reduce_any", "Any", "Whether any element over the given axes is True.")
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """``log(sum(exp(x)))`` over the given axes, without overflow."""
+    axis = either("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
+    with name_scope(name, "ReduceLogSumExp", [input_tensor]) as scope:
+        x = convert_to_tensor(input_tensor, name="input_tensor")
+        highest = reduce_max(x, axis, True)
+        finite = raw_ops.SelectV2(raw_ops.IsFinite(highest), highest, 0, T=x.dtype.base_dtype)
+        shift = raw_ops.StopGradient(finite)
+        result: Tensor = raw_ops.Log(reduce_sum(raw_ops.Exp(raw_ops.Sub(x, shift)), axis, keep))
+        if not keep:
+            shift = raw_ops.Reshape(shift, raw_ops.Shape(result))
+        result = raw_ops.AddV2(result, shift, name=scope)
+        return result
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares over the given axes."""
+    return _reduction("EuclideanNorm", input_tensor, axis, bool(keepdims), name)
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The mean squared distance from the mean over the given axes."""
+    with name_scope(name or "reduce_variance"):
+        x = convert_to_tensor(input_tensor)
+        means = reduce_mean(x, axis, True)
+        if means.dtype.base_dtype.is_integer:
+            raise TypeError(f"Input must be either real or complex, got {means.dtype.base_dtype.name}")
+        distance = raw_ops.Sub(x, means, name="sub")
+        if distance.dtype.base_dtype.is_complex:
+            part = distance.dtype.base_dtype.real_dtype
+            squared = raw_ops.Real(raw_ops.Mul(distance, raw_ops.Conj(distance)), Tout=part)
+        else:
+            squared = raw_ops.Square(distance)
+        result: Tensor = reduce_mean(squared, axis, keepdims)
+        return result
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The standard deviation over the given axes."""
+    with name_scope(name or "reduce_std"):
+        result: Tensor = raw_ops.Sqrt(reduce_variance(input_tensor, axis, keepdims))
+        return result
+
+
+def count_nonzero(
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+    input: Any = None,
+) -> Tensor:
+    """How many elements over the given axes are not zero (strings: not empty)."""
+    axis = either("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(either("keepdims", keepdims, "keep_dims", keep_dims))
+    values = either("input", input, "input_tensor", input_tensor)
+    with name_scope(name, "count_nonzero", [values]):
+        x = convert_to_tensor(values, name="input")
+        nothing = "" if x.dtype.base_dtype == dtypes.string else np.zeros((), x.dtype.as_numpy_dtype)
+        zero = constant(nothing, dtype=x.dtype.base_dtype, name="zeros")
+        hits = cast(raw_ops.NotEqual(x, zero), dtypes.int64)
+        result: Tensor = cast(reduce_sum(hits, axis, keep), dtypes.as_dtype(dtype))
+        return result
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The fraction of elements that are zero, as float32."""
+    with name_scope(name, "zero_fraction", [value]):
+        x = convert_to_tensor(value, name="value")
+        size = cast(raw_ops.Size(x, out_type=dtypes.int64), dtypes.float32)
+        zeros = raw_ops.Sub(size, count_nonzero(x, dtype=dtypes.float32))
+        with name_scope("counts_to_fraction"):
+            share = raw_ops.RealDiv(zeros, size, name="truediv")
+        result: Tensor = raw_ops.Identity(share, name="fraction")
+        return result
+
+
+# ---- places
+
+
+def argmax(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Tensor:
+    """The index of the largest element along an axis (0 unless given), the first one where several are equal."""
+    axis = either("axis", axis, "dimension", dimension)
+    result: Tensor = raw_ops.ArgMax(input, 0 if axis is None else axis, output_type=output_type, name=name)
+    return result
+
+
+def argmin(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = dtypes.int64,
+) -> Tensor:
+    """The index of the smallest element along an axis (0 unless given), the first one where several are equal."""
+    axis = either("axis", axis, "dimension", dimension)
+    result: Tensor = raw_ops.ArgMin(input, 0 if axis is None else axis, output_type=output_type, name=name)
+    return result
+
+
+class TopKV2(NamedTuple):
+    """What ``top_k`` gives."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
+    """The ``k`` largest elements of the last dimension and their indices; of equal ones the first come first."""
+    values, indices = raw_ops.TopKV2(input, k, sorted=sorted, name=name)
+    return TopKV2(values, indices)
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether each row's target is among its ``k`` largest predictions."""
+    with name_scope(name, "in_top_k"):
+        result: Tensor = raw_ops.InTopKV2(predictions, targets, k)
+        return result
+
+
+# ---- running
+
+
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Running sums along an axis: ``cumsum([a, b, c])`` is ``[a, a + b, a + b + c]``."""
+    with name_scope(name, "Cumsum", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        result: Tensor = raw_ops.Cumsum(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
+        return result
+
+
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Running products along an axis."""
+    with name_scope(name, "Cumprod", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        result: Tensor = raw_ops.Cumprod(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
+        return result
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running ``log(sum(exp(x)))`` along an axis."""
+    with name_scope(name, "CumulativeLogsumexp", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        result: Tensor = raw_ops.CumulativeLogsumexp(x, axis, exclusive=exclusive, reverse=reverse, name=scope)
+        return result
+
+
+# ---- segments
+
+
+def _segment(name: str, op_type: str, text: str) -> Callable[..., Any]:
+    def function(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+        return getattr(raw_ops, op_type)(data, segment_ids, name=name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+segment_sum = _segment("segment_sum", "SegmentSum", "The sum of the rows of each segment; ids are sorted.")
+segment_mean = _segment("segment_mean", "SegmentMean", "The mean of the rows of each segment; ids are sorted.")
+segment_prod = _segment("segment_prod", "SegmentProd", "The product of the rows of each segment; ids are sorted.")
+segment_max = _segment("segment_max", "SegmentMax", "The largest of the rows of each segment; ids are sorted.")
+segment_min = _segment("segment_min", "SegmentMin", "The smallest of the rows of each segment; ids are sorted.")
+
+
+def _unsorted(name: str, op_type: str, text: str) -> Callable[..., Any]:
+    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        return getattr(raw_ops, op_type)(data, segment_ids, num_segments, name=name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+unsorted_segment_sum = _unsorted("unsorted_segment_sum", "UnsortedSegmentSum", "The sum of the rows of each segment.")
+unsorted_segment_prod = _unsorted("unsorted_segment_prod", "UnsortedSegmentProd", "The product of each segment's rows.")
+unsorted_segment_max = _unsorted("unsorted_segment_max", "UnsortedSegmentMax", "The largest of each segment's rows.")
+unsorted_segment_min = _unsorted("unsorted_segment_min", "UnsortedSegmentMin", "The smallest of each segment's rows.")
+
+
+def _rows_per_segment(data: Tensor, segment_ids: Tensor, num_segments: Tensor) -> Tensor:
+    """How many rows each segment has, at least one, shaped to divide the segments' sums."""
+    ones = raw_ops.Fill(raw_ops.Shape(segment_ids), constant(1, dtype=data.dtype.base_dtype))
+    count = raw_ops.UnsortedSegmentSum(ones, segment_ids, num_segments)
+    rank = raw_ops.Sub(raw_ops.Rank(data), raw_ops.Rank(segment_ids))
+    tail = raw_ops.Fill(raw_ops.Reshape(rank, [1]), 1)
+    count = raw_ops.Reshape(count, raw_ops.ConcatV2([raw_ops.Reshape(num_segments, [1]), tail], 0))
+    result: Tensor = raw_ops.Maximum(count, 1)
+    return result
+
+
+def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The mean of the rows of each segment."""
+    with name_scope(name, "UnsortedSegmentMean"):
+        rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        count = _rows_per_segment(rows, ids, convert_to_tensor(num_segments, dtypes.int32))
+        total = raw_ops.UnsortedSegmentSum(rows, ids, num_segments)
+        result: Tensor = raw_ops.RealDiv(total, count, name="truediv")
+        return result
+
+
+def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The sum of the rows of each segment over the square root of their number."""
+    with name_scope(name, "UnsortedSegmentSqrtN"):
+        rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        count = _rows_per_segment(rows, ids, convert_to_tensor(num_segments, dtypes.int32))
+        total = raw_ops.UnsortedSegmentSum(rows, ids, num_segments)
+        result: Tensor = raw_ops.RealDiv(total, raw_ops.Sqrt(count), name="truediv")
+        return result
+
+
+def bincount(
+    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32
+) -> Tensor:
+    """How often each value 0, 1, 2 ... occurs in an integer tensor, or the sum of weights of those places."""
+    with name_scope(None, "bincount"):
+        values = convert_to_tensor(arr, dtypes.int32, name="arr")
+        some = raw_ops.Greater(raw_ops.Size(values), 0)
+        size = raw_ops.Mul(cast(some, dtypes.int32), raw_ops.AddV2(reduce_max(values), 1))
+        if minlength is not None:
+            size = raw_ops.Maximum(convert_to_tensor(minlength, dtypes.int32, name="minlength"), size)
+        if maxlength is not None:
+            size = raw_ops.Minimum(convert_to_tensor(maxlength, dtypes.int32, name="maxlength"), size)
+        if weights is None:
+            weights = constant(np.zeros(0, dtypes.as_dtype(dtype).as_numpy_dtype), dtypes.as_dtype(dtype))
+        else:
+            weights = convert_to_tensor(weights, name="weights")
+        result: Tensor = raw_ops.Bincount(values, size, weights)
+        return result
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Tensor:
+    """A matrix that counts, for each label (row), how often each class (column) was predicted."""
+    kind = dtypes.as_dtype(dtype)
+    with name_scope(name, "confusion_matrix", (predictions, labels, num_classes, weights)):
+        truth = cast(_vector(labels, "labels"), dtypes.int64)
+        guess = cast(_vector(predictions, "predictions"), dtypes.int64)
+        if num_classes is None:
+            size = raw_ops.AddV2(raw_ops.Maximum(reduce_max(guess), reduce_max(truth)), 1)
+        else:
+            size = cast(num_classes, dtypes.int64)
+        known = constant_value(size)
+        shape = raw_ops.Pack([size, size]) if known is None else constant([int(known)] * 2, dtypes.int64)
+        indices = raw_ops.Pack([truth, guess], axis=1)
+        if weights is None:
+            values = raw_ops.Fill(raw_ops.Shape(guess), constant(1, kind))
+        else:
+            values = cast(weights, kind)
+        result: Tensor = raw_ops.ScatterNd(indices, values, shape)
+        return result
+
+
+def _vector(value: Any, name: str) -> Tensor:
+    """Classes as a vector: a trailing dimension of one is dropped."""
+    tensor = convert_to_tensor(value, name=name)
+    dims = tensor.shape.tuple
+    if dims is not None and len(dims) == 2 and dims[-1] == 1:
+        tensor = raw_ops.Squeeze(tensor, [-1])
+    return tensor
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether the elements, in order, never fall."""
+    with name_scope(name, "is_non_decreasing", [x]):
+        result: Tensor = reduce_all(raw_ops.GreaterEqual(*_neighbours(x)))
+        return result
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether the elements, in order, always rise."""
+    with name_scope(name, "is_strictly_increasing", [x]):
+        result: Tensor = reduce_all(raw_ops.Greater(*_neighbours(x)))
+        return result
+
+
+def _neighbours(x: Any) -> tuple[Tensor, Tensor]:
+    """Each element but the first, and each but the last."""
+    flat = raw_ops.Reshape(convert_to_tensor(x, name="x"), [-1])
+    later = raw_ops.StridedSlice(flat, [1], [0], [1], end_mask=1)
+    earlier = raw_ops.StridedSlice(flat, [0], [-1], [1])
+    return later, earlier

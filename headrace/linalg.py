@@ -1,0 +1,29 @@
+"""tf.linalg: products, norms, decompositions and solvers of matrices."""
+
+from headrace.library.clip import global_norm as global_norm
+from headrace.library.linalg import adjoint as adjoint
+from headrace.library.linalg import cholesky as cholesky
+from headrace.library.linalg import cholesky_solve as cholesky_solve
+from headrace.library.linalg import cross as cross
+from headrace.library.linalg import einsum as einsum
+from headrace.library.linalg import expm as expm
+from headrace.library.linalg import logdet as logdet
+from headrace.library.linalg import lu as lu
+from headrace.library.linalg import matmul as matmul
+from headrace.library.linalg import matrix_determinant as det
+from headrace.library.linalg import matrix_inverse as inv
+from headrace.library.linalg import matrix_rank as matrix_rank
+from headrace.library.linalg import matrix_solve as solve
+from headrace.library.linalg import matrix_solve_ls as lstsq
+from headrace.library.linalg import matrix_triangular_solve as triangular_solve
+from headrace.library.linalg import matvec as matvec
+from headrace.library.linalg import norm as norm
+from headrace.library.linalg import normalize as normalize
+from headrace.library.linalg import pinv as pinv
+from headrace.library.linalg import qr as qr
+from headrace.library.linalg import self_adjoint_eig as eigh
+from headrace.library.linalg import self_adjoint_eigvals as eigvalsh
+from headrace.library.linalg import slogdet as slogdet
+from headrace.library.linalg import svd as svd
+from headrace.library.linalg import tensordot as tensordot
+from headrace.library.linalg import trace as trace
