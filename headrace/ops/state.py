@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import torch
 
-from headrace.core import dtypes
 from headrace.core.dtypes import ANY, NUMERIC
 from headrace.core.registry import op
 from headrace.resources.variable import Variable
@@ -38,15 +35,12 @@ read_copy = op("_ReadCopy(ref: ref T) -> (value: T)", T=ANY, reads=True, statefu
 read_copy.shape(lambda ref: ref)
 read_copy.kernel(lambda ref: ref.value.clone() if isinstance(ref.value, torch.Tensor) else ref.value.copy())
 
-initialized = op("IsVariableInitialized(ref: ref dtype) -> (is_initialized: bool)", dtype=ANY, reads=True, stateful=True)
+initialized = op(
+    "IsVariableInitialized(ref: ref dtype) -> (is_initialized: bool)", dtype=ANY, reads=True, stateful=True
+)
 initialized.not_differentiable()
 initialized.shape(lambda ref: ())
 initialized.kernel(lambda ref: torch.tensor(ref.initialized))
-
-
-def locked(ref, use_locking):
-    """The variable's lock if the update asks for it."""
-    return ref.lock if use_locking else contextlib.nullcontext()
 
 
 assign = op(
@@ -63,7 +57,10 @@ def _(ref, value, validate_shape, use_locking):
 
 @assign.kernel
 def _(ref, value, validate_shape, use_locking):
-    with locked(ref, use_locking):
+    if use_locking:
+        with ref.lock:
+            ref.assign(value, validate_shape)
+    else:
         ref.assign(value, validate_shape)
     return ref
 
@@ -78,17 +75,23 @@ def _update(name, apply):
 
     @definition.kernel
     def _(ref, value, use_locking):
-        with locked(ref, use_locking):
-            apply(ref.value, value)
+        buffer = ref.value
+        if buffer.shape != value.shape:  # torch would broadcast
+            raise ValueError(
+                f"Input shapes must match: the variable has shape {list(buffer.shape)}, the value {list(value.shape)}"
+            )
+        if use_locking:
+            with ref.lock:
+                apply(buffer, value)
+        else:
+            apply(buffer, value)
         return ref
 
     return definition
 
 
-assign_add = _update("AssignAdd", lambda buffer, value: buffer.add_(value))
-assign_sub = _update("AssignSub", lambda buffer, value: buffer.sub_(value))
-
-INDEX = dtypes.INDEX
+assign_add = _update("AssignAdd", torch.Tensor.add_)
+assign_sub = _update("AssignSub", torch.Tensor.sub_)
 
 initialized_value = op(
     "_InitializedValue(ref: ref T, initial: T) -> (value: T)", T=ANY, stateful=True, view=True, opaque=True

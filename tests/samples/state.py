@@ -41,6 +41,12 @@ SAMPLES: dict[str, list[Sample]] = {
     "AssignAdd": _updates(),
     "AssignSub": _updates(),
     "IsVariableInitialized": [Sample([MATRIX]), Sample([None], {"dtype": dtypes.float32}), Sample([STRINGS])],
+    "_InitializedValue": [
+        Sample([MATRIX, MATRIX + 1], gradient=False),
+        Sample([None, MATRIX], gradient=False),
+        Sample([STRINGS, STRINGS[::-1].copy()]),
+        Sample([INTEGERS, INTEGERS * 2]),
+    ],
     "_Read": [Sample([MATRIX]), Sample([STRINGS]), Sample([INTEGERS]), UNSET],
     "_ReadCopy": [Sample([MATRIX]), Sample([STRINGS]), Sample([INTEGERS]), UNSET],
 }
