@@ -13,7 +13,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.graph.source import user_source
 from headrace.graph.structures import IndexedSlices, SparseTensor
-from headrace.resources.value import from_numpy
+from headrace.resources.value import from_numpy, share
 
 Convert = Callable[[Any], Any]
 
@@ -75,7 +75,10 @@ def feeder(tensor: Tensor) -> Convert:
             for i, d in fixed:
                 if shape[i] != d:
                     raise _shape_error(shape, tensor)
-        return from_numpy(value, cast)
+        flags = value.flags
+        if is_string or cast is not None or not (flags.c_contiguous and flags.writeable):
+            return from_numpy(value, cast)
+        return share(value)
 
     return convert
 

@@ -18,8 +18,8 @@ from headrace.core.errors import NotFoundError
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.resources.value import to_numpy
-from headrace.runtime.executor import PartialRun
+from headrace.resources.value import returner, to_numpy
+from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
 
@@ -37,16 +37,15 @@ class DeviceAttributes(NamedTuple):
 class _Call:
     """Everything about one kind of run that does not change between runs."""
 
-    __slots__ = ("borrowed", "converts", "feeds", "plan", "rebuild", "single", "version")
+    __slots__ = ("converts", "generation", "mutations", "plan", "rebuild", "results")
 
-    def __init__(self, plan: StepPlan, feeds: list[Tensor], fetches: Fetches, version: tuple[int, int]) -> None:
+    def __init__(self, plan: StepPlan, feeds: list[Tensor], fetches: Fetches, mutations: int, generation: int) -> None:
         self.plan = plan
-        self.feeds = feeds
         self.converts: list[Convert] = [feeder(t) for t in feeds]
+        self.results = [returner(v.dtype, b) for v, b in zip(plan.fetches, plan.borrowed, strict=True)]
         self.rebuild = fetches.rebuild
-        self.borrowed = plan.borrowed
-        self.single = plan.programs[0].function if plan.single else None
-        self.version = version
+        self.mutations = mutations
+        self.generation = generation
 
 
 class _Partial(NamedTuple):
@@ -83,6 +82,7 @@ class BaseSession:
         self._partial_count = 0
         self._lock = threading.Lock()
         self._master = Master(self._graph, self._config)
+        self._resources = self._master.worker.resources
         _live.add(self)
 
     # ---- properties
@@ -118,7 +118,7 @@ class BaseSession:
             call = self._calls.get(key)
         except TypeError:
             key, call = None, None
-        if call is None or call.version != (self._graph._mutations, self._master.worker.resources.generation):
+        if call is None or call.mutations != self._graph._mutations or call.generation != self._resources.generation:
             call, values = self._prepare(key, fetches, feed_dict)
         else:
             values = feed_dict.values() if feed_dict else ()
@@ -129,9 +129,9 @@ class BaseSession:
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
-        fed = [convert(value) for convert, value in zip(call.converts, values, strict=True)]
-        results = self._master.run(call.plan, fed)
-        return call.rebuild([to_numpy(r, b) for r, b in zip(results, call.borrowed, strict=True)])
+        fed = [convert(value) for convert, value in zip(call.converts, values)]
+        results = execute(call.plan, fed)
+        return call.rebuild([give(result) for give, result in zip(call.results, results)])
 
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""
@@ -147,9 +147,9 @@ class BaseSession:
         return call, [v for _, v in pairs]
 
     def _make_call(self, wanted: Fetches, feeds: list[Tensor]) -> _Call:
-        version = (self._graph._mutations, self._master.worker.resources.generation)
+        mutations, generation = self._graph._mutations, self._resources.generation
         plan = self._master.plan(feeds, wanted.tensors, wanted.targets)
-        return _Call(plan, feeds, wanted, version)
+        return _Call(plan, feeds, wanted, mutations, generation)
 
     def _check_options(self, options: Any, run_metadata: Any) -> None:
         if options is not None and not isinstance(options, RunOptions):
@@ -171,7 +171,7 @@ class BaseSession:
             if options and not accept_options:
                 raise TypeError(f"this callable takes no keyword arguments, got {sorted(options)}")
             call = state[0]
-            if call.version != (self._graph._mutations, self._master.worker.resources.generation):
+            if call.mutations != self._graph._mutations or call.generation != self._resources.generation:
                 call = state[0] = self._make_call(wanted, feeds)
             if len(values) != len(feeds):
                 raise ValueError(f"this callable takes {len(feeds)} values to feed, got {len(values)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,9 @@ def torch_dtype(dtype: DType) -> torch.dtype:
     return found
 
 
+share = torch.from_numpy  # for an array known to be plain: C order, writable, of a dtype torch has
+
+
 def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Value:
     """An array as a run-time value.  Shares memory with the array where it can (CPU, same dtype, writable)."""
     if array.dtype.hasobject or array.dtype.kind in "SU":
@@ -82,6 +86,24 @@ def to_numpy(value: Value, copy: bool = False) -> Any:
     if not array.ndim:
         return array[()]
     return array.copy() if copy else array
+
+
+def returner(dtype: DType, borrowed: bool) -> Callable[[Value], Any]:
+    """``to_numpy`` with everything decided beforehand that the dtype and the plan allow."""
+    base = dtype.base_dtype
+    if base not in TORCH_DTYPES or base.is_complex or base == dtypes.bfloat16:
+        return lambda value: to_numpy(value, borrowed)
+
+    def give(value: Value) -> Any:
+        if not value.is_cpu:
+            array = value.cpu().numpy()
+        else:
+            array = value.numpy()
+            if borrowed and array.ndim:
+                return array.copy()
+        return array if array.ndim else array[()]
+
+    return give
 
 
 def _object_result(value: Any, copy: bool) -> Any:

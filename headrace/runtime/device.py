@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from headrace.core.device import register_device_type
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -38,15 +40,27 @@ class DeviceType:
 _types: dict[str, DeviceType] = {}
 
 
-def register_device(name: str, torch_type: str, count: Callable[[], int], priority: int = 0) -> None:
-    """Makes ``/device:NAME:i`` usable; ``torch_type`` is the torch device type its tensors live on."""
+def register_device(name: str, torch_type: str, count: Callable[[], int] | int = 1, priority: int = 0) -> None:
+    """Makes ``/device:NAME:i`` usable; ``torch_type`` is the torch device type its tensors live on.
+
+    ``count`` says how many there are (asked anew by each session).  Nodes without a wish go to the type of highest
+    ``priority``; the CPU's is 0.
+    """
     key = name.upper()
+    if not key.isidentifier():
+        raise ValueError(f"a device type is named by letters, digits and '_', got {name!r}")
     if key in _types:
         raise ValueError(f"device type {key!r} is registered already (torch type {_types[key].torch_type!r})")
-    _types[key] = DeviceType(key, torch_type, count, priority)
+    torch.device(torch_type)  # raises for a type torch does not know
+    number = count if callable(count) else lambda: count
+    _types[key] = DeviceType(key, torch_type, number, priority)
+    register_device_type(key)
 
 
 def unregister_device(name: str) -> None:
+    """Forgets a device type; sessions that already use it keep it."""
+    if name.upper() == "CPU":
+        raise ValueError("the CPU cannot be unregistered: feeds, fetches and host ops need it")
     _types.pop(name.upper(), None)
 
 
@@ -84,3 +98,14 @@ def local_devices(
 
 def is_gpu_available(types: Sequence[str] = ("GPU", "MPS", "XPU")) -> bool:
     return any(t in _types and _types[t].count() > 0 for t in types)
+
+
+def built_with(kind: str) -> bool:
+    """Whether torch was built for "cuda" or "hip"; a device need not be present."""
+    return getattr(torch.version, kind, None) is not None
+
+
+def cuda_capability() -> tuple[int, int]:
+    """The highest compute capability among the CUDA devices; (0, 0) without one."""
+    found = [torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())]
+    return max(found, default=(0, 0))

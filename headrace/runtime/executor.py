@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 from headrace.passes.step_graph import Value
@@ -16,12 +16,15 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     tier = plan.tier
     if tier is None:
         return interpret(plan, feeds)
-    hot = tier.choose(feeds)
-    if hot is not None:
-        return interpret(hot, feeds)
-    start = time.perf_counter()
+    if tier.hot:
+        compiled = tier.choose(feeds)
+        if compiled is not None:
+            return interpret(compiled, feeds)
+    start = perf_counter()
     result = interpret(plan, feeds)
-    tier.ran(feeds, time.perf_counter() - start)
+    tier.spent += perf_counter() - start
+    if tier.spent > tier.cost:
+        tier.consider(feeds)
     return result
 
 

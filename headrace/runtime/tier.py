@@ -19,9 +19,9 @@ from headrace.runtime.plan import StepPlan
 log = logging.getLogger("headrace.compile")
 
 MODES = ("auto", "off", "always")
-RUNS = 50  # an interpreted step must have run so often ...
-SECONDS_PER_NODE = 0.05  # ... and spent as long as compiling it is likely to take
-SECONDS = 2.0
+SECONDS = 2.0  # interpreted runs must have cost as long as compiling is likely to take ...
+SECONDS_PER_NODE = 0.05
+RUNS = 10  # ... and shapes must have recurred so often after that
 ARTIFACTS = 8  # compiled plans kept per kind of step
 
 Key = tuple[Any, ...]
@@ -40,45 +40,41 @@ def compile_mode(config: ConfigProto) -> str:
 
 
 class Tier:
-    """The tiers of one planned step.  Thread-safe."""
+    """The tiers of one planned step.  ``choose`` and ``consider`` are thread-safe; ``spent`` is a rough sum and may race."""
 
     def __init__(self, plan: StepPlan, mode: str, compile_plan: Compile) -> None:
         self.mode = mode
+        self.hot = mode == "always"
+        self.spent = 0.0  # seconds of interpreted runs since the last look
+        self.cost = SECONDS + SECONDS_PER_NODE * len(plan.graph.nodes)
         self._plan = plan
         self._compile = compile_plan
-        self._spent: dict[Key, tuple[int, float]] = {}
+        self._seen: dict[Key, int] = {}
         self._asked: set[Key] = set()
         self.compiled: dict[Key, StepPlan] = {}
         self._lock = threading.Lock()
-        self._cost = SECONDS + SECONDS_PER_NODE * len(plan.graph.nodes)
 
     @staticmethod
     def key(feeds: Sequence[Any]) -> Key:
-        return tuple([tuple(f.shape) for f in feeds])
+        return tuple([f.shape for f in feeds])
 
     def choose(self, feeds: Sequence[Any]) -> StepPlan | None:
-        """The compiled plan for these feeds, if there is one by now."""
-        if self.mode == "always":
-            key = self.key(feeds)
-            found = self.compiled.get(key)
-            if found is None and len(self.compiled) < ARTIFACTS:
-                with self._lock:
-                    found = self.compiled.get(key) or self._compile(self._plan, key)
-                    self.compiled[key] = found
-            return found
-        return self.compiled.get(self.key(feeds)) if self.compiled else None
-
-    def ran(self, feeds: Sequence[Any], seconds: float) -> None:
-        """Notes an interpreted run; asks for compilation once it has cost enough."""
+        """The compiled plan for feeds of these shapes, if there is one by now; in mode "always" it is made here."""
         key = self.key(feeds)
-        count, spent = self._spent.get(key, (0, 0.0))
-        count, spent = count + 1, spent + seconds
-        if len(self._spent) < 1024 or key in self._spent:
-            self._spent[key] = (count, spent)
-        if count < RUNS or spent < self._cost or key in self._asked:
-            return
+        found = self.compiled.get(key)
+        if found is None and self.mode == "always" and len(self.compiled) < ARTIFACTS:
+            with self._lock:
+                found = self.compiled.get(key) or self._compile(self._plan, key)
+                self.compiled[key] = found
+        return found
+
+    def consider(self, feeds: Sequence[Any]) -> None:
+        """Called when interpretation has cost as much as compiling would: asks for shapes that keep coming."""
+        key = self.key(feeds)
         with self._lock:
-            if key in self._asked or len(self._asked) >= ARTIFACTS:
+            if len(self._seen) < 1024:
+                self._seen[key] = self._seen.get(key, 0) + 1
+            if self._seen.get(key, 0) < RUNS or key in self._asked or len(self._asked) >= ARTIFACTS:
                 return
             self._asked.add(key)
         queue.submit(lambda: self._install(key))
@@ -88,6 +84,7 @@ class Tier:
         plan = self._compile(self._plan, key)
         if plan.regions:
             self.compiled[key] = plan
+            self.hot = True
             log.info("compiled a step of %d nodes in %.1f s", len(self._plan.graph.nodes), time.perf_counter() - start)
 
 
