@@ -353,6 +353,7 @@ from headrace import math as math
 from headrace import linalg as linalg
 from headrace import bitwise as bitwise
 from headrace import nn as nn
+from headrace import test as test
 from headrace import train as train
 
 __version__ = "0.1.0"

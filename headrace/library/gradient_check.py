@@ -30,9 +30,10 @@ def compute_gradient(
     x: Any, x_shape: Any, y: Any, y_shape: Any, x_init_value: Any = None, delta: float = 1e-3,
     init_targets: Any = None, extra_feed_dict: dict[Any, Any] | None = None,
 ) -> Any:  # fmt: skip
-    """(theoretical, numerical) Jacobians of y with respect to x, [elements of x, elements of y]; a list of pairs for a list of x.
+    """(theoretical, numerical) Jacobians of y with respect to x, [elements of x, elements of y].
 
-    Complex elements count as two reals, real part first.  Runs in the default session.
+    A list of x gives a list of pairs.  Complex elements count as two reals, real part first.
+    Runs in the default session.
     """
     _run_initializers(init_targets)
     if isinstance(x, list):

@@ -1,8 +1,8 @@
-"""opcheck: is an op whole?  Shape rule against kernel, dtypes, aliasing, gradients, every device, compiled against interpreted.
+"""opcheck: is an op whole?  Shapes against the kernel, dtypes, aliasing, gradients, every device, compiled code.
 
-Each sample is one call of the op.  It is built and run the way a user's program would be, through a graph and a Session;
-the kernel by itself is looked at by ``runtime.check``, gradients by ``library.gradient_check``.  All problems of all samples
-are collected and raised together, each with the sample it belongs to.
+Each sample is one call of the op.  It is built and run the way a user's program would be, through a graph and a
+Session; the kernel by itself is looked at by ``runtime.check``, gradients by ``library.gradient_check``.  All problems
+of all samples are collected and raised together, each with the sample it belongs to.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class OpCheckError(AssertionError):
 class Sample:
     """One call of an op to check it with.
 
-    ``inputs``: one entry per signature input: an array (or Python value), or a list of arrays for a list input.  For a ref
-    input the array is the variable's value (None: it has none yet).  A function is called to make the input: it builds and
-    returns a Tensor (a queue's handle, say).
+    ``inputs``: one entry per signature input: an array (or Python value), or a list of arrays for a list input.  For a
+    ref input the array is the variable's value (None: it has none yet).  A function is called to make the input: it
+    builds and returns a Tensor (a queue's handle, say).
     ``attrs``: attributes by name.  ``gradient``: whether to check gradients with respect to the floating-point inputs
     (False where the op has none at this point: kinks, integers); ``wrt`` restricts that to the inputs named.
     ``error``: the exception class the call must raise, while building or while running.
@@ -63,7 +63,7 @@ class Sample:
 
 
 def opcheck(op_or_name: OpDef | str, samples: Sequence[Sample], *, devices: Sequence[str] | None = None) -> None:
-    """Raises OpCheckError listing every problem of the op on the samples; ``devices`` default to all that are present."""
+    """Raises OpCheckError listing every problem of the op on the samples; ``devices`` default to all present."""
     op_def = op_or_name if isinstance(op_or_name, OpDef) else REGISTRY.get(op_or_name)
     if not samples:
         raise ValueError(f"opcheck of {op_def.name} needs at least one Sample")
@@ -129,7 +129,7 @@ class _Check:
             slots = flatten(self.op_def, self.sample)
             built = build(self.op_def, self.sample, slots)
             results = run(built)
-        except Exception as e:  # noqa: BLE001 - an op that cannot be built or run is what opcheck is here to report
+        except Exception as e:  # an op that cannot be built or run is what opcheck is here to report
             return [f"does not run: {type(e).__name__}: {e}"], False
         found = _result_problems(built.node.outputs, results)
         found += self._partial_shape_problems(slots, results)
@@ -144,7 +144,7 @@ class _Check:
     def _guarded(self, what: str, check: Callable[[], list[str]]) -> list[str]:
         try:
             return check()
-        except Exception as e:  # noqa: BLE001 - reported like any other problem
+        except Exception as e:  # reported like any other problem
             return [f"{what}: {type(e).__name__}: {e}"]
 
     def _error_problems(self, error: type[BaseException]) -> list[str]:
@@ -156,7 +156,7 @@ class _Check:
                 run(build(self.op_def, self.sample, slots, shapes=shapes, hosts=shapes is None))
             except error:
                 return []
-            except Exception as e:  # noqa: BLE001 - compared with what the sample says
+            except Exception as e:  # compared with what the sample says
                 raised.append(f"{type(e).__name__}: {e}")
         return [f"must raise {error.__name__}; raised {raised or 'nothing'}"]
 
@@ -170,7 +170,7 @@ class _Check:
         for what, shapes, hosts in _less_known(slots):
             try:
                 node = build(self.op_def, self.sample, slots, shapes=shapes, hosts=hosts).node
-            except Exception as e:  # noqa: BLE001 - reported like any other problem
+            except Exception as e:  # reported like any other problem
                 found.append(f"cannot be built with {what}: {type(e).__name__}: {e}")
                 continue
             found += [f"with {what}, {p}" for p in _result_problems(node.outputs, results)]
@@ -186,7 +186,7 @@ class _Check:
         ):
             try:
                 again = run(build(self.op_def, self.sample, slots, **options))
-            except Exception as e:  # noqa: BLE001 - reported like any other problem
+            except Exception as e:  # reported like any other problem
                 found.append(f"does not run {what}: {type(e).__name__}: {e}")
                 continue
             if not self._values_differ and not self.op_def.traits.stateful:
@@ -214,7 +214,7 @@ class _Check:
         for device in self.devices:
             try:
                 there = run(build(self.op_def, self.sample, slots, device=device))
-            except Exception as e:  # noqa: BLE001 - reported like any other problem
+            except Exception as e:  # reported like any other problem
                 found.append(f"does not run on {device}: {type(e).__name__}: {e}")
                 continue
             if not self._values_differ:
@@ -295,8 +295,8 @@ def build(
 ) -> Built:  # fmt: skip
     """The sample as one node in a graph of its own.
 
-    Inputs are placeholders, of the given static ``shapes`` (None: the array's own) or ``constant``; those whose values decide
-    shapes are constants unless ``hosts`` is False.
+    Inputs are placeholders, of the given static ``shapes`` (None: the array's own) or ``constant``; those whose values
+    decide shapes are constants unless ``hosts`` is False.
     """
     graph = Graph()
     feed: dict[Tensor, Any] = {}

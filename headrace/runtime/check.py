@@ -1,7 +1,7 @@
-"""Checks of a kernel by itself, for opcheck: dtypes, memory shared with inputs, changed inputs, and the kernel as compilers see it.
+"""Checks of a kernel by itself, for opcheck: dtypes, memory shared with inputs, changed inputs, tracing.
 
-Kernels are called as ``resources.invoke`` calls them, on the CPU.  Everything comes back as a list of problems in words;
-nothing here raises because an op is wrong.
+Kernels are called as ``resources.invoke`` calls them, on the CPU.  Everything comes back as a list of problems in
+words; nothing here raises because an op is wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Devices: what runs kernels.  A device type registers itself by name; the CPU and what torch offers are there from the start."""
+"""Devices: what runs kernels.  A device type registers itself by name; the CPU and torch's own are always there."""
 
 from __future__ import annotations
 

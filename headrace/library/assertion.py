@@ -1,0 +1,267 @@
+"""The assertions of ``tf.test.TestCase`` beyond unittest's: arrays, tolerances by dtype, errors of ops.
+
+Values may be anything numpy takes, evaluated tensors, or Tensors, which are evaluated through the test case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.device import canonical_name
+from headrace.core.errors import OpError
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import IndexedSlicesValue
+
+if TYPE_CHECKING:
+    from unittest import TestCase as _Base
+else:
+    _Base = object
+
+Predicate = Callable[[BaseException], Any]
+
+
+class Assertions(_Base):
+    """Mixed into a ``unittest.TestCase`` that has ``evaluate``."""
+
+    def evaluate(self, tensors: Any) -> Any:
+        """The values of tensors, in the structure given."""
+        raise NotImplementedError
+
+    def _array(self, value: Any) -> Any:
+        if hasattr(value, "_as_graph_element"):
+            value = self.evaluate(value)
+        if isinstance(value, IndexedSlicesValue):
+            value = value.values
+        return value if isinstance(value, np.ndarray) else np.array(value)
+
+    # ---- numbers and arrays that are near
+
+    def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
+        """|f1 - f2| <= err, or both are equal (infinities included)."""
+        suffix = f" ({msg})" if msg is not None else ""
+        self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1:f} != {f2:f} +/- {err:f}{suffix}")
+
+    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:
+        """Two sequences of numbers, element by element."""
+        self.assertEqual(len(farray1), len(farray2), msg=msg)
+        for f1, f2 in zip(farray1, farray2, strict=True):
+            self.assertNear(float(f1), float(f2), err, msg=msg)
+
+    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
+        """The Euclidean norm of the difference is below err."""
+        self.assertTrue(np.linalg.norm(np.asarray(ndarray1) - np.asarray(ndarray2)) < err, msg=msg)
+
+    def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
+        """Equal up to the tolerances; dicts, lists and tuples are compared part by part."""
+        self._all_close(a, b, rtol, atol, msg, path="")
+
+    def _all_close(self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, path: str) -> None:
+        where = f" at {path}" if path else ""
+        if isinstance(a, Mapping) or isinstance(b, Mapping):
+            self.assertEqual(
+                isinstance(a, Mapping), isinstance(b, Mapping), f"Can't compare dict to non-dict{where}. {msg}"
+            )
+            self.assertCountEqual(a.keys(), b.keys(), f"mismatched keys{where}: expected {b.keys()}, got {a.keys()}")
+            for key in a:
+                self._all_close(a[key], b[key], rtol, atol, msg, f"{path}[{key}]")
+        elif isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and not _one_array(a, b):
+            self.assertEqual(len(a), len(b), f"mismatched length{where}: expected {len(b)}, got {len(a)}. {msg or ''}")
+            for i, (x, y) in enumerate(zip(a, b, strict=True)):
+                self._all_close(x, y, rtol, atol, msg, f"{path}[{i}]")
+        else:
+            self._arrays_close(self._array(a), self._array(b), rtol, atol, msg, where)
+
+    def _arrays_close(self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, where: str) -> None:
+        self.assertEqual(a.shape, b.shape, f"Shape mismatch{where}: expected {b.shape}, got {a.shape}. {msg or ''}")
+        if np.allclose(a, b, rtol=rtol, atol=atol):
+            return
+        apart = np.logical_or(np.abs(a - b) > atol + rtol * np.abs(b), np.isnan(a) != np.isnan(b))
+        first = np.argwhere(apart)[:3].tolist()
+        self.fail(
+            f"Not equal to tolerance rtol={rtol}, atol={atol}{where}. {msg or ''}\n"
+            f"{int(apart.sum())} of {a.size} elements differ, the first at {first}:\n"
+            f"got {a[apart].flat[:3] if a.ndim else a}, expected {b[apart].flat[:3] if b.ndim else b}\n"
+            f"got:\n{a}\nexpected:\n{b}"
+        )
+
+    def assertAllCloseAccordingToType(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6,
+        float_atol: float = 1e-6, half_rtol: float = 1e-3, half_atol: float = 1e-3, bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2, msg: str | None = None,
+    ) -> None:  # fmt: skip
+        """``assertAllClose`` with the tolerances of the coarser of the two dtypes."""
+        is_brain = any(isinstance(v, Tensor) and v.dtype.base_dtype == dtypes.bfloat16 for v in (a, b))
+        a, b = self._array(a), self._array(b)
+        if np.float32 in (a.dtype, b.dtype) or np.complex64 in (a.dtype, b.dtype):
+            rtol, atol = max(rtol, float_rtol), max(atol, float_atol)
+        if np.float16 in (a.dtype, b.dtype):
+            rtol, atol = max(rtol, half_rtol), max(atol, half_atol)
+        if is_brain:
+            rtol, atol = max(rtol, bfloat16_rtol), max(atol, bfloat16_atol)
+        self.assertAllClose(a, b, rtol=rtol, atol=atol, msg=msg)
+
+    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
+        try:
+            self.assertAllClose(a, b, **kwargs)
+        except AssertionError:
+            return
+        self.fail(kwargs.get("msg") or f"The two values are close at all elements: {a}")
+
+    # ---- arrays that are equal
+
+    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """The same shape and the same elements; NaN equals NaN."""
+        a, b = self._array(a), self._array(b)
+        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {b.shape}, got {a.shape}. {msg or ''}")
+        same = _strings(a) == _strings(b)
+        if a.dtype.kind in "fc" and b.dtype.kind in "fc":
+            same = np.logical_or(same, np.logical_and(np.isnan(a), np.isnan(b)))
+        if not np.all(same):
+            first = np.argwhere(np.logical_not(same))[:3].tolist()
+            self.fail(f"{msg or 'Arrays differ'}: first at {first}\ngot:\n{a}\nexpected:\n{b}")
+
+    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        try:
+            self.assertAllEqual(a, b)
+        except AssertionError:
+            return
+        self.fail(msg or f"The two values are equal at all elements: {a}")
+
+    # ---- every element
+
+    def _all(self, holds: Any, what: str, value: Any) -> None:
+        if not np.all(holds):
+            where = np.argwhere(np.logical_not(holds))[:3].tolist()
+            self.fail(f"not all elements are {what}: first at {where}\n{value}")
+
+    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+        a = self._array(a)
+        self._all(a > comparison_target, f"greater than {comparison_target}", a)
+
+    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+        a = self._array(a)
+        self._all(a < comparison_target, f"less than {comparison_target}", a)
+
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+        a = self._array(a)
+        self._all(a >= comparison_target, f"at least {comparison_target}", a)
+
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+        a = self._array(a)
+        self._all(a <= comparison_target, f"at most {comparison_target}", a)
+
+    def assertAllInRange(
+        self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:  # fmt: skip
+        """Every element lies in the range, ends included unless open."""
+        a = self._array(target)
+        if a.dtype.kind not in "iufb":
+            raise AssertionError(f"The value of {target} does not have an ordered numeric type: {a.dtype}")
+        above = a > lower_bound if open_lower_bound else a >= lower_bound
+        below = a < upper_bound if open_upper_bound else a <= upper_bound
+        text = f"in {'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}{')' if open_upper_bound else ']'}"
+        self._all(np.logical_and(above, below), text, a)
+
+    def assertAllInSet(self, target: Any, expected_set: Iterable[Any]) -> None:
+        a = self._array(target)
+        allowed = set(expected_set)
+        strange = sorted(set(a.flatten().tolist()) - allowed, key=str)
+        if strange:
+            self.fail(f"{len(strange)} unique element(s) are not in the set {allowed}: {strange[:10]}")
+
+    # ---- dtypes, shapes, devices
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+        found = target.dtype if hasattr(target, "dtype") else np.array(target).dtype
+        self.assertEqual(dtypes.as_dtype(found).base_dtype, dtypes.as_dtype(expected_dtype))
+
+    def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: str | None = None) -> None:
+        """The static shape of a Tensor is the shape of an array."""
+        if not isinstance(np_array, (np.ndarray, np.generic)):
+            raise TypeError(f"np_array must be a Numpy ndarray or Numpy scalar, got {np_array!r}")
+        if not isinstance(tf_tensor, Tensor):
+            raise TypeError(f"tf_tensor must be a Tensor, got {tf_tensor!r}")
+        self.assertAllEqual(np_array.shape, tf_tensor.get_shape().as_list(), msg=msg)
+
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+        """Two names of one device, however they are written."""
+        first, second = canonical_name(device1), canonical_name(device2)
+        self.assertEqual(first, second, f"Devices {first} and {second} are not equal. {msg or ''}")
+
+    # ---- collections and strings
+
+    def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
+        self.assertCountEqual(first, second, msg)
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
+        if not actual.startswith(expected_start):
+            self.fail(f"{actual!r} does not start with {expected_start!r}. {msg or ''}")
+
+    def assertLen(self, container: Any, expected_len: int, msg: str | None = None) -> None:
+        self.assertEqual(len(container), expected_len, f"{container!r} has length {len(container)}. {msg or ''}")
+
+    def assertEmpty(self, container: Any, msg: str | None = None) -> None:
+        self.assertLen(container, 0, msg)
+
+    def assertNotEmpty(self, container: Any, msg: str | None = None) -> None:
+        if not len(container):
+            self.fail(f"{container!r} has length of 0. {msg or ''}")
+
+    # ---- errors
+
+    @contextmanager
+    def assertRaisesWithPredicateMatch(self, exception_type: Any, expected_err_re_or_predicate: Any) -> Any:
+        """The block raises an error of the type whose text the expression finds, or for which the function is true."""
+        matches = _predicate(expected_err_re_or_predicate)
+        try:
+            yield
+        except exception_type as e:
+            if not matches(e):
+                raise AssertionError(
+                    f"Exception of type {type(e)}: {e} does not match {expected_err_re_or_predicate!r}"
+                ) from e
+        else:
+            self.fail(f"{getattr(exception_type, '__name__', exception_type)} not raised")
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+        """The block raises an OpError that matches."""
+        return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
+
+
+def _one_array(a: Any, b: Any) -> bool:
+    """Whether two sequences are better compared whole: regular nests of numbers."""
+    try:
+        return all(np.array(v).dtype != object for v in (a, b))
+    except ValueError:
+        return False
+
+
+def _strings(array: Any) -> Any:
+    """Text compares with bytes, as evaluated strings are bytes."""
+    if array.dtype.kind not in "SUO":
+        return array
+    flat = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1)]
+    made = np.empty(len(flat), dtype=object)
+    made[:] = flat
+    return made.reshape(array.shape)
+
+
+def _predicate(expected: Any) -> Predicate:
+    if callable(expected):
+        return expected  # type: ignore[no-any-return]
+
+    def found(error: BaseException) -> Any:
+        text = error.message if isinstance(error, OpError) else str(error)
+        op = error.op if isinstance(error, OpError) else None
+        if op is not None:
+            text += f"\nCaused by: {op.name}"
+        return re.search(expected, text)
+
+    return found
