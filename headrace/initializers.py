@@ -16,9 +16,12 @@ from headrace.library.initializers import he_normal as he_normal
 from headrace.library.initializers import he_uniform as he_uniform
 from headrace.library.initializers import lecun_normal as lecun_normal
 from headrace.library.initializers import lecun_uniform as lecun_uniform
+from headrace.library.variables import global_variables_initializer as global_variables
+from headrace.library.variables import local_variables_initializer as local_variables
+from headrace.library.variables import variables_initializer as variables
 
 __all__ = [
-    "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity", "lecun_normal",
-    "lecun_uniform", "ones", "orthogonal", "random_normal", "random_uniform", "truncated_normal",
-    "uniform_unit_scaling", "variance_scaling", "zeros",
+    "constant", "global_variables", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity",
+    "lecun_normal", "lecun_uniform", "local_variables", "ones", "orthogonal", "random_normal", "random_uniform",
+    "truncated_normal", "uniform_unit_scaling", "variables", "variance_scaling", "zeros",
 ]  # fmt: skip

@@ -14,3 +14,10 @@ from headrace.library.optimizer.gradient_descent import (
 from headrace.library.optimizer.momentum import MomentumOptimizer as MomentumOptimizer
 from headrace.library.optimizer.optimizer import Optimizer as Optimizer
 from headrace.library.optimizer.rmsprop import RMSPropOptimizer as RMSPropOptimizer
+
+# ---- section: variables: the global step
+from headrace.library.global_step import assert_global_step as assert_global_step
+from headrace.library.global_step import create_global_step as create_global_step
+from headrace.library.global_step import get_global_step as get_global_step
+from headrace.library.global_step import get_or_create_global_step as get_or_create_global_step
+from headrace.library.global_step import global_step as global_step

@@ -1,9 +1,9 @@
 """``tf.Variable``: a node that holds state, its initialiser and a read of it, behind one Python object.
 
-The graph layout and the names are TF1's: ``v`` (VariableV2), ``v/initial_value`` or ``v/Initializer/...``, ``v/Assign``,
-``v/read``.  Every variable is of this one kind; ``use_resource`` is accepted and recorded, since a read here is always a
-snapshot of the moment it runs, which is what TF1's resource variables promise.  How a variable is kept at run time is
-``resources``' business.
+The graph layout and the names are TF1's: ``v`` (VariableV2), ``v/initial_value`` or ``v/Initializer/...``,
+``v/Assign``, ``v/read``.  Every variable is of this one kind; ``use_resource`` is accepted and recorded, since a read
+here is always a snapshot of the moment it runs, which is what TF1's resource variables promise.  How a variable is kept
+at run time is ``resources``' business.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ class Variable(metaclass=VariableMeta):
     def _as_graph_element(self) -> Tensor:
         return self._variable
 
-    def _AsTensor(self) -> Tensor:  # noqa: N802 - TF1's name
+    def _AsTensor(self) -> Tensor:
         return self._snapshot
 
     def eval(self, session: Any = None) -> Any:
@@ -420,10 +420,10 @@ _SIGNATURE = inspect.signature(Variable.__init__)
 
 # The operators of Tensor (installed there by the library's own modules), applied to the variable's value.
 OPERATORS = (
-    "__abs__", "__add__", "__and__", "__div__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__invert__", "__le__",
-    "__lt__", "__matmul__", "__mod__", "__mul__", "__neg__", "__or__", "__pow__", "__radd__", "__rand__", "__rdiv__",
-    "__rfloordiv__", "__rmatmul__", "__rmod__", "__rmul__", "__ror__", "__rpow__", "__rsub__", "__rtruediv__", "__rxor__",
-    "__sub__", "__truediv__", "__xor__",
+    "__abs__", "__add__", "__and__", "__div__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__invert__",
+    "__le__", "__lt__", "__matmul__", "__mod__", "__mul__", "__neg__", "__or__", "__pow__", "__radd__", "__rand__",
+    "__rdiv__", "__rfloordiv__", "__rmatmul__", "__rmod__", "__rmul__", "__ror__", "__rpow__", "__rsub__",
+    "__rtruediv__", "__rxor__", "__sub__", "__truediv__", "__xor__",
 )  # fmt: skip
 
 
@@ -437,7 +437,7 @@ class VariableSlice(Tensor):
         read, begin, end, strides = self.op.inputs
         return raw_ops.StridedSliceAssign(  # type: ignore[no-any-return]
             read.op.inputs[0], begin, end, strides, value,
-            name=name, **{mask: self.op.attrs[mask] for mask in _MASKS},
+            name=name or f"{self.op.name}/_assign/", **{mask: self.op.attrs[mask] for mask in _MASKS},
         )  # fmt: skip
 
 

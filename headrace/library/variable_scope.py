@@ -212,6 +212,11 @@ def _scopes() -> _ScopeStore:
     return store
 
 
+def unique_scope(prefix: str) -> str:
+    """``prefix``, with a number appended if the current scope has opened a scope of that name before."""
+    return _scopes().unique(prefix)
+
+
 def _get_default_variable_store() -> VariableStore:
     found = context.get_default_graph().get_collection_ref(_STORE_KEY)
     if not found:
@@ -237,7 +242,7 @@ def get_variable(
     >>> w = tf.get_variable("w", [3, 4], initializer=tf.zeros_initializer())
 
     ``initializer`` is a function of shape and dtype, a function of nothing, a tensor or an array; without one, small
-    random numbers (zeros for integers).  Whether an existing variable is shared or is an error is the scope's ``reuse``.
+    random numbers (zeros for integers).  The scope's ``reuse`` says whether an existing variable is shared or an error.
     """
     return get_variable_scope().get_variable(
         _get_default_variable_store(), name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer,
@@ -309,14 +314,14 @@ class variable_scope:
     """``with tf.variable_scope("layer") as scope:`` opens a variable scope and a name scope for ops.
 
     A VariableScope given instead of a name is re-entered: same variable names, a new name scope.  With
-    ``name_or_scope=None`` the ``default_name`` is made unique.  ``auxiliary_name_scope=False`` keeps the current name scope.
+    ``name_or_scope=None`` the ``default_name`` is made unique.  ``auxiliary_name_scope=False`` keeps the name scope.
     """
 
     def __init__(
         self, name_or_scope: str | VariableScope | None, default_name: str | None = None,
-        values: Sequence[Any] | None = None, initializer: Any = None, regularizer: Any = None, caching_device: Any = None, partitioner: Any = None,
-        custom_getter: Callable[..., Any] | None = None, reuse: Any = None, dtype: Any = None,
-        use_resource: bool | None = None, constraint: Any = None, auxiliary_name_scope: bool = True,
+        values: Sequence[Any] | None = None, initializer: Any = None, regularizer: Any = None,
+        caching_device: Any = None, partitioner: Any = None, custom_getter: Callable[..., Any] | None = None, reuse: Any = None,
+        dtype: Any = None, use_resource: bool | None = None, constraint: Any = None, auxiliary_name_scope: bool = True,
     ) -> None:  # fmt: skip
         if name_or_scope is None and default_name is None:
             raise TypeError("If default_name is None then name_or_scope is required")
@@ -408,5 +413,5 @@ def no_regularizer(_: Any) -> None:
 
 __all__ = [
     "AUTO_REUSE", "VariableScope", "get_local_variable", "get_variable", "get_variable_scope", "no_regularizer",
-    "pure_variable_scope", "variable_op_scope", "variable_scope",
+    "pure_variable_scope", "unique_scope", "variable_op_scope", "variable_scope",
 ]  # fmt: skip

@@ -42,9 +42,9 @@ class VariableStore:
 
     def get_variable(
         self, name: str, shape: Any = None, dtype: Any = dtypes.float32, initializer: Any = None,
-        regularizer: Any = None, reuse: Any = None, trainable: bool | None = None, collections: Any = None, caching_device: Any = None,
-        partitioner: Any = None, validate_shape: bool = True, use_resource: bool | None = None,
-        custom_getter: Callable[..., Any] | None = None, constraint: Any = None,
+        regularizer: Any = None, reuse: Any = None, trainable: bool | None = None, collections: Any = None,
+        caching_device: Any = None, partitioner: Any = None, validate_shape: bool = True,
+        use_resource: bool | None = None, custom_getter: Callable[..., Any] | None = None, constraint: Any = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:  # fmt: skip
@@ -66,8 +66,9 @@ class VariableStore:
 
     def _get(
         self, name: str, shape: Any = None, dtype: Any = dtypes.float32, initializer: Any = None,
-        regularizer: Any = None, reuse: Any = None, trainable: bool | None = None, collections: Any = None, caching_device: Any = None,
-        partitioner: Any = None, validate_shape: bool = True, use_resource: bool | None = None, constraint: Any = None,
+        regularizer: Any = None, reuse: Any = None, trainable: bool | None = None, collections: Any = None,
+        caching_device: Any = None, partitioner: Any = None, validate_shape: bool = True,
+        use_resource: bool | None = None, constraint: Any = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:  # fmt: skip
@@ -111,10 +112,17 @@ class VariableStore:
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
         if initializer is None:
+            if not shape.is_fully_defined():
+                raise ValueError(
+                    f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}: the variable "
+                    "did not get an initializer, so its `shape` argument must be specified."
+                )
             initializer = default_initializer(name, dtype)
         with init_scope():
             initial, wanted = _initial_value(name, initializer, shape, dtype, partition_info)
+        declared = shape if validate_shape and wanted is not None else None
         variable: Variable = Variable(
+            shape=declared,
             initial_value=initial, name=name, trainable=trainable, collections=collections,
             caching_device=caching_device, dtype=wanted, validate_shape=validate_shape, constraint=constraint,
             use_resource=use_resource, synchronization=synchronization, aggregation=aggregation,
@@ -235,7 +243,7 @@ def default_initializer(name: str, dtype: DType) -> Any:
     """What a variable starts from when nobody says: small random numbers, or zeros for integers and booleans."""
     if dtype.is_floating:
         return GlorotUniform()
-    if dtype.is_integer or dtype.is_unsigned or dtype.is_bool:
+    if dtype.is_integer or dtype.is_unsigned or dtype.is_bool or dtype == dtypes.string:
         return Zeros()
     raise ValueError(f"An initializer for variable {name} of {dtype.base_dtype} is required")
 
@@ -254,8 +262,8 @@ def _initial_value(
     if _needs_no_arguments(initializer):
         return initializer, None
     raise ValueError(
-        f"The initializer passed for variable {name} is not valid. It should be a callable with no arguments and the shape "
-        "should not be provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined."
+        f"The initializer passed for variable {name} is not valid. It should be a callable with no arguments and the "
+        "shape should not be provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined."
     )
 
 

@@ -1,4 +1,4 @@
-"""Updates of parts of a variable: rows by index (Scatter*), elements or slices by coordinates (ScatterNd*), and counting.
+"""Updates of parts of a variable: rows by index (Scatter*), elements or slices by coordinates (ScatterNd*); counting.
 
 Everything happens in the variable's buffer: rows that no index names are not touched.  On the CPU an index out of range
 raises an error that names it; the search for it runs only after torch has refused.
@@ -56,8 +56,8 @@ def _rows_shape(ref, indices, updates):
         want = indices.concatenate(ref[1:])
         if not want.is_compatible_with(updates):
             raise ValueError(
-                f"Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], but updates.shape is "
-                f"{updates} and indices.shape + params.shape[1:] is {want}"
+                "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], but updates.shape "
+                f"is {updates} and indices.shape + params.shape[1:] is {want}"
             )
     return ref
 
@@ -191,8 +191,9 @@ def _by_coordinate(change):
         want = (*indices.shape[:-1], *buffer.shape[depth:])
         if depth > buffer.ndim or tuple(updates.shape) != want:
             raise ValueError(
-                f"updates of shape {list(updates.shape)} and indices of shape {list(indices.shape)} do not fit a variable "
-                f"of shape {list(buffer.shape)}: updates.shape must be indices.shape[:-1] + ref.shape[indices.shape[-1]:]"
+                f"updates of shape {list(updates.shape)} and indices of shape {list(indices.shape)} do not fit a "
+                f"variable of shape {list(buffer.shape)}: updates.shape must be indices.shape[:-1] + "
+                "ref.shape[indices.shape[-1]:]"
             )
         lead, rest = tuple(buffer.shape[:depth]), buffer.shape[depth:]
         position = _positions(indices, lead)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import torch
 
 from headrace.core.dtypes import ANY, NUMERIC
@@ -41,6 +43,11 @@ initialized = op(
 initialized.not_differentiable()
 initialized.shape(lambda ref: ())
 initialized.kernel(lambda ref: torch.tensor(ref.initialized))
+
+
+def locked(ref, use_locking):
+    """The variable's lock if the update asks for it."""
+    return ref.lock if use_locking else contextlib.nullcontext()
 
 
 assign = op(
