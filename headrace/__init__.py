@@ -419,9 +419,13 @@ from headrace.library.scope import get_collection_ref as get_collection_ref
 from headrace.library.scope import name_scope as name_scope
 
 # ---- section: submodules
+from headrace import manip as manip
 from headrace import math as math
 from headrace import linalg as linalg
 from headrace import bitwise as bitwise
+from headrace import debugging as debugging
+from headrace import initializers as initializers
+from headrace import random as random
 from headrace import nn as nn
 from headrace import test as test
 from headrace import train as train

@@ -1,7 +1,7 @@
-"""TF1's functions on shapes and whole tensors: shape, reshape, transpose, concat, split, stack, tile, pad, reverse, roll.
+"""TF1's functions on shapes and whole tensors: shape, reshape, transpose, concat, split, stack, tile, pad, reverse.
 
-What is decided here is what TF1 decides in Python: defaults, deprecated spellings, constants where a static shape already
-answers.  Everything else is one node.
+What is decided here is what TF1 decides in Python: defaults, deprecated spellings, constants where a static shape
+already answers.  Everything else is one node.
 """
 
 from __future__ import annotations

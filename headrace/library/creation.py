@@ -1,4 +1,4 @@
-"""Tensors from a few numbers: zeros, ones, fill, range, linspace, one_hot, eye, meshgrid, sequence_mask; and placeholders."""
+"""Tensors from a few numbers: zeros, ones, fill, range, linspace, one_hot, eye, meshgrid; and placeholders."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """``on_value`` at each index along a new dimension of size ``depth``, ``off_value`` elsewhere (also for bad indices)."""
+    """``on_value`` at each index along a new dimension of ``depth``, ``off_value`` elsewhere (also for bad indices)."""
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
         wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
         on = None if on_value is None else convert_to_tensor(on_value, wanted)
@@ -178,7 +178,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
-            largest = raw_ops.Max(lengths, np.arange(lengths.shape.ndims or 0, dtype=np.int32), name="Max")
+            largest = raw_ops.Max(lengths, constant(np.arange(lengths.shape.ndims or 0, dtype=np.int32)))
             maxlen = raw_ops.Maximum(constant(0, largest.dtype), largest)
         else:
             maxlen = convert_to_tensor(maxlen)
@@ -206,9 +206,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
             return []
         lines = [reshape(stack(x), [1] * i + [-1] + [1] * (count - i - 1)) for i, x in enumerate(args)]
         sizes = [size(x) for x in args]
-        kind = (
-            convert_to_tensor(args[0]).dtype.base_dtype if not isinstance(args[0], Tensor) else args[0].dtype.base_dtype
-        )
+        kind = lines[0].dtype.base_dtype
         if indexing == "xy" and count > 1:
             lines[0] = reshape(lines[0], [1, -1] + [1] * (count - 2))
             lines[1] = reshape(lines[1], [-1, 1] + [1] * (count - 2))

@@ -105,11 +105,7 @@ def _check_index(index: Any) -> None:
     dtype = getattr(index, "dtype", None)
     shape = getattr(index, "shape", ())
     rank = shape.ndims if hasattr(shape, "ndims") else len(shape)
-    if (
-        dtype is None
-        or dtype not in (dtypes.int32, dtypes.int64, dtypes.int32_ref, dtypes.int64_ref)
-        or (rank and rank > 0)
-    ):
+    if dtype is None or dtypes.as_dtype(dtype).base_dtype not in dtypes.INDEX or rank:
         raise TypeError(f"{_ERROR}, got {index!r}")
 
 

@@ -120,13 +120,8 @@ def _(concat_dim, shape):
 # ---- splitting
 
 
-def filled(node, grads):
-    """Gradients with zeros for the outputs that nothing used."""
-    return [raw_ops.ZerosLike(out) if g is None else g for g, out in zip(grads, node.outputs, strict=True)]
-
-
 split = op("Split(split_dim: host int32, value: T; num_split: int) -> (output: num_split*T)", T=ANY, view=True)
-split.gradient(lambda node, *grads: [None, raw_ops.ConcatV2(filled(node, grads), node.inputs[0])])
+split.gradient(lambda node, *grads: [None, raw_ops.ConcatV2(list(grads), node.inputs[0])])
 
 
 @split.shape
@@ -172,7 +167,7 @@ split_v = op(
     "SplitV(value: T, size_splits: host Tlen, split_dim: host int32; num_split: int) -> (output: num_split*T)",
     T=ANY, Tlen=INDEX, view=True,
 )  # fmt: skip
-split_v.gradient(lambda node, *grads: [raw_ops.ConcatV2(filled(node, grads), node.inputs[2]), None, None])
+split_v.gradient(lambda node, *grads: [raw_ops.ConcatV2(list(grads), node.inputs[2]), None, None])
 
 
 @split_v.shape
@@ -251,7 +246,7 @@ def _(node, *values):
 
 
 unpack = op("Unpack(value: T; num: int, axis: int = 0) -> (output: num*T)", T=ANY, view=True)
-unpack.gradient(lambda node, *grads: [raw_ops.Pack(filled(node, grads), axis=node.attrs["axis"])])
+unpack.gradient(lambda node, *grads: [raw_ops.Pack(list(grads), axis=node.attrs["axis"])])
 
 
 @unpack.shape
@@ -285,3 +280,17 @@ def _(value, num, axis):
     if value.shape[axis] != num:
         raise ValueError(f"Input shape axis {axis} must equal {num}, got shape {list(value.shape)}")
     return [np.asarray(v, dtype=object) for v in np.moveaxis(value, axis, 0)]
+
+
+parallel = op("ParallelConcat(values: N*T; shape: shape) -> (output: T)", T=ANY)
+parallel.kernel(lambda values, shape: torch.cat(values, 0))
+parallel.kernel(lambda values, shape: np.concatenate(values, 0), T=dtypes.string)
+parallel.gradient(lambda node, grad: list(raw_ops.Split(0, grad, num_split=len(node.inputs))))
+
+
+@parallel.shape
+def _(values, shape):
+    for s in values:
+        if s.tuple is not None and s.tuple[:1] != (1,):
+            raise ValueError(f"Size of first dimension must be 1, got shape {s}")
+    return shape

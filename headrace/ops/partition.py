@@ -1,0 +1,224 @@
+"""Results whose size depends on values: Where, Unique, ListDiff, DynamicPartition, and the stitching that undoes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, INDEX, NUMERIC
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape, unknown_shape
+from headrace.graph import raw_ops
+
+where = op("Where(input: T) -> (index: int64)", T=(*NUMERIC, dtypes.bool), dynamic_shape=True)
+where.not_differentiable()
+where.shape(lambda input: (None, input.ndims))
+where.kernel(torch.nonzero)
+
+# ---- Unique: in order of first appearance
+
+
+def _unique(x, axis):
+    """-> values, index of each element's value, counts."""
+    if isinstance(x, np.ndarray):
+        return _unique_strings(x)
+    if axis is None:
+        values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    else:
+        values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=axis)
+    inverse = inverse.reshape(-1)
+    positions = torch.arange(inverse.shape[0], device=x.device)
+    first = positions.new_full(counts.shape, inverse.shape[0]).scatter_reduce(0, inverse, positions, "amin")
+    order = first.argsort()
+    rank = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=x.device))
+    return values.index_select(axis or 0, order), rank[inverse], counts[order]
+
+
+def _unique_strings(x):
+    seen = {}
+    inverse = [seen.setdefault(v, len(seen)) for v in x.reshape(-1)]
+    values = np.empty(len(seen), dtype=object)
+    values[:] = list(seen)
+    found = torch.tensor(inverse, dtype=torch.int64)
+    return values, found, torch.bincount(found, minlength=len(seen))
+
+
+def _vector(x):
+    if x.ndim != 1:
+        raise ValueError(f"unique expects a 1D vector, got shape {list(x.shape)}")
+
+
+unique = op("Unique(x: T; out_idx: type = int32) -> (y: T, idx: out_idx)", T=ANY, out_idx=INDEX, dynamic_shape=True)
+unique.not_differentiable()
+unique.shape(lambda x, out_idx: [(None,), x.with_rank(1)])
+
+
+@unique.kernel
+def _(x, out_idx):
+    _vector(x)
+    values, inverse, _ = _unique(x, None)
+    return values, inverse.to(out_idx)
+
+
+unique_counts = op(
+    "UniqueWithCounts(x: T; out_idx: type = int32) -> (y: T, idx: out_idx, count: out_idx)",
+    T=ANY, out_idx=INDEX, dynamic_shape=True,
+)  # fmt: skip
+unique_counts.not_differentiable()
+unique_counts.shape(lambda x, out_idx: [(None,), x.with_rank(1), (None,)])
+
+
+@unique_counts.kernel
+def _(x, out_idx):
+    _vector(x)
+    values, inverse, counts = _unique(x, None)
+    return values, inverse.to(out_idx), counts.to(out_idx)
+
+
+unique_v2 = op(
+    "UniqueV2(x: T, axis: host Taxis; out_idx: type = int32) -> (y: T, idx: out_idx)",
+    T=ANY, Taxis=INDEX, out_idx=INDEX, dynamic_shape=True,
+)  # fmt: skip
+unique_v2.not_differentiable()
+
+
+@unique_v2.shape
+def _(x, axis, out_idx):
+    dims = x.tuple
+    if dims is None or axis is None or (len(axis) == 1 and axis[0] is None):
+        return [unknown_shape(None if dims is None else len(dims)), (None,)]
+    if not axis:
+        return [(None,), x.with_rank(1)]
+    at = axis[0] % len(dims)
+    return [(*dims[:at], None, *dims[at + 1 :]), (dims[at],)]
+
+
+@unique_v2.kernel
+def _(x, axis, out_idx):
+    if not axis:
+        _vector(x)
+    values, inverse, _ = _unique(x, axis[0] % x.ndim if axis and x.ndim > 1 else None)
+    return values, inverse.to(out_idx)
+
+
+list_diff = op(
+    "ListDiff(x: T, y: T; out_idx: type = int32) -> (out: T, idx: out_idx)", T=ANY, out_idx=INDEX, dynamic_shape=True
+)
+list_diff.not_differentiable()
+list_diff.shape(lambda x, y, out_idx: [(None,), (None,)])
+
+
+@list_diff.kernel
+def _(x, y, out_idx):
+    kept = torch.nonzero(~torch.isin(x, y)).reshape(-1)
+    return x[kept], kept.to(out_idx)
+
+
+@list_diff.kernel(T=dtypes.string)
+def _(x, y, out_idx):
+    known = set(y)
+    kept = [i for i, v in enumerate(x) if v not in known]
+    return x[np.array(kept, dtype=np.int64)], torch.tensor(kept, dtype=out_idx)
+
+
+# ---- DynamicPartition
+
+partition = op(
+    "DynamicPartition(data: T, partitions: int32; num_partitions: int) -> (outputs: num_partitions*T)",
+    T=ANY, dynamic_shape=True,
+)  # fmt: skip
+
+
+@partition.shape
+def _(data, partitions, num_partitions):
+    dims, lead = data.tuple, partitions.tuple
+    if dims is None or lead is None:
+        return [unknown_shape()] * num_partitions
+    if len(lead) > len(dims):
+        raise ValueError(f"data.shape {data} must start with partitions.shape {partitions}")
+    data[: len(lead)].assert_is_compatible_with(partitions)
+    return [TensorShape.from_tuple((None, *dims[len(lead) :]))] * num_partitions
+
+
+def _check_partitions(partitions, count):
+    bad = torch.nonzero((partitions < 0) | (partitions >= count))
+    if bad.shape[0]:
+        where = bad[0].tolist()
+        raise ValueError(
+            f"partitions{where if where else ''} = {partitions[tuple(where)].item()} is not in [0, {count})"
+        )
+
+
+@partition.kernel
+def _(data, partitions, num_partitions):
+    if data.shape[: partitions.ndim] != partitions.shape:
+        raise ValueError(
+            f"data.shape must start with partitions.shape, got data.shape = {list(data.shape)}, "
+            f"partitions.shape = {list(partitions.shape)}"
+        )
+    _check_partitions(partitions, num_partitions)
+    rows = data.reshape(partitions.numel(), *data.shape[partitions.ndim :])
+    flat = partitions.reshape(-1)
+    return [rows[flat == i] for i in range(num_partitions)]
+
+
+@partition.kernel(T=dtypes.string)
+def _(data, partitions, num_partitions):
+    _check_partitions(partitions, num_partitions)
+    rows = data.reshape(partitions.numel(), *data.shape[partitions.ndim :])
+    flat = partitions.reshape(-1).numpy()
+    return [rows[flat == i] for i in range(num_partitions)]
+
+
+@partition.gradient
+def _(node, *grads):
+    """The parts of the gradient, put back where their elements came from."""
+    data, partitions = node.inputs
+    count = node.attrs["num_partitions"]
+    places = raw_ops.Reshape(raw_ops.Range(0, raw_ops.Size(partitions), 1), raw_ops.Shape(partitions))
+    parts = raw_ops.DynamicPartition(places, partitions, num_partitions=count)
+    joined = raw_ops.ParallelDynamicStitch(parts, list(grads))
+    return [raw_ops.Reshape(joined, raw_ops.Shape(data)), None]
+
+
+# ---- DynamicStitch
+
+
+def _stitched(indices, data):
+    rest = unknown_shape()
+    for i, d in zip(indices, data, strict=True):
+        if i.ndims is None or d.ndims is None:
+            continue
+        d[: i.ndims].assert_is_compatible_with(i)
+        rest = rest.merge_with(d[i.ndims :])
+    return TensorShape([None]).concatenate(rest)
+
+
+def _stitch_gradient(node, grad):
+    count = len(node.inputs) // 2
+    return [None] * count + [raw_ops.GatherV2(grad, i, 0) for i in node.inputs[:count]]
+
+
+def _stitch(indices, data):
+    largest = [int(i.max()) for i in indices if i.numel()]
+    size = max(largest) + 1 if largest else 0
+    rest = data[0].shape[indices[0].ndim :]
+    if isinstance(data[0], np.ndarray):
+        merged = np.full((size, *rest), b"", dtype=object)
+        for i, d in zip(indices, data, strict=True):
+            merged[i.reshape(-1).numpy()] = d.reshape(-1, *rest)
+        return merged
+    merged = data[0].new_zeros((size, *rest))
+    for i, d in zip(indices, data, strict=True):
+        if d.shape != i.shape + rest:
+            raise ValueError(f"data of shape {list(d.shape)} does not fit indices of shape {list(i.shape)}")
+        merged.index_copy_(0, i.reshape(-1).long(), d.reshape(i.numel(), *rest))
+    return merged
+
+
+for _name in ("DynamicStitch", "ParallelDynamicStitch"):
+    _op = op(f"{_name}(indices: N*int32, data: N*T) -> (merged: T)", T=ANY, dynamic_shape=True)
+    _op.shape(_stitched)
+    _op.gradient(_stitch_gradient)
+    _op.kernel(_stitch)

@@ -1,0 +1,267 @@
+"""Moving elements between space, batch and depth; patches of images; the same bytes as another dtype."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, INDEX, NUMERIC, REAL
+from headrace.core.registry import op
+from headrace.core.shape import unknown_shape
+from headrace.graph import raw_ops
+
+# ---- space and batch
+
+to_batch = op(
+    "SpaceToBatchND(input: T, block_shape: host Tblock_shape, paddings: host Tpaddings) -> (output: T)",
+    T=ANY, Tblock_shape=INDEX, Tpaddings=INDEX,
+)  # fmt: skip
+to_batch.gradient(lambda node, grad: [raw_ops.BatchToSpaceND(grad, *node.inputs[1:]), None, None])
+
+to_space = op(
+    "BatchToSpaceND(input: T, block_shape: host Tblock_shape, crops: host Tcrops) -> (output: T)",
+    T=ANY, Tblock_shape=INDEX, Tcrops=INDEX, view=True,
+)  # fmt: skip
+to_space.gradient(lambda node, grad: [raw_ops.SpaceToBatchND(grad, *node.inputs[1:]), None, None])
+
+
+def _blocks(input, block_shape, borders):
+    """Checks what is known; -> sizes, or None when nothing can be said."""
+    dims = input.tuple
+    if block_shape is not None:
+        if any(b is not None and b < 1 for b in block_shape):
+            raise ValueError(f"All values in block_shape must be positive, got {block_shape}")
+        input.with_rank_at_least(len(block_shape) + 1)
+    if dims is None or block_shape is None:
+        return None
+    borders = [[None, None]] * len(block_shape) if borders is None else borders
+    if len(borders) != len(block_shape):
+        raise ValueError(f"block_shape {block_shape} and {borders} must have the same length")
+    return list(dims), borders
+
+
+@to_batch.shape
+def _(input, block_shape, paddings):
+    found = _blocks(input, block_shape, paddings)
+    if found is None:
+        return unknown_shape(input.ndims)
+    dims, paddings = found
+    for i, (block, (before, after)) in enumerate(zip(block_shape, paddings, strict=True), 1):
+        if None in (dims[i], block, before, after):
+            dims[i] = None
+            continue
+        padded = dims[i] + before + after
+        if padded % block:
+            raise ValueError(f"Dimension size must be evenly divisible by {block} but is {padded}")
+        dims[i] = padded // block
+    dims[0] = None if dims[0] is None or None in block_shape else dims[0] * math.prod(block_shape)
+    return dims
+
+
+@to_space.shape
+def _(input, block_shape, crops):
+    found = _blocks(input, block_shape, crops)
+    if found is None:
+        return unknown_shape(input.ndims)
+    dims, crops = found
+    for i, (block, (before, after)) in enumerate(zip(block_shape, crops, strict=True), 1):
+        if None in (dims[i], block, before, after):
+            dims[i] = None
+            continue
+        dims[i] = dims[i] * block - before - after
+        if dims[i] < 0:
+            raise ValueError(f"Negative dimension size caused by cropping {before} + {after} from {input}")
+    if dims[0] is not None and None not in block_shape:
+        if dims[0] % math.prod(block_shape):
+            raise ValueError(f"Dimension size must be evenly divisible by {math.prod(block_shape)} but is {dims[0]}")
+        dims[0] //= math.prod(block_shape)
+    else:
+        dims[0] = None
+    return dims
+
+
+@to_batch.kernel
+def _(input, block_shape, paddings):
+    count = len(block_shape)
+    flat = [0, 0] * (input.ndim - count - 1) + [n for pair in reversed(paddings) for n in pair]
+    padded = torch.constant_pad_nd(input, flat)
+    batch, space, rest = padded.shape[0], padded.shape[1 : count + 1], padded.shape[count + 1 :]
+    for size, block in zip(space, block_shape, strict=True):
+        if size % block:
+            raise ValueError(f"padded_shape {list(padded.shape)} is not divisible by block_shape {block_shape}")
+    pairs = [n for size, block in zip(space, block_shape, strict=True) for n in (size // block, block)]
+    split = padded.reshape(batch, *pairs, *rest)
+    order = [*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2), *range(2 * count + 1, split.ndim)]
+    smaller = [size // block for size, block in zip(space, block_shape, strict=True)]
+    return split.permute(order).reshape(batch * math.prod(block_shape), *smaller, *rest)
+
+
+@to_space.kernel
+def _(input, block_shape, crops):
+    count, blocks = len(block_shape), math.prod(block_shape)
+    if input.shape[0] % blocks:
+        raise ValueError(
+            f"Input batch dimension ({input.shape[0]}) is not divisible by product of block sizes ({blocks})"
+        )
+    batch, space, rest = input.shape[0] // blocks, input.shape[1 : count + 1], input.shape[count + 1 :]
+    split = input.reshape(*block_shape, batch, *space, *rest)
+    order = [count, *(n for i in range(count) for n in (count + 1 + i, i)), *range(2 * count + 1, split.ndim)]
+    larger = [size * block for size, block in zip(space, block_shape, strict=True)]
+    whole = split.permute(order).reshape(batch, *larger, *rest)
+    index = [slice(None), *(slice(a, n - b) for n, (a, b) in zip(larger, crops, strict=True))]
+    return whole[tuple(index)].contiguous()
+
+
+# ---- space and depth
+
+
+def _layout(dims, data_format):
+    """-> batch, height, width, channels."""
+    if data_format == "NHWC":
+        return dims
+    if data_format == "NCHW":
+        return [dims[0], dims[2], dims[3], dims[1]]
+    raise ValueError(f"data_format must be NHWC or NCHW, got {data_format!r}")
+
+
+def _ordered(batch, height, width, channels, data_format):
+    return (batch, height, width, channels) if data_format == "NHWC" else (batch, channels, height, width)
+
+
+def _divided(size, by):
+    if size is not None and size % by:
+        raise ValueError(f"Dimension size must be evenly divisible by {by} but is {size}")
+    return None if size is None else size // by
+
+
+def _times(size, by):
+    return None if size is None else size * by
+
+
+_DEPTH = 'input: T; block_size: int, data_format: string = "NHWC") -> (output: T)'
+to_depth = op(f"SpaceToDepth({_DEPTH}", T=ANY, view=True)
+from_depth = op(f"DepthToSpace({_DEPTH}", T=ANY, view=True)
+
+
+@to_depth.shape
+def _(input, block_size, data_format):
+    b, h, w, c = _layout(input.with_rank(4).tuple, data_format)
+    return _ordered(b, _divided(h, block_size), _divided(w, block_size), _times(c, block_size**2), data_format)
+
+
+@from_depth.shape
+def _(input, block_size, data_format):
+    b, h, w, c = _layout(input.with_rank(4).tuple, data_format)
+    return _ordered(b, _times(h, block_size), _times(w, block_size), _divided(c, block_size**2), data_format)
+
+
+@to_depth.gradient
+def _(node, grad):
+    return [raw_ops.DepthToSpace(grad, block_size=node.attrs["block_size"], data_format=node.attrs["data_format"])]
+
+
+@from_depth.gradient
+def _(node, grad):
+    return [raw_ops.SpaceToDepth(grad, block_size=node.attrs["block_size"], data_format=node.attrs["data_format"])]
+
+
+@to_depth.kernel
+def _(input, block_size, data_format):
+    b, h, w, c = _layout(input.shape, data_format)
+    h, w, n = _divided(h, block_size), _divided(w, block_size), block_size
+    if data_format == "NHWC":
+        return input.reshape(b, h, n, w, n, c).permute(0, 1, 3, 2, 4, 5).reshape(b, h, w, n * n * c)
+    return input.reshape(b, c, h, n, w, n).permute(0, 3, 5, 1, 2, 4).reshape(b, n * n * c, h, w)
+
+
+@from_depth.kernel
+def _(input, block_size, data_format):
+    b, h, w, c = _layout(input.shape, data_format)
+    c, n = _divided(c, block_size**2), block_size
+    if data_format == "NHWC":
+        return input.reshape(b, h, w, n, n, c).permute(0, 1, 3, 2, 4, 5).reshape(b, h * n, w * n, c)
+    return input.reshape(b, n, n, c, h, w).permute(0, 3, 4, 1, 5, 2).reshape(b, c, h * n, w * n)
+
+
+# ---- patches
+
+patches = op(
+    "ExtractImagePatches(images: T; ksizes: list(int), strides: list(int), rates: list(int), padding: string) "
+    "-> (patches: T)",
+    T=REAL,
+)
+
+
+def _windows(size, kernel, stride, rate, padding):
+    """-> the number of windows, and the padding before and after."""
+    reach = (kernel - 1) * rate + 1
+    if padding == "VALID":
+        return (None if size is None else max(-(-(size - reach + 1) // stride), 0)), 0, 0
+    if padding != "SAME":
+        raise ValueError(f"padding must be SAME or VALID, got {padding!r}")
+    if size is None:
+        return None, 0, 0
+    count = -(-size // stride)
+    total = max((count - 1) * stride + reach - size, 0)
+    return count, total // 2, total - total // 2
+
+
+@patches.shape
+def _(images, ksizes, strides, rates, padding):
+    b, h, w, c = images.with_rank(4).tuple
+    for given, name in ((ksizes, "ksizes"), (strides, "strides"), (rates, "rates")):
+        if len(given) != 4 or given[0] != 1 or given[3] != 1:
+            raise ValueError(f"{name} must be [1, rows, columns, 1], got {list(given)}")
+    rows = _windows(h, ksizes[1], strides[1], rates[1], padding)[0]
+    columns = _windows(w, ksizes[2], strides[2], rates[2], padding)[0]
+    return (b, rows, columns, _times(c, ksizes[1] * ksizes[2]))
+
+
+@patches.kernel
+def _(images, ksizes, strides, rates, padding):
+    _, kh, kw, _ = ksizes
+    rows, top, bottom = _windows(images.shape[1], kh, strides[1], rates[1], padding)
+    columns, left, right = _windows(images.shape[2], kw, strides[2], rates[2], padding)
+    batch, channels = images.shape[0], images.shape[3]
+    if not rows or not columns:
+        return images.new_zeros((batch, rows, columns, kh * kw * channels))
+    padded = torch.constant_pad_nd(images, [0, 0, left, right, top, bottom])
+    found = padded.unfold(1, (kh - 1) * rates[1] + 1, strides[1]).unfold(2, (kw - 1) * rates[2] + 1, strides[2])
+    found = found[..., :: rates[1], :: rates[2]]
+    return found.permute(0, 1, 2, 4, 5, 3).reshape(batch, rows, columns, kh * kw * channels)
+
+
+# ---- the same bytes
+
+_BITS = (*NUMERIC, *dtypes.QUANTIZED)
+bitcast = op("Bitcast(input: T; type: type) -> (output: type)", T=_BITS, type=_BITS, view=True)
+bitcast.not_differentiable()
+
+
+@bitcast.kernel
+def _(input, type):
+    have, want = input.element_size(), type.itemsize
+    if have == want:
+        return input.view(type)
+    if have > want:
+        return input.unsqueeze(-1).contiguous().view(type)
+    if not input.ndim or input.shape[-1] != want // have:
+        raise ValueError(
+            f"Cannot bitcast shape {list(input.shape)} of {have}-byte elements to {want}-byte ones: the last dimension "
+            f"must be {want // have}"
+        )
+    return input.contiguous().view(type).squeeze(-1)
+
+
+deep_copy = op("DeepCopy(x: T) -> (y: T)", T=ANY, stateful=True)
+deep_copy.shape(lambda x: x)
+deep_copy.kernel(torch.clone)
+deep_copy.kernel(lambda x: x.copy(), T=dtypes.string)
+
+guarantee = op("GuaranteeConst(input: T) -> (output: T)", T=ANY, view=True)
+guarantee.shape(lambda input: input)
+guarantee.gradient(lambda node, grad: [grad])
+guarantee.kernel(lambda input: input)
+guarantee.inline = "{0}"
