@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headrace.graph.operation import Operation, Tensor
+from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.cse import cse
 from headrace.passes.fold import Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
@@ -13,6 +14,7 @@ from headrace.passes.place import HasKernel, place
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
 from headrace.passes.step_graph import StepGraph
+from headrace.passes.sum_products import sum_products
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Options:
     evaluate: Evaluate
     has_kernel: HasKernel
     simplify: bool = True
+    rewrite: bool = True  # rewrites that change rounding
     soft_placement: bool = False
     after_each: Callable[[str, StepGraph], None] | None = None
 
@@ -30,7 +33,7 @@ class Options:
 def run_pipeline(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
 ) -> StepGraph:
-    """prune -> fold shapes -> fold constants -> CSE -> place -> make reads explicit."""
+    """prune -> fold shapes -> fold constants -> CSE -> place -> make reads explicit -> rewrite products."""
     passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = []
     if options.simplify:
         passes += [("fold_shapes", fold_shapes), ("fold", lambda g: fold(g, options.evaluate)), ("cse", cse)]
@@ -38,6 +41,8 @@ def run_pipeline(
         ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),
         ("insert_reads", insert_reads),
     ]
+    if options.rewrite:
+        passes += [("sum_products", sum_products), ("accumulate_product", accumulate_product)]
     graph = prune(feeds, fetches, targets)
     observe = options.after_each
     if observe:

@@ -7,7 +7,9 @@ buffer's address is stable.  ``lock`` serialises the updates that ask for it (``
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -55,3 +57,12 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"
+
+
+def locked(variables: Sequence[Variable], wanted: bool) -> contextlib.AbstractContextManager[Any]:
+    """All the locks if ``wanted``, always taken in the same order, so that two updates cannot wait for each other."""
+    stack = contextlib.ExitStack()
+    if wanted:
+        for variable in sorted(variables, key=id):
+            stack.enter_context(variable.lock)
+    return stack

@@ -94,7 +94,9 @@ class _Writer:
         if key not in self.copies:
             copy = self.copies[key] = self.fresh("t")
             self.owned.append(copy)
-            self.lines.append((f"{copy} = {name}.to({self.bind('d', device)}, non_blocking=True)", node))
+            # To the host it must be awaited: kernels there read the bytes at once.
+            waits = "" if device.type == "cpu" else ", non_blocking=True"
+            self.lines.append((f"{copy} = {name}.to({self.bind('d', device)}{waits})", node))
         return self.copies[key]
 
     def use_host(self, value: Value, node: Node) -> str:
@@ -143,14 +145,20 @@ class _Writer:
         if traits.host_output:
             return device, HOST
         plain = [v for a, v in _plain_inputs(node) if not a.host]
-        if plain and all(self.places[v] in (HOST, ANYWHERE) for v in plain) and any(self.places[v] is HOST for v in plain):
+        if (
+            plain
+            and all(self.places[v] in (HOST, ANYWHERE) for v in plain)
+            and any(self.places[v] is HOST for v in plain)
+        ):
             if all(v.dtype.base_dtype.is_integer or v.dtype.base_dtype.is_bool for v in node.outputs):
                 return host, HOST  # integer arithmetic on shapes stays on the host, as TF1's int32 kernels do
         return device, device
 
     def arguments(self, node: Node, device: Any) -> list[str]:
         found = []
-        for arg, given in zip(node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True):
+        for arg, given in zip(
+            node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True
+        ):
             values = given if arg.is_list else [given]
             if arg.host:
                 names = [self.use_host(v, node) for v in values]
@@ -194,7 +202,9 @@ class _Writer:
 
 def _plain_inputs(node: Node) -> list[tuple[Any, Value]]:
     found: list[tuple[Any, Value]] = []
-    for arg, given in zip(node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True):
+    for arg, given in zip(
+        node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True
+    ):
         found.extend((arg, v) for v in (given if arg.is_list else [given]))
     return found
 

@@ -13,7 +13,7 @@ from headrace.passes.pipeline import Options
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_plan
-from headrace.runtime.tier import Tier, compile_mode
+from headrace.runtime.tier import Tier, compile_mode, deterministic
 from headrace.runtime.worker import LocalWorker
 
 
@@ -55,6 +55,7 @@ class Master:
             evaluate=worker.evaluate,
             has_kernel=worker.has_kernel,
             simplify=level >= 0,
+            rewrite=level >= 0 and not deterministic(),
             soft_placement=self.config.allow_soft_placement,
             after_each=self.after_each_pass,
         )

@@ -1,0 +1,46 @@
+"""Updates that take a gradient as the two factors of a product and accumulate it in place.  Made by the planner only."""
+
+from __future__ import annotations
+
+from headrace.core.dtypes import FLOATING
+from headrace.core.registry import op
+from headrace.resources.variable import locked
+
+apply_product = op(
+    "_ApplyProduct(var: ref T, alpha: T, a: T, b: T; use_locking: bool = False, transpose_a: bool = False, "
+    "transpose_b: bool = False) -> (out: ref T)",
+    T=FLOATING, writes=True, stateful=True, opaque=True,
+)  # fmt: skip
+apply_product.not_differentiable()
+apply_product.shape(lambda var, alpha, a, b, use_locking, transpose_a, transpose_b: var)
+
+
+def _scaled(a, b, factor):
+    """The factors with the smaller one multiplied."""
+    return (a * factor, b) if a.numel() < b.numel() else (a, b * factor)
+
+
+@apply_product.kernel
+def _(var, alpha, a, b, use_locking, transpose_a, transpose_b):
+    a, b = _scaled(a.mT if transpose_a else a, b.mT if transpose_b else b, -alpha)
+    with locked([var], use_locking):
+        var.value.addmm_(a, b)
+    return var
+
+
+apply_momentum = op(
+    "_ApplyMomentumProduct(var: ref T, accum: ref T, lr: T, a: T, b: T, momentum: T; use_locking: bool = False, "
+    "transpose_a: bool = False, transpose_b: bool = False) -> (out: ref T)",
+    T=FLOATING, writes=True, stateful=True, opaque=True,
+)  # fmt: skip
+apply_momentum.not_differentiable()
+apply_momentum.shape(lambda var, *others: var)
+
+
+@apply_momentum.kernel
+def _(var, accum, lr, a, b, momentum, use_locking, transpose_a, transpose_b):
+    a, b = a.mT if transpose_a else a, b.mT if transpose_b else b
+    with locked([var, accum], use_locking):
+        accum.value.mul_(momentum).addmm_(a, b)
+        var.value.addcmul_(accum.value, lr, value=-1)
+    return var

@@ -1,0 +1,53 @@
+"""Accumulate product: a matrix product that only feeds an update of state -> one in-place multiply-accumulate.
+
+    %g = MatMul(%x, %d)   %u = ApplyGradientDescent(%w, %lr, %g)      ->      %u = _ApplyProduct(%w, %lr, %x, %d)
+
+The gradient is never stored: no buffer is written and read again.  The same value up to rounding.
+"""
+
+from __future__ import annotations
+
+from headrace.core.registry import REGISTRY
+from headrace.passes.step_graph import Node, StepGraph
+
+SMALLEST = 1 << 15  # elements of the variable; below this a call saved is worth more than a buffer saved
+
+
+def accumulate_product(graph: StepGraph) -> StepGraph:
+    """Only products with one use, and variables large enough to matter."""
+    users = graph.users()
+    fetched = set(graph.fetches)
+    for node in graph.nodes:
+        position = _gradient_position(node)
+        if position is None:
+            continue
+        product = node.inputs[position].op
+        size = node.inputs[0].shape.num_elements()
+        if product.type != "MatMul" or size is None or size < SMALLEST or product.control_inputs:
+            continue
+        if len(users[product.outputs[0]]) != 1 or product.outputs[0] in fetched or product in graph.targets:
+            continue
+        if product.device != node.device or not product.attrs["T"].is_floating:
+            continue
+        _rewrite(node, product, position)
+    graph.sweep()
+    return graph
+
+
+def _gradient_position(node: Node) -> int | None:
+    if node.attrs.get("use_nesterov"):  # needs the gradient itself as well
+        return None
+    return {"ApplyGradientDescent": 2, "ApplyMomentum": 3}.get(node.type)
+
+
+def _rewrite(node: Node, product: Node, position: int) -> None:
+    """Changes the update in place, so that everything that waits for it still does."""
+    kind = {"ApplyGradientDescent": "_ApplyProduct", "ApplyMomentum": "_ApplyMomentumProduct"}[node.type]
+    node.inputs = [*node.inputs[:position], *product.inputs, *node.inputs[position + 1 :]]
+    node.attrs = {
+        "T": node.attrs["T"],
+        "use_locking": node.attrs["use_locking"],
+        "transpose_a": product.attrs["transpose_a"],
+        "transpose_b": product.attrs["transpose_b"],
+    }
+    node.op_def = REGISTRY.get(kind)

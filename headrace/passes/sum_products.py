@@ -1,0 +1,96 @@
+"""Sum products: a sum of matrix products of the same kind -> one product of concatenated operands.
+
+    %s = AddN(MatMul(%a1, %b1), MatMul(%a2, %b2), ...)      ->      %s = MatMul(ConcatV2(%a1, %a2 ...), ConcatV2(%b1, %b2 ...))
+
+The gradient of a weight used at every step of a recurrent network has this form; one long product is far faster than many short
+ones and needs no buffers for the terms.  The same value up to rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.core.dtypes import int32
+from headrace.core.registry import REGISTRY
+from headrace.core.shape import TensorShape
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+FEWEST = 3  # terms worth concatenating
+
+
+def sum_products(graph: StepGraph) -> StepGraph:
+    """Rewrites every AddN all of whose terms are MatMuls that nothing else uses."""
+    users = graph.users()
+    wanted = set(graph.fetches)
+    kept = {n for n in graph.targets}
+    made: list[Node] = []
+    values: dict[Value, Value] = {}
+    nodes: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.type != "AddN" or len(node.inputs) < FEWEST:
+            continue
+        terms = [v.op for v in node.inputs]
+        if not all(_single_use(t, node, users, wanted, kept) for t in terms) or not _alike(terms):
+            continue
+        product, helpers = _product(node, terms)
+        made += [*helpers, product]
+        values[node.outputs[0]] = product.outputs[0]
+        nodes[node] = product
+    if made:
+        graph.nodes = graph.nodes + made
+        graph.replace(values, nodes)
+        graph.sweep()
+        graph.sort()
+    return graph
+
+
+def _single_use(
+    term: Node, consumer: Node, users: dict[Value, list[Node]], fetches: set[Value], targets: set[Node]
+) -> bool:
+    if term.type != "MatMul" or term in targets or term.outputs[0] in fetches:
+        return False
+    return all(u is consumer for u in users.get(term.outputs[0], ())) and not term.control_inputs
+
+
+def _alike(terms: list[Node]) -> bool:
+    first = terms[0]
+    if not first.attrs["T"].is_floating or len(set(terms)) != len(terms):
+        return False
+    return all(
+        t.attrs["transpose_a"] == first.attrs["transpose_a"]
+        and t.attrs["transpose_b"] == first.attrs["transpose_b"]
+        and t.device == first.device
+        for t in terms
+    )
+
+
+def _product(node: Node, terms: list[Node]) -> tuple[Node, list[Node]]:
+    first = terms[0]
+    transpose_a, transpose_b = first.attrs["transpose_a"], first.attrs["transpose_b"]
+    a, helpers_a = _concat(node, [t.inputs[0] for t in terms], 0 if transpose_a else 1, "a")
+    b, helpers_b = _concat(node, [t.inputs[1] for t in terms], 1 if transpose_b else 0, "b")
+    product = Node(
+        f"{node.name}/product", first.op_def, [a, b], dict(first.attrs), node.order, list(node.control_inputs),
+        node.device, node.source, node.origin,
+    )  # fmt: skip
+    product.add_outputs([(node.outputs[0].dtype, node.outputs[0].shape)])
+    return product, [*helpers_a, *helpers_b]
+
+
+def _concat(node: Node, parts: list[Value], axis: int, label: str) -> tuple[Value, list[Node]]:
+    where = Node(
+        f"{node.name}/axis_{label}", REGISTRY.get("Const"), [], {"value": np.array(axis, np.int32), "dtype": int32},
+        node.order, device=node.device, source=node.source,
+    ).add_outputs([(int32, TensorShape([]))])  # fmt: skip
+    dims = [p.shape.tuple for p in parts]
+    shape: list[int | None] = [None, None]
+    if dims[0] is not None:
+        shape[1 - axis] = dims[0][1 - axis]
+    if all(d is not None and d[axis] is not None for d in dims):
+        shape[axis] = sum(d[axis] for d in dims)  # type: ignore[index,misc]
+    joined = Node(
+        f"{node.name}/concat_{label}", REGISTRY.get("ConcatV2"), [*parts, where.outputs[0]],
+        {"N": len(parts), "T": parts[0].dtype.base_dtype, "Tidx": int32}, node.order, device=node.device,
+        source=node.source, origin=node.origin,
+    ).add_outputs([(parts[0].dtype.base_dtype, TensorShape(shape))])  # fmt: skip
+    return joined.outputs[0], [where, joined]
