@@ -9,9 +9,15 @@ from headrace.library.random import random_poisson as poisson
 from headrace.library.random import random_shuffle as shuffle
 from headrace.library.random import random_uniform as uniform
 from headrace.library.random import set_random_seed as set_random_seed
+from headrace.library.random import stateless_categorical as stateless_categorical
+from headrace.library.random import stateless_multinomial as stateless_multinomial
+from headrace.library.random import stateless_random_normal as stateless_normal
+from headrace.library.random import stateless_random_uniform as stateless_uniform
+from headrace.library.random import stateless_truncated_normal as stateless_truncated_normal
 from headrace.library.random import truncated_normal as truncated_normal
 
 __all__ = [
     "categorical", "gamma", "get_seed", "multinomial", "normal", "poisson", "set_random_seed", "shuffle",
-    "truncated_normal", "uniform",
+    "stateless_categorical", "stateless_multinomial", "stateless_normal", "stateless_truncated_normal",
+    "stateless_uniform", "truncated_normal", "uniform",
 ]  # fmt: skip

@@ -43,7 +43,7 @@ def wrap_outputs(op_def: OpDef, node: Operation) -> Any:
     """A node's outputs as the caller sees them."""
     outputs = op_def.signature.outputs
     values = node._outputs
-    if not outputs:
+    if not values:
         return node
     if len(outputs) == 1:
         return list(values) if outputs[0].is_list else values[0]

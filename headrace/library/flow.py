@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.graph import context, raw_ops
@@ -113,3 +114,10 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
             values = raw_ops.Identity(output_tensor.values, name=scope)
             return SparseTensor(output_tensor.indices, values, output_tensor.dense_shape)
         return raw_ops.Identity(convert_to_tensor(output_tensor), name=scope)
+
+
+@contextmanager
+def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """The old order of ``name_scope``'s arguments."""
+    with name_scope(name, default_name, values) as scope:
+        yield scope

@@ -229,3 +229,77 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         offset = random_uniform(raw_ops.Shape(shape), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
         sliced: Tensor = raw_ops.Slice(value, raw_ops.FloorMod(offset, limit, name="mod"), size, name=scope)
         return sliced
+
+
+# ---- functions of a seed
+
+
+def stateless_random_uniform(
+    shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """``random_uniform`` as a function of ``seed``, two integers: equal seeds give equal values, everywhere."""
+    kind = dtypes.as_dtype(dtype)
+    if kind not in _UNIFORM:
+        raise ValueError(f"Invalid dtype {kind!r}; stateless_uniform makes {', '.join(d.name for d in _UNIFORM)}")
+    if kind.is_integer and (minval is None) != (maxval is None):
+        raise ValueError(f"For integer dtype {kind!r}, minval and maxval must be both `None` or both non-`None`.")
+    if maxval is None and not kind.is_integer:
+        maxval = 1
+    with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
+        sizes = shape_tensor(shape)
+        if kind.is_integer and minval is None:
+            drawn: Tensor = raw_ops.StatelessRandomUniformFullInt(sizes, seed, kind, name=scope)
+            return drawn
+        low = convert_to_tensor(minval, kind, name="min")
+        high = convert_to_tensor(maxval, kind, name="max")
+        if kind.is_integer:
+            drawn = raw_ops.StatelessRandomUniformInt(sizes, seed, low, high, name=scope)
+            return drawn
+        return _stretch(raw_ops.StatelessRandomUniform(sizes, seed, kind), low, high, scope)
+
+
+def stateless_random_normal(
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """``random_normal`` as a function of ``seed``, two integers."""
+    with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
+        return _stateless_scaled("StatelessRandomNormal", scope, shape, seed, mean, stddev, dtype)
+
+
+def stateless_truncated_normal(
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """``truncated_normal`` as a function of ``seed``, two integers."""
+    with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
+        return _stateless_scaled("StatelessTruncatedNormal", scope, shape, seed, mean, stddev, dtype)
+
+
+def _stateless_scaled(op_type: str, scope: str, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
+    kind = dtypes.as_dtype(dtype)
+    sizes = shape_tensor(shape)
+    mean = convert_to_tensor(mean, kind, name="mean")
+    stddev = convert_to_tensor(stddev, kind, name="stddev")
+    drawn = getattr(raw_ops, op_type)(sizes, seed, kind)
+    return raw_ops.AddV2(raw_ops.Mul(drawn, stddev, name="mul"), mean, name=scope)
+
+
+def stateless_multinomial(
+    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """``multinomial`` as a function of ``seed``, two integers."""
+    with name_scope(name, "stateless_multinomial", [logits, seed]):
+        return _stateless_categorical(logits, num_samples, seed, output_dtype)
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """``categorical`` as a function of ``seed``, two integers."""
+    with name_scope(name, "stateless_categorical", [logits, seed]):
+        return _stateless_categorical(logits, num_samples, seed, dtype)
+
+
+def _stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any) -> Tensor:
+    logits = convert_to_tensor(logits, name="logits")
+    drawn: Tensor = raw_ops.StatelessMultinomial(logits, num_samples, seed, dtype)
+    return drawn

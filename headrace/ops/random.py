@@ -127,11 +127,7 @@ uniform_int.kernel(_draw_int(torch.int64), Tout=int64)
 
 shuffle = _random("RandomShuffle(value: T; seed: int = 0, seed2: int = 0) -> (output: T)", T=ANY)
 shuffle.shape(lambda value, seed, seed2: value)
-
-
-@shuffle.gradient
-def _(node, grad):
-    raise LookupError(f"No gradient defined for operation '{node.name}' (op type: RandomShuffle)")
+shuffle.not_differentiable()
 
 
 @shuffle.kernel(T=tuple(t for t in ANY if t is not string))

@@ -1,0 +1,63 @@
+"""Checks that stop the step.  They run where their values are: while all is well only a verdict leaves the device."""
+
+from __future__ import annotations
+
+import torch
+
+from headrace.core.dtypes import ANY, FLOATING
+from headrace.core.errors import InvalidArgumentError
+from headrace.core.registry import op
+from headrace.graph import raw_ops
+from headrace.ops._summarise import summarise
+
+check = op("Assert(condition: bool, data: list(T); summarize: int = 3) -> ()", T=ANY, stateful=True, opaque=True)
+check.not_differentiable()
+
+
+@check.shape
+def _(condition, data, summarize):
+    condition.with_rank(0)
+    return []
+
+
+@check.kernel
+def _(condition, data, summarize):
+    if not condition:
+        parts = " ".join(f"[{summarise(value, summarize)}]" for value in data)
+        raise InvalidArgumentError(None, None, f"assertion failed: {parts}")
+
+
+numerics = op("CheckNumerics(tensor: T; message: string) -> (output: T)", T=FLOATING, view=True, opaque=True)
+numerics.shape(lambda tensor, message: tensor)
+
+
+@numerics.gradient
+def _(node, grad):
+    message = "Not a number (NaN) or infinity (Inf) values detected in gradient. "
+    return [raw_ops.CheckNumerics(grad, message + node.attrs["message"])]
+
+
+@numerics.kernel
+def _(tensor, message):
+    if torch.isfinite(tensor).all():
+        return tensor
+    found = [name for name, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(tensor).any()]
+    raise InvalidArgumentError(None, None, f"{message} : Tensor had {' and '.join(found)} values")
+
+
+ensure = op("EnsureShape(input: T; shape: shape) -> (output: T)", T=ANY, view=True)
+ensure.shape(lambda input, shape: input.merge_with(shape))
+ensure.gradient(lambda node, grad: [grad])
+
+
+@ensure.kernel
+def _(input, shape):
+    found = tuple(input.shape)
+    if shape is not None and (
+        len(found) != len(shape) or any(w is not None and w != f for w, f in zip(shape, found, strict=True))
+    ):
+        wanted = ["?" if w is None else w for w in shape]
+        raise InvalidArgumentError(
+            None, None, f"Shape of tensor {list(found)} is not compatible with expected shape {wanted}."
+        )
+    return input

@@ -1,0 +1,287 @@
+"""Ops that leave the graph: Python functions, printing, the clock; and numbers as text."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import sys
+import threading
+import time
+import traceback
+
+import numpy as np
+import torch
+
+from headrace.core import errors
+from headrace.core.dtypes import ANY, REAL, DType, complex64, complex128, string
+from headrace.core.dtypes import bool as bool_
+from headrace.core.registry import op
+from headrace.ops._summarise import summarise, summarise_ends, to_array
+from headrace.resources.value import FROM_TORCH, from_numpy
+
+# ---- Python functions
+
+_SIGNATURE = "(input: list(Tin); token: string, Tout: list(type), func: any = None) -> (output: list(Tout))"
+_TF_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+_ERRORS = (
+    ((ValueError, TypeError), errors.InvalidArgumentError),
+    (StopIteration, errors.OutOfRangeError),
+    (MemoryError, errors.ResourceExhaustedError),
+    (NotImplementedError, errors.UnimplementedError),
+)
+
+
+def _argument(value):
+    """An array the function may keep and change; scalars as numpy scalars, a string as bytes."""
+    array = to_array(value)
+    return array.copy() if array.ndim else array[()]
+
+
+def _tf_name(dtype) -> str:
+    name = dtype.name if isinstance(dtype, DType) else FROM_TORCH[dtype].name
+    return _TF_NAMES.get(name, name)
+
+
+def _result(value, wanted, position, token):
+    """What the function returned as a run-time value of the dtype it promised; nothing is cast."""
+    array = np.asarray(value)
+    if array.dtype.kind == "U":
+        array = np.vectorize(str.encode, otypes=[object])(array) if array.size else array.astype(object)
+    elif array.dtype.kind == "S":
+        array = array.astype(object) if isinstance(value, np.ndarray) else np.array(value, dtype=object)
+    if array.dtype == object:
+        items = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1).tolist()]
+        if not all(isinstance(v, bytes) for v in items):
+            raise errors.UnimplementedError(None, None, f"Unsupported object type {type(value).__name__}")
+        found, made = string, np.array([*items, None], dtype=object)[:-1].reshape(array.shape)
+    else:
+        made = from_numpy(np.array(array, order="C"))
+        found = made.dtype
+        if wanted is torch.bfloat16 and found is torch.float32:
+            return made.to(wanted)
+    if found is not wanted:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"{position}-th value returned by {token} is {_tf_name(found)}, but expects {_tf_name(wanted)}",
+        )  # fmt: skip
+    return made
+
+
+def _call(input, token, Tout, func):
+    if func is None:
+        raise errors.FailedPreconditionError(None, None, f"{token} has no Python function in this process")
+    try:
+        returned = func(*[_argument(value) for value in input])
+    except Exception as error:
+        kind = next((k for types, k in _ERRORS if isinstance(error, types)), errors.UnknownError)
+        text = "".join(traceback.format_exception(error))
+        raise kind(None, None, f"{type(error).__name__}: {error}\n{text}") from error
+    values = list(returned) if isinstance(returned, (list, tuple)) else [] if returned is None else [returned]
+    if len(values) != len(Tout):
+        raise errors.InvalidArgumentError(
+            None, None, f"{token} returns {len(values)} values, but expects to see {len(Tout)} values."
+        )
+    return [_result(v, wanted, i, token) for i, (v, wanted) in enumerate(zip(values, Tout, strict=True))]
+
+
+def _unknown_shapes(input, token, Tout, func):
+    return [None] * len(Tout)
+
+
+py_func = op(f"PyFunc{_SIGNATURE}", Tin=ANY, Tout=ANY, stateful=True, host=True, blocking=True)
+py_func.not_differentiable()
+py_func.shape(_unknown_shapes)
+py_func.kernel(_call)
+
+py_func_stateless = op(f"PyFuncStateless{_SIGNATURE}", Tin=ANY, Tout=ANY, host=True, opaque=True, dynamic_shape=True)
+py_func_stateless.not_differentiable()
+py_func_stateless.shape(_unknown_shapes)
+py_func_stateless.kernel(_call)
+
+# ---- printing
+
+show = op(
+    'Print(input: T, data: list(U); message: string = "", first_n: int = -1, summarize: int = 3) -> (output: T)',
+    T=ANY, U=ANY, stateful=True, view=True, opaque=True,
+)  # fmt: skip
+show.shape(lambda input, data, message, first_n, summarize: input)
+show.gradient(lambda node, grad: [grad] + [None] * (len(node.inputs) - 1))
+
+
+class Countdown:
+    """How often something may still happen; negative means forever.  Thread-safe."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+        self._lock = threading.Lock()
+
+    def take(self) -> bool:
+        if self._left < 0:
+            return True
+        with self._lock:
+            if not self._left:
+                return False
+            self._left -= 1
+            return True
+
+
+show.state(lambda context: Countdown(context.attrs["first_n"]))
+
+
+@show.kernel
+def _(input, data, message, first_n, summarize, *, state):
+    if state is None or state.take():
+        text = "".join(f"[{summarise(value, summarize)}]" for value in data)
+        sys.stderr.write(f"{message}{text}\n")
+        sys.stderr.flush()
+    return input
+
+
+_LEVELS = {
+    "log(info)": logging.INFO, "log(warning)": logging.WARNING, "log(error)": logging.ERROR,
+}  # fmt: skip
+
+print_v2 = op(
+    'PrintV2(input: string; output_stream: string = "stderr", end: string = "\\n") -> ()', stateful=True, host=True
+)
+print_v2.not_differentiable()
+
+
+@print_v2.shape
+def _(input, output_stream, end):
+    if output_stream not in ("stdout", "stderr", *_LEVELS) and not output_stream.startswith("file://"):
+        known = ", ".join(("stdout", "stderr", *_LEVELS))
+        raise ValueError(f"Unknown output stream: {output_stream}, must be file://<path> or one of: {known}")
+    return []
+
+
+@print_v2.kernel
+def _(input, output_stream, end):
+    if input.ndim:
+        raise errors.InvalidArgumentError(None, None, f"Input is expected to be scalar, but got {list(input.shape)}")
+    text = input[()].decode("utf-8", "replace")
+    if output_stream in _LEVELS:
+        logging.getLogger("headrace").log(_LEVELS[output_stream], "%s", text)
+    elif output_stream.startswith("file://"):
+        with open(output_stream[len("file://") :], "a", encoding="utf-8") as file:
+            file.write(text + end)
+    else:
+        stream = sys.stdout if output_stream == "stdout" else sys.stderr
+        stream.write(text + end)
+        stream.flush()
+
+
+string_format = op(
+    'StringFormat(inputs: list(T); template: string = "%s", placeholder: string = "%s", summarize: int = 3)'
+    " -> (output: string)",
+    T=ANY, host=True,
+)  # fmt: skip
+string_format.not_differentiable()
+
+
+@string_format.shape
+def _(inputs, template, placeholder, summarize):
+    found = template.count(placeholder)
+    if found != len(inputs):
+        raise ValueError(f"num placeholders in template and num inputs must match: {found} vs. {len(inputs)}")
+    return ()
+
+
+@string_format.kernel
+def _(inputs, template, placeholder, summarize):
+    parts = template.split(placeholder)
+    shown = [summarise_ends(value, summarize) for value in inputs]
+    text = parts[0] + "".join(s + p for s, p in zip(shown, parts[1:], strict=True))
+    return _text(text)
+
+
+def _text(value: str):
+    made = np.empty((), dtype=object)
+    made[()] = value.encode()
+    return made
+
+
+# ---- the clock
+
+timestamp = op("Timestamp() -> (ts: float64)", stateful=True, host=True)
+timestamp.not_differentiable()
+timestamp.shape(lambda: ())
+timestamp.kernel(lambda: torch.tensor(time.time(), dtype=torch.float64))
+
+# ---- numbers and bytes as text
+
+as_string = op(
+    "AsString(input: T; precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1,"
+    ' fill: string = "") -> (output: string)',
+    T=(*REAL, bool_, complex64, complex128, string), host=True,
+)  # fmt: skip
+as_string.not_differentiable()
+as_string.shape(lambda input, precision, scientific, shortest, width, fill: input)
+
+
+@as_string.kernel
+def _(input, precision, scientific, shortest, width, fill):
+    array = to_array(input)
+    show = _formatter(array.dtype, precision, scientific, shortest, width, fill)
+    made = np.empty(array.shape, dtype=object)
+    for index in np.ndindex(array.shape):
+        made[index] = show(array[index])
+    return made
+
+
+def _formatter(dtype, precision, scientific, shortest, width, fill):
+    if scientific and shortest:
+        raise ValueError("Cannot select both scientific and shortest notation")
+    if len(fill) > 1:
+        raise ValueError(f"Fill string must be one or fewer characters, got {fill!r}")
+    if fill and fill not in " +-0#":
+        raise ValueError(f"Fill argument not supported: {fill!r}")
+    if dtype.kind == "O":
+        return lambda value: value
+    if dtype.kind == "b":
+        return lambda value: b"true" if value else b"false"
+    size = str(width) if width > -1 else ""
+    if dtype.kind in "iu":
+        if precision > -1 or scientific or shortest:
+            raise ValueError(f"precision, scientific and shortest are not supported for datatype {dtype.name}")
+        return lambda value: f"%{fill}{size}d".__mod__(int(value)).encode()
+    digits = f".{precision}" if precision > -1 else ""
+    form = f"%{fill}{size}{digits}{'e' if scientific else 'g' if shortest else 'f'}"
+    if dtype.kind == "c":
+        return lambda value: f"({form},{form})".__mod__((value.real, value.imag)).encode()
+    return lambda value: form.__mod__(float(value)).encode()
+
+
+def _each(function):
+    """An element-wise kernel on strings."""
+
+    def kernel(input, *attrs):
+        made = np.empty(input.shape, dtype=object)
+        for index in np.ndindex(input.shape):
+            made[index] = function(input[index], *attrs)
+        return made
+
+    return kernel
+
+
+def _encode(value, pad):
+    text = base64.urlsafe_b64encode(value)
+    return text if pad else text.rstrip(b"=")
+
+
+def _decode(value):
+    try:
+        return base64.b64decode(value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4), b"-_", validate=True)
+    except ValueError:
+        raise errors.InvalidArgumentError(None, None, f"Invalid character found in base64: {value!r}") from None
+
+
+encode_base64 = op("EncodeBase64(input: string; pad: bool = False) -> (output: string)", host=True)
+encode_base64.not_differentiable()
+encode_base64.shape(lambda input, pad: input)
+encode_base64.kernel(_each(_encode))
+
+decode_base64 = op("DecodeBase64(input: string) -> (output: string)", host=True)
+decode_base64.not_differentiable()
+decode_base64.shape(lambda input: input)
+decode_base64.kernel(_each(_decode))

@@ -1,0 +1,214 @@
+"""Random numbers as pure functions of a seed pair: Philox 4x32-10 in plain tensor arithmetic.
+
+The same seeds give the same numbers on every device, in every process and in TensorFlow (to rounding; except for the
+truncated normal, where TensorFlow redraws and this inverts).  A counter is four 32-bit words; block i of the stream is
+the scrambled counter + i and yields four words.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from headrace.core.dtypes import FLOATING, INDEX, REAL, int32, int64, uint32, uint64
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+
+_WORD = 0xFFFFFFFF
+_SQRT_2 = math.sqrt(2.0)
+_WITHIN_2_SIGMA = 0.9544996
+
+
+def _round(x, k0, k1):
+    # Products of two 32-bit words fill 64 bits; as int64 the sign is wrong but the bits are right.
+    a, b = x[0] * 0xD2511F53, x[2] * 0xCD9E8D57
+    return ((b >> 32) & _WORD) ^ x[1] ^ k0, b & _WORD, ((a >> 32) & _WORD) ^ x[3] ^ k1, a & _WORD
+
+
+def philox(counter, key):
+    """Scrambles four words (int64 tensors holding 32 bits each) with a key of two."""
+    k0, k1 = key
+    for _ in range(10):
+        counter = _round(counter, k0, k1)
+        k0, k1 = (k0 + 0x9E3779B9) & _WORD, (k1 + 0xBB67AE85) & _WORD
+    return counter
+
+
+def words(seed, blocks):
+    """``[*blocks.shape, 4]`` words of the stream of ``seed``: ``blocks`` are block numbers."""
+    s = seed.to(torch.int64)
+    start = (s[0] & _WORD, (s[0] >> 32) & _WORD, s[1] & _WORD, (s[1] >> 32) & _WORD)
+    k0, k1, c2, c3 = philox(start, (0x3EC8F720, 0x02461E29))
+    zero = torch.zeros_like(blocks)
+    return torch.stack(philox((blocks & _WORD, (blocks >> 32) & _WORD, c2 + zero, c3 + zero), (k0, k1)), -1)
+
+
+def stream(seed, count, device):
+    """The first ``count`` words."""
+    blocks = torch.arange((count + 3) // 4, device=device)
+    return words(seed, blocks).reshape(-1)
+
+
+_MANTISSA = {torch.float16: 10, torch.bfloat16: 7, torch.float32: 23}
+
+
+def to_uniform(drawn, dtype):
+    """Words to numbers in [0, 1): a double takes two of them, the others one."""
+    if dtype is torch.float64:
+        pair = drawn.reshape(-1, 2)
+        return (((pair[:, 0] & 0xFFFFF) << 32) | pair[:, 1]).to(dtype) * 2.0**-52
+    bits = _MANTISSA[dtype]
+    return ((drawn & ((1 << bits) - 1)).to(torch.float32) * 2.0**-bits).to(dtype)
+
+
+def uniform(seed, shape, dtype, device):
+    count = math.prod(shape)
+    drawn = stream(seed, 2 * count if dtype is torch.float64 else count, device)
+    return to_uniform(drawn, dtype)[:count].reshape(shape)
+
+
+def normal(seed, shape, dtype, device):
+    """Box and Muller's: two uniform numbers give two normal ones."""
+    wide = dtype is torch.float64
+    kind = torch.float64 if wide else torch.float32
+    count = math.prod(shape)
+    needed = (2 * count if wide else count) + 3
+    u = to_uniform(stream(seed, needed - needed % 4, device), kind).reshape(-1, 2)
+    radius = (-2.0 * u[:, 0].clamp(min=1e-7).log()).sqrt()
+    angle = (2.0 * math.pi) * u[:, 1]
+    pairs = torch.stack((angle.sin() * radius, angle.cos() * radius), -1)
+    return pairs.reshape(-1)[:count].reshape(shape).to(dtype)
+
+
+# ---- ops
+
+
+def _shape(shape) -> TensorShape:
+    if shape is not None and not isinstance(shape, list):
+        raise ValueError(f"shape must be a vector of int32 or int64, got the scalar {shape}")
+    return TensorShape(shape)
+
+
+def check_seed(seed: TensorShape) -> None:
+    if not seed.is_compatible_with([2]):
+        raise ValueError(f"seed must have shape [2], not {seed}")
+
+
+def _plain(name):
+    definition = op(
+        f"{name}(shape: host T, seed: Tseed; dtype: type = float32) -> (output: dtype)",
+        T=INDEX, Tseed=INDEX, dtype=FLOATING,
+    )  # fmt: skip
+    definition.not_differentiable()
+
+    @definition.shape
+    def _(shape, seed, dtype):
+        check_seed(seed)
+        return _shape(shape)
+
+    return definition
+
+
+stateless_uniform = _plain("StatelessRandomUniform")
+stateless_uniform.kernel(lambda shape, seed, dtype: uniform(seed, shape, dtype, seed.device))
+
+stateless_normal = _plain("StatelessRandomNormal")
+stateless_normal.kernel(lambda shape, seed, dtype: normal(seed, shape, dtype, seed.device))
+
+stateless_truncated = _plain("StatelessTruncatedNormal")
+
+
+@stateless_truncated.kernel
+def _(shape, seed, dtype):
+    kind = torch.float64 if dtype is torch.float64 else torch.float32
+    drawn = uniform(seed, shape, kind, seed.device)
+    return (torch.erfinv((2 * drawn - 1) * _WITHIN_2_SIGMA) * _SQRT_2).to(dtype)
+
+
+stateless_int = op(
+    "StatelessRandomUniformInt(shape: host T, seed: Tseed, minval: dtype, maxval: dtype) -> (output: dtype)",
+    T=INDEX, Tseed=INDEX, dtype=INDEX,
+)  # fmt: skip
+stateless_int.not_differentiable()
+
+
+@stateless_int.shape
+def _(shape, seed, minval, maxval):
+    check_seed(seed)
+    minval.with_rank(0)
+    maxval.with_rank(0)
+    return _shape(shape)
+
+
+@stateless_int.kernel(dtype=int32)
+def _(shape, seed, minval, maxval):
+    count = math.prod(shape)
+    low = minval.to(torch.int64)
+    drawn = stream(seed, count, seed.device)[:count]
+    return (low + drawn % (maxval - low)).to(torch.int32).reshape(shape)
+
+
+@stateless_int.kernel(dtype=int64)
+def _(shape, seed, minval, maxval):
+    count = math.prod(shape)
+    pair = stream(seed, 2 * count, seed.device).reshape(-1, 2)[:count]
+    span = maxval - minval
+    # The number is unsigned: half of it, which int64 can hold, is divided first.
+    half = ((pair[:, 1] << 31) & 0x7FFFFFFFFFFFFFFF) | (pair[:, 0] >> 1)
+    rest = (half % span) * 2 + (pair[:, 0] & 1)
+    return (minval + rest % span).reshape(shape)
+
+
+stateless_full_int = op(
+    "StatelessRandomUniformFullInt(shape: host T, seed: Tseed; dtype: type = uint64) -> (output: dtype)",
+    T=INDEX, Tseed=(*INDEX, uint32, uint64), dtype=(int32, int64, uint32, uint64),
+)  # fmt: skip
+stateless_full_int.not_differentiable()
+
+
+@stateless_full_int.shape
+def _(shape, seed, dtype):
+    check_seed(seed)
+    return _shape(shape)
+
+
+@stateless_full_int.kernel
+def _(shape, seed, dtype):
+    count = math.prod(shape)
+    if dtype in (torch.int32, torch.uint32):
+        low = stream(seed, count, seed.device)[:count].reshape(shape)
+        return low.to(torch.int32) if dtype is torch.int32 else low.to(torch.int32).view(torch.uint32)
+    pair = stream(seed, 2 * count, seed.device).reshape(-1, 2)[:count]
+    both = ((pair[:, 1] << 32) | pair[:, 0]).reshape(shape)
+    return both if dtype is torch.int64 else both.view(torch.uint64)
+
+
+stateless_multinomial = op(
+    "StatelessMultinomial(logits: T, num_samples: host int32, seed: Tseed; output_dtype: type = int64)"
+    " -> (output: output_dtype)",
+    T=REAL, Tseed=INDEX, output_dtype=INDEX,
+)  # fmt: skip
+stateless_multinomial.not_differentiable()
+
+
+@stateless_multinomial.shape
+def _(logits, num_samples, seed, output_dtype):
+    check_seed(seed)
+    return (logits.with_rank(2)[0], num_samples)
+
+
+@stateless_multinomial.kernel
+def _(logits, num_samples, seed, output_dtype):
+    rows = logits.shape[0]
+    # A row has blocks for all its samples set aside, though two samples fit in one.
+    per_row = (num_samples + 3) // 4 * 4
+    first = torch.arange(rows, device=seed.device).unsqueeze(1) * per_row
+    blocks = first + torch.arange((num_samples + 1) // 2, device=seed.device)
+    kind = torch.float32 if seed.device.type == "mps" else torch.float64
+    drawn = to_uniform(words(seed, blocks).reshape(-1), torch.float64).to(kind).reshape(rows, -1)[:, :num_samples]
+    scores = logits.to(kind)
+    scores = torch.where(scores.isfinite(), scores, -math.inf)
+    bounds = (scores - scores.amax(1, keepdim=True)).exp().cumsum(1)
+    found = torch.searchsorted(bounds, drawn * bounds[:, -1:], right=True)
+    return found.clamp(max=logits.shape[1] - 1).to(output_dtype)
