@@ -1,0 +1,274 @@
+"""Inverses, determinants, decompositions and solvers of matrices, in batches; Einstein sums.
+
+Where TensorFlow writes gradients by hand and torch has them too, the kernel is differentiated.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import FLOAT_OR_COMPLEX, INDEX
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+from headrace.ops._declare import conjugate
+
+MATRIX = (dtypes.float64, dtypes.float32, dtypes.float16, dtypes.complex64, dtypes.complex128)
+
+
+def _square(input):
+    shape = input.with_rank_at_least(2)
+    if shape.tuple is not None:
+        rows, columns = shape.tuple[-2:]
+        if rows is not None and columns is not None and rows != columns:
+            raise ValueError(f"Dimensions must be equal, but are {rows} and {columns}")
+    return shape
+
+
+def _batch(shape):
+    return TensorShape(None) if shape.tuple is None else TensorShape(shape.tuple[:-2])
+
+
+# ---- inverses and determinants
+
+inverse = op("MatrixInverse(input: T; adjoint: bool = False) -> (output: T)", T=MATRIX)
+inverse.shape(lambda input, adjoint: _square(input))
+
+
+@inverse.kernel
+def _(input, adjoint):
+    return torch.linalg.inv(input.mH if adjoint else input)
+
+
+@inverse.gradient
+def _(node, grad):
+    """-inv' grad inv', and its adjoint when the op took that of its input."""
+    y = node.outputs[0]
+    product = raw_ops.BatchMatMulV2
+    if node.attrs["adjoint"]:
+        return raw_ops.Neg(product(y, product(grad, y, adj_x=True)))
+    return raw_ops.Neg(product(y, product(grad, y, adj_y=True), adj_x=True))
+
+
+determinant = op("MatrixDeterminant(input: T) -> (output: T)", T=MATRIX)
+determinant.shape(lambda input: _batch(_square(input)))
+determinant.kernel(torch.linalg.det)
+
+log_determinant = op("LogMatrixDeterminant(input: T) -> (sign: T, log_abs_determinant: T)", T=MATRIX)
+log_determinant.shape(lambda input: [_batch(_square(input))] * 2)
+
+
+@log_determinant.kernel
+def _(input):
+    sign, logarithm = torch.linalg.slogdet(input)
+    return sign, logarithm.to(input.dtype)
+
+
+exponential = op("MatrixExponential(input: T) -> (output: T)", T=MATRIX)
+exponential.shape(_square)
+exponential.kernel(torch.linalg.matrix_exp)
+
+# ---- decompositions
+
+cholesky = op("Cholesky(input: T) -> (output: T)", T=MATRIX)
+cholesky.shape(_square)
+
+
+@cholesky.kernel
+def _(input):
+    return torch.linalg.cholesky(input)
+
+
+def _thin(input, full_matrices):
+    """(batch, rows, columns, the smaller of both) or None for an unknown rank."""
+    shape = input.with_rank_at_least(2)
+    if shape.tuple is None:
+        return None
+    rows, columns = shape.tuple[-2:]
+    least = None if rows is None or columns is None else min(rows, columns)
+    return shape.tuple[:-2], rows, columns, least
+
+
+qr = op("Qr(input: T; full_matrices: bool = False) -> (q: T, r: T)", T=MATRIX)
+
+
+@qr.shape
+def _(input, full_matrices):
+    parts = _thin(input, full_matrices)
+    if parts is None:
+        return [None, None]
+    batch, rows, columns, least = parts
+    inner = rows if full_matrices else least
+    return [(*batch, rows, inner), (*batch, inner, columns)]
+
+
+qr.kernel(lambda input, full_matrices: tuple(torch.linalg.qr(input, "complete" if full_matrices else "reduced")))
+
+svd = op("Svd(input: T; compute_uv: bool = True, full_matrices: bool = False) -> (s: T, u: T, v: T)", T=MATRIX)
+
+
+@svd.shape
+def _(input, compute_uv, full_matrices):
+    parts = _thin(input, full_matrices)
+    if parts is None:
+        return [None, None, None] if compute_uv else [None, (0,), (0,)]
+    batch, rows, columns, least = parts
+    if not compute_uv:
+        return [(*batch, least), (0,), (0,)]
+    inner = (rows, columns) if full_matrices else (least, least)
+    return [(*batch, least), (*batch, rows, inner[0]), (*batch, columns, inner[1])]
+
+
+@svd.kernel
+def _(input, compute_uv, full_matrices):
+    if not compute_uv:
+        nothing = input.new_empty((0,))
+        return torch.linalg.svdvals(input).to(input.dtype), nothing, nothing.clone()
+    u, s, vh = torch.linalg.svd(input, full_matrices=full_matrices)
+    return s.to(input.dtype), u, vh.mH.contiguous().resolve_conj()
+
+
+eigen = op("SelfAdjointEigV2(input: T; compute_v: bool = True) -> (e: T, v: T)", T=MATRIX)
+
+
+@eigen.shape
+def _(input, compute_v):
+    shape = _square(input)
+    if shape.tuple is None:
+        return [None, None if compute_v else (0,)]
+    return [shape.tuple[:-1], shape if compute_v else (0,)]
+
+
+@eigen.kernel
+def _(input, compute_v):
+    if not compute_v:
+        return torch.linalg.eigvalsh(input).to(input.dtype), input.new_empty((0,))
+    values, vectors = torch.linalg.eigh(input)
+    return values.to(input.dtype), vectors
+
+
+lu = op("Lu(input: T; output_idx_type: type = int32) -> (lu: T, p: output_idx_type)", T=MATRIX, output_idx_type=INDEX)
+
+
+@lu.shape
+def _(input, output_idx_type):
+    shape = _square(input)
+    return [shape, None if shape.tuple is None else shape.tuple[:-1]]
+
+
+@lu.kernel
+def _(input, output_idx_type):
+    packed, pivots = torch.linalg.lu_factor(input)
+    permutation, _, _ = torch.lu_unpack(packed, pivots, unpack_data=False)
+    return packed, permutation.real.argmax(-2).to(output_idx_type)
+
+
+# ---- solvers
+
+
+def _solution(matrix, rhs):
+    square, right = _square(matrix), rhs.with_rank_at_least(2)
+    if square.tuple is None or right.tuple is None:
+        return right
+    size, rows = square.tuple[-1], right.tuple[-2]
+    if size is not None and rows is not None and size != rows:
+        raise ValueError(f"Dimensions must be equal, but are {size} and {rows}")
+    batch = TensorShape(square.tuple[:-2]).merge_with(right.tuple[:-2])
+    return batch.concatenate([size if rows is None else rows, right.tuple[-1]])
+
+
+solve = op("MatrixSolve(matrix: T, rhs: T; adjoint: bool = False) -> (output: T)", T=MATRIX)
+solve.shape(lambda matrix, rhs, adjoint: _solution(matrix, rhs))
+solve.kernel(lambda matrix, rhs, adjoint: torch.linalg.solve(matrix.mH if adjoint else matrix, rhs))
+
+
+@solve.gradient
+def _(node, grad):
+    matrix, adjoint, x = node.inputs[0], node.attrs["adjoint"], node.outputs[0]
+    grad_b = raw_ops.MatrixSolve(matrix, grad, adjoint=not adjoint)
+    pair = (x, grad_b) if adjoint else (grad_b, x)
+    return [raw_ops.Neg(raw_ops.BatchMatMulV2(*pair, adj_y=True)), grad_b]
+
+
+triangular = op(
+    "MatrixTriangularSolve(matrix: T, rhs: T; lower: bool = True, adjoint: bool = False) -> (output: T)", T=MATRIX
+)
+triangular.shape(lambda matrix, rhs, lower, adjoint: _solution(matrix, rhs))
+
+
+@triangular.kernel
+def _(matrix, rhs, lower, adjoint):
+    if adjoint:
+        return torch.linalg.solve_triangular(matrix.mH, rhs, upper=lower)
+    return torch.linalg.solve_triangular(matrix, rhs, upper=not lower)
+
+
+# ---- Einstein sums
+
+einsum = op("Einsum(inputs: N*T; equation: string) -> (output: T)", T=(*FLOAT_OR_COMPLEX, dtypes.int32, dtypes.int64))
+
+
+def _labels(equation, count):
+    """Each input's subscripts, and the output's; the output is given or, as numpy has it, the labels seen once, sorted."""
+    equation = equation.replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    parts = left.split(",")
+    if len(parts) != count:
+        raise ValueError(f"Got {count} arguments for equation {equation!r}, expecting {len(parts)}")
+    if not arrow:
+        letters = left.replace(",", "").replace("...", "")
+        right = ("..." if "..." in left else "") + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    return parts, right
+
+
+@einsum.shape
+def _(inputs, equation):
+    parts, result = _labels(equation, len(inputs))
+    sizes = {}
+    for part, shape in zip(parts, inputs, strict=True):
+        if "..." in part:
+            return None
+        dims = shape.with_rank(len(part)).tuple
+        for label, size in zip(part, dims, strict=True):
+            known = sizes.get(label)
+            if known is not None and size is not None and known != size and 1 not in (known, size):
+                raise ValueError(f"Dimensions must be equal, but are {known} and {size} (label {label!r})")
+            sizes[label] = size if known is None or known == 1 else known
+    if "..." in result:
+        return None
+    unknown = [c for c in result if c not in sizes]
+    if unknown:
+        raise ValueError(f"Label {unknown[0]!r} of the output of {equation!r} is not in its inputs")
+    return tuple(sizes[c] for c in result)
+
+
+einsum.kernel(lambda inputs, equation: torch.einsum(equation, *inputs))
+
+
+@einsum.gradient
+def _(node, grad):
+    """Each input's gradient is again an Einstein sum, of the gradient and the other inputs."""
+    inputs = list(node.inputs)
+    parts, result = _labels(node.attrs["equation"], len(inputs))
+    if any("..." in p or len(set(p)) != len(p) for p in parts):
+        return raw_ops._Vjp(
+            inputs, [grad], op_type="Einsum", op_attrs=node.attrs, wanted=list(range(len(inputs))),
+            Tout=[grad.dtype.base_dtype] * len(inputs),
+        )  # fmt: skip
+    return [_einsum_gradient(i, inputs, parts, result, grad) for i in range(len(inputs))]
+
+
+def _einsum_gradient(i, inputs, parts, result, grad):
+    others = [j for j in range(len(inputs)) if j != i]
+    present = set(result).union(*[parts[j] for j in others])
+    wanted = "".join(c for c in parts[i] if c in present)
+    equation = ",".join([result, *[parts[j] for j in others]]) + "->" + wanted
+    found = raw_ops.Einsum([grad, *[conjugate(inputs[j]) for j in others]], equation=equation)
+    if wanted == parts[i]:
+        return found
+    # Labels summed over in this input alone: the gradient is the same along them.
+    for axis, label in enumerate(parts[i]):
+        if label not in present:
+            found = raw_ops.ExpandDims(found, axis)
+    return raw_ops.BroadcastTo(found, raw_ops.Shape(inputs[i]))

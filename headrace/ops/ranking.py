@@ -1,0 +1,68 @@
+"""The largest elements and membership among them: TopK, TopKV2, InTopK, InTopKV2."""
+
+from __future__ import annotations
+
+import torch
+
+from headrace.core.dtypes import INDEX, REAL
+from headrace.core.registry import op
+from headrace.ops._declare import WIDE_UNSIGNED
+
+
+def _top_shape(input, k):
+    dims = input.with_rank_at_least(1).tuple
+    if dims is None:
+        return [None, None]
+    if k is not None and dims[-1] is not None and dims[-1] < k:
+        raise ValueError(f"input must have last dimension >= k = {k} but is {dims[-1]}")
+    return [(*dims[:-1], k), (*dims[:-1], k)]
+
+
+def _top(input, k):
+    """Of equal elements the first come first, which torch.topk does not promise."""
+    if k == 1 and input.shape[-1]:
+        values, indices = torch.max(input, -1, keepdim=True)
+        return values, indices.to(torch.int32)
+    values, indices = torch.sort(input, dim=-1, descending=True, stable=True)
+    return values[..., :k].clone(), indices[..., :k].to(torch.int32)
+
+
+top = op("TopKV2(input: T, k: host int32; sorted: bool = True) -> (values: T, indices: int32)", T=REAL)
+top.shape(lambda input, k, sorted: _top_shape(input, k))
+top.kernel(lambda input, k, sorted: _top(input, k))
+
+top_attr = op("TopK(input: T; k: int, sorted: bool = True) -> (values: T, indices: int32)", T=REAL)
+top_attr.shape(lambda input, k, sorted: _top_shape(input, k))
+top_attr.kernel(lambda input, k, sorted: _top(input, k))
+
+
+def _wide(input, k, sorted):
+    values, indices = _top(input.to(torch.int64), k)
+    return values.to(input.dtype), indices
+
+
+top.kernel(_wide, T=WIDE_UNSIGNED)
+top_attr.kernel(_wide, T=WIDE_UNSIGNED)
+
+
+def _among(predictions, targets, k):
+    """Fewer than k predictions are larger than the target's; targets out of range, or not finite, are not among them."""
+    classes = predictions.shape[1]
+    ids = targets.long()
+    inside = (ids >= 0) & (ids < classes)
+    chosen = predictions.gather(1, torch.where(inside, ids, torch.zeros_like(ids)).unsqueeze(1))
+    larger = (predictions > chosen).sum(1)
+    return inside & torch.isfinite(chosen.squeeze(1)) & (larger < k)
+
+
+def _among_shape(predictions, targets, k):
+    rows = predictions.with_rank(2).tuple
+    return targets.with_rank(1).merge_with((None if rows is None else rows[0],))
+
+
+in_top = op("InTopKV2(predictions: float32, targets: T, k: host T) -> (precision: bool)", T=INDEX)
+in_top_attr = op("InTopK(predictions: float32, targets: T; k: int) -> (precision: bool)", T=INDEX)
+for _op in (in_top, in_top_attr):
+    _op.shape(_among_shape)
+    _op.kernel(_among)
+    _op.not_differentiable()

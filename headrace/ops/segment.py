@@ -1,0 +1,216 @@
+"""Reductions over groups of rows: segments with sorted ids, unsorted segments, and counts of values."""
+
+from __future__ import annotations
+
+
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import INDEX, NUMERIC, REAL
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+from headrace.ops._declare import WIDE_UNSIGNED
+
+SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
+ORDERED = tuple(t for t in REAL if t not in WIDE_UNSIGNED)
+
+
+def _spread(ids, data):
+    """One id per element of the data, for scatters."""
+    return ids.reshape((-1,) + (1,) * (data.ndim - 1)).expand(data.shape)
+
+
+def _add(data, ids, rows):
+    return torch.zeros((rows, *data.shape[1:]), dtype=data.dtype, device=data.device).index_add(0, ids, data)
+
+
+def _combine(kind, start):
+    def reduce(data, ids, rows):
+        out = torch.full((rows, *data.shape[1:]), start(data.dtype), dtype=data.dtype, device=data.device)
+        return out.scatter_reduce(0, _spread(ids, data), data, kind)
+
+    return reduce
+
+
+def _lowest(dtype):
+    return torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+def _highest(dtype):
+    return torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max
+
+
+def _product(data, ids, rows):
+    if not data.is_complex():
+        return _combine("prod", lambda dtype: 1)(data, ids, rows)
+    parts = [torch.prod(data[ids == i], 0) for i in range(rows)]
+    return torch.stack(parts) if parts else data.new_ones((0, *data.shape[1:]))
+
+
+_largest = _combine("amax", _lowest)
+_smallest = _combine("amin", _highest)
+
+# ---- sorted ids: as many segments as the last id says
+
+
+def _sorted(name, types, reduce, gradient=None):
+    definition = op(
+        f"{name}(data: T, segment_ids: Tindices) -> (output: T)", T=types, Tindices=INDEX, dynamic_shape=True
+    )
+
+    @definition.shape
+    def _(data, segment_ids):
+        segment_ids.with_rank(1)
+        rest = data.with_rank_at_least(1).tuple
+        return None if rest is None else (None, *rest[1:])
+
+    @definition.kernel
+    def _(data, segment_ids):
+        ids = segment_ids.long()
+        rows = int(ids[-1]) + 1 if ids.numel() else 0
+        return reduce(data, ids, rows)
+
+    if gradient is not None:
+        definition.gradient(lambda node, grad: [gradient(node, grad), None])
+    return definition
+
+
+def _filled(reduce):
+    """Segments without rows are zero."""
+
+    def kernel(data, ids, rows):
+        present = torch.zeros(rows, dtype=torch.bool, device=data.device).index_fill(0, ids, True)
+        result = reduce(data, ids, rows)
+        return torch.where(present.reshape((-1,) + (1,) * (data.ndim - 1)), result, torch.zeros_like(result))
+
+    return kernel
+
+
+def _counts(data, ids, rows):
+    ones = torch.ones(ids.shape, dtype=data.dtype, device=data.device)
+    return _add(ones, ids, rows).reshape((-1,) + (1,) * (data.ndim - 1))
+
+
+def _mean(data, ids, rows):
+    counts = _counts(data, ids, rows)
+    counts = torch.where(counts == 0, torch.ones_like(counts), counts)
+    total = _add(data, ids, rows)
+    if data.is_floating_point() or data.is_complex():
+        return total / counts
+    return torch.div(total, counts, rounding_mode="trunc")
+
+
+def _gather(values, ids):
+    return raw_ops.GatherV2(values, ids, 0)
+
+
+def _shared(node, grad):
+    """Rows that equal the extreme share its gradient."""
+    data, ids = node.inputs[0], node.inputs[1]
+    hits = raw_ops.Cast(raw_ops.Equal(data, _gather(node.outputs[0], ids)), DstT=data.dtype.base_dtype)
+    share = raw_ops.DivNoNan(grad, raw_ops.SegmentSum(hits, ids))
+    return raw_ops.Mul(hits, _gather(share, ids))
+
+
+def _mean_gradient(node, grad):
+    ids = node.inputs[1]
+    ones = raw_ops.Fill(
+        raw_ops.ConcatV2([raw_ops.Shape(ids), raw_ops.Fill([raw_ops.Sub(raw_ops.Rank(node.inputs[0]), 1)], 1)], 0),
+        raw_ops.Cast(1, DstT=grad.dtype.base_dtype),
+    )
+    return _gather(raw_ops.RealDiv(grad, raw_ops.SegmentSum(ones, ids)), ids)
+
+
+_sorted("SegmentSum", SUMMABLE, _add, lambda node, grad: _gather(grad, node.inputs[1]))
+_sorted("SegmentMean", SUMMABLE, _mean, _mean_gradient)
+_sorted("SegmentProd", SUMMABLE, _product)
+_sorted("SegmentMax", ORDERED, _filled(_largest), _shared)
+_sorted("SegmentMin", ORDERED, _filled(_smallest), _shared)
+
+# ---- ids in any order: the number of segments is given, rows with negative ids are dropped
+
+
+def _unsorted(name, types, reduce):
+    definition = op(
+        f"{name}(data: T, segment_ids: Tindices, num_segments: host Tnumsegments) -> (output: T)",
+        T=types, Tindices=INDEX, Tnumsegments=INDEX,
+    )  # fmt: skip
+
+    @definition.shape
+    def _(data, segment_ids, num_segments):
+        rows = num_segments if isinstance(num_segments, int) else None
+        dims, prefix = data.tuple, segment_ids.tuple
+        if dims is None or prefix is None:
+            return None
+        TensorShape(dims[: len(prefix)]).merge_with(segment_ids)
+        return (rows, *dims[len(prefix) :])
+
+    @definition.kernel
+    def _(data, segment_ids, num_segments):
+        ids = segment_ids.reshape(-1).long()
+        rows = data.reshape(ids.numel(), *data.shape[segment_ids.ndim :])
+        ids = torch.where(ids < 0, num_segments, ids)  # negative ids go to an extra row
+        return reduce(rows, ids, num_segments + 1)[:num_segments]
+
+    return definition
+
+
+def _gathered(values, ids):
+    """Each row's segment, zero for rows that were dropped, and which rows those are not."""
+    kept = raw_ops.GreaterEqual(ids, raw_ops.ZerosLike(ids))
+    rows = raw_ops.GatherV2(values, raw_ops.Maximum(ids, raw_ops.ZerosLike(ids)), 0)
+    return rows, kept
+
+
+def _only(rows, kept, like):
+    """Zero where ``kept``, which has the ids' shape, says a row was dropped."""
+    ids_rank, rank = kept.shape.ndims, like.shape.ndims
+    if ids_rank is None or rank is None:
+        extra = raw_ops.Fill([raw_ops.Sub(raw_ops.Rank(rows), raw_ops.Rank(kept))], 1)
+        kept = raw_ops.Reshape(kept, raw_ops.ConcatV2([raw_ops.Shape(kept), extra], 0))
+    else:
+        for _ in range(rank - ids_rank):
+            kept = raw_ops.ExpandDims(kept, -1)
+    return raw_ops.SelectV2(kept, rows, raw_ops.ZerosLike(rows))
+
+
+total = _unsorted("UnsortedSegmentSum", SUMMABLE, _add)
+
+
+@total.gradient
+def _(node, grad):
+    rows, kept = _gathered(grad, node.inputs[1])
+    return [_only(rows, kept, node.inputs[0]), None, None]
+
+
+def _unsorted_shared(node, grad):
+    data, ids, count = node.inputs
+    rows, kept = _gathered(node.outputs[0], ids)
+    equal = raw_ops.Equal(data, rows)
+    hits = raw_ops.Cast(equal, DstT=data.dtype.base_dtype)
+    hits = _only(hits, kept, data)
+    share = raw_ops.DivNoNan(grad, raw_ops.UnsortedSegmentSum(hits, ids, count))
+    return [raw_ops.Mul(hits, _gathered(share, ids)[0]), None, None]
+
+
+for _name, _reduce in (("UnsortedSegmentMax", _largest), ("UnsortedSegmentMin", _smallest)):
+    _unsorted(_name, ORDERED, _reduce).gradient(_unsorted_shared)
+_unsorted("UnsortedSegmentProd", SUMMABLE, _product)
+
+# ---- counts of values
+
+bincount = op(
+    "Bincount(arr: int32, size: host int32, weights: T) -> (bins: T)",
+    T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64),
+)
+bincount.not_differentiable()
+bincount.shape(lambda arr, size, weights: (size,))
+
+
+@bincount.kernel
+def _(arr, size, weights):
+    ids = arr.reshape(-1).long()
+    values = weights.reshape(-1) if weights.numel() else torch.ones(ids.shape, dtype=weights.dtype, device=arr.device)
+    ids = torch.where((ids < 0) | (ids >= size), size, ids)  # what does not fit is left out
+    return _add(values, ids, size + 1)[:size]
