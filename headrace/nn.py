@@ -24,6 +24,22 @@ from headrace.library.convolution import conv3d_backprop_filter_v2 as conv3d_bac
 from headrace.library.convolution import conv3d_transpose as conv3d_transpose
 from headrace.library.convolution import conv_transpose as conv_transpose
 from headrace.library.dropout import dropout as dropout
+from headrace.library.embedding import embedding_lookup as embedding_lookup
+from headrace.library.loss_function import l2_loss as l2_loss
+from headrace.library.loss_function import log_poisson_loss as log_poisson_loss
+from headrace.library.loss_function import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits
+from headrace.library.loss_function import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
+from headrace.library.normalization import batch_norm_with_global_normalization as batch_norm_with_global_normalization
+from headrace.library.normalization import batch_normalization as batch_normalization
+from headrace.library.normalization import fused_batch_norm as fused_batch_norm
+from headrace.library.normalization import l2_normalize as l2_normalize
+from headrace.library.normalization import local_response_normalization as local_response_normalization
+from headrace.library.normalization import lrn as lrn
+from headrace.library.normalization import moments as moments
+from headrace.library.normalization import normalize_moments as normalize_moments
+from headrace.library.normalization import sufficient_statistics as sufficient_statistics
+from headrace.library.normalization import weighted_moments as weighted_moments
+from headrace.library.normalization import zero_fraction as zero_fraction
 from headrace.library.pooling import avg_pool as avg_pool
 from headrace.library.pooling import avg_pool1d as avg_pool1d
 from headrace.library.pooling import avg_pool2d as avg_pool2d
@@ -35,10 +51,25 @@ from headrace.library.pooling import max_pool2d as max_pool2d
 from headrace.library.pooling import max_pool3d as max_pool3d
 from headrace.library.pooling import max_pool_v2 as max_pool_v2
 from headrace.library.pooling import max_pool_with_argmax as max_pool_with_argmax
+from headrace.library.softmax import (
+    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
+)
 from headrace.library.softmax import log_softmax as log_softmax
 from headrace.library.softmax import softmax as softmax
 from headrace.library.softmax import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 from headrace.library.softmax import softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2
-from headrace.library.softmax import (
-    sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
-)
+from headrace.library.spatial import atrous_conv2d as atrous_conv2d
+from headrace.library.spatial import atrous_conv2d_transpose as atrous_conv2d_transpose
+from headrace.library.spatial import convolution as convolution
+from headrace.library.spatial import depthwise_conv2d as depthwise_conv2d
+from headrace.library.spatial import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
+from headrace.library.spatial import depthwise_conv2d_backprop_filter as depthwise_conv2d_native_backprop_filter
+from headrace.library.spatial import depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input
+from headrace.library.spatial import depthwise_conv2d_backprop_input as depthwise_conv2d_native_backprop_input
+from headrace.library.spatial import depthwise_conv2d_native as depthwise_conv2d_native
+from headrace.library.spatial import pool as pool
+from headrace.library.spatial import separable_conv2d as separable_conv2d
+from headrace.library.math import sigmoid as sigmoid
+from headrace.library.math import tanh as tanh
+from headrace.library.reduction import in_top_k as in_top_k
+from headrace.library.reduction import top_k as top_k

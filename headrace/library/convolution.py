@@ -9,8 +9,9 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.library.argument import either
 from headrace.library.scope import name_scope
-from headrace.library.window_argument import either, padding_argument, window_argument
+from headrace.library.window_argument import padding_argument, window_argument
 
 ONES = (1, 1, 1, 1)
 

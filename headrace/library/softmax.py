@@ -141,7 +141,7 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of softmax(logits) with respect to class numbers: ``labels`` has one axis less than ``logits``."""
+    """The cross entropy of softmax(logits) with respect to class numbers: ``labels`` has one axis less."""
     _need_names("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
         labels = convert_to_tensor(labels)
@@ -167,10 +167,11 @@ def _check_sparse(labels: Tensor, logits: Tensor) -> None:
         raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
     if rank is not None and label_rank is not None and label_rank != rank - 1:
         raise ValueError(
-            f"Rank mismatch: Rank of labels (received {label_rank}) should equal rank of logits minus 1 (received {rank})."
+            f"Rank mismatch: Rank of labels (received {label_rank}) should equal rank of logits minus 1 "
+            f"(received {rank})."
         )
     if not labels.shape.is_compatible_with(logits.shape[:-1]):
         raise ValueError(
-            f"Shape mismatch: The shape of labels (received {labels.shape}) should equal the shape of logits except for "
-            f"the last dimension (received {logits.shape})."
+            f"Shape mismatch: The shape of labels (received {labels.shape}) should equal the shape of logits "
+            f"except for the last dimension (received {logits.shape})."
         )

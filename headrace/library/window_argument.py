@@ -1,4 +1,4 @@
-"""Arguments of convolutions and pools as TF1's users write them: ``2``, ``[2, 2]`` and ``[1, 2, 2, 1]`` mean the same."""
+"""Arguments of convolutions and pools as users write them: ``2``, ``[2, 2]`` and ``[1, 2, 2, 1]`` mean the same."""
 
 from __future__ import annotations
 
@@ -41,12 +41,3 @@ def padding_argument(padding: Any, data_format: str | None) -> tuple[str, list[i
     if padding == "EXPLICIT":
         raise ValueError('"EXPLICIT" is not a valid value for `padding`; give the pairs themselves as a list')
     return padding, []
-
-
-def either(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    """The one of two spellings of an argument that was given."""
-    if old is not None:
-        if new is not None:
-            raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
-        return old
-    return new

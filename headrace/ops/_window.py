@@ -25,9 +25,7 @@ def check_window(name: str, rank: int, data_format: str, padding: str, explicit:
     check_choice("padding", padding, ("SAME", "VALID", "EXPLICIT") if explicit else ("SAME", "VALID"))
     for label, values in lists.items():
         if len(values) != rank:
-            raise ValueError(
-                f"{name} requires the {label} attribute to contain {rank} values, but got: {len(values)} ({list(values)})"
-            )
+            raise ValueError(f"{name} requires the {label} attribute to contain {rank} values, but got: {list(values)}")
         if min(values) < 1:
             raise ValueError(f"{name} requires every element of {label} to be at least 1, got {list(values)}")
 

@@ -27,7 +27,7 @@ def activation(name, types, gradient):
 
 
 def activation_grad(name, types, second="features"):
-    """``NameGrad(gradients, features) -> (backprops)``; ``second`` is "outputs" where the gradient is taken from those."""
+    """``NameGrad(gradients, features) -> (backprops)``; ``second`` is "outputs" where it is taken from those."""
     op_def = op(f"{name}(gradients: T, {second}: T) -> (backprops: T)", T=types)
     op_def.shape(lambda gradients, features: gradients.merge_with(features))
     return op_def

@@ -25,7 +25,7 @@ convolution_backward = torch.ops.aten.convolution_backward
 
 
 class Geometry(NamedTuple):
-    """A convolution as torch takes it; ``pad`` is what must be padded beforehand because it differs between the ends."""
+    """A convolution as torch takes it; ``pad`` is made beforehand, because it differs between the ends."""
 
     stride: tuple[int, ...]
     dilation: tuple[int, ...]

@@ -1,0 +1,173 @@
+"""Fused batch normalisation in its three versions, and local response normalisation, with their gradients."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from headrace.core import dtypes
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+from headrace.ops._window import CHANNELS_LAST, channel, check_choice, input_order, output_order
+
+aten = torch.ops.aten
+HALF_OR_FLOAT = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
+
+# ---- batch normalisation.  While training, reserve_space_1 and _2 hold what the gradient needs: the batch's mean and
+# the inverse of its standard deviation; otherwise the given mean and variance.
+
+
+def to_torch(x, data_format):
+    return x.permute(input_order(x.dim())) if data_format in CHANNELS_LAST else x
+
+
+def from_torch(x, data_format):
+    return (x.permute(output_order(x.dim())) if data_format in CHANNELS_LAST else x).contiguous()
+
+
+def batch_norm_shape(version, x, scale, offset, mean, variance, data_format, is_training):
+    layouts = ("NHWC", "NCHW", "NDHWC", "NCDHW") if version == 3 else ("NHWC", "NCHW")
+    check_choice("data_format", data_format, layouts)
+    x = x.with_rank(len(data_format))
+    channels = channel(x.tuple, data_format)
+    for given in (scale, offset) if is_training else (scale, offset, mean, variance):
+        size = given.with_rank(1).tuple[0]
+        if size is not None and channels is not None and size != channels:
+            raise ValueError(f"Dimensions must be equal, but are {channels} and {size}")
+        channels = size if channels is None else channels
+    dims = list(x.tuple)
+    dims[-1 if data_format in CHANNELS_LAST else 1] = channels
+    statistic = TensorShape([channels])
+    return [TensorShape(dims), *[statistic] * 4, *[TensorShape(())] * (version == 3)]
+
+
+def normalize(x, scale, offset, mean, variance, epsilon, factor, data_format, is_training):
+    """(y, batch_mean, batch_variance, reserve_1, reserve_2)."""
+    channels_first = to_torch(x, data_format)
+    if not is_training:
+        y = functional.batch_norm(channels_first, mean, variance, scale, offset, False, 0.0, epsilon)
+        return from_torch(y, data_format), mean.clone(), variance.clone(), mean.clone(), variance.clone()
+    if mean.shape[0] != scale.shape[0] or factor == 1.0:  # an empty mean stands for "none so far"
+        mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
+    y, batch_mean, inverse, new_mean, new_variance = aten._native_batch_norm_legit_functional(
+        channels_first, scale, offset, mean, variance, True, factor, epsilon
+    )
+    if x.numel() == scale.shape[0]:  # one value a channel: the unbiased variance, 0 / 0, is taken to be zero
+        new_variance = torch.zeros_like(scale)
+    elif x.numel() == 0:
+        new_mean, new_variance = torch.full_like(scale, float("nan")), torch.full_like(scale, float("nan"))
+    return from_torch(y, data_format), new_mean, new_variance, batch_mean, inverse
+
+
+def denormalize(grad, x, scale, reserve_1, reserve_2, epsilon, data_format, is_training):
+    """(x_backprop, scale_backprop, offset_backprop, two empty reserves)."""
+    dx, dscale, doffset = aten.native_batch_norm_backward(
+        to_torch(grad, data_format), to_torch(x, data_format), scale,
+        None if is_training else reserve_1, None if is_training else reserve_2,
+        reserve_1 if is_training else None, reserve_2 if is_training else None,
+        is_training, epsilon, (True, True, True),
+    )  # fmt: skip
+    empty = scale.new_zeros(0)
+    return from_torch(dx, data_format), dscale, doffset, empty, empty.clone()
+
+
+STATISTICS = 'epsilon: float = 0.0001, exponential_avg_factor: float = 1.0, data_format: string = "NHWC"'
+GRAD_ATTRS = 'epsilon: float = 0.0001, data_format: string = "NHWC", is_training: bool = True'
+
+
+def declare(version):
+    suffix = ("", "V2", "V3")[version - 1]
+    kind = "T" if version == 1 else "U"
+    types = {"T": (dtypes.float32,)} if version == 1 else {"T": HALF_OR_FLOAT, "U": (dtypes.float32,)}
+    third = f", reserve_space_3: {kind}" if version == 3 else ""
+    forward = op(
+        f"FusedBatchNorm{suffix}(x: T, scale: {kind}, offset: {kind}, mean: {kind}, variance: {kind}; {STATISTICS}, "
+        f"is_training: bool = True) -> (y: T, batch_mean: {kind}, batch_variance: {kind}, reserve_space_1: {kind}, "
+        f"reserve_space_2: {kind}{third})",
+        **types,
+    )
+    scale = "T" if version == 1 else "float32"
+    last = (4, 5) if version == 3 else (3, 4)
+    backward = op(
+        f"FusedBatchNormGrad{suffix}(y_backprop: T, x: T, scale: {scale}, reserve_space_1: {kind}, "
+        f"reserve_space_2: {kind}{third}; {GRAD_ATTRS}) -> (x_backprop: T, scale_backprop: {kind}, "
+        f"offset_backprop: {kind}, reserve_space_{last[0]}: {kind}, reserve_space_{last[1]}: {kind})",
+        **types,
+    )
+
+    @forward.shape
+    def _(x, scale, offset, mean, variance, epsilon, factor, data_format, is_training):
+        return batch_norm_shape(version, x, scale, offset, mean, variance, data_format, is_training)
+
+    @backward.shape
+    def _(grad, x, scale, reserve_1, reserve_2, *rest):
+        data_format = rest[-2]
+        x = grad.merge_with(x).with_rank(len(data_format))
+        statistic = TensorShape([channel(x.tuple, data_format)]).merge_with(scale)
+        return [x, statistic, statistic, TensorShape([0]), TensorShape([0])]
+
+    @forward.gradient
+    def _(node, grad, *_):
+        saved = list(node.outputs[3:])
+        attrs = {name: node.attrs[name] for name in ("epsilon", "data_format", "is_training")}
+        if not attrs["is_training"]:
+            saved[:2] = node.inputs[3:5]
+        name = f"FusedBatchNormGrad{suffix}"
+        found = getattr(raw_ops, name)(grad, node.inputs[0], node.inputs[1], *saved, **attrs)
+        return [*found[:3], None, None]
+
+    if version == 3:
+        forward.kernel(lambda *arguments: (*normalize(*arguments), arguments[1].new_zeros(())))
+        backward.kernel(lambda dy, x, scale, r1, r2, r3, *attrs: denormalize(dy, x, scale, r1, r2, *attrs))
+    else:
+        forward.kernel(normalize)
+        backward.kernel(denormalize)
+    return forward, backward
+
+
+batch_norm, batch_norm_grad = declare(1)
+batch_norm_v2, batch_norm_grad_v2 = declare(2)
+batch_norm_v3, batch_norm_grad_v3 = declare(3)
+
+# ---- local response normalisation: each value over a power of the sum of squares around it along the channels
+
+LRN = "depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5"
+
+lrn = op(f"LRN(input: T; {LRN}) -> (output: T)", T=HALF_OR_FLOAT)
+lrn_grad = op(f"LRNGrad(input_grads: T, input_image: T, output_image: T; {LRN}) -> (output: T)", T=HALF_OR_FLOAT)
+
+
+@lrn.shape
+def _(input, depth_radius, bias, alpha, beta):
+    return input.with_rank(4)
+
+
+@lrn_grad.shape
+def _(grads, image, output, depth_radius, bias, alpha, beta):
+    return grads.with_rank(4).merge_with(image).merge_with(output)
+
+
+@lrn.gradient
+def _(node, grad):
+    attrs = {name: node.attrs[name] for name in node.op_def.attr_names}
+    return [raw_ops.LRNGrad(grad, node.inputs[0], node.outputs[0], **attrs)]
+
+
+def around(values, radius):
+    """The sum over the channels within ``radius`` of each one."""
+    size = 2 * radius + 1
+    rows = values.reshape(-1, 1, values.shape[-1])
+    return (functional.avg_pool1d(rows, size, 1, radius) * size).reshape(values.shape)
+
+
+@lrn.kernel
+def _(input, depth_radius, bias, alpha, beta):
+    return input * (bias + alpha * around(input * input, depth_radius)).pow(-beta)
+
+
+@lrn_grad.kernel
+def _(grads, image, output, depth_radius, bias, alpha, beta):
+    norm = bias + alpha * around(image * image, depth_radius)
+    spread = around(grads * output / norm, depth_radius)
+    return grads * norm.pow(-beta) - (2 * alpha * beta) * image * spread
