@@ -207,7 +207,7 @@ def op(signature: str, /, **options: Any) -> OpDef:
     """Declares an op: traits and dtype constraints are keywords (``op("...", T=NUMERIC, view=True)``)."""
     traits = {k: options.pop(k) for k in list(options) if k in Traits.__dataclass_fields__}
     frame = sys._getframe(1)
-    while frame.f_code.co_name in ("unary", "binary", "regular") and frame.f_back is not None:
+    while frame.f_code.co_name in ("unary", "binary", "regular", "op") and frame.f_back is not None:
         frame = frame.f_back
     location = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     return REGISTRY.add(OpDef(parse(signature, options), Traits(**traits), location))

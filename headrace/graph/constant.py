@@ -29,6 +29,8 @@ def make_array(value: Any, dtype: DType | None = None, shape: Any = None, verify
         return array
     if array.size == size:
         return array.reshape(dims)
+    if size == 0 and not isinstance(value, (np.ndarray, np.generic)):
+        return np.empty(dims, array.dtype)  # as TF1: constant(0.0, shape=[0, 3]) is empty
     if array.size > size:
         raise ValueError(
             f"Too many elements provided. Needed at most {size}, but received {array.size} for shape {dims}."

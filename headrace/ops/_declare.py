@@ -35,10 +35,10 @@ def unary(
 
 def binary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
-    out: str = "T", names: tuple[str, str] = ("x", "y"),
+    out: str = "T", names: tuple[str, str] = ("x", "y"), **traits: bool,
 ) -> OpDef:  # fmt: skip
     """An element-wise op of two inputs that broadcast; ``gradient(node, grad)`` gives two tensors of the output's shape."""
-    op_def = op(f"{name}({names[0]}: T, {names[1]}: T) -> (z: {out})", T=types)
+    op_def = op(f"{name}({names[0]}: T, {names[1]}: T) -> (z: {out})", T=types, **traits)
     op_def.shape(broadcast)
     op_def.kernel(kernel)
     widen(op_def, kernel)
