@@ -15,6 +15,9 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 
 
+_SAFE_READERS = ("IsVariableInitialized", "_InitializedValue")  # these may meet a variable that has no value yet
+
+
 def guard(scope: str, tensor: Tensor) -> Tensor:
     """``tensor`` with its reads of variables made safe; ``scope`` (ending in "/") names the nodes that are made."""
     cone = _ancestors(tensor.op)
@@ -33,10 +36,11 @@ def guard(scope: str, tensor: Tensor) -> Tensor:
             owner: Any = owners.get(op)
             if owner is not None:
                 safe[op._outputs[0]] = owner.initialized_value()
-        elif op.type != "IsVariableInitialized" and any(t in safe for t in op.inputs):
+        elif op.type not in _SAFE_READERS and any(t in safe for t in op.inputs):
             inputs = [safe.get(t, t) for t in op.inputs]
             dtypes = [t.dtype for t in op._outputs]
             made = graph.create_op(op.op_def, inputs, dtypes, name=f"{op.name}_{scope}", attrs=dict(op.attrs))
+            made.colocation = op.colocation
             safe.update(zip(op._outputs, made._outputs, strict=True))
     return safe.get(tensor, tensor)
 

@@ -84,7 +84,7 @@ class PartitionedVariable:
                     values = [v.value() for v in self._variable_list]
                     whole = raw_ops.ConcatV2(values, self._partition_axes()[0], name="concat")
             with graph.name_scope(None):
-                return raw_ops.Identity(whole, name=self._name)  # type: ignore[no-any-return]
+                return raw_ops.Identity(whole, name=self._name)
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True

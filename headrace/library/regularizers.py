@@ -19,7 +19,7 @@ def _check_scale(scale: Any, name: str) -> float:
         raise ValueError(f"{name} cannot be an integer: {scale!r}")
     if isinstance(scale, numbers.Real) and scale < 0.0:
         raise ValueError(f"Setting a scale less than 0 on a regularizer: {scale!r}")
-    return scale  # type: ignore[no-any-return]
+    return scale
 
 
 def _no_loss(_: Any, name: str | None = None) -> None:
@@ -39,7 +39,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
             value = convert.convert_to_tensor(weights)
             factor = convert.convert_to_tensor(scale, value.dtype.base_dtype, "scale")
             total = raw_ops.Sum(raw_ops.Abs(value), _all_axes(value))
-            return raw_ops.Mul(factor, total, name=name or inner)  # type: ignore[no-any-return]
+            return raw_ops.Mul(factor, total, name=name or inner)
 
     return l1
 
@@ -56,7 +56,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
         with name_scope(scope, "l2_regularizer", [weights]) as inner:
             value = convert.convert_to_tensor(weights)
             factor = convert.convert_to_tensor(scale, value.dtype.base_dtype, "scale")
-            return raw_ops.Mul(factor, raw_ops.L2Loss(value), name=inner)  # type: ignore[no-any-return]
+            return raw_ops.Mul(factor, raw_ops.L2Loss(value), name=inner)
 
     return l2
 

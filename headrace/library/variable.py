@@ -259,14 +259,12 @@ class Variable(metaclass=VariableMeta):
 
     def read_value(self) -> Tensor:
         """A new read, which sees the assignments it is made to depend on."""
-        return raw_ops.Identity(self._variable, name="read")  # type: ignore[no-any-return]
+        return raw_ops.Identity(self._variable, name="read")
 
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialised, else its initial value: for other variables' initial values."""
         with init_scope():
-            return raw_ops._InitializedValue(  # type: ignore[no-any-return]
-                self._variable, self._safe_initial_value, name="initialized_value"
-            )
+            return raw_ops._InitializedValue(self._variable, self._safe_initial_value, name="initialized_value")
 
     def _ref(self) -> Tensor:
         """The handle, for ops that change the variable."""
@@ -284,10 +282,10 @@ class Variable(metaclass=VariableMeta):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Rows of the value."""
-        return raw_ops.GatherV2(self, indices, 0, name=name or "Gather")  # type: ignore[no-any-return]
+        return raw_ops.GatherV2(self, indices, 0, name=name or "Gather")
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        return raw_ops.GatherNd(self, indices, name=name)  # type: ignore[no-any-return]
+        return raw_ops.GatherNd(self, indices, name=name)
 
     # ---- changing
 
@@ -360,10 +358,10 @@ class Variable(metaclass=VariableMeta):
 
     # ---- saving
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
+    def _set_save_slice_info(self, save_slice_info: Any) -> None:
         self._save_slice_info = save_slice_info
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> Any:
         return self._save_slice_info
 
     def to_proto(self, export_scope: str | None = None) -> VariableDef | None:
@@ -435,9 +433,9 @@ class VariableSlice(Tensor):
     def assign(self, value: Any, name: str | None = None) -> Tensor:
         """Sets just this part of the variable; the result is the whole variable after that."""
         read, begin, end, strides = self.op.inputs
-        return raw_ops.StridedSliceAssign(  # type: ignore[no-any-return]
+        return raw_ops.StridedSliceAssign(
             read.op.inputs[0], begin, end, strides, value,
-            name=name or f"{self.op.name}/_assign/", **{mask: self.op.attrs[mask] for mask in _MASKS},
+            name=name or f"{self.op.name}/_assign", **{mask: self.op.attrs[mask] for mask in _MASKS},
         )  # fmt: skip
 
 
@@ -456,9 +454,12 @@ def _operator(name: str) -> Callable[..., Any]:
     return apply
 
 
+_TENSOR: Any = Tensor  # its operators are installed later, by the library
+
+
 def _getitem(self: Variable, item: Any) -> Any:
     """A slice of the value, to which one can also assign: ``v[1:3].assign(x)``."""
-    part = Tensor.__getitem__(self.value(), item)  # type: ignore[attr-defined]
+    part = _TENSOR.__getitem__(self.value(), item)
     if part.op.type == "StridedSlice" and part.op.inputs[0] is self.value():
         part.__class__ = VariableSlice
     return part

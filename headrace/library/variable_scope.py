@@ -320,7 +320,8 @@ class variable_scope:
     def __init__(
         self, name_or_scope: str | VariableScope | None, default_name: str | None = None,
         values: Sequence[Any] | None = None, initializer: Any = None, regularizer: Any = None,
-        caching_device: Any = None, partitioner: Any = None, custom_getter: Callable[..., Any] | None = None, reuse: Any = None,
+        caching_device: Any = None, partitioner: Any = None,
+        custom_getter: Callable[..., Any] | None = None, reuse: Any = None,
         dtype: Any = None, use_resource: bool | None = None, constraint: Any = None, auxiliary_name_scope: bool = True,
     ) -> None:  # fmt: skip
         if name_or_scope is None and default_name is None:

@@ -43,7 +43,7 @@ def all_variables() -> list[Any]:
 
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
     """One op that runs the initialisers of the variables."""
-    initializers = []
+    initializers: list[Operation] = []
     for variable in var_list or ():
         if not hasattr(variable, "initializer"):
             raise TypeError(f"variables_initializer takes variables, got {variable!r}")
@@ -84,7 +84,7 @@ def initialize_local_variables() -> Operation:
 def is_variable_initialized(variable: Any) -> Tensor:
     """Whether the variable has a value in the session that runs this."""
     ref = variable if isinstance(variable, Tensor) else variable._ref()
-    return raw_ops.IsVariableInitialized(ref)  # type: ignore[no-any-return]
+    return raw_ops.IsVariableInitialized(ref)
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
@@ -126,4 +126,4 @@ def report_uninitialized_variables(
             names = convert.constant([v.op.name for v in var_list])
             with graph.name_scope("boolean_mask"):
                 where = raw_ops.Squeeze(raw_ops.Where(missing), [1])
-                return raw_ops.GatherV2(names, where, 0)  # type: ignore[no-any-return]
+                return raw_ops.GatherV2(names, where, 0)
