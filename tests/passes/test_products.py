@@ -1,0 +1,91 @@
+"""Rewrites of matrix products: before and after as text, and the same values through a session."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.passes.accumulate_product import SMALLEST, accumulate_product
+from headrace.passes.sum_products import sum_products
+from passes.steps import lines, piped, step
+
+
+def _terms(count: int, transpose: bool = True):
+    rng = np.random.RandomState(0)
+    a = [tf.placeholder(tf.float32, [4, 3], name=f"a{i}") for i in range(count)]
+    b = [tf.placeholder(tf.float32, [4, 5], name=f"b{i}") for i in range(count)]
+    values = {t: rng.randn(*t.shape.as_list()).astype(np.float32) for t in (*a, *b)}
+    products = [tf.matmul(x, y, transpose_a=transpose, name=f"p{i}") for i, (x, y) in enumerate(zip(a, b, strict=True))]
+    return products, values
+
+
+class TestSumProducts:
+    def test_becomes_one_product(self) -> None:
+        products, values = _terms(3)
+        total = tf.add_n(products, name="total")
+        after = lines(step([total], list(values), [], sum_products))
+        assert any(line.startswith("%total/product = MatMul(%total/concat_a, %total/concat_b)") for line in after)
+        assert not any("AddN" in line or "%p0" in line for line in after)
+        assert after[-1] == "fetch %total/product"
+
+    def test_same_value(self) -> None:
+        products, values = _terms(4)
+        total = tf.add_n(products)
+        expected = sum(values[t.op.inputs[0]].T @ values[t.op.inputs[1]] for t in products)
+        with tf.Session() as sess:
+            np.testing.assert_allclose(sess.run(total, values), expected, rtol=1e-5, atol=1e-5)
+
+    @pytest.mark.parametrize("why", ["two terms", "a term is used elsewhere", "a term is fetched"])
+    def test_left_alone(self, why: str) -> None:
+        products, values = _terms(2 if why == "two terms" else 3)
+        total = tf.add_n(products, name="total")
+        fetches = [total]
+        if why == "a term is used elsewhere":
+            fetches.append(tf.negative(products[0]))
+        if why == "a term is fetched":
+            fetches.append(products[0])
+        assert any("%total = AddN" in line for line in lines(step(fetches, list(values), [], sum_products)))
+
+
+class TestAccumulateProduct:
+    def _update(self, rows: int):
+        x = tf.placeholder(tf.float32, [8, rows], name="x")
+        d = tf.placeholder(tf.float32, [8, 256], name="d")
+        w = tf.Variable(np.zeros([rows, 256], np.float32), name="w")
+        gradient = tf.matmul(x, d, transpose_a=True, name="g")
+        update = tf.raw_ops.ApplyGradientDescent(w._ref(), 0.5, gradient, name="u")
+        return x, d, w, gradient, update
+
+    def test_becomes_one_update(self) -> None:
+        x, d, _, _, update = self._update(SMALLEST // 256)
+        after = lines(step([], [x, d], [update.op], accumulate_product))
+        assert any(line.startswith("%u = _ApplyProduct(%w, ") for line in after)
+        assert not any("MatMul" in line for line in after)
+
+    @pytest.mark.parametrize("why", ["small", "fetched"])
+    def test_left_alone(self, why: str) -> None:
+        x, d, _, gradient, update = self._update(4 if why == "small" else SMALLEST // 256)
+        fetches = [gradient] if why == "fetched" else []
+        after = lines(step(fetches, [x, d], [update.op], accumulate_product))
+        assert any("MatMul" in line for line in after)
+
+    def test_same_values_as_without(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        x, d, w, _, update = self._update(SMALLEST // 256)
+        rng = np.random.RandomState(0)
+        feed = {x: rng.randn(8, SMALLEST // 256).astype(np.float32), d: rng.randn(8, 256).astype(np.float32)}
+        results = []
+        for reference in ("0", "1"):
+            monkeypatch.setenv("HEADRACE_DETERMINISTIC", reference)
+            with tf.Session() as sess:
+                sess.run(w.initializer)
+                sess.run(update.op, feed)
+                results.append(sess.run(w))
+        np.testing.assert_allclose(results[0], results[1], rtol=1e-5, atol=1e-6)
+        assert np.abs(results[0]).max() > 1
+
+    def test_momentum(self) -> None:
+        x, d, w, gradient, _ = self._update(SMALLEST // 256)
+        train = tf.train.MomentumOptimizer(0.5, 0.9).apply_gradients([(gradient, w)])
+        text = piped([], [x, d], [train]).to_text()
+        assert "_ApplyMomentumProduct" in text
+        nesterov = tf.train.MomentumOptimizer(0.5, 0.9, use_nesterov=True, name="N").apply_gradients([(gradient, w)])
+        assert "_ApplyMomentumProduct" not in piped([], [x, d], [nesterov]).to_text()

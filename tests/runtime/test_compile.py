@@ -1,0 +1,155 @@
+"""Compiled steps: the same values as interpreted ones, one region for a training step, and honest fall-backs."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.passes.region import find_regions
+from headrace.passes.schedule import schedule
+from headrace.passes.specialise import specialise
+from headrace.runtime import plan as plans
+from headrace.runtime.tier import Tier, compile_mode, queue
+from passes.steps import piped
+
+
+def _classifier():
+    rng = np.random.RandomState(0)
+    x = tf.placeholder(tf.float32, [None, 6], name="x")
+    y = tf.placeholder(tf.int32, [None], name="y")
+    w = tf.Variable(rng.randn(6, 4).astype(np.float32), name="w")
+    b = tf.Variable(np.zeros(4, np.float32), name="b")
+    logits = tf.matmul(x, w) + b
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+    feed = {x: rng.randn(8, 6).astype(np.float32), y: rng.randint(0, 4, 8).astype(np.int32)}
+    return feed, loss, train, [w, b]
+
+
+def _compiled_sources(sess: tf.Session) -> list[str]:
+    return [
+        p.programs[0].source for plan in sess._master._plans.values() if plan.tier for p in plan.tier.compiled.values()
+    ]
+
+
+def test_a_training_step_is_one_region() -> None:
+    feed, loss, train, _ = _classifier()
+    graph = specialise(piped([loss], list(feed), [train]), [v.shape for v in feed.values()])
+    from headrace.passes.fold_shapes import fold_shapes
+
+    graph = fold_shapes(graph)
+    regions = find_regions(schedule(graph.nodes), graph.fetches)
+    assert len(regions) == 1
+    assert {v.op.name for v in regions[0].refs} == {"w", "b"}
+    assert [v.name for v in regions[0].outputs] == [graph.fetches[0].name]
+
+
+def test_compiled_equals_interpreted() -> None:
+    feed, loss, train, variables = _classifier()
+    curves, ends = [], []
+    for mode in ("off", "always"):
+        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
+            sess.run(tf.global_variables_initializer())
+            curves.append([sess.run([loss, train], feed)[0] for _ in range(4)])
+            ends.append(sess.run(variables))
+            if mode == "always":
+                assert any("[s" in s and "k" in s for s in _compiled_sources(sess))
+                assert any(p.tier.compiled and next(iter(p.tier.compiled.values())).regions == 1
+                           for p in sess._master._plans.values() if p.tier)  # fmt: skip
+    np.testing.assert_allclose(curves[0], curves[1], rtol=1e-5)
+    for a, b in zip(*ends, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert curves[0][-1] < curves[0][0]
+
+
+def test_reads_before_a_write_keep_their_value_when_compiled() -> None:
+    v = tf.Variable(np.arange(6, dtype=np.float32).reshape(2, 3))
+    before = tf.transpose(v.read_value())  # a view of the buffer
+    with tf.control_dependencies([before]):
+        write = tf.assign_add(v, np.ones([2, 3], np.float32))
+    with tf.control_dependencies([write]):
+        after = v.read_value() + 0.0
+        late = before * 1.0 + 0.0
+    for mode in ("off", "always"):
+        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
+            sess.run(v.initializer)
+            first, second, third = sess.run([before, after, late])
+            np.testing.assert_array_equal(first, np.arange(6).reshape(2, 3).T)
+            np.testing.assert_array_equal(second, np.arange(6).reshape(2, 3) + 1)
+            np.testing.assert_array_equal(third, np.arange(6).reshape(2, 3).T)
+
+
+def test_random_numbers_do_not_split_the_region() -> None:
+    x = tf.placeholder(tf.float32, [4, 4], name="x")
+    noise = tf.raw_ops.RandomUniform([4, 4], dtype=tf.float32)
+    y = tf.reduce_sum(tf.nn.relu(tf.square(x) * 2.0 - noise) + 1.0)
+    graph = specialise(piped([y], [x], []), [[4, 4]])
+    assert len(find_regions(schedule(graph.nodes), graph.fetches)) == 1
+
+
+def test_a_failing_compiler_leaves_the_step_interpreted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("no compiler here")
+
+    monkeypatch.setattr(plans, "compile_region", refuse)
+    feed, loss, train, _ = _classifier()
+    with tf.Session(config=tf.ConfigProto(compile="always")) as sess, caplog.at_level(logging.WARNING):
+        sess.run(tf.global_variables_initializer())
+        assert sess.run([loss, train], feed)[0] > 0
+    assert [r for r in caplog.records if "no compiler here" in r.getMessage() and "test_compile.py" in r.getMessage()]
+
+
+class TestTiers:
+    """When to compile is decided without compiling."""
+
+    class _Plan:
+        class graph:  # noqa: N801
+            nodes = ()
+
+    def _tier(self, mode: str = "auto") -> tuple[Tier, list[object]]:
+        made: list[object] = []
+
+        class Compiled:
+            regions = 1
+
+        def compile_plan(plan: object, shapes: object) -> Compiled:
+            made.append(shapes)
+            return Compiled()
+
+        return Tier(self._Plan(), mode, compile_plan), made  # type: ignore[arg-type]
+
+    def test_recurring_shapes_are_compiled_once(self) -> None:
+        tier, made = self._tier()
+        feeds = [np.zeros([2, 3])]
+        for _ in range(30):
+            tier.consider(feeds)
+        queue.wait(10)
+        assert made == [((2, 3),)] and tier.hot and tier.choose(feeds) is not None
+        assert tier.choose([np.zeros([5, 3])]) is None
+
+    def test_rare_shapes_stay_interpreted(self) -> None:
+        tier, made = self._tier()
+        for n in range(40):
+            tier.consider([np.zeros([n])])
+        queue.wait(10)
+        assert made == []
+
+    def test_always_compiles_at_once_up_to_a_bound(self) -> None:
+        tier, made = self._tier("always")
+        assert all(tier.choose([np.zeros([n])]) is not None for n in range(8))
+        assert tier.choose([np.zeros([99])]) is None and len(made) == 8
+
+    def test_mode(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("HEADRACE_COMPILE", raising=False)
+        assert compile_mode(tf.ConfigProto()) == "auto"
+        config = tf.ConfigProto()
+        config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+        assert compile_mode(config) == "always"
+        monkeypatch.setenv("HEADRACE_COMPILE", "off")
+        assert compile_mode(config) == "off"
+        monkeypatch.setenv("HEADRACE_COMPILE", "fast")
+        with pytest.raises(ValueError, match="auto, off, always, got 'fast'"):
+            compile_mode(config)
