@@ -1,6 +1,17 @@
 """tf.train: optimizers, learning rates, averages, and what runs a training loop."""
 
 # ---- section: optimizers, learning rates, moving averages
+from headrace.library.learning_rate_decay import cosine_decay as cosine_decay
+from headrace.library.learning_rate_decay import cosine_decay_restarts as cosine_decay_restarts
+from headrace.library.learning_rate_decay import exponential_decay as exponential_decay
+from headrace.library.learning_rate_decay import inverse_time_decay as inverse_time_decay
+from headrace.library.learning_rate_decay import linear_cosine_decay as linear_cosine_decay
+from headrace.library.learning_rate_decay import natural_exp_decay as natural_exp_decay
+from headrace.library.learning_rate_decay import noisy_linear_cosine_decay as noisy_linear_cosine_decay
+from headrace.library.learning_rate_decay import piecewise_constant as piecewise_constant
+from headrace.library.learning_rate_decay import piecewise_constant_decay as piecewise_constant_decay
+from headrace.library.learning_rate_decay import polynomial_decay as polynomial_decay
+from headrace.library.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from headrace.library.optimizer.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
 from headrace.library.optimizer.adagrad import AdagradDAOptimizer as AdagradDAOptimizer
 from headrace.library.optimizer.adagrad import AdagradOptimizer as AdagradOptimizer

@@ -121,9 +121,7 @@ class AdagradDAOptimizer(Optimizer):
         for v in var_list:
             with colocate_with(v):
                 zeros = constant(0.0, v.dtype.base_dtype, v.get_shape())
-                filled = constant(
-                    self._initial_gradient_squared_accumulator_value, v.dtype.base_dtype, v.get_shape()
-                )
+                filled = constant(self._initial_gradient_squared_accumulator_value, v.dtype.base_dtype, v.get_shape())
             self._get_or_make_slot(v, zeros, "gradient_accumulator", self._name)
             self._get_or_make_slot(v, filled, "gradient_squared_accumulator", self._name)
 

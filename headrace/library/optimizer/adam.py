@@ -105,4 +105,4 @@ def _div(x: Any, y: Any) -> Any:
 
 
 def _one_minus(x: Any) -> Any:
-    return raw_ops.Sub(1, x, name="sub")
+    return 1 - x
