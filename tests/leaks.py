@@ -15,8 +15,9 @@ KEPT_THREADS = ("pytest_timeout", "execnet", "tqdm_monitor")
 KEPT_PROCESSES = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "multiprocessing-fork")
 """Parts of the command lines of processes that the standard library starts once and keeps."""
 
-KEPT_DESCRIPTORS = ("/dev/", "/sys/devices/")
-"""Beginnings of what may stay open: devices and their descriptions, which torch and the standard library open once."""
+KEPT_DESCRIPTORS = ("/dev/", "/sys/devices/", f"/tmp/perf-{os.getpid()}.map")
+"""Beginnings of what torch and the standard library open once: devices, what describes them, the profiler's map of
+kernels that were assembled at run time."""
 
 
 @dataclass(frozen=True, slots=True)

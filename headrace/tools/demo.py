@@ -137,7 +137,8 @@ class _Bar:
 
     def __init__(self, tqdm: Any, steps: int) -> None:
         tqdm.monitor_interval = 0  # no monitor thread for a bar that advances many times a second
-        self._bar = tqdm(total=steps, unit="step", desc="training")
+        interval = 0.1 if sys.stderr.isatty() else 5.0  # in a log every refresh is one more line
+        self._bar = tqdm(total=steps, unit="step", desc="training", mininterval=interval)
 
     def step(self, loss: float) -> None:
         self._bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
