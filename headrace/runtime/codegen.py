@@ -162,7 +162,7 @@ class _Writer:
             values = given if arg.is_list else [given]
             if arg.host:
                 names = [self.use_host(v, node) for v in values]
-            elif arg.ref:
+            elif arg.ref or (node.op_def.traits.transfers and all(self.places[v] is not ANYWHERE for v in values)):
                 names = [self.names[v] for v in values]
             else:
                 names = [self.use(v, device, node) for v in values]

@@ -5,7 +5,6 @@ No Dynamo and no guards: shapes are fixed by specialisation, variables are input
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,8 +15,9 @@ from headrace.passes.region import Region
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.value import torch_dtype
-from headrace.resources.variable import Variable
+from headrace.resources.variable import Variable, locked
 from headrace.runtime.codegen import Binder, generate
+from headrace.runtime.cuda_graph import GraphedCall
 
 log = logging.getLogger("headrace.compile")
 
@@ -101,31 +101,37 @@ class _TraceBinder:
 
 def compile_region(region: Region, binder: Binder, options: dict[str, Any] | None = None) -> Call:
     """A function (plain inputs, variables) -> outputs that updates the variables in place."""
+    from torch._inductor import standalone_compile
+
     graph, fakes, large = trace_region(region, binder)
     device = binder.torch_device(region.device)
     captured = [binder.constant(v.op, device) for v in large]
-    from torch._inductor import standalone_compile
-
     artifact = standalone_compile(graph, fakes, dynamic_shapes="from_graph", options=options or {})
+    call: Call
+    if device.type == "cuda":
+        call = GraphedCall(artifact, captured, device)
+    elif device.type == "cpu":
+
+        def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
+            return artifact(*inputs, *captured, *[r.value for r in refs])
+    else:
+
+        def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
+            return artifact(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
+
     locks = _locks(region)
-
-    def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-        return artifact(*inputs, *captured, *[r.value for r in refs])
-
     if not locks:
         return call
 
     def locked_call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-        with contextlib.ExitStack() as stack:
-            for i in locks:
-                stack.enter_context(refs[i].lock)
+        with locked([refs[i] for i in locks], True):
             return call(inputs, refs)
 
     return locked_call
 
 
 def _locks(region: Region) -> list[int]:
-    """Positions of the variables that an update in the region asks to lock, in one fixed order."""
+    """Positions of the variables that an update in the region asks to lock."""
     wanted = {
         root(v)
         for n in region.nodes
@@ -133,5 +139,4 @@ def _locks(region: Region) -> list[int]:
         for v in n.inputs
         if v.dtype._is_ref_dtype
     }
-    positions = [i for i, v in enumerate(region.refs) if v in wanted]
-    return sorted(positions, key=lambda i: region.refs[i].op.name)
+    return [i for i, v in enumerate(region.refs) if v in wanted]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from headrace.core.config import ConfigProto
 
 from headrace.core.device import register_device_type
 
@@ -94,6 +97,28 @@ def local_devices(
             torch_device = torch.device("cpu") if kind.torch_type == "cpu" else torch.device(kind.torch_type, i)
             found.append(Device(f"{prefix}/device:{kind.name}:{i}", kind.name, torch_device))
     return found
+
+
+def configure(devices: Sequence[Device], config: ConfigProto) -> None:
+    """Applies what a session's config says about the devices.  These are settings of the process, as they are in torch.
+
+    float32 products on CUDA use TF32 by default, as TensorFlow's do; ``HEADRACE_PRECISION=highest`` keeps full float32.
+    """
+    if config.intra_op_parallelism_threads > 0:
+        torch.set_num_threads(config.intra_op_parallelism_threads)
+    if not any(d.torch_device.type == "cuda" for d in devices):
+        return
+    precision = os.environ.get("HEADRACE_PRECISION", "high")
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(f"HEADRACE_PRECISION must be highest, high or medium, got {precision!r}")
+    torch.set_float32_matmul_precision(precision)
+    torch.backends.cudnn.allow_tf32 = precision != "highest"
+    torch.backends.cudnn.benchmark = True
+    fraction = config.gpu_options.per_process_gpu_memory_fraction
+    if 0 < fraction <= 1:
+        for device in devices:
+            if device.torch_device.type == "cuda":
+                torch.cuda.set_per_process_memory_fraction(fraction, device.torch_device)
 
 
 def is_gpu_available(types: Sequence[str] = ("GPU", "MPS", "XPU")) -> bool:

@@ -12,7 +12,7 @@ from headrace.graph.graph import Graph
 from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
 from headrace.resources.invoke import bind_attr, find_kernel, invoke_on_arrays
-from headrace.runtime.device import Device, local_devices
+from headrace.runtime.device import Device, configure, local_devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class LocalWorker:
 
     def __init__(self, config: ConfigProto) -> None:
         self.devices: list[Device] = local_devices(dict(config.device_count))
+        configure(self.devices, config)
         self.resources = Containers()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")

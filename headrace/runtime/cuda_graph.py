@@ -1,0 +1,74 @@
+"""A compiled region on CUDA as one CUDA graph: fed values are copied into fixed buffers, then everything is one launch.
+
+Graphs of one device share a memory pool.  A region falls back to plain launches when capture fails.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from headrace.resources.variable import Variable
+
+log = logging.getLogger("headrace.compile")
+
+WARM_UP = 2  # plain runs before capture: libraries initialise themselves then
+_pools: dict[Any, Any] = {}
+
+
+class GraphedCall:
+    """Callable like a compiled region.  Thread-safe: runs of one graph are serialised, results are copies."""
+
+    def __init__(self, function: Callable[..., Any], captured: Sequence[Any], device: Any) -> None:
+        self._function = function
+        self._captured = list(captured)
+        self._device = device
+        self._lock = threading.Lock()
+        self._runs = 0
+        self._graph: Any = None
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+        self._buffers: list[Any] = []
+        self._refused = False
+
+    def __call__(self, inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
+        buffers = [r.value for r in refs]
+        if self._refused:
+            return self._plain(inputs, buffers)
+        with self._lock:
+            if self._graph is None or any(a is not b for a, b in zip(buffers, self._buffers, strict=True)):
+                self._runs += 1
+                if self._runs <= WARM_UP:
+                    return self._plain(inputs, buffers)
+                if not self._capture(inputs, buffers):
+                    return self._plain(inputs, buffers)
+            for fixed, given in zip(self._inputs, inputs, strict=True):
+                fixed.copy_(given, non_blocking=True)
+            self._graph.replay()
+            return [o.clone() for o in self._outputs]
+
+    def _plain(self, inputs: Sequence[Any], buffers: Sequence[Any]) -> Any:
+        moved = [t.to(self._device, non_blocking=True) for t in inputs]
+        return self._function(*moved, *self._captured, *buffers)
+
+    def _capture(self, inputs: Sequence[Any], buffers: list[Any]) -> bool:
+        """Records one run.  Capturing executes nothing, so the variables keep their values."""
+        fixed = [torch.empty_like(t, device=self._device) for t in inputs]
+        for target, given in zip(fixed, inputs, strict=True):
+            target.copy_(given)
+        graph = torch.cuda.CUDAGraph()
+        pool = _pools.setdefault(self._device, torch.cuda.graph_pool_handle())
+        try:
+            torch.cuda.synchronize(self._device)
+            with torch.cuda.device(self._device), torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+                outputs = self._function(*fixed, *self._captured, *buffers)
+        except RuntimeError as e:
+            self._refused = True
+            log.warning("not captured as a CUDA graph, launches stay separate: %s", str(e).splitlines()[0])
+            return False
+        self._graph, self._inputs, self._outputs, self._buffers = graph, fixed, list(outputs), buffers
+        return True
