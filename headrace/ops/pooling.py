@@ -151,6 +151,8 @@ def depth_max(input, ksize, strides, data_format):
 
 
 def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format):
+    if channel(ksize, data_format) != 1:
+        raise NotImplementedError("MaxPoolGrad is not yet supported on the depth dimension.")
     g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
     x = prepare(input, g, data_format)
     _, indices = max_with_indices(x, g)
@@ -219,17 +221,15 @@ def declare_max(suffix, rank, types, layout, explicit):
     """MaxPool, its gradient and the gradient of that, which is not differentiated further than TF1 does."""
     extra = "explicit_paddings: list(int) = [], " if explicit else ""
     attrs = f'{WINDOW}, {extra}data_format: string = "{layout}"'
-    plain = f'{WINDOW}, data_format: string = "{layout}"'
     split = (lambda k, s, p, e, d: (k, s, p, e, d)) if explicit else (lambda k, s, p, d: (k, s, p, (), d))
     name, grad_name, grad_grad_name = f"MaxPool{suffix}", f"MaxPool{suffix}Grad", f"MaxPool{suffix}GradGrad"
     pool = op(f"{name}(input: T; {attrs}) -> (output: T)", T=types)
     back = op(f"{grad_name}(orig_input: T, orig_output: T, grad: T; {attrs}) -> (output: T)", T=REAL)
-    again = op(f"{grad_grad_name}(orig_input: T, orig_output: T, grad: T; {plain}) -> (output: T)", T=REAL)
-    shared = ("ksize", "strides", "padding", "data_format")
+    again = op(f"{grad_grad_name}(orig_input: T, orig_output: T, grad: T; {attrs}) -> (output: T)", T=REAL)
 
     pool.shape(lambda input, *values: pool_shape(name, rank, input, *split(*values)))
     back.shape(lambda orig_input, orig_output, grad, *values: orig_input.with_rank(rank))
-    again.shape(lambda orig_input, orig_output, grad, k, s, p, d: pool_shape(name, rank, orig_input, k, s, p, (), d))
+    again.shape(lambda orig_input, orig_output, grad, *values: pool_shape(name, rank, orig_input, *split(*values)))
 
     @pool.gradient
     def _(node, grad):
@@ -241,7 +241,7 @@ def declare_max(suffix, rank, types, layout, explicit):
         return [
             raw_ops.ZerosLike(x),
             raw_ops.ZerosLike(y),
-            getattr(raw_ops, grad_grad_name)(x, y, grad, **attributes(node, *shared)),
+            getattr(raw_ops, grad_grad_name)(x, y, grad, **attributes(node)),
         ]
 
     @again.gradient
@@ -250,12 +250,12 @@ def declare_max(suffix, rank, types, layout, explicit):
         return [
             raw_ops.ZerosLike(x),
             raw_ops.ZerosLike(y),
-            getattr(raw_ops, grad_name)(x, y, grad, **attributes(node, *shared)),
+            getattr(raw_ops, grad_name)(x, y, grad, **attributes(node)),
         ]
 
     pool.kernel(lambda input, *values: max_pool(input, *split(*values)))
     back.kernel(lambda input, output, grad, *values: max_pool_grad(input, grad, *split(*values)))
-    again.kernel(lambda input, output, grad, k, s, p, d: max_pool_grad_grad(input, grad, k, s, p, (), d))
+    again.kernel(lambda input, output, grad, *values: max_pool_grad_grad(input, grad, *split(*values)))
     return pool, back, again
 
 

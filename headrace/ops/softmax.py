@@ -56,7 +56,7 @@ def _scale_rows(grad_loss, matrix):
 
 def _through_backprop(logits, grad_backprop):
     """What the gradient of ``backprop`` = softmax - labels adds to the gradient of the logits."""
-    return raw_ops._SoftmaxGrad(grad_backprop, raw_ops.Softmax(logits))
+    return raw_ops._SoftmaxGrad(_fit(grad_backprop, logits), raw_ops.Softmax(logits))
 
 
 def _is_zero(grad):
@@ -68,12 +68,12 @@ def _(node, grad_loss, grad_backprop):
     logits, labels = node.inputs
     to_logits = to_labels = None
     if grad_loss is not None:
-        to_logits = _scale_rows(grad_loss, node.outputs[1])
-        to_labels = _scale_rows(grad_loss, raw_ops.Neg(raw_ops.LogSoftmax(logits)))
+        to_logits = _fit(_scale_rows(grad_loss, node.outputs[1]), logits)
+        to_labels = _fit(_scale_rows(grad_loss, raw_ops.Neg(raw_ops.LogSoftmax(logits))), labels)
     if not _is_zero(grad_backprop):
         extra = _through_backprop(logits, grad_backprop)
         to_logits = extra if to_logits is None else raw_ops.Add(to_logits, extra)
-    return [_fit(to_logits, logits), _fit(to_labels, labels)]
+    return [to_logits, to_labels]
 
 
 def _fit(grad, like):
