@@ -174,7 +174,7 @@ def _nd_index(indices, shape):
         raise ValueError(f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}")
     lead = tuple(shape[:depth])
     strides = [math.prod(lead[i + 1 :]) for i in range(depth)]
-    flat = indices.reshape(-1, depth).long()
+    flat = indices.reshape(math.prod(indices.shape[:-1]), depth).long()
     if depth == 1:
         return flat[:, 0], lead
     position = flat.new_zeros(flat.shape[0])
@@ -188,7 +188,7 @@ def _nd_index(indices, shape):
 
 
 def _explain_nd(indices, shape):
-    flat = indices.reshape(-1, indices.shape[-1]).cpu()
+    flat = indices.reshape(math.prod(indices.shape[:-1]), indices.shape[-1]).cpu()
     limits = torch.tensor(list(shape[: flat.shape[1]]))
     bad = ((flat < 0) | (flat >= limits)).any(1).nonzero()
     if bad.numel():
@@ -276,7 +276,7 @@ def scatter_nd_into(base, indices, updates, mode):
     position, lead = _nd_index(indices, base.shape)
     rest = base.shape[indices.shape[-1] :]
     flat = base.reshape(math.prod(lead), *rest)
-    rows = updates.reshape(-1, *rest)
+    rows = updates.reshape(position.shape[0], *rest)
     try:
         if mode == "update":
             changed = flat.index_copy(0, position, rows)

@@ -291,6 +291,6 @@ parallel.gradient(lambda node, grad: list(raw_ops.Split(0, grad, num_split=len(n
 @parallel.shape
 def _(values, shape):
     for s in values:
-        if s.tuple is not None and s.tuple[:1] != (1,):
+        if s.tuple is not None and s.tuple[:1] not in ((1,), (None,)):
             raise ValueError(f"Size of first dimension must be 1, got shape {s}")
     return shape

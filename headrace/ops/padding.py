@@ -55,7 +55,10 @@ def _(node, grad):
     dims, times = input.shape.tuple, known_value(multiples)
     if dims is not None and times is not None and None not in (*dims, *times):
         pairs = [n for m, d in zip(times, dims, strict=True) for n in (m, d)]
-        return [raw_ops.Sum(raw_ops.Reshape(grad, np.array(pairs, np.int32)), list(range(0, len(pairs), 2))), None]
+        return [
+            raw_ops.Sum(raw_ops.Reshape(grad, np.array(pairs, np.int32)), np.arange(0, len(pairs), 2, dtype=np.int32)),
+            None,
+        ]
     sizes = raw_ops.Shape(input, out_type=node.attrs["Tmultiples"])
     pairs = raw_ops.Reshape(raw_ops.Transpose(raw_ops.Pack([multiples, sizes]), [1, 0]), [-1])
     return [raw_ops.Sum(raw_ops.Reshape(grad, pairs), raw_ops.Range(0, raw_ops.Size(pairs), 2)), None]
