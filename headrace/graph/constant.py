@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
+from headrace.core.shape import Dimension
 
 Array = np.ndarray[Any, Any]
 
@@ -77,9 +78,13 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _from_python(value: Any, dtype: DType | None) -> Array:
+    if value is None:
+        raise ValueError("None values not supported.")
+    if isinstance(value, range):
+        value = list(value)
     leaves = _leaves(value)
     if any(v is None for v in leaves):
-        raise ValueError("None values not supported.")
+        raise TypeError(f"None cannot be an element of a tensor: {_short(value)}")
     if dtype is None:
         dtype = _natural_dtype(leaves)
     else:
@@ -89,24 +94,32 @@ def _from_python(value: Any, dtype: DType | None) -> Array:
         if dtype == dtypes.string:
             shape = np.shape(_shape_probe(value))
             return _strings(np.array([*leaves, None], dtype=object)[:-1].reshape(shape))
+        array = np.array(value)
         if dtype is None:
-            array = np.array(value)
-            if array.dtype == np.int64:
-                small = array.astype(np.int32)
-                return small if np.array_equal(small, array) else array
-            if array.dtype == np.float64 and all(type(v) in (int, float, bool) for v in leaves):
-                return array.astype(np.float32)
-            if array.dtype == np.complex128:
-                return array
-            dtypes.as_dtype(array.dtype)
-            return array
-        array = np.array(value, dtype=dtype.as_numpy_dtype)
+            return _narrow(array, leaves, value)
+        with np.errstate(over="ignore"):  # what does not fit wraps around or becomes infinite, as in TF1
+            return array.astype(dtype.as_numpy_dtype)
     except (ValueError, OverflowError) as e:
         if "inhomogeneous" in str(e) or "sequence" in str(e):
             raise ValueError(
                 f"Argument must be a dense tensor: {_short(value)} - the nested sequences have different lengths."
             ) from None
         raise TypeError(f"{_short(value)} cannot be held in {dtype.name if dtype else 'any dtype'}: {e}") from None
+
+
+def _narrow(array: Array, leaves: list[Any], value: Any) -> Array:
+    """numpy's choice of dtype, but float32 for float64 and int32 for int64 that fits, as TF1 prefers."""
+    if array.dtype == object:
+        raise TypeError(
+            f"Failed to convert object of type {type(value)} to Tensor. Contents: {_short(value)}. "
+            "Consider casting elements to a supported type."
+        )
+    if array.dtype == np.int64:
+        small = array.astype(np.int32)
+        return small if np.array_equal(small, array) else array
+    if array.dtype == np.float64 and not any(isinstance(v, np.ndarray) for v in leaves):
+        return array.astype(np.float32)
+    dtypes.as_dtype(array.dtype)  # raises for dtypes TF1 has no name for
     return array
 
 
@@ -116,7 +129,7 @@ def _shape_probe(value: Any) -> Any:
 
 
 def _natural_dtype(leaves: list[Any]) -> DType | None:
-    """string for strings, float32 for an empty list, None where numpy decides."""
+    """string for strings, int32 for dimensions, float32 for an empty list, None where numpy decides."""
     if not leaves:
         return dtypes.float32
     if any(isinstance(v, (str, bytes)) for v in leaves):
@@ -124,29 +137,28 @@ def _natural_dtype(leaves: list[Any]) -> DType | None:
             if not isinstance(v, (str, bytes)):
                 raise TypeError(f"Expected string, got {v!r} of type '{type(v).__name__}' instead.")
         return dtypes.string
-    if any(isinstance(v, bool) for v in leaves) and not all(isinstance(v, (bool, np.bool_)) for v in leaves):
-        raise TypeError(f"Cannot mix bools and numbers in one tensor: {_short(leaves)}")
+    if any(isinstance(v, Dimension) for v in leaves):
+        return dtypes.int32
     return None
 
 
 def _check_leaf(leaf: Any, dtype: DType) -> None:
-    """TF1 refuses a Python value of another kind than the dtype: no float for an integer, no number for a bool."""
-    if isinstance(leaf, (np.ndarray, np.generic)):
+    """TF1 refuses a value of another kind than the dtype: no float for an integer, no number for a bool."""
+    if isinstance(leaf, np.ndarray):
         return
-    is_bool = isinstance(leaf, bool)
     if dtype == dtypes.string:
         ok = isinstance(leaf, (str, bytes))
     elif dtype == dtypes.bool:
-        ok = is_bool
+        ok = isinstance(leaf, (bool, np.bool_))
     elif dtype.is_integer or dtype.is_quantized:
-        ok = isinstance(leaf, int) and not is_bool
+        ok = isinstance(leaf, (int, np.integer, np.bool_, Dimension))
     elif dtype.is_floating:
-        ok = isinstance(leaf, (int, float)) and not is_bool
+        ok = isinstance(leaf, (int, float, np.integer, np.floating, np.bool_))
     elif dtype.is_complex:
-        ok = isinstance(leaf, (int, float, complex)) and not is_bool
+        ok = isinstance(leaf, (int, float, complex, np.number, np.bool_))
     else:
         ok = False
-    if not ok and hasattr(leaf, "__array__") and not isinstance(leaf, (str, bytes)):
+    if not ok and hasattr(leaf, "__array__") and not isinstance(leaf, (str, bytes, np.generic)):
         ok = True
     if not ok:
         raise TypeError(f"Expected {dtype.name}, got {_short(leaf)} of type '{type(leaf).__name__}' instead.")
