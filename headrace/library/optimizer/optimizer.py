@@ -20,6 +20,7 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices, convert_to_tensor_or_indexed_slices
 from headrace.library.flow import group, tuple_
 from headrace.library.optimizer import slot_creator
+from headrace.library.partitioned_variable import PartitionedVariable
 from headrace.library.scope import colocate_with, control_dependencies, init_scope, name_scope
 from headrace.library.variable import Variable
 
@@ -273,7 +274,7 @@ def _var_key(var: Any) -> Any:
 def _flat(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [leaf for key in sorted(value) for leaf in _flat(value[key])]
-    if isinstance(value, (list, tuple, set)) or (hasattr(value, "__iter__") and not hasattr(value, "op")):
+    if isinstance(value, (list, tuple, set, PartitionedVariable)):
         return [leaf for item in value for leaf in _flat(item)]
     return [value]
 
