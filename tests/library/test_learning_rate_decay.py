@@ -47,7 +47,7 @@ CASES = {
     ),
     "cosine restarts": (
         lambda s: tf.train.cosine_decay_restarts(0.1, s, 4, t_mul=2.0, m_mul=0.9, alpha=0.1),
-        [0.1, 0.08681981, 0.0231802, 0.07913782, 0.02186218, 0.08219962, 0.01624395],
+        [0.1, 0.08681981, 0.0231802, 0.07913782, 0.02186218, 0.08219962, 0.01614293],
     ),
     "cosine restarts, equal": (
         lambda s: tf.train.cosine_decay_restarts(0.1, s, 4, t_mul=1.0),
