@@ -78,7 +78,7 @@ def matvec(
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products over axes of ``a`` paired with axes of ``b``; an integer n means the last n and the first n."""
+    """The sum of products over axes of ``a`` paired with axes of ``b``; an integer n means the last n, the first n."""
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         x = convert_to_tensor(a, name="a")
         y = convert_to_tensor(b, name="b")

@@ -1,8 +1,8 @@
 """Python operators on Tensor: ``x + 1``, ``2 - x``, ``x @ y``, ``x < y``, ``~x``.
 
-Installed on ``Tensor`` when this module is imported, so that the graph need not know the library.  A Python or numpy operand
-becomes a constant of the tensor's type if it can: on the right it is *preferred* to (and the op then complains of a
-mismatch), on the left it must.  ``==`` and ``!=`` compare identity, as in TF1.
+Installed on ``Tensor`` when this module is imported, so that the graph need not know the library.  A Python or numpy
+operand becomes a constant of the tensor's type if it can: on the right it is *preferred* to (and the op then complains
+of a mismatch), on the left it must.  ``==`` and ``!=`` compare identity, as in TF1.
 """
 
 from __future__ import annotations

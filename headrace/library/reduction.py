@@ -341,10 +341,9 @@ def confusion_matrix(
         known = constant_value(size)
         shape = raw_ops.Pack([size, size]) if known is None else constant([int(known)] * 2, dtypes.int64)
         indices = raw_ops.Pack([truth, guess], axis=1)
-        if weights is None:
-            values = raw_ops.Fill(raw_ops.Shape(guess), constant(1, kind))
-        else:
-            values = cast(weights, kind)
+        values = cast(constant(1) if weights is None else weights, kind)
+        if values.shape.ndims == 0:
+            values = raw_ops.Fill(raw_ops.Shape(guess), values)
         result: Tensor = raw_ops.ScatterNd(indices, values, shape)
         return result
 

@@ -37,7 +37,7 @@ def binary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
     out: str = "T", names: tuple[str, str] = ("x", "y"), **traits: bool,
 ) -> OpDef:  # fmt: skip
-    """An element-wise op of two inputs that broadcast; ``gradient(node, grad)`` gives two tensors of the output's shape."""
+    """An element-wise op of two inputs that broadcast; ``gradient`` gives two tensors of the output's shape."""
     op_def = op(f"{name}({names[0]}: T, {names[1]}: T) -> (z: {out})", T=types, **traits)
     op_def.shape(broadcast)
     op_def.kernel(kernel)
@@ -65,7 +65,12 @@ def widen(op_def: OpDef, kernel: Callable[..., Any]) -> None:
 
 def broadcast(x: TensorShape, y: TensorShape, *attrs: Any) -> TensorShape:
     """The shape rule of two inputs that broadcast."""
-    return broadcast_shape(x, y)
+    try:
+        return broadcast_shape(x, y)
+    except ValueError:
+        pairs = zip(reversed(x.tuple or ()), reversed(y.tuple or ()), strict=False)
+        a, b = next((a, b) for a, b in pairs if None not in (a, b) and a != b and 1 not in (a, b))
+        raise ValueError(f"Dimensions must be equal, but are {a} and {b}") from None
 
 
 def unbroadcast(node: Any, grads: Sequence[Tensor | None]) -> list[Tensor | None]:

@@ -39,11 +39,14 @@ def _products(node, grad):
 mul = binary("Mul", torch.mul, NUMERIC, _products)
 follow(mul, operator.mul)
 
+
+def _products_no_nan(node, grad):
+    x, y = node.inputs
+    return raw_ops.MulNoNan(grad, conjugate(y)), raw_ops.MulNoNan(conjugate(x), grad)
+
+
 mul_no_nan = binary(
-    "MulNoNan",
-    lambda x, y: torch.where(y == 0, torch.zeros_like(y), x * y),
-    FLOAT_OR_COMPLEX,
-    lambda node, grad: (raw_ops.MulNoNan(grad, node.inputs[1]), raw_ops.MulNoNan(node.inputs[0], grad)),
+    "MulNoNan", lambda x, y: torch.where(y == 0, torch.zeros_like(y), x * y), FLOAT_OR_COMPLEX, _products_no_nan
 )
 
 # ---- quotients
@@ -128,7 +131,7 @@ def _nonzero(x):
 
 
 def _xdivy_gradient(node, grad):
-    x, y = node.inputs
+    x, y = conjugate(node.inputs[0]), conjugate(node.inputs[1])
     return (
         raw_ops.Mul(grad, raw_ops.Xdivy(_nonzero(x), y)),
         raw_ops.Mul(grad, raw_ops.Xdivy(raw_ops.Neg(x), raw_ops.Square(y))),
@@ -136,7 +139,7 @@ def _xdivy_gradient(node, grad):
 
 
 def _xlogy_gradient(node, grad):
-    x, y = node.inputs
+    x, y = conjugate(node.inputs[0]), conjugate(node.inputs[1])
     return raw_ops.Mul(grad, raw_ops.Xlogy(_nonzero(x), y)), raw_ops.Mul(grad, raw_ops.Xdivy(x, y))
 
 
@@ -288,4 +291,7 @@ sum_to.gradient(lambda node, grad: [raw_ops.BroadcastTo(grad, raw_ops.Shape(node
 
 @sum_to.kernel
 def _(x, shape):
-    return x if list(x.shape) == shape else x.sum_to_size(shape)
+    if list(x.shape) == shape:
+        return x
+    result = x.sum_to_size(shape)
+    return result if result.dtype is x.dtype else result.to(x.dtype)  # torch sums integers as int64

@@ -27,11 +27,10 @@ def _equality(name, compare, on_bytes):
     @definition.shape
     def _(x, y, incompatible_shape_error):
         if incompatible_shape_error:
-            return broadcast_shape(x, y)
-        try:
-            return broadcast_shape(x, y)
-        except ValueError:
-            return ()
+            return broadcast(x, y)
+        if not (x.is_fully_defined() and y.is_fully_defined()):
+            return None
+        return broadcast_shape(x, y) if _broadcastable(x.tuple, y.tuple) else ()
 
     @definition.kernel
     def _(x, y, incompatible_shape_error):

@@ -206,11 +206,14 @@ def _(matrix, rhs, lower, adjoint):
 
 # ---- Einstein sums
 
-einsum = op("Einsum(inputs: N*T; equation: string) -> (output: T)", T=(*FLOAT_OR_COMPLEX, dtypes.int32, dtypes.int64))
+einsum = op(
+    "Einsum(inputs: N*T; equation: string) -> (output: T)",
+    T=(*FLOAT_OR_COMPLEX, dtypes.int32, dtypes.int64), view=True,
+)  # fmt: skip
 
 
 def _labels(equation, count):
-    """Each input's subscripts, and the output's; the output is given or, as numpy has it, the labels seen once, sorted."""
+    """Each input's subscripts, and the output's; that is given or, as numpy has it, the labels seen once."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     parts = left.split(",")

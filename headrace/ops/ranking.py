@@ -46,7 +46,7 @@ top_attr.kernel(_wide, T=WIDE_UNSIGNED)
 
 
 def _among(predictions, targets, k):
-    """Fewer than k predictions are larger than the target's; targets out of range, or not finite, are not among them."""
+    """Fewer than k predictions are larger than the target's; targets out of range or not finite never are."""
     classes = predictions.shape[1]
     ids = targets.long()
     inside = (ids >= 0) & (ids < classes)
