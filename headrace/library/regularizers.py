@@ -29,7 +29,7 @@ def _no_loss(_: Any, name: str | None = None) -> None:
 def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """``scale`` times the sum of absolute values; a scale of 0.0 gives no loss.
 
-    >>> w = tf.get_variable("l1_example", [3], regularizer=tf.contrib.layers.l1_regularizer(0.1))
+    ``w = tf.get_variable("w", [3], regularizer=tf.contrib.layers.l1_regularizer(0.1))``
     """
     if _check_scale(scale, "scale") == 0.0:
         return _no_loss
@@ -39,7 +39,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
             value = convert.convert_to_tensor(weights)
             factor = convert.convert_to_tensor(scale, value.dtype.base_dtype, "scale")
             total = raw_ops.Sum(raw_ops.Abs(value), _all_axes(value))
-            return raw_ops.Mul(factor, total, name=name or inner)
+            return raw_ops.Mul(factor, total, name=inner)
 
     return l1
 
@@ -47,7 +47,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """``scale`` times half the sum of squares; a scale of 0.0 gives no loss.
 
-    >>> w = tf.get_variable("l2_example", [3], regularizer=tf.contrib.layers.l2_regularizer(1e-4))
+    ``w = tf.get_variable("w", [3], regularizer=tf.contrib.layers.l2_regularizer(1e-4))``
     """
     if _check_scale(scale, "scale") == 0.0:
         return _no_loss
@@ -84,7 +84,7 @@ def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str |
             losses = [loss for loss in (r(weights) for r in regularizers) if loss is not None]
             if not losses:
                 return None
-            return raw_ops.AddN(losses, name=inner) if len(losses) > 1 else losses[0]
+            return _sum(losses, inner)
 
     return sum_reg
 
@@ -104,9 +104,13 @@ def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] |
                 raise ValueError(
                     f"regularizer must return a scalar Tensor instead of a Tensor with rank {p.shape.ndims}."
                 )
-        total: Tensor = raw_ops.AddN(penalties, name=scope)
+        total = _sum(penalties, scope)
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
         return total
+
+
+def _sum(losses: list[Tensor], name: str) -> Tensor:
+    return raw_ops.AddN(losses, name=name) if len(losses) > 1 else raw_ops.Identity(losses[0], name=name)
 
 
 def _all_axes(value: Tensor) -> Any:

@@ -100,8 +100,11 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
         return None
     ranks = []
     for variable in var_list:
-        with context.get_default_graph().colocate_with(variable.op):
-            ranks.append(raw_ops.Rank(variable))
+        value = convert.convert_to_tensor(variable)
+        graph = context.get_default_graph()
+        # The rank alone would be known without the value; the control edge makes the read happen.
+        with graph.colocate_with(variable.op), graph.control_dependencies([raw_ops.Identity(value)]):
+            ranks.append(raw_ops.Rank(value))
     if len(ranks) == 1:
         return ranks[0]
     return raw_ops.Pack(ranks, axis=0, name="stack")

@@ -245,7 +245,8 @@ PROGRAMS = {
     f.__name__: f
     for f in (
         plain, control_dependencies_are_left, updates, operators, scopes, default_names,
-        name_scopes_and_variable_scopes, inherited, getters, partitioned, devices, templates, global_steps, creators, initial_values_of_others,
+        name_scopes_and_variable_scopes, inherited, getters, partitioned, devices, templates, global_steps,
+        creators, initial_values_of_others,
     )
 }  # fmt: skip
 
