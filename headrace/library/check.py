@@ -190,8 +190,9 @@ def _sign(
             data = [f"{prefix}Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
         zero = convert_to_tensor(0, x.dtype.base_dtype)
         inner = "assert_less" if op_type == "Less" else "assert_less_equal"
-        pair = (zero, x) if flipped else (x, zero)
-        return _binary(None, inner, "<" if op_type == "Less" else "<=", op_type, *pair, data, summarize, message)
+        small, large = (zero, x) if flipped else (x, zero)
+        symbol = "<" if op_type == "Less" else "<="
+        return _binary(None, inner, symbol, op_type, small, large, data, summarize, message)
 
 
 def assert_positive(

@@ -18,8 +18,8 @@ from headrace.core.shape import Dimension, TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.library.creation import eye, fill, ones, zeros
 from headrace.library.random import random_normal, random_uniform, truncated_normal
-from headrace.library.scope import name_scope
 
 _SMALL = 1000  # elements; larger constants are filled at run time rather than kept in the graph
 _TRUNCATED_STDDEV = 0.87962566103423978  # the standard deviation of a normal distribution cut at two of its own
@@ -52,22 +52,6 @@ def _whole(shape: Any, partition_info: Any) -> list[int]:
     return _sizes(shape if partition_info is None else partition_info.full_shape)
 
 
-def _filled(shape: Any, value: Any, dtype: DType, name: str) -> Tensor:
-    """A tensor full of one value; large ones do not burden the graph."""
-    with name_scope(None, name, [shape]) as scope:
-        if not isinstance(shape, Tensor):
-            sizes = _sizes(shape)
-            if math.prod(sizes) < _SMALL:
-                return constant(value, dtype, sizes, name=scope)
-            shape = constant(sizes, dtypes.int32, name="shape_as_tensor")
-        filled: Tensor = raw_ops.Fill(shape, constant(value, dtype), name=scope)
-        return filled
-
-
-def _zero(dtype: DType) -> Any:
-    return "" if dtype is dtypes.string else False if dtype is dtypes.bool else 0
-
-
 def _floating(dtype: Any) -> DType:
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
@@ -82,8 +66,7 @@ class Zeros(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
-        return _filled(shape, _zero(kind), kind, "zeros")
+        return zeros(shape, self.dtype if dtype is None else dtype)
 
     def get_config(self) -> dict[str, Any]:
         return {"dtype": self.dtype.name}
@@ -96,8 +79,7 @@ class Ones(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
-        return _filled(shape, True if kind is dtypes.bool else 1, kind, "ones")
+        return ones(shape, self.dtype if dtype is None else dtype)
 
     def get_config(self) -> dict[str, Any]:
         return {"dtype": self.dtype.name}
@@ -122,7 +104,7 @@ class Constant(Initializer):
         kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         verify = self._verify_shape if verify_shape is None else verify_shape
         if np.isscalar(self.value) and not verify and math.prod(_sizes(shape)) >= _SMALL:
-            return _filled(shape, self.value, kind, "Const")
+            return fill(shape, constant(self.value, kind), name="Const")
         return constant(self.value, kind, shape, verify_shape=verify)
 
     def get_config(self) -> dict[str, Any]:
@@ -331,12 +313,7 @@ class Identity(Initializer):
         sizes = _whole(shape, partition_info)
         if len(sizes) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
-        with name_scope(None, "eye"):
-            ones = _filled([min(sizes)], 1, kind, "ones")
-            if sizes[0] == sizes[1]:
-                matrix = raw_ops.MatrixDiag(ones, name="diag")
-            else:
-                matrix = raw_ops.MatrixSetDiag(_filled(sizes, 0, kind, "zeros"), ones)
+        matrix = eye(*sizes, dtype=kind)
         if partition_info is not None:
             matrix = raw_ops.Slice(matrix, list(partition_info.var_offset), _sizes(shape))
         scaled: Tensor = raw_ops.Mul(self.gain, matrix, name="mul")
