@@ -44,7 +44,8 @@ class Case:
         self.w = values(*window, group, outer)
         self.y = values(*arrange(batch, sizes, group * outer if depthwise else outer, layout))
         self.attrs = {
-            "strides": full(stride, layout), "padding": padding, "data_format": layout, "dilations": full(dilation, layout),
+            "strides": full(stride, layout), "padding": padding, "data_format": layout,
+            "dilations": full(dilation, layout),
         }  # fmt: skip
         if pairs:
             numbers = [list(p) for p in pairs]

@@ -66,7 +66,8 @@ VOLUME = [
 X = distinct(1, 4, 4, 2)
 PLAIN = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
 EXPLICIT = {
-    "ksize": [1, 3, 3, 1], "strides": [1, 2, 2, 1], "padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 0, 2, 1, 0, 0],
+    "ksize": [1, 3, 3, 1], "strides": [1, 2, 2, 1], "padding": "EXPLICIT",
+    "explicit_paddings": [0, 0, 1, 0, 2, 1, 0, 0],
 }  # fmt: skip
 ARGMAX = [{k: v for k, v in c.attrs.items() if k != "data_format"} for c in PLANE if c.attrs["data_format"] == "NHWC"]
 INPUTS = [c.x for c in PLANE if c.attrs["data_format"] == "NHWC"]
