@@ -373,9 +373,13 @@ from headrace.library.template import make_template as make_template
 from headrace.library.variable import Variable as Variable
 from headrace.library.variable_creator import VariableAggregation as VariableAggregation
 from headrace.library.variable_creator import VariableSynchronization as VariableSynchronization
+from headrace.library.variable_creator import disable_resource_variables as disable_resource_variables
+from headrace.library.variable_creator import enable_resource_variables as enable_resource_variables
+from headrace.library.variable_creator import resource_variables_enabled as resource_variables_enabled
 from headrace.library.variable_creator import variable_creator_scope as variable_creator_scope
 from headrace.library.variable_scope import AUTO_REUSE as AUTO_REUSE
 from headrace.library.variable_scope import VariableScope as VariableScope
+from headrace.library.variable_scope import create_partitioned_variables as create_partitioned_variables
 from headrace.library.variable_scope import get_local_variable as get_local_variable
 from headrace.library.variable_scope import get_variable as get_variable
 from headrace.library.variable_scope import get_variable_scope as get_variable_scope
@@ -403,6 +407,7 @@ from headrace.autodiff.aggregate import AggregationMethod as AggregationMethod
 from headrace.autodiff.custom import custom_gradient as custom_gradient
 from headrace.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
 from headrace.autodiff.gradients import gradients as gradients
+from headrace.autodiff.hessian import hessians as hessians
 from headrace.autodiff.registration import NoGradient as NoGradient
 from headrace.autodiff.registration import NotDifferentiable as NotDifferentiable
 from headrace.autodiff.registration import RegisterGradient as RegisterGradient

@@ -84,6 +84,26 @@ def _creators(graph: Graph) -> _Creators:
     return found
 
 
+class _ResourceDefault:
+    """What programs asked for with ``enable_resource_variables``.  It changes nothing but the answer when asked."""
+
+    enabled = False
+
+
+def enable_resource_variables() -> None:
+    """TF1 compatibility: every variable here already reads as a resource variable does."""
+    _ResourceDefault.enabled = True
+
+
+def disable_resource_variables() -> None:
+    """TF1 compatibility: the opposite of ``enable_resource_variables``."""
+    _ResourceDefault.enabled = False
+
+
+def resource_variables_enabled() -> bool:
+    return _ResourceDefault.enabled
+
+
 @contextmanager
 def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
     """Variables made inside go through ``variable_creator(next_creator, **kwargs)``, the innermost scope first.

@@ -407,12 +407,35 @@ def variable_op_scope(
         yield scope
 
 
+def create_partitioned_variables(
+    shape: Sequence[int], slicing: Sequence[int], initializer: Any, dtype: Any = dtypes.float32, trainable: bool = True,
+    collections: Any = None, name: str | None = None, reuse: Any = None,
+) -> list[Any]:  # fmt: skip
+    """The shards of a variable cut into ``slicing[i]`` pieces along dimension i (only one may be cut)."""
+    if len(shape) != len(slicing):
+        raise ValueError(
+            "The 'shape' and 'slicing' of a partitioned Variable must have the same length: "
+            f"shape: {shape}, slicing: {slicing}"
+        )
+    if not shape:
+        raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
+        with context.get_default_graph().name_scope(None):
+            whole = _get_default_variable_store().get_variable(
+                scope.name, shape=shape, dtype=dtype, initializer=_first(initializer, scope.initializer),
+                regularizer=scope.regularizer, reuse=scope.reuse or False, trainable=trainable, collections=collections,
+                caching_device=scope.caching_device, partitioner=lambda **_: list(slicing), constraint=scope.constraint,
+            )  # fmt: skip
+        return list(whole)
+
+
 def no_regularizer(_: Any) -> None:
     """A regularizer that adds no loss: ``variable_scope(..., regularizer=tf.no_regularizer)`` undoes an outer one."""
     return None
 
 
 __all__ = [
-    "AUTO_REUSE", "VariableScope", "get_local_variable", "get_variable", "get_variable_scope", "no_regularizer",
+    "AUTO_REUSE", "VariableScope", "create_partitioned_variables", "get_local_variable",
+    "get_variable", "get_variable_scope", "no_regularizer",
     "pure_variable_scope", "unique_scope", "variable_op_scope", "variable_scope",
 ]  # fmt: skip

@@ -181,6 +181,13 @@ def partitioned(tf):
     tf.global_variables_initializer()
 
 
+def partitioned_old(tf):
+    tf.create_partitioned_variables([4, 2], [2, 1], tf.zeros_initializer())
+    with tf.variable_scope("s"):
+        tf.create_partitioned_variables([4, 2], [1, 2], lambda shape, dtype, partition_info: tf.ones(shape, dtype))
+        tf.create_partitioned_variables([3], [3], None, name="named", trainable=False)
+
+
 def devices(tf):
     with tf.device("/cpu:0"):
         v = tf.get_variable("v", [2], initializer=tf.zeros_initializer())
@@ -245,7 +252,8 @@ PROGRAMS = {
     f.__name__: f
     for f in (
         plain, control_dependencies_are_left, updates, operators, scopes, default_names,
-        name_scopes_and_variable_scopes, inherited, getters, partitioned, devices, templates, global_steps,
+        name_scopes_and_variable_scopes, inherited, getters, partitioned, partitioned_old,
+        devices, templates, global_steps,
         creators, initial_values_of_others,
     )
 }  # fmt: skip

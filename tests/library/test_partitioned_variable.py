@@ -126,3 +126,11 @@ def test_sharing() -> None:
             tf.get_variable("q", [4, 4], partitioner=tf.fixed_size_partitioner(2))
         with pytest.raises(ValueError, match="different partitioning|does not exist"):
             tf.get_variable("p/part_2", [1])
+
+
+def test_create_partitioned_variables_checks_its_arguments() -> None:
+    with pytest.raises(ValueError, match="same length"):
+        tf.create_partitioned_variables([4], [2, 1], tf.zeros_initializer())
+    with pytest.raises(ValueError, match="rank at least 1"):
+        tf.create_partitioned_variables([], [], tf.zeros_initializer())
+    assert [v.shape.as_list() for v in tf.create_partitioned_variables([3, 2], [2, 1], None)] == [[2, 2], [1, 2]]
