@@ -158,8 +158,8 @@ def one_hot(
     """``on_value`` at each index along a new dimension of ``depth``, ``off_value`` elsewhere (also for bad indices)."""
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
         wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
-        on = None if on_value is None else convert_to_tensor(on_value, wanted)
-        off = None if off_value is None else convert_to_tensor(off_value, wanted)
+        on = None if on_value is None else convert_to_tensor(on_value, preferred_dtype=wanted)
+        off = None if off_value is None else convert_to_tensor(off_value, preferred_dtype=wanted)
         if wanted is not None:
             for value, label in ((on, "on_value"), (off, "off_value")):
                 if value is not None and value.dtype.base_dtype != wanted:

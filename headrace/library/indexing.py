@@ -96,7 +96,7 @@ tensor_scatter_nd_sub = tensor_scatter_sub
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements (or rows) of x where ``condition`` holds, else of y; without x and y the coordinates of true elements."""
+    """Elements (or rows) of x where ``condition`` holds, else of y; without x and y, where ``condition`` holds."""
     if x is None and y is None:
         with name_scope(name, "Where", [condition]) as scope:
             condition = convert_to_tensor(condition, preferred_dtype=dtypes.bool, name="condition")

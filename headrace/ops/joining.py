@@ -184,6 +184,14 @@ def _(value, size_splits, split_dim, num_split):
     return [TensorShape.from_tuple((*dims[:at], None if s is None or s < 0 else s, *dims[at + 1 :])) for s in sizes]
 
 
+@split_v.value
+def _(node, value, sizes, axis):
+    if value is None or any(v is None or v.dtype == object for v in (sizes, axis)):
+        return None
+    at = int(axis)
+    return tuple(np.split(value, np.cumsum(_sizes(sizes.tolist(), value.shape[at]))[:-1], at))
+
+
 def _sizes(sizes, total):
     """The sizes with -1 replaced by what is left."""
     if -1 in sizes:
