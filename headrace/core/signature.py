@@ -35,6 +35,7 @@ class _Required:
 REQUIRED: Final = _Required()
 
 SCALAR_KINDS: Final = ("bool", "int", "float", "string", "type", "shape", "tensor", "func", "any")
+_TYPE = re.compile(r"(\w+\*)?\w+\Z|list\(\w+\)\Z")
 _HEAD = re.compile(r"^\s*([A-Za-z_>][A-Za-z0-9_>]*)\s*\((.*)\)\s*->\s*\((.*)\)\s*$", re.S)
 
 
@@ -115,12 +116,17 @@ def _split(text: str, separator: str = ",") -> list[str]:
 
 def _parse_arg(text: str, where: str) -> Arg:
     name, colon, kind = text.partition(":")
-    if not colon:
-        raise ValueError(f"{where}: expected 'name: type', got {text.strip()!r}")
     words = kind.split()
+    if not colon or not words:
+        raise ValueError(f"{where}: expected 'name: type', got {text.strip()!r}")
+    unknown = [w for w in words[:-1] if w not in ("host", "ref")]
+    if unknown:
+        raise ValueError(f"{where}: {unknown[0]!r} in {text.strip()!r} is not known; known: host, ref")
     host, ref = "host" in words[:-1], "ref" in words[:-1]
     spec = words[-1]
     number: str | None = None
+    if not _TYPE.match(spec):
+        raise ValueError(f"{where}: {spec!r} in {text.strip()!r} is not a type; types are T, float32, N*T and list(T)")
     if spec.startswith("list("):
         return Arg(name.strip(), type_list_attr=spec[5:-1], host=host, ref=ref)
     if "*" in spec:
@@ -175,6 +181,8 @@ def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType]) -> Sign
     inputs = tuple(_parse_arg(t, name) for t in _split(halves[0]))
     attrs = tuple(_parse_attr(t, name) for t in _split(halves[1]))
     outputs = tuple(_parse_arg(t, name) for t in _split(right))
+    _check_distinct(name, "arguments", [a.name for a in (*inputs, *attrs)])
+    _check_distinct(name, "outputs", [a.name for a in outputs])
     given = {a.name for a in attrs}
     allowed = {k: (v,) if isinstance(v, DType) else tuple(v) for k, v in constraints.items()}
     inferred: dict[str, Attr] = {}
@@ -194,6 +202,12 @@ def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType]) -> Sign
         if attr not in known:
             raise ValueError(f"{name}: dtypes are given for {attr!r}, which the signature does not mention")
     return Signature(name, inputs, outputs, attrs, tuple(inferred.values()), allowed)
+
+
+def _check_distinct(where: str, what: str, names: Sequence[str]) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ValueError(f"{where}: two {what} are called {name!r}")
 
 
 def _split_once(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Calling an op: the errors users meet, each with the op, the argument, what came, what is accepted and the user's line."""
+"""Calling an op: the errors users meet, with the op, the argument, what came, what is accepted, the line."""
 
 import inspect
 from typing import Any

@@ -1,0 +1,126 @@
+"""The registry: declared once, found by name, the most specific kernel wins."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.core import dtypes
+from headrace.core.registry import REGISTRY, Traits, op
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    yield
+    REGISTRY.remove("TestRegistered")
+
+
+def declare(**options: object):  # type: ignore[no-untyped-def]
+    return op("TestRegistered(x: T) -> (y: T)", **options)
+
+
+def test_declaring() -> None:
+    made = declare(T=dtypes.FLOATING, view=True)
+    assert REGISTRY.get("TestRegistered") is made and "TestRegistered" in REGISTRY
+    assert made.traits == Traits(view=True)
+    assert made.location.startswith(__file__)
+    assert repr(made) == "<op TestRegistered(x: T) -> (y: T)>"
+
+
+def test_registering_twice_names_the_first_place() -> None:
+    first = declare()
+    with pytest.raises(
+        ValueError, match="'TestRegistered' is registered at .*, but was registered before at"
+    ) as caught:
+        declare()
+    assert first.location in str(caught.value)
+
+
+def test_unknown_names_get_a_hint() -> None:
+    declare()
+    with pytest.raises(ValueError, match="no op type is called 'TestRegisterd'; did you mean TestRegistered"):
+        REGISTRY.get("TestRegisterd")
+
+
+@pytest.mark.parametrize(
+    ("trait", "pure", "effect"),
+    [
+        (None, True, False),
+        ("view", True, False),
+        ("host", True, False),
+        ("dynamic_shape", True, False),
+        ("random", False, False),
+        ("feed", False, False),
+        ("handle", False, False),
+        ("stateful", False, True),
+        ("writes", False, True),
+        ("blocking", False, True),
+    ],
+)
+def test_what_traits_mean(trait: str | None, pure: bool, effect: bool) -> None:
+    traits = Traits(**{trait: True}) if trait else Traits()
+    assert (traits.pure, traits.has_effect) == (pure, effect)
+
+
+def test_a_handle_is_stateful_without_effect() -> None:
+    assert not Traits(stateful=True, handle=True).has_effect
+    assert not Traits(stateful=True, random=True).has_effect
+
+
+class TestKernels:
+    def test_the_most_specific_wins(self) -> None:
+        made = declare()
+        kernels = {}
+
+        def add(name: str, **where: object) -> None:
+            def function(x: object) -> str:
+                return name
+
+            kernels[name] = made.kernel(**where)(function) if where else made.kernel(function)
+
+        add("any")
+        add("string", T=dtypes.string)
+        add("cuda", device="cuda")
+        add("cuda half", device="cuda", T=[dtypes.float16, dtypes.bfloat16])
+        found = {
+            (device, dtype.name): made.find_kernel(device, {"T": dtype}).function(None)  # type: ignore[union-attr]
+            for device in ("cpu", "cuda")
+            for dtype in (dtypes.float32, dtypes.string, dtypes.float16)
+        }
+        assert found == {
+            ("cpu", "float32"): "any",
+            ("cpu", "string"): "string",
+            ("cpu", "float16"): "any",
+            ("cuda", "float32"): "cuda",
+            ("cuda", "string"): "cuda",
+            ("cuda", "float16"): "cuda half",
+        }
+
+    def test_none_fits(self) -> None:
+        made = declare()
+        made.kernel(T=dtypes.string)(lambda x: x)
+        assert made.find_kernel("cpu", {"T": dtypes.float32}) is None
+
+    def test_what_a_kernel_asks_for(self) -> None:
+        made = declare()
+
+        @made.kernel
+        def _(x, *, device, state):  # type: ignore[no-untyped-def]
+            return x
+
+        kernel = made.kernels[0]
+        assert kernel.wants_device and kernel.wants_state and not kernel.wants_node
+
+    def test_unknown_keywords(self) -> None:
+        with pytest.raises(TypeError, match=r"kernel of TestRegistered has keyword-only parameters \['stream'\]"):
+            declare().kernel(lambda x, *, stream: x)
+
+
+def test_rules() -> None:
+    made = declare()
+    assert made.shape(len) is len and made.shape_fn is len
+    assert made.value(abs) is abs and made.value_fn is abs
+    assert not made.has_gradient_rule
+    assert made.not_differentiable() is made and made.has_gradient_rule and made.gradient_fn is None
+    made.gradient(min)
+    assert made.gradient_fn is min
+    assert made.state(max) is max and made.state_fn is max
