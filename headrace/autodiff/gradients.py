@@ -124,6 +124,7 @@ class _Sweep:
         self.colocate = colocate
         self.gate = gate
         self.scope = scope
+        self.reached: set[Tensor] = set()  # tensors that depend on some x: others need no gradient
         self.partial: dict[Tensor, list[Any]] = {}
         self.final: dict[Tensor, Any] = {}
 
@@ -169,7 +170,7 @@ class _Sweep:
 
     def _between(self, ys: Sequence[Tensor]) -> set[Operation]:
         """Ops on paths from xs to ys.  The ops that make xs are not entered unless another x lies behind them."""
-        reached: set[Tensor] = set()
+        reached = self.reached
         queue = deque(self.xs)
         while queue:
             t = queue.popleft()
@@ -206,6 +207,7 @@ class _Sweep:
             filled = [_zeros(t) if g is None and is_trainable(t.dtype) else g for g, t in zip(grads, op._outputs, strict=True)]
             produced = rule(op, *filled) if rule is not None else through_kernel(op, filled)
             inputs = self._check(op, produced)
+            inputs = [g if t in self.reached else None for g, t in zip(inputs, op.inputs, strict=True)]
             if self.gate and sum(g is not None for g in inputs) > 1:
                 inputs = _gated(inputs)
         for t, g in zip(op.inputs, inputs, strict=True):
