@@ -119,7 +119,8 @@ def slice_helper(tensor: Any, slice_spec_: Any, var: Any = None) -> Tensor:
                 packed = [p if p.dtype == dtypes.int64 else raw_ops.Cast(p, DstT=dtypes.int64) for p in packed]
         else:
             packed = [constant([], dtypes.int32)] * 3
-        return strided_slice(tensor, *packed, **masks, var=var, name=scope)
+        sliced: Tensor = raw_ops.StridedSlice(tensor, *packed, **masks, name=scope)
+        return sliced
 
 
 Tensor._override_operator("__getitem__", slice_helper)
