@@ -73,3 +73,6 @@ from headrace.library.math import sigmoid as sigmoid
 from headrace.library.math import tanh as tanh
 from headrace.library.reduction import in_top_k as in_top_k
 from headrace.library.reduction import top_k as top_k
+from headrace.library.space import depth_to_space as depth_to_space
+from headrace.library.space import space_to_batch as space_to_batch
+from headrace.library.space import space_to_depth as space_to_depth

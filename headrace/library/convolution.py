@@ -196,7 +196,8 @@ def conv_transpose(
     """The transposed convolution over as many spatial axes as ``output_shape`` has (one, two or three)."""
     with name_scope(name, "conv_transpose", [input, filters, output_shape]) as scope:
         static = getattr(output_shape, "shape", None)
-        count = (static.as_list()[0] if isinstance(static, TensorShape) else len(output_shape)) - 2
+        count: Any = static.as_list()[0] if isinstance(static, TensorShape) else len(output_shape)
+        count = -1 if count is None else count - 2
         if count == 1:
             return conv1d_transpose(
                 input, filters, output_shape, strides, padding, data_format or "NWC", dilations, scope

@@ -45,7 +45,7 @@ def _dropout(x: Any, rate: Any, noise_shape: Any, seed: int | None, name: str | 
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
             raise ValueError(f"x has to be a floating point tensor since it's going to be scaled, got {x.dtype.name}")
-        if isinstance(rate, numbers.Real) and not 0 <= rate < 1:
+        if isinstance(rate, numbers.Real) and not 0 <= float(rate) < 1:
             raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate:g}")
         rate = convert_to_tensor(rate, dtype=x.dtype, name="rate")
         rate.shape.assert_has_rank(0)

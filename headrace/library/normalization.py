@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -97,8 +98,9 @@ def sufficient_statistics(
 def _count(x: Tensor, axes: list[int]) -> Tensor:
     """How many elements are reduced, in x's dtype."""
     dims = x.shape.tuple
-    if dims is not None and all(dims[a] is not None for a in axes):
-        return constant(np.prod([dims[a] for a in axes], dtype=np.int64), dtype=x.dtype)
+    known = [] if dims is None else [d for d in (dims[a] for a in axes) if d is not None]
+    if len(known) == len(axes):
+        return constant(math.prod(known), dtype=x.dtype)
     sizes = raw_ops.Cast(raw_ops.Shape(x), DstT=x.dtype)
     return raw_ops.Prod(raw_ops.GatherV2(sizes, axes, 0), [0], name="count")
 

@@ -121,8 +121,9 @@ def max_pool_v2(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """``max_pool`` over one, two or three spatial axes, by the input's rank."""
-    function = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}[_spatial_rank(input, data_format)]
-    layout = data_format or {1: "NWC", 2: "NHWC", 3: "NDHWC"}[_spatial_rank(input, data_format)]
+    count = _spatial_rank(input, data_format)
+    function: Any = (max_pool1d, max_pool2d, max_pool3d)[count - 1]
+    layout = data_format or ("NWC", "NHWC", "NDHWC")[count - 1]
     return function(input, ksize, strides, padding, layout, name or "MaxPoolV2")
 
 
@@ -130,8 +131,9 @@ def avg_pool_v2(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """``avg_pool`` over one, two or three spatial axes, by the input's rank."""
-    function = {1: avg_pool1d, 2: avg_pool, 3: avg_pool3d}[_spatial_rank(input, data_format)]
-    layout = data_format or {1: "NWC", 2: "NHWC", 3: "NDHWC"}[_spatial_rank(input, data_format)]
+    count = _spatial_rank(input, data_format)
+    function: Any = (avg_pool1d, avg_pool, avg_pool3d)[count - 1]
+    layout = data_format or ("NWC", "NHWC", "NDHWC")[count - 1]
     return function(input, ksize, strides, padding, layout, name or "AvgPool")
 
 

@@ -215,10 +215,10 @@ def _dilated_pool(
     """Every ``dilation``-th element becomes an image of its own, pooled plainly; then they are put back together."""
     if data_format is not None and data_format.startswith("NC"):
         raise ValueError("dilated pools take channels-last tensors")
-    dims = input.shape.tuple[1:-1]
+    dims = input.shape.as_list()[1:-1]
     if None in dims:
         raise ValueError(f"dilated pools need known spatial sizes, got {input.shape}")
-    extra = [(-n) % d for n, d in zip(dims, dilation, strict=True)]
+    extra = [-(n or 0) % d for n, d in zip(dims, dilation, strict=True)]
     split = raw_ops.SpaceToBatchND(input, dilation, [[0, e] for e in extra])
     pooled = _pool(split, window, kind, padding, [1] * len(window), data_format, scope)
     return raw_ops.BatchToSpaceND(pooled, dilation, [[0, e] for e in extra])
