@@ -27,3 +27,13 @@ from headrace.library.linalg import slogdet as slogdet
 from headrace.library.linalg import svd as svd
 from headrace.library.linalg import tensordot as tensordot
 from headrace.library.linalg import trace as trace
+from headrace.library.array import matrix_transpose as matrix_transpose
+from headrace.library.array import matrix_transpose as transpose
+from headrace.library.creation import eye as eye
+from headrace.library.indexing import diag as tensor_diag
+from headrace.library.indexing import diag_part as tensor_diag_part
+from headrace.library.indexing import matrix_band_part as band_part
+from headrace.library.indexing import matrix_diag as diag
+from headrace.library.indexing import matrix_diag_part as diag_part
+from headrace.library.indexing import matrix_set_diag as set_diag
+from headrace.library.normalization import l2_normalize as l2_normalize

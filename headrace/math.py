@@ -118,3 +118,9 @@ from headrace.library.reduction import unsorted_segment_sqrt_n as unsorted_segme
 from headrace.library.reduction import unsorted_segment_sum as unsorted_segment_sum
 from headrace.library.reduction import zero_fraction as zero_fraction
 from headrace.library.math import div_no_nan as divide_no_nan
+from headrace.library.activation import softplus as softplus
+from headrace.library.activation import softsign as softsign
+from headrace.library.array import invert_permutation as invert_permutation
+from headrace.library.normalization import l2_normalize as l2_normalize
+from headrace.library.softmax import log_softmax as log_softmax
+from headrace.library.softmax import softmax as softmax

@@ -6,15 +6,15 @@ Positional arguments are the inputs, then the attributes, in signature order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any as _Any  # ``Any`` is an op
 
 from headrace.core.registry import REGISTRY
 from headrace.graph.build import call
 
-_functions: dict[str, Callable[..., Any]] = {}
+_functions: dict[str, Callable[..., _Any]] = {}
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Callable[..., _Any]:
     if name.startswith("__"):
         raise AttributeError(name)
     if name not in REGISTRY:
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
     op_def = REGISTRY.get(name)
     if function is None or getattr(function, "op_def", None) is not op_def:
 
-        def function(*args: Any, **kwargs: Any) -> Any:
+        def function(*args: _Any, **kwargs: _Any) -> _Any:
             return call(op_def, args, kwargs)
 
         function.__name__ = function.__qualname__ = name

@@ -30,29 +30,25 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """The tensor scaled down, if its norm over ``axes`` is larger, to the norm ``clip_norm``."""
     with name_scope(name, "clip_by_norm", [_values(t), clip_norm]) as scope:
-        values = convert_to_tensor(_values(t), name="t")
-        squared = reduce_sum(raw_ops.Mul(values, values, name="mul"), axes, True)
+        values: Any = convert_to_tensor(_values(t), name="t")
+        squared = reduce_sum(values * values, axes, True)
         positive = raw_ops.Greater(squared, 0)
         safe = raw_ops.Select(positive, squared, raw_ops.OnesLike(squared))
         length = raw_ops.Select(positive, raw_ops.Sqrt(safe), squared)
-        scaled = raw_ops.Mul(values, clip_norm, name="mul_1")
+        scaled = values * clip_norm
         values.shape.merge_with(scaled.shape)
-        clipped = raw_ops.Identity(
-            raw_ops.RealDiv(scaled, raw_ops.Maximum(length, clip_norm), name="truediv"), name=scope
-        )
+        clipped = raw_ops.Identity(scaled / raw_ops.Maximum(length, clip_norm), name=scope)
         return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """The tensor scaled down, if its norm over its size is larger, to the average norm ``clip_norm``."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
-        x = convert_to_tensor(t, name="t")
-        kind = x.dtype.base_dtype
-        size = cast(raw_ops.Size(x), kind)
-        inverse = raw_ops.Mul(raw_ops.Rsqrt(reduce_sum(raw_ops.Mul(x, x))), size)
-        bound = convert_to_tensor(clip_norm, kind)
-        smallest = raw_ops.Minimum(inverse, raw_ops.RealDiv(constant(1.0, kind), bound))
-        result: Tensor = raw_ops.Identity(raw_ops.Mul(raw_ops.Mul(x, bound), smallest), name=scope)
+        x: Any = convert_to_tensor(t, name="t")
+        size = cast(raw_ops.Size(x), x.dtype.base_dtype)
+        inverse = raw_ops.Rsqrt(reduce_sum(x * x)) * size
+        smallest = raw_ops.Minimum(inverse, constant(1.0, x.dtype.base_dtype) / clip_norm)
+        result: Tensor = raw_ops.Identity(x * clip_norm * smallest, name=scope)
         return result
 
 
@@ -76,21 +72,19 @@ def clip_by_global_norm(
     A norm that is infinite or not a number makes every result not a number, so that it does not go unnoticed.
     """
     _check_list(t_list)
-    length = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
+    length: Any = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
     with name_scope(name, "clip_by_global_norm", [*(_values(t) for t in t_list if t is not None), clip_norm]) as scope:
-        kind = length.dtype.base_dtype
-        bound = convert_to_tensor(clip_norm, kind)
-        inverse = raw_ops.RealDiv(constant(1.0, kind, name="truediv/x"), length, name="truediv")
-        least = raw_ops.Minimum(inverse, raw_ops.RealDiv(constant(1.0, kind), bound, name="truediv_1"))
-        scale = raw_ops.Mul(bound, least, name="mul")
-        scale = raw_ops.AddV2(scale, raw_ops.Sub(length, length, name="sub"), name="add")
+        inverse = 1.0 / length
+        least = raw_ops.Minimum(inverse, constant(1.0, length.dtype.base_dtype) / clip_norm)
+        scale = clip_norm * least
+        scale = scale + (length - length)
         clipped: list[Any] = []
         for i, given in enumerate(t_list):
             t = None if given is None else convert_to_tensor_or_indexed_slices(given, name=f"t_{i}")
             if t is None:
                 clipped.append(None)
                 continue
-            scaled = raw_ops.Mul(_values(t), scale, name="mul_1")
+            scaled = _values(t) * scale
             made = raw_ops.Identity(scaled, name=f"{scope}_{i}")
             clipped.append(IndexedSlices(made, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else made)
         return clipped, length

@@ -12,7 +12,7 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.argument import either
 from headrace.library.math import abs as absolute
-from headrace.library.math import conj
+from headrace.library.math import cast, conj
 from headrace.library.reduction import reduce_max, reduce_sum
 from headrace.library.scope import name_scope
 
@@ -269,7 +269,7 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
     with name_scope(name, "normalize", [tensor]):
         x = convert_to_tensor(tensor)
         size = norm(x, ord, axis, True)
-        return Normalized(raw_ops.RealDiv(x, raw_ops.Cast(size, DstT=x.dtype.base_dtype), name="truediv"), size)
+        return Normalized(raw_ops.RealDiv(x, cast(size, x.dtype.base_dtype), name="truediv"), size)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
@@ -346,7 +346,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         logs = raw_ops.Log(raw_ops.MatrixDiagPart(factor))
         if factor.dtype.base_dtype.is_complex:
             logs = raw_ops.Real(logs, Tout=factor.dtype.base_dtype.real_dtype)
-        result: Tensor = raw_ops.Mul(reduce_sum(logs, [-1]), 2.0)
+        result: Tensor = 2.0 * reduce_sum(logs, [-1])
         return result
 
 

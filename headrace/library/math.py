@@ -470,7 +470,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         if base.is_complex:
             result = raw_ops.Angle(tensor, Tout=base.real_dtype, name=scope)
         else:
-            turned = raw_ops.Mul(raw_ops.OnesLike(tensor), python_math.pi)
+            turned = python_math.pi * raw_ops.OnesLike(tensor)
             result = raw_ops.Select(raw_ops.Less(tensor, 0), turned, raw_ops.ZerosLike(tensor))
         return result
 

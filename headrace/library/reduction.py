@@ -308,7 +308,7 @@ def bincount(
     with name_scope(None, "bincount"):
         values = convert_to_tensor(arr, dtypes.int32, name="arr")
         some = raw_ops.Greater(raw_ops.Size(values), 0)
-        size = raw_ops.Mul(cast(some, dtypes.int32), raw_ops.AddV2(reduce_max(values), 1))
+        size = cast(some, dtypes.int32) * (reduce_max(values) + 1)
         if minlength is not None:
             size = raw_ops.Maximum(convert_to_tensor(minlength, dtypes.int32, name="minlength"), size)
         if maxlength is not None:
@@ -335,7 +335,7 @@ def confusion_matrix(
         truth = cast(_vector(labels, "labels"), dtypes.int64)
         guess = cast(_vector(predictions, "predictions"), dtypes.int64)
         if num_classes is None:
-            size = raw_ops.AddV2(raw_ops.Maximum(reduce_max(guess), reduce_max(truth)), 1)
+            size = raw_ops.Maximum(reduce_max(guess), reduce_max(truth)) + 1
         else:
             size = cast(num_classes, dtypes.int64)
         known = constant_value(size)
