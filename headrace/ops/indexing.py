@@ -17,6 +17,10 @@ from headrace.core.shape import TensorShape, unknown_shape
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
 from headrace.graph.structures import IndexedSlices
+from headrace.ops._unsigned import move_as_signed
+
+
+NOT_STRING = tuple(d for d in ANY if d not in (dtypes.string, dtypes.resource, dtypes.variant))
 
 
 def explain_index(indices, size, name="indices"):
@@ -102,6 +106,7 @@ gather_v2 = op(
 gather_v2.shape(_gather_shape)
 gather_v2.kernel(_gather)
 gather_v2.kernel(_gather_strings, Tparams=dtypes.string)
+move_as_signed(gather_v2, "Tparams")
 
 
 @gather_v2.value
@@ -141,6 +146,8 @@ gather.shape(lambda params, indices, validate_indices: _gather_shape(params, ind
 gather.gradient(lambda node, grad: [_rows_gradient(grad, *node.inputs), None])
 gather.kernel(lambda params, indices, validate_indices: _gather(params, indices, 0, 0))
 gather.kernel(lambda params, indices, validate_indices: _gather_strings(params, indices, 0, 0), Tparams=dtypes.string)
+
+move_as_signed(gather, "Tparams")
 
 gather_grad = op(
     "_GatherGrad(grad: T, indices: Tindices, shape: host int32, axis: host Taxis; batch_dims: int = 0) -> (output: T)",
@@ -239,6 +246,9 @@ def _(params, indices):
     return taken.reshape(indices.shape[:-1] + rest)
 
 
+move_as_signed(gather_nd, "Tparams")
+
+
 @gather_nd.kernel(Tparams=dtypes.string)
 def _(params, indices):
     _explain_nd(indices, params.shape)
@@ -288,7 +298,9 @@ def scatter_nd_into(base, indices, updates, mode):
     return changed.reshape(base.shape)
 
 
-scatter_nd = op("ScatterNd(indices: Tindices, updates: T, shape: host Tindices) -> (output: T)", T=ANY, Tindices=INDEX)
+scatter_nd = op(
+    "ScatterNd(indices: Tindices, updates: T, shape: host Tindices) -> (output: T)", T=NOT_STRING, Tindices=INDEX
+)
 scatter_nd.shape(_scatter_shape)
 scatter_nd.gradient(lambda node, grad: [None, raw_ops.GatherNd(grad, node.inputs[0]), None])
 
@@ -300,18 +312,20 @@ def _(indices, updates, shape):
     )
 
 
+move_as_signed(scatter_nd)
+
+
 def _tensor_scatter(name, first, mode, types):
     definition = op(
         f"{name}({first}: T, indices: Tindices, updates: T) -> (output: T)", T=types, Tindices=INDEX
     )  # fmt: skip
     definition.shape(lambda base, indices, updates: _scatter_shape(indices, updates, base.tuple) or base)
     definition.kernel(lambda base, indices, updates: scatter_nd_into(base, indices, updates, mode))
+    move_as_signed(definition)
     return definition
 
 
-tensor_scatter_update = _tensor_scatter(
-    "TensorScatterUpdate", "tensor", "update", tuple(d for d in ANY if d != dtypes.string)
-)
+tensor_scatter_update = _tensor_scatter("TensorScatterUpdate", "tensor", "update", NOT_STRING)
 tensor_scatter_add = _tensor_scatter("TensorScatterAdd", "tensor", "add", NUMERIC)
 tensor_scatter_sub = _tensor_scatter("TensorScatterSub", "tensor", "sub", NUMERIC)
 non_aliasing_add = _tensor_scatter("ScatterNdNonAliasingAdd", "input", "add", NUMERIC)

@@ -11,6 +11,7 @@ from headrace.core.dtypes import INDEX, NUMERIC
 from headrace.core.dtypes import bool as bool_dtype
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops._unsigned import move_as_signed
 
 _TYPES = (*NUMERIC, bool_dtype)
 
@@ -130,6 +131,8 @@ def _(input, num_lower, num_upper):
         input = input.triu(-num_lower)
     return input.tril(num_upper) if num_upper >= 0 else input
 
+
+move_as_signed(band_part)
 
 # ---- several diagonals
 

@@ -13,6 +13,7 @@ from headrace.core.registry import op
 from headrace.core.shape import unknown_shape
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
+from headrace.ops._unsigned import move_as_signed
 
 _SMALL = 4096  # the largest value, in elements, followed while building
 
@@ -151,6 +152,9 @@ def _(input, paddings, mode):
     return input.clone() if not any(map(any, paddings)) else input
 
 
+move_as_signed(mirror_pad)
+
+
 @mirror_pad.kernel(T=dtypes.string)
 def _(input, paddings, mode):
     return np.pad(input, paddings, mode="reflect" if _skip(mode) else "symmetric")
@@ -193,6 +197,7 @@ def _(input, paddings, mode):
 reverse = op("ReverseV2(tensor: T, axis: host Tidx) -> (output: T)", T=ANY, Tidx=INDEX)
 reverse.gradient(lambda node, grad: [raw_ops.ReverseV2(grad, node.inputs[1]), None])
 reverse.kernel(torch.flip)
+move_as_signed(reverse)
 reverse.kernel(lambda tensor, axis: np.flip(tensor, tuple(axis)).copy(), T=dtypes.string)
 
 
@@ -252,6 +257,9 @@ def _(input, seq_lengths, seq_dim, batch_dim):
         index = index.t()
     shape = [n if i in (seq_dim, batch_dim) else 1 for i, n in enumerate(input.shape)]
     return input.gather(seq_dim, index.reshape(shape).expand(input.shape))
+
+
+move_as_signed(reverse_sequence)
 
 
 @reverse_sequence.kernel(T=dtypes.string)

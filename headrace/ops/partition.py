@@ -10,11 +10,13 @@ from headrace.core.dtypes import ANY, INDEX, NUMERIC
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, unknown_shape
 from headrace.graph import raw_ops
+from headrace.ops._unsigned import move_as_signed
 
 where = op("Where(input: T) -> (index: int64)", T=(*NUMERIC, dtypes.bool), dynamic_shape=True)
 where.not_differentiable()
 where.shape(lambda input: (None, input.ndims))
 where.kernel(torch.nonzero)
+move_as_signed(where)
 
 # ---- Unique: in order of first appearance
 
@@ -61,6 +63,8 @@ def _(x, out_idx):
     return values, inverse.to(out_idx)
 
 
+move_as_signed(unique)
+
 unique_counts = op(
     "UniqueWithCounts(x: T; out_idx: type = int32) -> (y: T, idx: out_idx, count: out_idx)",
     T=ANY, out_idx=INDEX, dynamic_shape=True,
@@ -75,6 +79,8 @@ def _(x, out_idx):
     values, inverse, counts = _unique(x, None)
     return values, inverse.to(out_idx), counts.to(out_idx)
 
+
+move_as_signed(unique_counts)
 
 unique_v2 = op(
     "UniqueV2(x: T, axis: host Taxis; out_idx: type = int32) -> (y: T, idx: out_idx)",
@@ -102,6 +108,8 @@ def _(x, axis, out_idx):
     return values, inverse.to(out_idx)
 
 
+move_as_signed(unique_v2)
+
 list_diff = op(
     "ListDiff(x: T, y: T; out_idx: type = int32) -> (out: T, idx: out_idx)", T=ANY, out_idx=INDEX, dynamic_shape=True
 )
@@ -111,8 +119,15 @@ list_diff.shape(lambda x, y, out_idx: [(None,), (None,)])
 
 @list_diff.kernel
 def _(x, y, out_idx):
-    kept = torch.nonzero(~torch.isin(x, y)).reshape(-1)
+    if x.dtype is torch.bool or x.dtype.is_complex:  # which isin does not know
+        found = (x[:, None] == y).any(1)
+    else:
+        found = torch.isin(x, y)
+    kept = torch.nonzero(~found).reshape(-1)
     return x[kept], kept.to(out_idx)
+
+
+move_as_signed(list_diff)
 
 
 @list_diff.kernel(T=dtypes.string)
@@ -222,3 +237,4 @@ for _name in ("DynamicStitch", "ParallelDynamicStitch"):
     _op.shape(_stitched)
     _op.gradient(_stitch_gradient)
     _op.kernel(_stitch)
+    move_as_signed(_op)

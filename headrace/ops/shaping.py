@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes
-from headrace.core.dtypes import ANY, INDEX
+from headrace.core.dtypes import ANY, INDEX, NUMERIC
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape, unknown_shape
 from headrace.graph import raw_ops
@@ -249,7 +249,7 @@ transpose.gradient(lambda node, grad: [raw_ops.Transpose(grad, raw_ops.InvertPer
 transpose.kernel(torch.permute)
 transpose.kernel(np.transpose, T=dtypes.string)
 
-conjugate_transpose = op("ConjugateTranspose(x: T, perm: host Tperm) -> (y: T)", T=ANY, Tperm=INDEX, view=True)
+conjugate_transpose = op("ConjugateTranspose(x: T, perm: host Tperm) -> (y: T)", T=NUMERIC, Tperm=INDEX, view=True)
 conjugate_transpose.shape(_transposed)
 conjugate_transpose.kernel(lambda x, perm: x.permute(perm).conj())
 

@@ -13,6 +13,7 @@ from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
+from headrace.ops._unsigned import move_as_signed
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 _MASK_TEXT = ", ".join(f"{m}: int = 0" for m in _MASKS)
@@ -249,6 +250,9 @@ def _(input, begin, end, strides, *masks):
     except IndexError:
         _check(index, input.shape)
         raise
+
+
+move_as_signed(strided_slice)
 
 
 @strided_slice.kernel(T=dtypes.string)

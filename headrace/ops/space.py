@@ -12,17 +12,19 @@ from headrace.core.registry import op
 from headrace.core.shape import unknown_shape
 from headrace.graph import raw_ops
 
+MOVABLE = (*NUMERIC, dtypes.bool, *dtypes.QUANTIZED)
+
 # ---- space and batch
 
 to_batch = op(
     "SpaceToBatchND(input: T, block_shape: host Tblock_shape, paddings: host Tpaddings) -> (output: T)",
-    T=ANY, Tblock_shape=INDEX, Tpaddings=INDEX,
+    T=MOVABLE, Tblock_shape=INDEX, Tpaddings=INDEX,
 )  # fmt: skip
 to_batch.gradient(lambda node, grad: [raw_ops.BatchToSpaceND(grad, *node.inputs[1:]), None, None])
 
 to_space = op(
     "BatchToSpaceND(input: T, block_shape: host Tblock_shape, crops: host Tcrops) -> (output: T)",
-    T=ANY, Tblock_shape=INDEX, Tcrops=INDEX, view=True,
+    T=MOVABLE, Tblock_shape=INDEX, Tcrops=INDEX, view=True,
 )  # fmt: skip
 to_space.gradient(lambda node, grad: [raw_ops.SpaceToBatchND(grad, *node.inputs[1:]), None, None])
 
@@ -141,8 +143,8 @@ def _times(size, by):
 
 
 _DEPTH = 'input: T; block_size: int, data_format: string = "NHWC") -> (output: T)'
-to_depth = op(f"SpaceToDepth({_DEPTH}", T=ANY, view=True)
-from_depth = op(f"DepthToSpace({_DEPTH}", T=ANY, view=True)
+to_depth = op(f"SpaceToDepth({_DEPTH}", T=MOVABLE, view=True)
+from_depth = op(f"DepthToSpace({_DEPTH}", T=MOVABLE, view=True)
 
 
 @to_depth.shape

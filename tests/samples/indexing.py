@@ -40,6 +40,7 @@ SAMPLES = {
         Sample((F, [[2, 0], [1, 1]], 1), {"batch_dims": -1}),
         plain(I, np.zeros([0], np.int32), 0),
         plain(S, [[3, 0]], 0),
+        plain(I.astype(np.uint64), [2, 0], 0),
         plain(S.reshape(2, 2), [[1], [0]], 1, batch_dims=1),
         plain(np.array([True, False]), [1, 1], 0),
         Sample((F, [0, 2], 0), error=InvalidArgumentError),

@@ -53,6 +53,7 @@ SAMPLES = {
         Sample((T, np.array([-1, 0], np.int64))),
         plain(I, np.zeros([0], np.int32)),
         plain(S, [1]),
+        plain(I.astype(np.uint16), [1]),
         Sample((F, [2]), error=ValueError),
         Sample((F, [0, 0]), error=ValueError),
     ],

@@ -30,7 +30,14 @@ SAMPLES = {
         plain(np.zeros([3], bool)),
         plain(np.array([1, 0, 2])),
     ],
-    "Unique": [plain(I), plain(S), plain(F[:, 0], out_idx=dtypes.int64), plain(I[:0]), Sample((F,), error=ValueError)],
+    "Unique": [
+        plain(I),
+        plain(I.astype(np.uint32)),
+        plain(S),
+        plain(F[:, 0], out_idx=dtypes.int64),
+        plain(I[:0]),
+        Sample((F,), error=ValueError),
+    ],
     "UniqueWithCounts": [plain(I), plain(S), plain(I, out_idx=dtypes.int64), plain(I[:0])],
     "UniqueV2": [
         plain(I, [0]),
@@ -38,7 +45,14 @@ SAMPLES = {
         plain(F[[2, 0, 2, 1]], [0]),
         plain(np.array([[3, 1, 3], [4, 1, 4]]), np.array([1], np.int64), out_idx=dtypes.int64),
     ],
-    "ListDiff": [plain(I, [3]), plain(I, I), plain(S, S[:1]), plain(F[0], F[0][:1], out_idx=dtypes.int64)],
+    "ListDiff": [
+        plain(I, [3]),
+        plain(I.astype(np.uint16), np.array([3], np.uint16)),
+        plain(I > 4, I[:1] > 4),
+        plain(I, I),
+        plain(S, S[:1]),
+        plain(F[0], F[0][:1], out_idx=dtypes.int64),
+    ],
     "DynamicPartition": [
         Sample((F, [0, 1, 0, 2]), {"num_partitions": 3}),
         Sample((F, [1, 1, 1, 1]), {"num_partitions": 2}),

@@ -1,0 +1,43 @@
+"""uint16, uint32 and uint64: torch stores them but moves them about with few of its functions.
+
+Ops that only move or compare elements (or add them modulo 2^n) run on the signed dtype of the same width instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from headrace.core import dtypes
+from headrace.core.registry import OpDef
+
+WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+_UNSIGNED = {v: k for k, v in _SIGNED.items()}
+
+
+def _as_signed(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.dtype in _SIGNED:
+        return value.view(_SIGNED[value.dtype])
+    if isinstance(value, list):
+        return [_as_signed(v) for v in value]
+    return value
+
+
+def _as_unsigned(value: Any) -> Any:
+    return [_as_unsigned(v) for v in value] if isinstance(value, (list, tuple)) else value.view(_UNSIGNED[value.dtype])
+
+
+def move_as_signed(op_def: OpDef, attr: str = "T") -> None:
+    """Adds a kernel for the wide unsigned dtypes to an op whose general kernel is already declared."""
+    general = next(k.function for k in op_def.kernels if k.device is None and not k.types)
+    outputs = [out.type_attr == attr for out in op_def.signature.outputs]
+
+    def moved(*arguments: Any) -> Any:
+        result = general(*[_as_signed(a) for a in arguments])
+        if len(outputs) == 1:
+            return _as_unsigned(result) if outputs[0] else result
+        return tuple(_as_unsigned(r) if mine else r for r, mine in zip(result, outputs, strict=True))
+
+    op_def.kernel(moved, **{attr: WIDE})
