@@ -106,7 +106,7 @@ class Built:
     initializers: list[Operation]
 
     def session(self) -> Session:
-        made = Session(graph=self.graph, config=ConfigProto(allow_soft_placement=True))
+        made = Session(graph=self.graph, config=ConfigProto(allow_soft_placement=True, compile="off"))
         if self.initializers:
             made.run(self.initializers)
         return made
