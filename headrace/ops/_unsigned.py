@@ -40,4 +40,5 @@ def move_as_signed(op_def: OpDef, attr: str = "T") -> None:
             return _as_unsigned(result) if outputs[0] else result
         return tuple(_as_unsigned(r) if mine else r for r, mine in zip(result, outputs, strict=True))
 
-    op_def.kernel(moved, **{attr: WIDE})
+    types: dict[str, Any] = {attr: WIDE}
+    op_def.kernel(moved, **types)
