@@ -84,11 +84,18 @@ def padding_of(size: int, window: int, stride: int, padding: str, before: int = 
     return total // 2, total - total // 2
 
 
-def input_order(rank: int) -> tuple[int, ...]:
-    """The permutation from channels-last to channels-first: torch's order, with channels-last strides."""
-    return (0, rank - 1, *range(1, rank - 1))
+# From channels last to channels first, by rank, and back.
+TO_TORCH = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+FROM_TORCH = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
-def output_order(rank: int) -> tuple[int, ...]:
-    """And back."""
-    return (0, *range(2, rank), 1)
+def to_torch(tensor: Any, data_format: str) -> Any:
+    """Channels first, as a view; torch knows its strides as the channels-last memory format."""
+    return tensor.permute(TO_TORCH[tensor.dim()]) if data_format in CHANNELS_LAST else tensor
+
+
+def from_torch(tensor: Any, data_format: str) -> Any:
+    """Back to the layout; contiguous, which costs nothing where torch kept the memory format."""
+    if data_format in CHANNELS_LAST:
+        tensor = tensor.permute(FROM_TORCH[tensor.dim()])
+    return tensor.contiguous()

@@ -10,7 +10,11 @@ from headrace.core.dtypes import FLOATING, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 
-aten = torch.ops.aten
+elu_backward = torch.ops.aten.elu_backward.default
+hardtanh_backward = torch.ops.aten.hardtanh_backward.default
+leaky_relu_backward = torch.ops.aten.leaky_relu_backward.default
+softplus_backward = torch.ops.aten.softplus_backward.default
+threshold_backward = torch.ops.aten.threshold_backward.default
 UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch stores these but computes little with them
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -55,7 +59,7 @@ piecewise_linear(relu_grad)
 
 @relu_grad.kernel
 def _(gradients, features):
-    return aten.threshold_backward(gradients, features, 0)
+    return threshold_backward(gradients, features, 0)
 
 
 @relu_grad.kernel(T=UNSIGNED)
@@ -79,7 +83,7 @@ def _(gradients, features):
 
 @relu6_grad.kernel(T=FLOATING)
 def _(gradients, features):
-    return aten.hardtanh_backward(gradients, features, 0, 6)
+    return hardtanh_backward(gradients, features, 0, 6)
 
 
 # ---- LeakyRelu
@@ -103,7 +107,7 @@ piecewise_linear(leaky_relu_grad)
 
 @leaky_relu_grad.kernel
 def _(gradients, features, alpha):
-    return aten.leaky_relu_backward(gradients, features, alpha, False)
+    return leaky_relu_backward(gradients, features, alpha, False)
 
 
 # ---- Elu and Selu
@@ -112,7 +116,7 @@ elu = activation("Elu", FLOATING, lambda node, grad: raw_ops.EluGrad(grad, node.
 elu.kernel(functional.elu)
 
 elu_grad = activation_grad("EluGrad", FLOATING, "outputs")
-elu_grad.kernel(lambda gradients, outputs: aten.elu_backward(gradients, 1.0, 1.0, 1.0, True, outputs))
+elu_grad.kernel(lambda gradients, outputs: elu_backward(gradients, 1.0, 1.0, 1.0, True, outputs))
 
 selu = activation("Selu", FLOATING, lambda node, grad: raw_ops.SeluGrad(grad, node.outputs[0]))
 selu.kernel(torch.selu)
@@ -122,7 +126,7 @@ selu_grad = activation_grad("SeluGrad", FLOATING, "outputs")
 
 @selu_grad.kernel
 def _(gradients, outputs):
-    return aten.elu_backward(gradients, SELU_ALPHA, SELU_SCALE, 1.0, True, outputs)
+    return elu_backward(gradients, SELU_ALPHA, SELU_SCALE, 1.0, True, outputs)
 
 
 # ---- Softplus and Softsign
@@ -131,7 +135,7 @@ softplus = activation("Softplus", FLOATING, lambda node, grad: raw_ops.SoftplusG
 softplus.kernel(lambda features: functional.softplus(features, 1.0, SOFTPLUS_THRESHOLD))
 
 softplus_grad = activation_grad("SoftplusGrad", FLOATING)
-softplus_grad.kernel(lambda gradients, features: aten.softplus_backward(gradients, features, 1.0, SOFTPLUS_THRESHOLD))
+softplus_grad.kernel(lambda gradients, features: softplus_backward(gradients, features, 1.0, SOFTPLUS_THRESHOLD))
 
 softsign = activation("Softsign", FLOATING, lambda node, grad: raw_ops.SoftsignGrad(grad, node.inputs[0]))
 softsign.kernel(lambda features: features / (features.abs() + 1))

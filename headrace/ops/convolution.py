@@ -17,11 +17,19 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops._window import (
-    CHANNELS_LAST, arrange, channel, check_window, explicit_pairs, input_order, output_order, output_size, padding_of,
+    CHANNELS_LAST,
+    arrange,
+    channel,
+    check_window,
+    explicit_pairs,
+    from_torch,
+    output_size,
+    padding_of,
     spatial,
-)  # fmt: skip
+    to_torch,
+)
 
-convolution_backward = torch.ops.aten.convolution_backward
+convolution_backward = torch.ops.aten.convolution_backward.default
 
 
 class Geometry(NamedTuple):
@@ -52,18 +60,6 @@ def geometry(shape, window, strides, padding, explicit, data_format, dilations):
     crop = tuple((before, n) for (before, _), n in zip(pairs, sizes, strict=True))
     padded = tuple(n + sum(pair) for n, pair in zip(sizes, pairs, strict=True))
     return Geometry(stride, dilation, (0,) * len(sizes), pad, crop, padded)
-
-
-def to_torch(tensor, data_format):
-    """Channels first, as a view."""
-    return tensor.permute(input_order(tensor.dim())) if data_format in CHANNELS_LAST else tensor
-
-
-def from_torch(tensor, data_format):
-    """Back to the layout; contiguous, which costs nothing where torch kept the memory format."""
-    if data_format in CHANNELS_LAST:
-        tensor = tensor.permute(output_order(tensor.dim()))
-    return tensor.contiguous()
 
 
 def uninitialized(like, batch, sizes, channels, data_format):

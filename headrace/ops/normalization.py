@@ -9,21 +9,14 @@ from headrace.core import dtypes
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops._window import CHANNELS_LAST, channel, check_choice, input_order, output_order
+from headrace.ops._window import CHANNELS_LAST, channel, check_choice, from_torch, to_torch
 
-aten = torch.ops.aten
+_native_batch_norm_legit_functional = torch.ops.aten._native_batch_norm_legit_functional.default
+native_batch_norm_backward = torch.ops.aten.native_batch_norm_backward.default
 HALF_OR_FLOAT = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
 
 # ---- batch normalisation.  While training, reserve_space_1 and _2 hold what the gradient needs: the batch's mean and
 # the inverse of its standard deviation; otherwise the given mean and variance.
-
-
-def to_torch(x, data_format):
-    return x.permute(input_order(x.dim())) if data_format in CHANNELS_LAST else x
-
-
-def from_torch(x, data_format):
-    return (x.permute(output_order(x.dim())) if data_format in CHANNELS_LAST else x).contiguous()
 
 
 def batch_norm_shape(version, x, scale, offset, mean, variance, data_format, is_training):
@@ -50,7 +43,7 @@ def normalize(x, scale, offset, mean, variance, epsilon, factor, data_format, is
         return from_torch(y, data_format), mean.clone(), variance.clone(), mean.clone(), variance.clone()
     if mean.shape[0] != scale.shape[0] or factor == 1.0:  # an empty mean stands for "none so far"
         mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
-    y, batch_mean, inverse, new_mean, new_variance = aten._native_batch_norm_legit_functional(
+    y, batch_mean, inverse, new_mean, new_variance = _native_batch_norm_legit_functional(
         channels_first, scale, offset, mean, variance, True, factor, epsilon
     )
     if x.numel() == scale.shape[0]:  # one value a channel: the unbiased variance, 0 / 0, is taken to be zero
@@ -66,7 +59,7 @@ def denormalize(grad, x, scale, reserve_1, reserve_2, epsilon, data_format, is_t
     if is_training:
         # The batch's statistics are functions of x, which the second derivative takes into account by itself.
         given = (None, None, reserve_1.detach(), reserve_2.detach())
-    dx, dscale, doffset = aten.native_batch_norm_backward(
+    dx, dscale, doffset = native_batch_norm_backward(
         to_torch(grad, data_format), to_torch(x, data_format), scale, *given, is_training, epsilon, (True, True, True)
     )
     empty = scale.new_zeros(0)

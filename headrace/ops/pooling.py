@@ -19,11 +19,24 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops._window import (
-    CHANNELS_LAST, arrange, channel, check_window, explicit_pairs, input_order, output_order, output_size, padding_of,
+    CHANNELS_LAST,
+    arrange,
+    channel,
+    check_window,
+    explicit_pairs,
+    from_torch,
+    output_size,
+    padding_of,
     spatial,
-)  # fmt: skip
+    to_torch,
+)
 
-aten = torch.ops.aten
+avg_pool2d_backward = torch.ops.aten.avg_pool2d_backward.default
+avg_pool3d_backward = torch.ops.aten.avg_pool3d_backward.default
+max_pool2d_with_indices = torch.ops.aten.max_pool2d_with_indices.default
+max_pool2d_with_indices_backward = torch.ops.aten.max_pool2d_with_indices_backward.default
+max_pool3d_with_indices = torch.ops.aten.max_pool3d_with_indices.default
+max_pool3d_with_indices_backward = torch.ops.aten.max_pool3d_with_indices_backward.default
 
 
 class Geometry(NamedTuple):
@@ -53,16 +66,6 @@ def geometry(shape, ksize, strides, padding, explicit, data_format):
     drop = tuple(int(s == 1 and before != after) for (before, after), s in zip(ends, stride, strict=True))
     padded = tuple(before + extra for (before, _), extra in zip(ends, drop, strict=True))
     return Geometry(window, stride, padded, True, drop if any(drop) else None, None)
-
-
-def to_torch(tensor, data_format):
-    return tensor.permute(input_order(tensor.dim())) if data_format in CHANNELS_LAST else tensor
-
-
-def from_torch(tensor, data_format):
-    if data_format in CHANNELS_LAST:
-        tensor = tensor.permute(output_order(tensor.dim()))
-    return tensor.contiguous()
 
 
 def drop_first(tensor, drop):
@@ -122,7 +125,7 @@ def prepare(input, g, data_format):
 
 def max_with_indices(x, g):
     """Maxima and where they are, as flat spatial positions of the prepared input."""
-    pool = aten.max_pool2d_with_indices if x.dim() == 4 else aten.max_pool3d_with_indices
+    pool = max_pool2d_with_indices if x.dim() == 4 else max_pool3d_with_indices
     return pool(x, g.window, g.stride, g.padding, (1,) * len(g.window), g.ceil)
 
 
@@ -159,9 +162,9 @@ def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format):
     dy = restore_first(to_torch(grad, data_format), g.drop)
     check_same(dy, indices)
     if x.dim() == 4:
-        dx = aten.max_pool2d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1), g.ceil, indices)
+        dx = max_pool2d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1), g.ceil, indices)
     else:
-        dx = aten.max_pool3d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1, 1), g.ceil, indices)
+        dx = max_pool3d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1, 1), g.ceil, indices)
     return from_torch(unpad(dx, g.pad), data_format)
 
 
@@ -203,7 +206,7 @@ def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
     g = geometry(sizes, ksize, strides, padding, (), data_format)
     x = to_torch(grad.new_empty(sizes), data_format)
     dy = restore_first(to_torch(grad, data_format), g.drop)
-    backward = aten.avg_pool2d_backward if x.dim() == 4 else aten.avg_pool3d_backward
+    backward = avg_pool2d_backward if x.dim() == 4 else avg_pool3d_backward
     return from_torch(backward(dy, x, g.window, g.stride, g.padding, g.ceil, False, None), data_format)
 
 

@@ -9,7 +9,8 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 
-aten = torch.ops.aten
+_log_softmax_backward_data = torch.ops.aten._log_softmax_backward_data.default
+_softmax_backward_data = torch.ops.aten._softmax_backward_data.default
 
 softmax = op("Softmax(logits: T) -> (softmax: T)", T=FLOATING)
 softmax.shape(lambda logits: logits.with_rank_at_least(1))
@@ -22,7 +23,7 @@ softmax_grad.shape(lambda gradients, softmax: gradients.merge_with(softmax))
 
 @softmax_grad.kernel
 def _(gradients, softmax):
-    return aten._softmax_backward_data(gradients, softmax, -1, softmax.dtype)
+    return _softmax_backward_data(gradients, softmax, -1, softmax.dtype)
 
 
 log_softmax = op("LogSoftmax(logits: T) -> (logsoftmax: T)", T=FLOATING)
@@ -36,7 +37,7 @@ log_softmax_grad.shape(lambda gradients, logsoftmax: gradients.merge_with(logsof
 
 @log_softmax_grad.kernel
 def _(gradients, logsoftmax):
-    return aten._log_softmax_backward_data(gradients, logsoftmax, -1, logsoftmax.dtype)
+    return _log_softmax_backward_data(gradients, logsoftmax, -1, logsoftmax.dtype)
 
 
 # ---- cross entropy with a distribution over the classes
