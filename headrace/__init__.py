@@ -3,6 +3,11 @@
 This file and its neighbours are the face: explicit re-exports under TF1's names, no logic.
 """
 
+# Before anything loads torch.
+from headrace.core import environment as _environment
+
+_environment.prepare()
+
 # Registers every op type.
 import headrace.ops as _ops
 

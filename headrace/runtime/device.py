@@ -104,8 +104,6 @@ def configure(devices: Sequence[Device], config: ConfigProto) -> None:
 
     float32 products on CUDA use TF32 by default, as TensorFlow's do; ``HEADRACE_PRECISION=highest`` keeps full float32.
     """
-    if config.intra_op_parallelism_threads > 0:
-        torch.set_num_threads(config.intra_op_parallelism_threads)
     if not any(d.torch_device.type == "cuda" for d in devices):
         return
     precision = os.environ.get("HEADRACE_PRECISION", "high")

@@ -9,22 +9,31 @@ from typing import Any
 from headrace.passes.step_graph import Value
 from headrace.runtime.failure import explain
 from headrace.runtime.plan import StepPlan
+from headrace.runtime.threads import one_thread, use_threads
 
 
 def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     """Runs one step to its end on the best tier there is.  Re-entrant: concurrent steps share only state."""
     tier = plan.tier
-    if tier is None:
-        return interpret(plan, feeds)
-    if tier.hot:
-        compiled = tier.choose(feeds)
-        if compiled is not None:
-            return interpret(compiled, feeds)
-    start = perf_counter()
-    result = interpret(plan, feeds)
-    tier.spent += perf_counter() - start
-    if tier.spent > tier.cost:
-        tier.consider(feeds)
+    if tier is not None and tier.hot:
+        plan = tier.choose(feeds) or plan
+    choice = plan.threads
+    threads = choice.pick()
+    if threads == 1:
+        one_thread()
+        start = perf_counter()
+        result = interpret(plan, feeds)
+        seconds = perf_counter() - start
+    else:
+        with use_threads(threads) as threads:
+            start = perf_counter()
+            result = interpret(plan, feeds)
+            seconds = perf_counter() - start
+    choice.note(threads, seconds)
+    if tier is not None and plan.tier is tier:
+        tier.spent += seconds
+        if tier.spent > tier.cost:
+            tier.consider(feeds)
     return result
 
 

@@ -21,6 +21,7 @@ from headrace.runtime.codegen import Program, generate
 from headrace.runtime.compile import compile_region, warn_once
 from headrace.runtime.flow import Flow
 from headrace.runtime.strand import Strand, cut
+from headrace.runtime.threads import ThreadChoice
 from headrace.runtime.worker import LocalWorker
 
 _numbers = itertools.count()
@@ -49,6 +50,7 @@ class StepPlan:
     fetches: list[Value]
     borrowed: list[bool]
     generation: int
+    threads: ThreadChoice
     regions: int = 0
     tier: Any = field(default=None)
 
@@ -113,7 +115,7 @@ def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: in
     programs = [_program(s, strands, graph, order, fed, async_feeds, worker, number, places) for s in strands]
     return StepPlan(
         request, graph, strands, programs, Flow.of([s.after for s in strands]), graph.feeds, graph.fetches,
-        _borrowed(graph), worker.resources.generation, regions,
+        _borrowed(graph), worker.resources.generation, ThreadChoice(worker.threads), regions,
     )  # fmt: skip
 
 

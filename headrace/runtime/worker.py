@@ -13,6 +13,7 @@ from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
 from headrace.resources.invoke import bind_attr, find_kernel, invoke_on_arrays
 from headrace.runtime.device import Device, configure, local_devices
+from headrace.runtime.threads import default_threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class LocalWorker:
     def __init__(self, config: ConfigProto) -> None:
         self.devices: list[Device] = local_devices(dict(config.device_count))
         configure(self.devices, config)
+        self.threads = config.intra_op_parallelism_threads or default_threads()
         self.resources = Containers()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")

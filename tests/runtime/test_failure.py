@@ -1,4 +1,4 @@
-"""Errors while running: the error of TF1's tree, the node, its inputs, the line that made it and the line of the run."""
+"""Errors while running: of TF1's tree, with the node, its inputs, the line that made it, the line of the run."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,0 +1,109 @@
+"""How many threads a step's kernels use: one for small work, several where measuring shows that they help.
+
+Kernels that split their work wait for one another at every barrier; on cores shared with other processes that wait can cost
+far more than the split gains.  So each kind of step tries one thread and all threads in turn, keeps the faster, and looks again
+from time to time, because the machine's load changes.  Steps that run at the same time share the cores between them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Final
+
+import torch
+
+SMALL: Final = 3e-4  # seconds: a step this short never gains from a second thread
+TRIALS: Final = 4  # runs of each choice before deciding
+AGAIN: Final = 20.0  # seconds of running after which to look again
+
+
+def default_threads() -> int:
+    """``HEADRACE_THREADS``, or the cores this process may use."""
+    given = os.environ.get("HEADRACE_THREADS")
+    if given is not None:
+        if not given.isdigit() or int(given) < 1:
+            raise ValueError(f"HEADRACE_THREADS must be a positive integer, got {given!r}")
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class ThreadChoice:
+    """The choice for one kind of step: a machine without clock or threads of its own.  Races only cost a worse guess."""
+
+    __slots__ = ("_best", "_left", "_limit", "_skip", "_spent", "_turn")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._turn = 0
+        self._skip = 2  # first runs: caches are cold, plans are made
+        self._best = {1: float("inf"), limit: float("inf")}
+        self._left = 0 if limit == 1 else 2 * TRIALS
+        self._spent = 0.0
+
+    def pick(self) -> int:
+        """The number of threads for the next run."""
+        if self._limit == 1:
+            return 1
+        if self._left:
+            return 1 if self._turn else self._limit
+        return min(self._best, key=lambda n: (self._best[n], n))
+
+    def note(self, threads: int, seconds: float) -> None:
+        """What the run took."""
+        if self._limit == 1:
+            return
+        if self._left:
+            if self._skip:
+                self._skip -= 1
+                return
+            if threads in self._best:
+                self._best[threads] = min(self._best[threads], seconds)
+            self._turn ^= 1
+            self._left -= 1
+            if not self._left and self._best[1] < SMALL:
+                self._limit = 1
+            return
+        self._spent += seconds
+        if self._spent > AGAIN:
+            self._spent, self._left = 0.0, 2 * TRIALS
+            self._best = {1: float("inf"), self._limit: float("inf")}
+
+
+class _Current(threading.local):
+    threads = 0
+
+
+_current = _Current()
+_active = [0]
+_lock = threading.Lock()
+
+
+def one_thread() -> None:
+    """The same for one thread, which needs no share of the cores."""
+    if _current.threads != 1:
+        torch.set_num_threads(1)
+        _current.threads = 1
+
+
+class use_threads:  # noqa: N801 - used as a function in a with statement
+    """Sets the thread count of this OS thread's kernels for one run, never more than a fair share of the cores."""
+
+    __slots__ = ("threads",)
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def __enter__(self) -> int:
+        with _lock:
+            _active[0] += 1
+            active = _active[0]
+        threads = self.threads if active == 1 else max(1, self.threads // active)
+        if _current.threads != threads:
+            torch.set_num_threads(threads)
+            _current.threads = threads
+        return threads
+
+    def __exit__(self, *error: object) -> None:
+        with _lock:
+            _active[0] -= 1

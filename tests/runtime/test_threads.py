@@ -1,0 +1,79 @@
+"""The number of threads of a step: decided by a pure machine, tested as tables."""
+
+import threading
+
+import pytest
+import torch
+
+import headrace as tf
+from headrace.core import environment
+from headrace.runtime.threads import AGAIN, TRIALS, ThreadChoice, default_threads, use_threads
+
+
+def settle(choice: ThreadChoice, seconds: dict[int, float]) -> int:
+    for _ in range(2 * TRIALS + 3):
+        threads = choice.pick()
+        choice.note(threads, seconds[threads])
+    return choice.pick()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "chosen"),
+    [({1: 0.1, 4: 0.03}, 4), ({1: 0.03, 4: 0.1}, 1), ({1: 0.05, 4: 0.05}, 1), ({1: 1e-5, 4: 1e-6}, 1)],
+)
+def test_the_faster_choice_wins_and_small_steps_use_one(seconds: dict[int, float], chosen: int) -> None:
+    assert settle(ThreadChoice(4), seconds) == chosen
+
+
+def test_looks_again_when_the_load_changes() -> None:
+    choice = ThreadChoice(2)
+    assert settle(choice, {1: 1.0, 2: 0.5}) == 2
+    choice.note(2, AGAIN + 1)
+    assert settle(choice, {1: 0.5, 2: 5.0}) == 1
+
+
+def test_one_core_never_tries() -> None:
+    choice = ThreadChoice(1)
+    choice.note(1, 1.0)
+    assert choice.pick() == 1
+
+
+def test_steps_at_the_same_time_share_the_cores() -> None:
+    inside, leave = threading.Event(), threading.Event()
+    seen = []
+
+    def hold() -> None:
+        with use_threads(4):
+            inside.set()
+            leave.wait(10)
+
+    before = torch.get_num_threads()
+    holder = threading.Thread(target=hold)
+    holder.start()
+    inside.wait(10)
+    with use_threads(4) as threads:
+        seen.append(threads)
+    leave.set()
+    holder.join()
+    with use_threads(before) as threads:
+        seen.append(threads)
+    assert seen == [2, before]
+
+
+def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_THREADS", "3")
+    assert default_threads() == 3
+    monkeypatch.setenv("HEADRACE_THREADS", "many")
+    with pytest.raises(ValueError, match="positive integer, got 'many'"):
+        default_threads()
+    monkeypatch.setenv("HEADRACE_THREADS", "1")
+    with tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=2)) as sess:
+        assert sess._master.worker.threads == 2
+
+
+def test_the_users_openmp_settings_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    environment.prepare()  # torch is loaded: too late, so nothing is changed
+    import os
+
+    assert "GOMP_SPINCOUNT" not in os.environ
