@@ -128,7 +128,7 @@ def _paired_axes(x: Tensor, axes: Any) -> tuple[list[int], list[int]]:
         raise ValueError(f"'axes' must be an integer or have length 2, got {axes!r}")
     if len(axes) != 2:
         raise ValueError("'axes' must be an integer or have length 2.")
-    left, right = ([a] if isinstance(a, (int, np.integer)) else [int(v) for v in a] for a in axes)
+    left, right = ([int(v) for v in ([a] if isinstance(a, (int, np.integer)) else a)] for a in axes)
     if len(left) != len(right):
         raise ValueError(f"Different number of contraction axes 'a' and 'b', {len(left)} != {len(right)}.")
     return left, right
