@@ -47,7 +47,7 @@ class Progress(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Trains, reports, and returns 0 if the test accuracy reached the goal."""
     options = _parse(argv)
-    train, test = digits.load(seed=options.seed)
+    train, test = digits.load()
     print(f"Headrace demo: {len(train.labels)} digits to learn from, {len(test.labels)} to be tested on")
 
     with tf.Graph().as_default(), tf.Session() as session:
@@ -179,9 +179,9 @@ def _progress(steps: int) -> Progress:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m headrace.tools.demo", description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=_positive, default=1000, help="training steps (default: %(default)s)")
+    parser.add_argument("--steps", type=_positive, default=700, help="training steps (default: %(default)s)")
     parser.add_argument("--batch-size", type=_positive, default=64, help="images per step (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the split, the weights and the order")
+    parser.add_argument("--seed", type=int, default=0, help="of the weights and the order of the images")
     parser.add_argument("--goal", type=float, default=GOAL, help="test accuracy to reach (default: %(default)s)")
     return parser.parse_args(argv)
 
