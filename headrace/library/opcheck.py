@@ -46,7 +46,8 @@ class Sample:
     ref input the array is the variable's value (None: it has none yet).  A function is called to make the input: it
     builds and returns a Tensor (a queue's handle, say).
     ``attrs``: attributes by name.  ``gradient``: whether to check gradients with respect to the floating-point inputs
-    (False where the op has none at this point: kinks, integers); ``wrt`` restricts that to the inputs named.
+    (False where the op has none at this point: kinks, integers); ``wrt`` restricts that to the inputs named, ``second``
+    says whether the gradient is differentiated once more.
     ``error``: the exception class the call must raise, while building or while running.
     ``random``: outputs differ from run to run, so only shape and dtype are compared.
     """
@@ -60,6 +61,7 @@ class Sample:
     atol: float = 1e-4
     note: str = ""
     wrt: Sequence[str] | None = None
+    second: bool = True
 
 
 def opcheck(op_or_name: OpDef | str, samples: Sequence[Sample], *, devices: Sequence[str] | None = None) -> None:

@@ -45,7 +45,7 @@ _part("Angle", torch.angle, lambda node, grad: raw_ops.RealDiv(_as_imaginary(nod
 _part(
     "ComplexAbs",
     torch.abs,
-    lambda node, grad: raw_ops.Mul(_as_real(node, grad), raw_ops.Sign(node.inputs[0])),
+    lambda node, grad: raw_ops.Mul(_as_real(node, raw_ops.DivNoNan(grad, node.outputs[0])), node.inputs[0]),
     ("x", "y"),
 )
 

@@ -56,7 +56,13 @@ def _igamma_grad_a(a, x):
     return torch.where(x > 0, result, torch.zeros_like(result)).to(dtype)
 
 
-binary("IgammaGradA", _igamma_grad_a, PRECISE, names=("a", "x")).not_differentiable()
+igamma_grad_a = binary("IgammaGradA", _igamma_grad_a, PRECISE, names=("a", "x"))
+
+
+@igamma_grad_a.gradient
+def _(node, grad):
+    raise LookupError(f"No gradient defined for operation '{node.name}' (op type: IgammaGradA)")
+
 
 # ---- zeta and polygamma
 

@@ -173,3 +173,17 @@ def test_wrong_arguments() -> None:
 
 def test_input_made_by_a_function() -> None:
     opcheck("Identity", [Sample([lambda: tf.constant([1.0, 2.0])])])
+
+
+def test_wrong_second_gradient() -> None:
+    stopped = declare(torch.square, gradient=lambda node, grad: [grad * 2.0 * tf.stop_gradient(node.inputs[0])])
+    assert "the second gradient of input 0 (x) at [0, 0] is 0, finite differences give" in complaint(stopped)
+    opcheck(stopped, [Sample([X], second=False)])
+
+
+def test_gradient_that_depends_on_what_is_known() -> None:
+    def rule(node: tf.Operation, grad: tf.Tensor) -> list[tf.Tensor]:
+        return [grad * 2.0 * node.inputs[0] if node.inputs[0].shape.is_fully_defined() else grad]
+
+    text = complaint(declare(torch.square, gradient=rule))
+    assert "the gradient of input 0 (x) is another one when no shape is known before running" in text

@@ -15,6 +15,7 @@ WITHOUT_SAMPLES = {
     "Placeholder": "runs only when fed, and then its kernel does not run",
     "_Feed": "made by the passes in place of a fed tensor",
     "VariableV2": "its output is the state itself; every op with a ref input is sampled on one",
+    "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/test_compile.py runs it",
     "_Vjp": "made by the gradient sweep, with another op's attributes; every op without a rule is differentiated by it",
 }
 

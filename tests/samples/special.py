@@ -18,8 +18,8 @@ def _pairs(a, x, **options):
 
 
 SAMPLES: dict[str, list[Sample]] = {
-    "Igamma": _pairs(A, X),
-    "Igammac": _pairs(A, X),
+    "Igamma": _pairs(A, X, second=False),  # the derivative with respect to a has none of its own, as in TensorFlow
+    "Igammac": _pairs(A, X, second=False),
     "IgammaGradA": [Sample([A, X], gradient=False), Sample([A * 60, X * 60], gradient=False)],
     "Zeta": _pairs(A + 1.5, X, wrt=["q"]),
     "Polygamma": _pairs(np.array([0.0, 1.0, 3.0]), X, wrt=["x"]),
