@@ -436,6 +436,7 @@ from headrace import bitwise as bitwise
 from headrace import debugging as debugging
 from headrace import initializers as initializers
 from headrace import random as random
+from headrace import nest as nest
 from headrace import nn as nn
 from headrace import test as test
 from headrace import train as train

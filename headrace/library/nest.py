@@ -1,0 +1,420 @@
+"""Nested structures: lists, tuples, named tuples, dictionaries and attrs classes of leaves (TF1's ``nest``).
+
+A structure is walked depth first; the entries of a dictionary in the order of its sorted keys.  Everything else,
+strings and arrays included, is a leaf.  With ``expand_composites`` an IndexedSlices or a SparseTensor is not a leaf
+but the tensors it is made of.  Knows nothing of graphs besides those two types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from headrace.graph.structures import IndexedSlices, SparseTensor
+
+_Path = tuple[Any, ...]
+_STRINGS = (str, bytes, bytearray)
+
+
+class _Dot:
+    """Stands for a leaf in messages."""
+
+    def __repr__(self) -> str:
+        return "."
+
+
+_DOT = _Dot()
+
+
+def is_namedtuple(instance: Any, strict: bool = False) -> bool:
+    """Whether the value is a named tuple (``strict``: made by ``collections.namedtuple`` directly)."""
+    kind = type(instance)
+    if not isinstance(instance, tuple) or (strict and kind.__base__ is not tuple):
+        return False
+    fields = getattr(instance, "_fields", None)
+    return isinstance(fields, tuple) and all(isinstance(f, str) for f in fields)
+
+
+def is_attrs(value: Any) -> bool:
+    return not isinstance(value, type) and getattr(type(value), "__attrs_attrs__", None) is not None
+
+
+def is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def is_sequence(seq: Any) -> bool:
+    """True for what is walked into: sequences (not strings, not sets), dictionaries, attrs objects.
+
+    >>> tf.nest.is_nested([1, 2]), tf.nest.is_nested("ab"), tf.nest.is_nested({"a": 1})
+    (True, False, True)
+    """
+    if isinstance(seq, (list, tuple, dict)):
+        return True
+    return (isinstance(seq, (Sequence, Mapping)) and not isinstance(seq, _STRINGS)) or is_attrs(seq)
+
+
+is_nested = is_sequence
+
+
+def is_sequence_or_composite(seq: Any) -> bool:
+    return is_sequence(seq) or isinstance(seq, (IndexedSlices, SparseTensor))
+
+
+def _walks(expand_composites: bool) -> Callable[[Any], bool]:
+    return is_sequence_or_composite if expand_composites else is_sequence
+
+
+def _sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
+    try:
+        return sorted(mapping)
+    except TypeError:
+        raise TypeError("nest only supports dicts with sortable keys.") from None
+
+
+def _items(structure: Any) -> list[tuple[Any, Any]]:
+    """The direct children with their keys, in walking order."""
+    if isinstance(structure, Mapping):
+        return [(k, structure[k]) for k in _sorted_keys(structure)]
+    if is_namedtuple(structure):
+        return [(f, getattr(structure, f)) for f in structure._fields]
+    if is_attrs(structure):
+        return [(a.name, getattr(structure, a.name)) for a in type(structure).__attrs_attrs__]
+    if isinstance(structure, IndexedSlices):
+        parts = [("values", structure.values), ("indices", structure.indices)]
+        return [*parts, ("dense_shape", structure.dense_shape)] if structure.dense_shape is not None else parts
+    if isinstance(structure, SparseTensor):
+        return [(k, getattr(structure, k)) for k in ("indices", "values", "dense_shape")]
+    return list(enumerate(structure))
+
+
+def _children(structure: Any) -> list[Any]:
+    if isinstance(structure, (list, tuple)):
+        return list(structure)
+    return [v for _, v in _items(structure)]
+
+
+def _like(instance: Any, children: Sequence[Any]) -> Any:
+    """A structure of the type of ``instance`` with new children, in walking order."""
+    kind = type(instance)
+    if isinstance(instance, Mapping):
+        values = dict(zip(_sorted_keys(instance), children, strict=True))
+        if hasattr(instance, "default_factory"):
+            made: Any = kind(instance.default_factory)
+        elif not isinstance(instance, MutableMapping):
+            return kind({key: values[key] for key in instance})  # type: ignore[call-arg]
+        else:
+            made = kind()
+        for key in instance:
+            made[key] = values[key]
+        return made
+    if is_namedtuple(instance) or is_attrs(instance):
+        return kind(*children)
+    if isinstance(instance, IndexedSlices):
+        return IndexedSlices(*children)
+    if isinstance(instance, SparseTensor):
+        return SparseTensor(*children)
+    return list(children) if kind is range else kind(children)
+
+
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+    """The leaves in walking order; a leaf alone gives a list of itself.
+
+    >>> tf.nest.flatten({"b": [2, 3], "a": 1})
+    [1, 2, 3]
+    """
+    leaves: list[Any] = []
+    _collect(structure, _walks(expand_composites), leaves)
+    return leaves
+
+
+def _collect(structure: Any, walks: Callable[[Any], bool], leaves: list[Any]) -> None:
+    if not walks(structure):
+        leaves.append(structure)
+        return
+    for child in _children(structure):
+        _collect(child, walks, leaves)
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+    """The inverse of ``flatten``: the leaves put into a structure like the given one.
+
+    >>> tf.nest.pack_sequence_as({"a": 0, "b": (0, 0)}, [1, 2, 3])
+    {'a': 1, 'b': (2, 3)}
+    """
+    walks = _walks(expand_composites)
+    if not is_sequence(flat_sequence):
+        raise TypeError(f"flat_sequence must be a sequence, got {type(flat_sequence).__name__}: {flat_sequence!r}")
+    flat = _children(flat_sequence)
+    if not walks(structure):
+        if len(flat) != 1:
+            raise ValueError(
+                f"Structure is a scalar but len(flat_sequence) == {len(flat)} > 1. Structure: {structure!r}, "
+                f"flat_sequence: {flat!r}"
+            )
+        return flat[0]
+    wanted = len(flatten(structure, expand_composites))
+    if wanted != len(flat):
+        raise ValueError(
+            f"Could not pack sequence. Structure had {wanted} elements, but flat_sequence had {len(flat)} elements. "
+            f"Structure: {structure!r}, flat_sequence: {flat!r}."
+        )
+    return _pack(structure, iter(flat), walks)
+
+
+def _pack(structure: Any, leaves: Iterator[Any], walks: Callable[[Any], bool]) -> Any:
+    if not walks(structure):
+        return next(leaves)
+    return _like(structure, [_pack(child, leaves, walks) for child in _children(structure)])
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    if type(a) is type(b):
+        return True
+    if is_namedtuple(a) and is_namedtuple(b):
+        return type(a).__name__ == type(b).__name__ and a._fields == b._fields
+    return isinstance(a, Mapping) and isinstance(b, Mapping)
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
+    """Raises ValueError if the two are nested differently, TypeError if their sequences are of different types."""
+    try:
+        _compare(nest1, nest2, check_types, _walks(expand_composites))
+    except (ValueError, TypeError) as error:
+        first, second = (map_structure(lambda _: _DOT, n, expand_composites=expand_composites) for n in (nest1, nest2))
+        raise type(error)(
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: type={type(nest1).__name__} str={nest1}\n\n"
+            f"Second structure: type={type(nest2).__name__} str={nest2}\n\n"
+            f"More specifically: {error}\nEntire first structure:\n{first}\nEntire second structure:\n{second}"
+        ) from None
+
+
+def _compare(a: Any, b: Any, check_types: bool, walks: Callable[[Any], bool]) -> None:
+    if walks(a) != walks(b):
+        walked, other = (a, b) if walks(a) else (b, a)
+        raise ValueError(
+            f'Substructure "type={type(walked).__name__} str={walked}" is a sequence, '
+            f'while substructure "type={type(other).__name__} str={other}" is not'
+        )
+    if not walks(a):
+        return
+    if check_types and not _same_type(a, b):
+        raise TypeError(
+            "The two namedtuples or sequences don't have the same sequence type. "
+            f"First structure has type {type(a).__name__}, while second structure has type {type(b).__name__}."
+        )
+    if isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) != set(b):
+        raise ValueError(
+            "The two dictionaries don't have the same set of keys. "
+            f"First structure has keys {list(a)}, while second structure has keys {list(b)}."
+        )
+    first, second = _children(a), _children(b)
+    if len(first) != len(second):
+        raise ValueError(
+            f"The two structures don't have the same number of elements. First structure: {a}. Second structure: {b}."
+        )
+    for x, y in zip(first, second, strict=True):
+        _compare(x, y, check_types, walks)
+
+
+def _options(kwargs: dict[str, Any], **defaults: Any) -> list[Any]:
+    values = [kwargs.pop(key, default) for key, default in defaults.items()]
+    if kwargs:
+        raise ValueError(
+            f"Only valid keyword arguments are {', '.join(sorted(defaults))}; got: {', '.join(sorted(kwargs))}"
+        )
+    return values
+
+
+def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """``func`` applied to the leaves of structures nested alike.  Keywords: ``check_types``, ``expand_composites``.
+
+    >>> tf.nest.map_structure(lambda a, b: a + b, [1, (2, 3)], [10, (20, 30)])
+    [11, (22, 33)]
+    """
+    _need_callable(func)
+    if not structure:
+        raise ValueError("Must provide at least one structure")
+    check_types, expand = _options(kwargs, check_types=True, expand_composites=False)
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types=check_types, expand_composites=expand)
+    columns = zip(*[flatten(s, expand) for s in structure], strict=True)
+    return pack_sequence_as(structure[0], [func(*leaves) for leaves in columns], expand)
+
+
+def _need_callable(func: Any) -> None:
+    if not callable(func):
+        raise TypeError(f"func must be callable, got: {func!r}")
+
+
+# ---- paths
+
+
+def yield_flattened_paths(structure: Any, expand_composites: bool = False) -> Iterator[_Path]:
+    """The path (a tuple of keys and positions) of each leaf, in walking order."""
+    for path, _ in _walk_paths(structure, (), _walks(expand_composites)):
+        yield path
+
+
+def _walk_paths(structure: Any, path: _Path, walks: Callable[[Any], bool]) -> Iterator[tuple[_Path, Any]]:
+    if not walks(structure):
+        yield path, structure
+        return
+    for key, child in _items(structure):
+        yield from _walk_paths(child, (*path, key), walks)
+
+
+def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[_Path, Any]]:
+    return list(_walk_paths(structure, (), _walks(expand_composites)))
+
+
+def flatten_with_joined_string_paths(
+    structure: Any, separator: str = "/", expand_composites: bool = False
+) -> list[tuple[str, Any]]:
+    """Pairs of the path joined by ``separator`` and the leaf: ``[("a/0", x), ...]``."""
+    pairs = flatten_with_tuple_paths(structure, expand_composites)
+    return [(separator.join(str(key) for key in path), leaf) for path, leaf in pairs]
+
+
+def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """``func(path, *leaves)`` on structures nested alike; the path is a tuple of keys."""
+    check_types, expand = _options(kwargs, check_types=True, expand_composites=False)
+    paths = iter(list(yield_flattened_paths(structure[0], expand)))
+    return map_structure(
+        lambda *leaves: func(next(paths), *leaves), *structure, check_types=check_types, expand_composites=expand
+    )
+
+
+def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """``func(path, *leaves)`` on structures nested alike; the path is joined by "/"."""
+    return map_structure_with_tuple_paths(
+        lambda path, *leaves: func("/".join(str(key) for key in path), *leaves), *structure, **kwargs
+    )
+
+
+# ---- up to a shallower structure
+
+
+def assert_shallow_structure(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Raises unless ``shallow_tree`` is nested like the upper part of ``input_tree``."""
+    walks = _walks(expand_composites)
+    if not walks(shallow_tree):
+        return
+    if not walks(input_tree):
+        raise TypeError(
+            f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(input_tree)}."
+        )
+    if check_types and not _same_type(shallow_tree, input_tree):
+        raise TypeError(
+            "The two structures don't have the same sequence type. Input structure has type "
+            f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}."
+        )
+    shallow, deep = _items(shallow_tree), _items(input_tree)
+    if len(shallow) != len(deep):
+        raise ValueError(
+            "The two structures don't have the same sequence length. Input structure has length "
+            f"{len(deep)}, while shallow structure has length {len(shallow)}."
+        )
+    if isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping):
+        absent = [key for key, _ in shallow if key not in input_tree]
+        if absent:
+            raise ValueError(f"The two structures don't have the same keys. Input structure lacks the keys {absent}.")
+    for (_, a), (_, b) in zip(shallow, deep, strict=True):
+        assert_shallow_structure(a, b, check_types, expand_composites)
+
+
+def flatten_up_to(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> list[Any]:
+    """What ``input_tree`` holds at the leaves of ``shallow_tree``.
+
+    >>> from headrace.library import nest
+    >>> nest.flatten_up_to([0, 0], [[1, 2], {"a": 3}])
+    [[1, 2], {'a': 3}]
+    """
+    return [v for _, v in flatten_with_tuple_paths_up_to(shallow_tree, input_tree, check_types, expand_composites)]
+
+
+def flatten_with_tuple_paths_up_to(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> list[tuple[_Path, Any]]:
+    assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
+    return list(_walk_up_to(shallow_tree, input_tree, (), _walks(expand_composites)))
+
+
+def _walk_up_to(shallow: Any, deep: Any, path: _Path, walks: Callable[[Any], bool]) -> Iterator[tuple[_Path, Any]]:
+    if not walks(shallow):
+        yield path, deep
+        return
+    for (key, a), (_, b) in zip(_items(shallow), _items(deep), strict=True):
+        yield from _walk_up_to(a, b, (*path, key), walks)
+
+
+def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
+    """``func`` applied to what the inputs hold at the leaves of ``shallow_tree``; the result is nested like it."""
+    return map_structure_with_tuple_paths_up_to(shallow_tree, lambda _, *values: func(*values), *inputs, **kwargs)
+
+
+def map_structure_with_tuple_paths_up_to(
+    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
+) -> Any:
+    _need_callable(func)
+    if not inputs:
+        raise ValueError("Cannot map over no sequences")
+    check_types, expand = _options(kwargs, check_types=True, expand_composites=False)
+    found = [flatten_with_tuple_paths_up_to(shallow_tree, tree, check_types, expand) for tree in inputs]
+    results = [func(pairs[0][0], *[value for _, value in pairs]) for pairs in zip(*found, strict=True)]
+    return pack_sequence_as(shallow_tree, results, expand)
+
+
+def get_traverse_shallow_structure(
+    traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
+) -> Any:
+    """The part of ``structure`` that ``traverse_fn`` says to walk into, False where it stops and True at leaves."""
+    walks = _walks(expand_composites)
+    answer = traverse_fn(structure)
+    if not walks(structure):
+        if not isinstance(answer, bool):
+            raise TypeError(f"traverse_fn returned structure: {answer!r} for non-structure: {structure!r}")
+        return answer
+    children = _children(structure)
+    if isinstance(answer, bool):
+        if not answer:
+            return False
+        return _like(structure, [get_traverse_shallow_structure(traverse_fn, c, expand_composites) for c in children])
+    assert_shallow_structure(answer, structure, expand_composites=expand_composites)
+    made = []
+    for flag, child in zip(_children(answer), children, strict=True):
+        if not isinstance(flag, bool):
+            raise TypeError(f"traverse_fn didn't return a depth=1 structure of bools, got: {answer!r}")
+        made.append(get_traverse_shallow_structure(traverse_fn, child, expand_composites) if flag else False)
+    return _like(structure, made)
+
+
+def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Keys and values flattened alike: ``{(4, 5): (a, b)}`` becomes ``{4: a, 5: b}``."""
+    if not isinstance(dictionary, Mapping):
+        raise TypeError("input must be a dictionary")
+    made: dict[Any, Any] = {}
+    for key, value in dictionary.items():
+        if not is_sequence(key):
+            pairs = [(key, value)]
+        else:
+            assert_same_structure(key, value, check_types=False)
+            pairs = list(zip(flatten(key), flatten(value), strict=True))
+        for k, v in pairs:
+            if k in made:
+                raise ValueError(f"Could not flatten dictionary: key {k} is not unique.")
+            made[k] = v
+    return made
+
+
+def list_to_tuple(structure: Any) -> Any:
+    """The structure with its lists made tuples."""
+    if not is_sequence(structure):
+        return structure
+    children = [list_to_tuple(c) for c in _children(structure)]
+    return tuple(children) if type(structure) is list else _like(structure, children)
