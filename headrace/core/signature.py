@@ -181,7 +181,7 @@ def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType]) -> Sign
     inputs = tuple(_parse_arg(t, name) for t in _split(halves[0]))
     attrs = tuple(_parse_attr(t, name) for t in _split(halves[1]))
     outputs = tuple(_parse_arg(t, name) for t in _split(right))
-    _check_distinct(name, "arguments", [a.name for a in (*inputs, *attrs)])
+    _check_distinct(name, "arguments", [*(a.name for a in inputs), *(a.name for a in attrs)])
     _check_distinct(name, "outputs", [a.name for a in outputs])
     given = {a.name for a in attrs}
     allowed = {k: (v,) if isinstance(v, DType) else tuple(v) for k, v in constraints.items()}

@@ -49,7 +49,7 @@ def wrap_outputs(op_def: OpDef, node: Operation) -> Any:
         return list(values) if outputs[0].is_list else values[0]
     kind = _result_types.get(op_def)
     if kind is None:
-        kind = _result_types[op_def] = namedtuple(op_def.name.lstrip("_"), [o.name for o in outputs])  # type: ignore[misc]
+        kind = _result_types[op_def] = namedtuple(op_def.name.lstrip("_"), [o.name for o in outputs])
     parts: list[Any] = []
     position = 0
     for out in outputs:

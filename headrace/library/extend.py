@@ -39,7 +39,7 @@ def binary(
     out: str = "T", **traits: bool,
 ) -> OpDef:  # fmt: skip
     """An element-wise op of two inputs that broadcast; ``gradient(node, grad)`` gives two of the output's shape."""
-    return _declare.binary(name, kernel, types, gradient, out, **{"view": True, **traits})
+    return _declare.binary(name, kernel, types, gradient, out, ("x", "y"), **{"view": True, **traits})
 
 
 def remove_op(name: str) -> None:

@@ -80,7 +80,8 @@ def _jacobians(
     for what, tensor in (("x", x), ("y", y)):
         if tensor.dtype.base_dtype not in (*_FLOATS, dtypes.bfloat16):
             raise TypeError(f"compute_gradient needs a floating-point {what}, got {tensor.dtype.name}")
-    x_dims, y_dims = as_shape(x_shape).as_list(), as_shape(y_shape).as_list()
+    x_dims: list[Any] = as_shape(x_shape).as_list()
+    y_dims: list[Any] = as_shape(y_shape).as_list()
     numpy_dtype = np.float32 if x.dtype.base_dtype == dtypes.bfloat16 else x.dtype.base_dtype.as_numpy_dtype
     if start is None:
         start = np.random.random_sample(x_dims)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.client.session import Session
-from headrace.core.config import ConfigProto
+from headrace.core.config import ConfigProto, OptimizerOptions
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.library.assertion import Assertions
@@ -78,7 +78,7 @@ def main(argv: list[str] | None = None) -> None:
 def test_config() -> ConfigProto:
     """TF1's configuration of test sessions: nothing is folded or merged, so that every kernel runs."""
     config = ConfigProto()
-    config.graph_options.optimizer_options.opt_level = -1
+    config.graph_options.optimizer_options.opt_level = OptimizerOptions.L0
     return config
 
 
