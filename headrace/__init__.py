@@ -86,11 +86,13 @@ from headrace.library.linalg import matrix_determinant as matrix_determinant
 from headrace.library.linalg import matrix_inverse as matrix_inverse
 from headrace.library.linalg import matrix_solve as matrix_solve
 from headrace.library.linalg import matrix_solve_ls as matrix_solve_ls
+from headrace.library.linalg import matrix_square_root as matrix_square_root
 from headrace.library.linalg import matrix_triangular_solve as matrix_triangular_solve
 from headrace.library.linalg import norm as norm
 from headrace.library.linalg import qr as qr
 from headrace.library.linalg import self_adjoint_eig as self_adjoint_eig
 from headrace.library.linalg import self_adjoint_eigvals as self_adjoint_eigvals
+from headrace.library.linalg import sparse_matmul as sparse_matmul
 from headrace.library.linalg import svd as svd
 from headrace.library.linalg import tensordot as tensordot
 from headrace.library.linalg import trace as trace
@@ -182,6 +184,8 @@ from headrace.library.math import truediv as truediv
 from headrace.library.math import truncatediv as truncatediv
 from headrace.library.math import truncatemod as truncatemod
 from headrace.library.math import zeta as zeta
+from headrace.library.reduction import arg_max as arg_max
+from headrace.library.reduction import arg_min as arg_min
 from headrace.library.reduction import argmax as argmax
 from headrace.library.reduction import argmin as argmin
 from headrace.library.reduction import bincount as bincount
@@ -189,8 +193,8 @@ from headrace.library.reduction import confusion_matrix as confusion_matrix
 from headrace.library.reduction import count_nonzero as count_nonzero
 from headrace.library.reduction import cumprod as cumprod
 from headrace.library.reduction import cumsum as cumsum
-from headrace.library.reduction import is_non_decreasing as is_non_decreasing
-from headrace.library.reduction import is_strictly_increasing as is_strictly_increasing
+from headrace.library.reduction import histogram_fixed_width as histogram_fixed_width
+from headrace.library.reduction import histogram_fixed_width_bins as histogram_fixed_width_bins
 from headrace.library.reduction import reduce_all as reduce_all
 from headrace.library.reduction import reduce_any as reduce_any
 from headrace.library.reduction import reduce_logsumexp as reduce_logsumexp
@@ -199,17 +203,28 @@ from headrace.library.reduction import reduce_mean as reduce_mean
 from headrace.library.reduction import reduce_min as reduce_min
 from headrace.library.reduction import reduce_prod as reduce_prod
 from headrace.library.reduction import reduce_sum as reduce_sum
-from headrace.library.reduction import segment_max as segment_max
-from headrace.library.reduction import segment_mean as segment_mean
-from headrace.library.reduction import segment_min as segment_min
-from headrace.library.reduction import segment_prod as segment_prod
-from headrace.library.reduction import segment_sum as segment_sum
-from headrace.library.reduction import unsorted_segment_max as unsorted_segment_max
-from headrace.library.reduction import unsorted_segment_mean as unsorted_segment_mean
-from headrace.library.reduction import unsorted_segment_min as unsorted_segment_min
-from headrace.library.reduction import unsorted_segment_prod as unsorted_segment_prod
-from headrace.library.reduction import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
-from headrace.library.reduction import unsorted_segment_sum as unsorted_segment_sum
+from headrace.library.segment import segment_max as segment_max
+from headrace.library.segment import segment_mean as segment_mean
+from headrace.library.segment import segment_min as segment_min
+from headrace.library.segment import segment_prod as segment_prod
+from headrace.library.segment import segment_sum as segment_sum
+from headrace.library.segment import sparse_segment_mean as sparse_segment_mean
+from headrace.library.segment import sparse_segment_sqrt_n as sparse_segment_sqrt_n
+from headrace.library.segment import sparse_segment_sum as sparse_segment_sum
+from headrace.library.segment import unsorted_segment_max as unsorted_segment_max
+from headrace.library.segment import unsorted_segment_mean as unsorted_segment_mean
+from headrace.library.segment import unsorted_segment_min as unsorted_segment_min
+from headrace.library.segment import unsorted_segment_prod as unsorted_segment_prod
+from headrace.library.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
+from headrace.library.segment import unsorted_segment_sum as unsorted_segment_sum
+from headrace.library.signal import fft as fft
+from headrace.library.signal import fft2d as fft2d
+from headrace.library.signal import fft3d as fft3d
+from headrace.library.signal import ifft as ifft
+from headrace.library.signal import ifft2d as ifft2d
+from headrace.library.signal import ifft3d as ifft3d
+from headrace.library.sorting import argsort as argsort
+from headrace.library.sorting import sort as sort
 
 # ---- section: array (shaping, indexing)
 from headrace.library.array import bitcast as bitcast
@@ -429,6 +444,7 @@ from headrace.library.scope import get_collection_ref as get_collection_ref
 from headrace.library.scope import name_scope as name_scope
 
 # ---- section: submodules
+from headrace import signal as signal
 from headrace import manip as manip
 from headrace import math as math
 from headrace import linalg as linalg

@@ -37,3 +37,4 @@ from headrace.library.indexing import matrix_diag as diag
 from headrace.library.indexing import matrix_diag_part as diag_part
 from headrace.library.indexing import matrix_set_diag as set_diag
 from headrace.library.normalization import l2_normalize as l2_normalize
+from headrace.library.linalg import matrix_square_root as sqrtm

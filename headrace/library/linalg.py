@@ -52,6 +52,28 @@ def matmul(
         return result
 
 
+def sparse_matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of matrices of float32 or bfloat16 said to hold many zeros."""
+    result: Tensor = raw_ops.SparseMatMul(
+        a,
+        b,
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        a_is_sparse=a_is_sparse,
+        b_is_sparse=b_is_sparse,
+        name=name,
+    )
+    return result
+
+
 def _may_be_batch(x: Tensor) -> bool:
     rank = x.shape.ndims
     return rank is None or rank > 2
@@ -415,6 +437,12 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
 def expm(input: Any, name: str | None = None) -> Tensor:
     """The matrix exponential."""
     result: Tensor = raw_ops.MatrixExponential(input, name=name)
+    return result
+
+
+def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
+    """The matrix whose square is the input."""
+    result: Tensor = raw_ops.MatrixSquareRoot(input, name=name)
     return result
 
 

@@ -1,4 +1,4 @@
-"""TF1's reductions: reduce_sum and its kin, argmax, cumsum, segments, bincount, top_k."""
+"""TF1's reductions: reduce_sum and its kin, argmax, cumsum, bincount, top_k."""
 
 from __future__ import annotations
 
@@ -187,6 +187,16 @@ def argmin(
     return result
 
 
+def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+    """``argmax`` under its oldest name."""
+    return argmax(input, dimension, name=name, output_type=output_type)
+
+
+def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
+    """``argmin`` under its oldest name."""
+    return argmin(input, dimension, name=name, output_type=output_type)
+
+
 class TopKV2(NamedTuple):
     """What ``top_k`` gives."""
 
@@ -236,69 +246,7 @@ def cumulative_logsumexp(
         return result
 
 
-# ---- segments
-
-
-def _segment(name: str, op_type: str, text: str) -> Callable[..., Any]:
-    def function(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-        return getattr(raw_ops, op_type)(data, segment_ids, name=name)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
-
-
-segment_sum = _segment("segment_sum", "SegmentSum", "The sum of the rows of each segment; ids are sorted.")
-segment_mean = _segment("segment_mean", "SegmentMean", "The mean of the rows of each segment; ids are sorted.")
-segment_prod = _segment("segment_prod", "SegmentProd", "The product of the rows of each segment; ids are sorted.")
-segment_max = _segment("segment_max", "SegmentMax", "The largest of the rows of each segment; ids are sorted.")
-segment_min = _segment("segment_min", "SegmentMin", "The smallest of the rows of each segment; ids are sorted.")
-
-
-def _unsorted(name: str, op_type: str, text: str) -> Callable[..., Any]:
-    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
-        return getattr(raw_ops, op_type)(data, segment_ids, num_segments, name=name)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
-
-
-unsorted_segment_sum = _unsorted("unsorted_segment_sum", "UnsortedSegmentSum", "The sum of the rows of each segment.")
-unsorted_segment_prod = _unsorted("unsorted_segment_prod", "UnsortedSegmentProd", "The product of each segment's rows.")
-unsorted_segment_max = _unsorted("unsorted_segment_max", "UnsortedSegmentMax", "The largest of each segment's rows.")
-unsorted_segment_min = _unsorted("unsorted_segment_min", "UnsortedSegmentMin", "The smallest of each segment's rows.")
-
-
-def _rows_per_segment(data: Tensor, segment_ids: Tensor, num_segments: Tensor) -> Tensor:
-    """How many rows each segment has, at least one, shaped to divide the segments' sums."""
-    ones = raw_ops.Fill(raw_ops.Shape(segment_ids), constant(1, dtype=data.dtype.base_dtype))
-    count = raw_ops.UnsortedSegmentSum(ones, segment_ids, num_segments)
-    rank = raw_ops.Sub(raw_ops.Rank(data), raw_ops.Rank(segment_ids))
-    tail = raw_ops.Fill(raw_ops.Reshape(rank, [1]), 1)
-    count = raw_ops.Reshape(count, raw_ops.ConcatV2([raw_ops.Reshape(num_segments, [1]), tail], 0))
-    result: Tensor = raw_ops.Maximum(count, 1)
-    return result
-
-
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The mean of the rows of each segment."""
-    with name_scope(name, "UnsortedSegmentMean"):
-        rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
-        count = _rows_per_segment(rows, ids, convert_to_tensor(num_segments, dtypes.int32))
-        total = raw_ops.UnsortedSegmentSum(rows, ids, num_segments)
-        result: Tensor = raw_ops.RealDiv(total, count, name="truediv")
-        return result
-
-
-def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The sum of the rows of each segment over the square root of their number."""
-    with name_scope(name, "UnsortedSegmentSqrtN"):
-        rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
-        count = _rows_per_segment(rows, ids, convert_to_tensor(num_segments, dtypes.int32))
-        total = raw_ops.UnsortedSegmentSum(rows, ids, num_segments)
-        result: Tensor = raw_ops.RealDiv(total, raw_ops.Sqrt(count), name="truediv")
-        return result
+# ---- counts
 
 
 def bincount(
@@ -318,6 +266,29 @@ def bincount(
         else:
             weights = convert_to_tensor(weights, name="weights")
         result: Tensor = raw_ops.Bincount(values, size, weights)
+        return result
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    """How many values fall into each of ``nbins`` equal parts of the range; the outer parts take what lies outside."""
+    with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
+        result: Tensor = raw_ops.HistogramFixedWidth(values, value_range, nbins, dtype=dtype, name=scope)
+        return result
+
+
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    """Which of ``nbins`` equal parts of the range each value falls into; the outer parts take what lies outside."""
+    with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
+        x: Any = convert_to_tensor(values, name="values")
+        bounds: Any = convert_to_tensor(value_range, x.dtype.base_dtype, name="value_range")
+        low, high = bounds[0], bounds[1]
+        count = cast(nbins, x.dtype.base_dtype)
+        place = raw_ops.Floor(count * ((x - low) / (high - low)))
+        result: Tensor = cast(raw_ops.ClipByValue(place, 0.0, count - 1), dtypes.as_dtype(dtype))
         return result
 
 
@@ -355,25 +326,3 @@ def _vector(value: Any, name: str) -> Tensor:
     if dims is not None and len(dims) == 2 and dims[-1] == 1:
         tensor = raw_ops.Squeeze(tensor, [-1])
     return tensor
-
-
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether the elements, in order, never fall."""
-    with name_scope(name, "is_non_decreasing", [x]):
-        result: Tensor = reduce_all(raw_ops.GreaterEqual(*_neighbours(x)))
-        return result
-
-
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether the elements, in order, always rise."""
-    with name_scope(name, "is_strictly_increasing", [x]):
-        result: Tensor = reduce_all(raw_ops.Greater(*_neighbours(x)))
-        return result
-
-
-def _neighbours(x: Any) -> tuple[Tensor, Tensor]:
-    """Each element but the first, and each but the last."""
-    flat = raw_ops.Reshape(convert_to_tensor(x, name="x"), [-1])
-    later = raw_ops.StridedSlice(flat, [1], [0], [1], end_mask=1)
-    earlier = raw_ops.StridedSlice(flat, [0], [-1], [1])
-    return later, earlier

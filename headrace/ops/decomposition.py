@@ -69,6 +69,18 @@ exponential = op("MatrixExponential(input: T) -> (output: T)", T=MATRIX)
 exponential.shape(_square)
 exponential.kernel(torch.linalg.matrix_exp)
 
+square_root = op("MatrixSquareRoot(input: T) -> (output: T)", T=MATRIX)
+square_root.shape(_square)
+
+
+@square_root.kernel
+def _(input):
+    """Through the eigenvalues: for matrices that have a full set of eigenvectors."""
+    values, vectors = torch.linalg.eig(input)
+    root = torch.linalg.solve(vectors.mH, (vectors * torch.sqrt(values).unsqueeze(-2)).mH).mH
+    return (root if input.is_complex() else root.real).to(input.dtype).contiguous()
+
+
 # ---- decompositions
 
 cholesky = op("Cholesky(input: T) -> (output: T)", T=MATRIX)

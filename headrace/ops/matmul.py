@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from headrace.core.dtypes import FLOAT_OR_COMPLEX, REAL, int32, int64
+from headrace.core.dtypes import FLOAT_OR_COMPLEX, REAL, bfloat16, float32, int32, int64
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
@@ -21,7 +21,7 @@ def _inner(x, y):
 
 
 @matmul.shape
-def _(a, b, transpose_a, transpose_b):
+def _product_shape(a, b, transpose_a, transpose_b):
     rows, left = a.with_rank(2).tuple
     right, columns = b.with_rank(2).tuple
     if transpose_a:
@@ -49,6 +49,26 @@ def _(node, grad):
     if not tb:
         return [product(b, grad, transpose_b=True), product(a, grad)]
     return [product(b, grad, transpose_a=True, transpose_b=True), product(grad, a, transpose_a=True, transpose_b=True)]
+
+
+SINGLE = (float32, bfloat16)
+sparse_matmul = op(
+    "SparseMatMul(a: Ta, b: Tb; transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False, "
+    "b_is_sparse: bool = False) -> (product: float32)",
+    Ta=SINGLE, Tb=SINGLE,
+)  # fmt: skip
+
+
+@sparse_matmul.shape
+def _(a, b, transpose_a, transpose_b, a_is_sparse, b_is_sparse):
+    return _product_shape(a, b, transpose_a, transpose_b)
+
+
+@sparse_matmul.kernel
+def _(a, b, transpose_a, transpose_b, a_is_sparse, b_is_sparse):
+    """Zeros are multiplied like other numbers."""
+    a, b = a.float(), b.float()
+    return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
 
 
 # ---- batches

@@ -214,3 +214,19 @@ def _(arr, size, weights):
     values = weights.reshape(-1) if weights.numel() else torch.ones(ids.shape, dtype=weights.dtype, device=arr.device)
     ids = torch.where((ids < 0) | (ids >= size), size, ids)  # what does not fit is left out
     return _add(values, ids, size + 1)[:size]
+
+
+histogram = op(
+    "HistogramFixedWidth(values: T, value_range: T, nbins: host int32; dtype: type = int32) -> (out: dtype)",
+    T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64), dtype=INDEX,
+)  # fmt: skip
+histogram.not_differentiable()
+histogram.shape(lambda values, value_range, nbins, dtype: (nbins,))
+
+
+@histogram.kernel
+def _(values, value_range, nbins, dtype):
+    """Values outside the range are counted in the first and last bin."""
+    low, high = value_range[0].double(), value_range[1].double()
+    places = torch.floor((values.reshape(-1).double() - low) / (high - low) * nbins).clamp(0, nbins - 1).long()
+    return _add(torch.ones(places.shape, dtype=dtype, device=values.device), places, nbins)

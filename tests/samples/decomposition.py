@@ -27,6 +27,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "MatrixDeterminant": _SQUARE,
     "LogMatrixDeterminant": [Sample([BATCH]), Sample([M.astype(np.float32)], **SINGLE)],
     "MatrixExponential": _SQUARE,
+    "MatrixSquareRoot": [Sample([SPD], gradient=False), Sample([BATCH.astype(np.float32)], **SINGLE)],
     "Cholesky": [Sample([SPD.astype(np.float32)], **SINGLE), Sample([SPD], gradient=False)],
     "Qr": [
         Sample([TALL]),

@@ -38,6 +38,11 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample([A[:, :0], B[:0]], note="nothing to sum"),
         Sample([A, A], error=Exception),
     ],
+    "SparseMatMul": [
+        Sample([A, B], {"a_is_sparse": True}, **LOOSE),
+        Sample([A, B.T], {"transpose_b": True, "b_is_sparse": True}, **LOOSE),
+        Sample([A, B], {"Ta": dtypes.bfloat16}, gradient=False, rtol=5e-2, atol=5e-2),
+    ],
     "BatchMatMul": _BATCHES,
     "BatchMatMulV2": [
         *_BATCHES,

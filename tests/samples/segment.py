@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from headrace.core import dtypes
 from headrace.library.opcheck import Sample
 
 ROWS = np.array([[0.3, -0.7], [1.6, 2.4], [-1.2, 0.9], [0.5, -2.5]], np.float32)
@@ -41,4 +42,8 @@ SAMPLES["Bincount"] = [
     Sample([np.int32([1, 0, 1, 3]), np.int32(5), np.zeros(0, np.int32)], gradient=False),
     Sample([np.int32([[1, 0], [1, 3]]), np.int32(2), np.zeros(0, np.int64)], gradient=False),
     Sample([np.int32([1, 0, 1]), np.int32(3), np.float32([0.5, 1.0, 2.0])], gradient=False),
+]
+SAMPLES["HistogramFixedWidth"] = [
+    Sample([np.float32([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0]), np.float32([0, 5]), np.int32(5)], gradient=False),
+    Sample([np.int32([[1, 7], [3, 2]]), np.int32([0, 8]), np.int32(4)], {"dtype": dtypes.int64}, gradient=False),
 ]

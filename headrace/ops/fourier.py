@@ -1,0 +1,56 @@
+"""Discrete Fourier transforms over the innermost dimensions.  Gradients come from the kernels."""
+
+from __future__ import annotations
+
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import COMPLEX
+from headrace.core.registry import op
+
+REAL_TYPES = (dtypes.float32, dtypes.float64)
+
+
+def _axes(rank):
+    return tuple(range(-rank, 0))
+
+
+def _transform(name, function, rank):
+    definition = op(f"{name}(input: Tcomplex) -> (output: Tcomplex)", Tcomplex=COMPLEX)
+    definition.shape(lambda input: input.with_rank_at_least(rank))
+    definition.kernel(lambda input: function(input, dim=_axes(rank)))
+
+
+def _length_shape(input, fft_length, rank, halved):
+    dims = input.with_rank_at_least(rank).tuple
+    if dims is None:
+        return None
+    lengths = [None] * rank if fft_length is None else list(fft_length)
+    if halved and lengths[-1] is not None:
+        lengths[-1] = lengths[-1] // 2 + 1
+    return (*dims[:-rank], *lengths)
+
+
+def _real_transform(rank, suffix):
+    forward = op(
+        f"RFFT{suffix}(input: Treal, fft_length: host int32; Tcomplex: type = complex64) -> (output: Tcomplex)",
+        Treal=REAL_TYPES, Tcomplex=COMPLEX,
+    )  # fmt: skip
+    forward.shape(lambda input, fft_length, Tcomplex: _length_shape(input, fft_length, rank, True))  # noqa: N803
+    forward.kernel(
+        lambda input, fft_length, Tcomplex: torch.fft.rfftn(input, fft_length, _axes(rank)).to(Tcomplex)  # noqa: N803
+    )
+    inverse = op(
+        f"IRFFT{suffix}(input: Tcomplex, fft_length: host int32; Treal: type = float32) -> (output: Treal)",
+        Treal=REAL_TYPES, Tcomplex=COMPLEX,
+    )  # fmt: skip
+    inverse.shape(lambda input, fft_length, Treal: _length_shape(input, fft_length, rank, False))  # noqa: N803
+    inverse.kernel(
+        lambda input, fft_length, Treal: torch.fft.irfftn(input, fft_length, _axes(rank)).to(Treal)  # noqa: N803
+    )
+
+
+for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
+    _transform(f"FFT{_suffix}", torch.fft.fftn, _rank)
+    _transform(f"IFFT{_suffix}", torch.fft.ifftn, _rank)
+    _real_transform(_rank, _suffix)
