@@ -28,7 +28,7 @@ bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find headrace tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Made anew whenever the requirements or their pinned versions change. The build runs in the same environment, so that

@@ -1,0 +1,167 @@
+"""What the benchmarks share: two libraries measured side by side in their own processes, tables, saved results.
+
+A comparison starts one worker for each library (`_worker.py`) with the same workloads and asks them in turn for one
+short sample after the other, so that whatever slows the machine down for a while slows both. Each round gives one
+ratio; their median is reported with the least and the greatest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+TENSORFLOW_VENV = ROOT / ".bench" / "tensorflow"
+CASE_S = 20.0  # a case gets fewer rounds, but at least MIN_ROUNDS, if it would take longer
+MIN_ROUNDS = 3
+
+
+# ---- TensorFlow's environment
+
+
+def tensorflow_python(given: str | None = None) -> str:
+    """The Python that has TensorFlow: `given`, else $HEADRACE_TF_PYTHON, else one in `.bench`, installed if need be."""
+    found = given or os.environ.get("HEADRACE_TF_PYTHON")
+    if found:
+        return found
+    python = TENSORFLOW_VENV / "bin" / "python"
+    if not python.exists():
+        print(f"installing TensorFlow into {TENSORFLOW_VENV} (once) ...", flush=True)
+        venv.create(TENSORFLOW_VENV, with_pip=True)
+        _install_tensorflow(str(python))
+    return str(python)
+
+
+def _install_tensorflow(python: str) -> None:
+    for package in ("tensorflow-cpu", "tensorflow"):  # some machines have wheels of the second only
+        if subprocess.run([python, "-m", "pip", "install", "--quiet", package]).returncode == 0:
+            return
+    raise SystemExit("TensorFlow could not be installed; give a Python that has it with --tf-python")
+
+
+# ---- workers
+
+
+class Worker:
+    """A process that holds one library and the workloads of one module, and measures what it is asked for."""
+
+    def __init__(self, python: str, library: str, module: str, environment: dict[str, str]) -> None:
+        command = [python, "-m", "benchmarks._worker", library, module]
+        env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.version = self._answer()["version"]
+
+    def sample(self, case: str) -> float:
+        """Seconds per call, from one short sample."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(case + "\n")
+        self._process.stdin.flush()
+        return float(self._answer()["seconds"])
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            raise SystemExit(f"a worker stopped:\n{self._process.stderr.read()[-2000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        for stream in (self._process.stdout, self._process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+# ---- comparing
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One workload: seconds per call of both in every round."""
+
+    case: str
+    ours: list[float]
+    theirs: list[float]
+
+    @property
+    def ratios(self) -> list[float]:
+        return [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.ratios)
+
+
+def compare(module: str, cases: Sequence[str], rounds: int, tf_python: str, **environment: str) -> tuple[Any, ...]:
+    """Measures every case up to `rounds` times in both: (Headrace's version, TensorFlow's, the comparisons)."""
+    ours = Worker(sys.executable, "headrace", module, environment)
+    theirs = Worker(tf_python, "tensorflow", module, {})
+    try:
+        found = []
+        for case in cases:
+            pair: tuple[list[float], list[float]] = ([], [])
+            for worker in (ours, theirs):
+                worker.sample(case)  # warms up
+            begin = time.perf_counter()
+            for i in range(rounds):
+                if i >= MIN_ROUNDS and time.perf_counter() - begin > CASE_S:
+                    break
+                both = [(ours, pair[0]), (theirs, pair[1])]
+                for worker, samples in both if i % 2 else reversed(both):
+                    samples.append(worker.sample(case))
+            found.append(Comparison(case, *pair))
+            print(".", end="", flush=True)
+        print()
+        return ours.version, theirs.version, found
+    finally:
+        ours.close()
+        theirs.close()
+
+
+# ---- reporting
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows of text as columns: the first to the left, the others to the right."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
+
+
+def save(name: str, result: dict[str, Any]) -> Path:
+    """Writes the result, with the machine it comes from, to `benchmarks/results/<name>.json`."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    machine = {"machine": platform.machine(), "cpus": os.cpu_count(), "python": platform.python_version()}
+    path.write_text(json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **machine, **result}, indent=1) + "\n")
+    return path

@@ -1,0 +1,56 @@
+"""One side of a comparison: `python -m benchmarks._worker headrace|tensorflow <module>`.
+
+Reads names of workloads from standard input, one a line, and answers each with one line of JSON: the seconds a call
+took. A workload is a function `module.CASES[name](tf)` that prepares and returns what is to be called.
+"""
+
+import gc
+import importlib
+import json
+import sys
+import time
+
+SAMPLE_S = 0.1
+
+
+def main(library: str, module: str) -> None:
+    """Answers until the input ends."""
+    tf = _import(library)
+    cases = importlib.import_module(module).CASES
+    prepared = {}
+    print(json.dumps({"version": tf.__version__}), flush=True)
+    for line in sys.stdin:
+        name = line.strip()
+        if name not in prepared:
+            call = cases[name](tf)
+            prepared[name] = call, _calls_per_sample(call)
+        print(json.dumps({"seconds": _measure(*prepared[name])}), flush=True)
+
+
+def _import(library: str):
+    if library == "headrace":
+        return importlib.import_module("headrace")
+    tf = importlib.import_module("tensorflow.compat.v1")
+    tf.disable_v2_behavior()
+    return tf
+
+
+def _calls_per_sample(call) -> int:
+    """Also warms up: the first calls plan, trace and allocate."""
+    call()
+    count = 1
+    while (seconds := _measure(call, count) * count) < SAMPLE_S / 4:
+        count *= 2
+    return max(round(count * SAMPLE_S / seconds), 1)
+
+
+def _measure(call, count: int) -> float:
+    gc.collect()
+    begin = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - begin) / count
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
