@@ -10,7 +10,8 @@ from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 from headrace.ops._declare import conjugate, sum_to_shape
 
-TYPES = (*FLOAT_OR_COMPLEX, int32, int64)
+INTEGERS = (int32, int64)
+TYPES = (*FLOAT_OR_COMPLEX, *INTEGERS)
 
 matmul = op("MatMul(a: T, b: T; transpose_a: bool = False, transpose_b: bool = False) -> (product: T)", T=TYPES)
 
@@ -35,6 +36,16 @@ def _product_shape(a, b, transpose_a, transpose_b):
 @matmul.kernel
 def _(a, b, transpose_a, transpose_b):
     return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
+
+
+def _integer_product(a, b):
+    """Exact products of integers where torch has none (CUDA): broadcast and sum."""
+    return (a.unsqueeze(-1) * b.unsqueeze(-3)).sum(-2, dtype=a.dtype)
+
+
+@matmul.kernel(device="cuda", T=INTEGERS)
+def _(a, b, transpose_a, transpose_b):
+    return _integer_product(a.t() if transpose_a else a, b.t() if transpose_b else b)
 
 
 @matmul.gradient
@@ -96,6 +107,10 @@ def _batched(name, broadcasts):
     @definition.kernel
     def _(x, y, adj_x, adj_y):
         return torch.matmul(x.mH if adj_x else x, y.mH if adj_y else y)
+
+    @definition.kernel(device="cuda", T=INTEGERS)
+    def _(x, y, adj_x, adj_y):
+        return _integer_product(x.mT if adj_x else x, y.mT if adj_y else y)
 
     @definition.gradient
     def _(node, grad):
