@@ -55,14 +55,14 @@ def normalize(x, scale, offset, mean, variance, epsilon, factor, data_format, is
 
 def denormalize(grad, x, scale, reserve_1, reserve_2, epsilon, data_format, is_training):
     """(x_backprop, scale_backprop, offset_backprop, two empty reserves)."""
-    given = (reserve_1, reserve_2, None, None)
+    empty = scale.new_zeros(0)
+    given = (reserve_1, reserve_2, empty, empty)  # CUDA wants the batch's statistics defined, if only as nothing
     if is_training:
         # The batch's statistics are functions of x, which the second derivative takes into account by itself.
         given = (None, None, reserve_1.detach(), reserve_2.detach())
     dx, dscale, doffset = native_batch_norm_backward(
         to_torch(grad, data_format), to_torch(x, data_format), scale, *given, is_training, epsilon, (True, True, True)
     )
-    empty = scale.new_zeros(0)
     return from_torch(dx, data_format), dscale, doffset, empty, empty.clone()
 
 

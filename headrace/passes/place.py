@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from headrace.core.device import DeviceSpec
+from headrace.core.dtypes import string
 from headrace.core.errors import InvalidArgumentError
 from headrace.passes.read import ref_positions
 from headrace.passes.step_graph import Node, StepGraph
@@ -16,9 +17,7 @@ from headrace.passes.step_graph import Node, StepGraph
 HasKernel = Callable[[Node, str], bool]
 
 
-def place(
-    graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft: bool = False
-) -> StepGraph:
+def place(graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft: bool = False) -> StepGraph:
     """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry."""
     specs = [DeviceSpec.from_string(d) for d in devices]
     host = next(d for d, s in zip(devices, specs, strict=True) if s.device_type == "CPU")
@@ -38,7 +37,7 @@ def place(
             _fail(members, wish, devices, has_kernel)
         chosen = feasible[0]
         for node in members:
-            node.device = host if node.op_def.traits.host else chosen
+            node.device = host if runs_on_host(node) else chosen
     return graph
 
 
@@ -86,8 +85,15 @@ def _matches(wish: DeviceSpec, full: DeviceSpec) -> bool:
     return True
 
 
+def runs_on_host(node: Node) -> bool:
+    """Whether the node runs on the host whatever device it is given: by its trait, or because strings live there."""
+    if node.op_def.traits.host:
+        return True
+    return any(v.dtype.base_dtype == string for v in (*node.inputs, *node.outputs))
+
+
 def _can_run(node: Node, device_type: str, has_kernel: HasKernel) -> bool:
-    return node.op_def.traits.host or has_kernel(node, device_type)
+    return runs_on_host(node) or has_kernel(node, device_type)
 
 
 def _fail(members: list[Node], wish: DeviceSpec, devices: Sequence[str], has_kernel: HasKernel) -> None:

@@ -114,3 +114,11 @@ def test_session_reports_placement_errors() -> None:
         session.run(a)
     with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
         assert session.run(a) == -1.0
+
+
+def test_strings_live_on_the_host() -> None:
+    with tf.device("/gpu:0"):
+        names = tf.constant(["a", "b", "c"], name="names")
+        picked = raw_ops.GatherV2(names, tf.constant([1, 2], name="which"), 0, name="picked")
+    where = placed(picked)
+    assert where["names"] == where["picked"] == "CPU:0" and where["which"] == "GPU:0"

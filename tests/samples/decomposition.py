@@ -37,14 +37,14 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "Svd": [
         Sample([TALL], {"compute_uv": False}),
-        Sample([TALL], gradient=False),
-        Sample([TALL.T.copy()], {"full_matrices": True}, gradient=False),
-        Sample([BATCH.astype(np.float32)], **SINGLE),
-        Sample([Z], gradient=False),
+        Sample([TALL], gradient=False, unique=False),
+        Sample([TALL.T.copy()], {"full_matrices": True}, gradient=False, unique=False),
+        Sample([BATCH.astype(np.float32)], unique=False, **SINGLE),
+        Sample([Z], gradient=False, unique=False),
     ],
     "SelfAdjointEigV2": [
         Sample([SPD], {"compute_v": False}, gradient=False),
-        Sample([np.stack([SPD, SPD + np.eye(3)])], gradient=False),
+        Sample([np.stack([SPD, SPD + np.eye(3)])], gradient=False, unique=False),
     ],
     "Lu": [Sample([BATCH], gradient=False), Sample([M], {"output_idx_type": dtypes.int64}, gradient=False)],
     "MatrixSolve": [
