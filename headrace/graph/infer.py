@@ -55,7 +55,9 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
     if rule is not None:
         result = rule(*arguments, *[attrs[n] for n in op_def.attr_names])
     elif REGISTRY.shape_fallback is not None:
-        result = REGISTRY.shape_fallback(op_def, list(zip(inputs_dtypes(op_def, inputs, attrs), arguments)), attrs)
+        result = REGISTRY.shape_fallback(
+            op_def, list(zip(inputs_dtypes(op_def, inputs, attrs), arguments, strict=True)), attrs
+        )
     else:
         return [_UNKNOWN] * outputs
     if outputs == 1 and not isinstance(result, list):
@@ -110,32 +112,52 @@ def partial_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
 
     None when nothing is known, or the value is large.
     """
+    return _follow(tensor, {}, 0)
+
+
+_DEEP = 200  # how far back a value is followed; beyond, it counts as unknown
+
+
+def _follow(tensor: Tensor, seen: dict[Tensor, Any], depth: int) -> np.ndarray[Any, Any] | None:
+    """``partial_value`` within one question: each tensor is looked at once however many paths lead to it."""
     known: np.ndarray[Any, Any] | None = tensor._static_value
     if known is not None:
         return known
+    if tensor not in seen:
+        seen[tensor] = _computed(tensor, seen, depth) if depth < _DEEP else _unknown_elements(tensor)
+    found: np.ndarray[Any, Any] | None = seen[tensor]
+    return found
+
+
+def _computed(tensor: Tensor, seen: dict[Tensor, Any], depth: int) -> np.ndarray[Any, Any] | None:
     op = tensor.op
     op_def = op.op_def
     value: Any = None
     if op_def.value_fn is not None:
-        value = op_def.value_fn(op, *[partial_value(t) for t in op.inputs])
+        value = op_def.value_fn(op, *[_follow(t, seen, depth + 1) for t in op.inputs])
         if isinstance(value, tuple):
             value = value[tensor.value_index]
     elif op_def.traits.pure and REGISTRY.evaluate is not None and op.inputs:
-        inputs = [partial_value(t) for t in op.inputs]
+        inputs = [_follow(t, seen, depth + 1) for t in op.inputs]
         if all(v is not None and v.dtype != object and v.size <= _SMALL for v in inputs):
             values = REGISTRY.evaluate(op_def, inputs, op.attrs)
             value = None if values is None else values[tensor.value_index]
     if value is None:
-        dims = tensor._shape.tuple
-        if dims is None or None in dims or math.prod(d for d in dims if d is not None) > _SMALL:
-            return None
-        return np.full([d for d in dims if d is not None], None, dtype=object)
+        return _unknown_elements(tensor)
     value = np.asarray(value)
     if value.dtype == object and tensor.dtype.base_dtype.name != "string" and all(v is not None for v in value.flat):
         value = value.astype(tensor.dtype.as_numpy_dtype)
     if value.dtype != object:
         tensor._static_value = value
-    return value
+    return value  # type: ignore[no-any-return]
+
+
+def _unknown_elements(tensor: Tensor) -> np.ndarray[Any, Any] | None:
+    """Nothing but the number of elements, if that is known."""
+    dims = tensor._shape.tuple
+    if dims is None or None in dims or math.prod(d for d in dims if d is not None) > _SMALL:
+        return None
+    return np.full([d for d in dims if d is not None], None, dtype=object)
 
 
 def known_value(tensor: Tensor) -> Any:

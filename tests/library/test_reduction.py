@@ -147,3 +147,14 @@ def test_count_and_confusion():
     assert run(tf.count_nonzero([0.0, 2.0], dtype=tf.int32)).dtype == np.int32
     assert run(tf.confusion_matrix([[0], [1]], [1, 1])).tolist() == [[0, 1], [0, 1]]
     assert run(tf.bincount(tf.zeros([0], tf.int32))).tolist() == []
+
+
+def test_following_values_is_not_exponential():
+    size = tf.placeholder(tf.int32, [])
+    for _ in range(40):  # each step uses the one before twice
+        size = (size + size % 2) // 2
+    assert tf.zeros([size, 3]).shape.as_list() == [None, 3]
+    count = tf.constant(0)
+    for _ in range(1500):
+        count = count + size
+    assert tf.zeros([count, 3]).shape.as_list() == [None, 3]
