@@ -4,9 +4,7 @@ This file and its neighbours are the face: explicit re-exports under TF1's names
 """
 
 # Before anything loads torch.
-from headrace.core import environment as _environment
-
-_environment.prepare()
+import headrace.core.environment as _environment
 
 # Registers every op type.
 import headrace.ops as _ops

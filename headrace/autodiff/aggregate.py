@@ -37,6 +37,4 @@ def _concatenate(slices: Sequence[IndexedSlices]) -> IndexedSlices:
     if len(kinds) > 1:
         indices = [raw_ops.Cast(i, DstT="int64") for i in indices]
     shape = next((s.dense_shape for s in slices if s.dense_shape is not None), None)
-    return IndexedSlices(
-        raw_ops.ConcatV2([s.values for s in slices], 0), raw_ops.ConcatV2(indices, 0), shape
-    )
+    return IndexedSlices(raw_ops.ConcatV2([s.values for s in slices], 0), raw_ops.ConcatV2(indices, 0), shape)

@@ -14,10 +14,10 @@ from headrace.graph.convert import convert_to_tensor
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f(*args)`` returns ``(result, grad_fn)``; ``grad_fn(*dresults)`` gives the gradients of the arguments.
 
-        @tf.custom_gradient
-        def log1pexp(x):
-            e = tf.exp(x)
-            return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
+    @tf.custom_gradient
+    def log1pexp(x):
+        e = tf.exp(x)
+        return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
     """
 
     @functools.wraps(f)
@@ -50,6 +50,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         with context.get_default_graph().gradient_override_map({"IdentityN": name}):
             tensors = raw_ops.IdentityN([*results, *inputs])
         chosen = tensors[: len(results)]
-        return type(result)(chosen) if is_list and not hasattr(result, "_fields") else (chosen if is_list else chosen[0])
+        return (
+            type(result)(chosen) if is_list and not hasattr(result, "_fields") else (chosen if is_list else chosen[0])
+        )
 
     return decorated

@@ -63,7 +63,9 @@ def gradients(
         sweep.run(y_tensors)
         results = [sweep.of(x) for x in x_tensors]
         if unconnected_gradients == UnconnectedGradients.ZERO:
-            results = [raw_ops.ZerosLike(_value_of(x)) if g is None else g for g, x in zip(results, x_tensors, strict=True)]
+            results = [
+                raw_ops.ZerosLike(_value_of(x)) if g is None else g for g, x in zip(results, x_tensors, strict=True)
+            ]
         return results
 
 
@@ -87,7 +89,7 @@ def _graph_of(values: Sequence[Any]) -> Graph:
         graph = getattr(value, "graph", None)
         if isinstance(graph, Graph):
             default = context.get_default_graph()
-            return default if default.building_function else graph
+            return default if default.building_function or graph.building_function else graph
     return context.get_default_graph()
 
 
@@ -109,7 +111,7 @@ def _initial_gradient(y: Tensor, given: Any, index: int) -> Any:
             )
         return grad
     one = convert_to_tensor(1, dtype=y.dtype.base_dtype, name=f"grad_ys_{index}/Const")
-    return raw_ops.Fill(raw_ops.Shape(y, name=f"Shape{'_%d' % index if index else ''}"), one, name=f"grad_ys_{index}")
+    return raw_ops.Fill(raw_ops.Shape(y, name=f"Shape{f'_{index}' if index else ''}"), one, name=f"grad_ys_{index}")
 
 
 class _Sweep:
@@ -204,7 +206,9 @@ class _Sweep:
         if known and rule is None:
             return
         with self.graph.name_scope(self.scope), self.graph.name_scope(f"{op.name}_grad"), self._colocated(op):
-            filled = [_zeros(t) if g is None and is_trainable(t.dtype) else g for g, t in zip(grads, op._outputs, strict=True)]
+            filled = [
+                _zeros(t) if g is None and is_trainable(t.dtype) else g for g, t in zip(grads, op._outputs, strict=True)
+            ]
             produced = rule(op, *filled) if rule is not None else through_kernel(op, filled)
             inputs = self._check(op, produced)
             inputs = [g if t in self.reached else None for g, t in zip(inputs, op.inputs, strict=True)]

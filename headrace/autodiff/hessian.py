@@ -15,8 +15,8 @@ def hessians(
 ) -> list[Any]:  # fmt: skip
     """For each x of shape S the tensor of shape S + S of d2(sum ys)/dx dx.  The number of elements must be known.
 
-        x = tf.constant([1.0, 2.0])
-        tf.hessians(tf.reduce_sum(x ** 3), x)      # [[[6, 0], [0, 12]]]
+    x = tf.constant([1.0, 2.0])
+    tf.hessians(tf.reduce_sum(x ** 3), x)      # [[[6, 0], [0, 12]]]
     """
     xs_list = list(xs) if isinstance(xs, (list, tuple)) else [xs]
     options: dict[str, Any] = {

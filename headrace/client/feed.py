@@ -42,7 +42,9 @@ def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
         return [pair for k, v in zip(parts, tuple(value), strict=False) for pair in _expand(graph, k, v)]
     if isinstance(key, tuple):
         if not isinstance(value, (tuple, list, Mapping)) or len(key) != len(value):
-            raise ValueError(f"the feed key {key!r} is a tuple of {len(key)}; its value must have the same length: {value!r}")
+            raise ValueError(
+                f"the feed key {key!r} is a tuple of {len(key)}; its value must have the same length: {value!r}"
+            )
         return [pair for k, v in zip(key, value, strict=True) for pair in _expand(graph, k, v)]
     try:
         tensor = graph.as_graph_element(key, allow_operation=False)

@@ -129,9 +129,9 @@ class BaseSession:
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
-        fed = [convert(value) for convert, value in zip(call.converts, values)]
+        fed = [convert(value) for convert, value in zip(call.converts, values, strict=False)]
         results = execute(call.plan, fed)
-        return call.rebuild([give(result) for give, result in zip(call.results, results)])
+        return call.rebuild([give(result) for give, result in zip(call.results, results, strict=False)])
 
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""
@@ -210,7 +210,7 @@ class BaseSession:
             if tensor not in partial.fetches:
                 raise ValueError(f"{tensor.name} was not named as a fetch in partial_run_setup")
         with partial.lock:
-            for tensor, value in pairs:
+            for tensor, _ in pairs:
                 if tensor not in partial.feeds:
                     raise ValueError(f"{tensor.name} was not named as a feed in partial_run_setup")
                 if tensor not in partial.remaining:
@@ -297,8 +297,7 @@ class InteractiveSession(BaseSession):
 
     def close(self) -> None:
         if not self._closed:
-            if getattr(self, "_default_graph", None) is not None:
-                self._default_graph.__exit__(None, None, None)
-            if getattr(self, "_default_session", None) is not None:
-                self._default_session.__exit__(None, None, None)
+            for scope in (getattr(self, "_default_graph", None), getattr(self, "_default_session", None)):
+                if scope is not None:
+                    scope.__exit__(None, None, None)
         super().close()

@@ -1,4 +1,4 @@
-"""Settings that must be in the environment before torch is loaded.
+"""Settings that must be in the environment before torch is loaded; importing this module makes them.
 
 OpenMP's workers spin at the end of every parallel loop.  Alone on the machine that saves a wake-up; beside other processes
 it burns the time they and we need.  A short spin keeps most of the first and little of the second.
@@ -18,3 +18,6 @@ def prepare() -> None:
         return
     os.environ["GOMP_SPINCOUNT"] = SPIN
     os.environ.setdefault("KMP_BLOCKTIME", "1")  # milliseconds, for builds with LLVM's or Intel's OpenMP
+
+
+prepare()

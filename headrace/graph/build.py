@@ -70,11 +70,9 @@ def graph_of_inputs(values: Sequence[Any]) -> Graph:
         return default
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(item, Tensor):
-                return item.op.graph
-            graph = getattr(item, "graph", None)
+            graph = item.op.graph if isinstance(item, Tensor) else getattr(item, "graph", None)
             if isinstance(graph, Graph):
-                return graph
+                return default if graph.building_function else graph  # a finished body takes no more nodes
     return default
 
 
@@ -271,7 +269,10 @@ def _to_tensor(
 def _mismatch(op_def: OpDef, arg: Arg, found: str, wanted: DType) -> str:
     where = f" (at {user_source(2)})"
     if arg.dtype is not None:
-        return f"Input '{arg.name}' of '{op_def.name}' Op has type {found} that does not match expected type of {wanted.name}.{where}"
+        return (
+            f"Input '{arg.name}' of '{op_def.name}' Op has type {found} that does not match expected type of "
+            f"{wanted.name}.{where}"
+        )
     for other in op_def.signature.inputs:
         if other.type_attr == arg.type_attr and other.name != arg.name:
             return (

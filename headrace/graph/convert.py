@@ -93,9 +93,7 @@ def to_tensor(
         if result is NotImplemented:
             continue
         if not isinstance(result, Tensor) and not hasattr(result, "numpy"):
-            raise RuntimeError(
-                f"Conversion function {function!r} for type {base} returned non-Tensor: {result!r}"
-            )
+            raise RuntimeError(f"Conversion function {function!r} for type {base} returned non-Tensor: {result!r}")
         if dtype is not None and not dtype.is_compatible_with(result.dtype):
             raise RuntimeError(
                 f"Conversion function {function!r} for type {base} returned incompatible dtype: requested = "
@@ -220,7 +218,9 @@ def _refuse_operation(value: Any, dtype: DType | None = None, name: str | None =
 
 
 register_tensor_conversion_function((list, tuple), _convert_sequence, 99)
-register_tensor_conversion_function((np.ndarray, np.generic, bool, int, float, complex, str, bytes), _convert_python, 100)
+register_tensor_conversion_function(
+    (np.ndarray, np.generic, bool, int, float, complex, str, bytes), _convert_python, 100
+)
 register_tensor_conversion_function(TensorShape, _convert_shape, 100)
 register_tensor_conversion_function(Dimension, _convert_dimension, 100)
 register_tensor_conversion_function(Operation, _refuse_operation, 100)

@@ -71,11 +71,10 @@ class Graph:
         with self._lock:
             full_name = self._node_name(name or definition.name.lstrip("_"))
             controls = self._current_controls(inputs)
-            node = Operation(
-                self, len(self._nodes), full_name, definition, inputs, attrs, controls, user_source(2)
-            )
+            node = Operation(self, len(self._nodes), full_name, definition, inputs, attrs, controls, user_source(2))
             node._outputs = tuple(
-                Tensor(node, i, dtype, shape) for i, (dtype, shape) in enumerate(zip(output_dtypes, shapes, strict=True))
+                Tensor(node, i, dtype, shape)
+                for i, (dtype, shape) in enumerate(zip(output_dtypes, shapes, strict=True))
             )
             self._nodes.append(node)
             self._by_name[full_name] = node
@@ -95,11 +94,7 @@ class Graph:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"input of {op_type} must be a Tensor, got {tensor!r}")
         if tensor.op.graph is not self:
-            raise ValueError(
-                f"Tensor {tensor.name!r} (made at {tensor.op.source}) must be from the same graph as the {op_type} "
-                "that uses it: it belongs to another tf.Graph. Build both under one `with graph.as_default():`, or "
-                "create the tensor again after tf.reset_default_graph()."
-            )
+            raise ValueError(_foreign(tensor, op_type))
         return tensor
 
     def _node_name(self, name: str) -> str:
@@ -363,14 +358,14 @@ class Graph:
         if isinstance(element, Tensor) and allow_tensor:
             if element.graph is not self:
                 raise ValueError(
-                    f"Tensor {element} is not an element of this graph: it was made in another graph at "
+                    f"Tensor {element} is not an element of this graph: it was made in {_home(element.op)} at "
                     f"{element.op.source}."
                 )
             return element
         if isinstance(element, Operation) and allow_operation:
             if element.graph is not self:
                 raise ValueError(
-                    f"Operation {element.name} is not an element of this graph: it was made in another graph at "
+                    f"Operation {element.name} is not an element of this graph: it was made in {_home(element)} at "
                     f"{element.source}."
                 )
             return element
@@ -401,9 +396,7 @@ class Graph:
         if allow_operation:
             op = self._by_name.get(name)
             if op is None:
-                raise KeyError(
-                    f"The name {name!r} refers to an Operation not in the graph.{self._near(name)}"
-                )
+                raise KeyError(f"The name {name!r} refers to an Operation not in the graph.{self._near(name)}")
             return op
         if name in self._by_name:
             raise ValueError(
@@ -494,6 +487,28 @@ class Graph:
 def _component(item: Any) -> Any:
     """A tensor that must be computed for ``item`` (an IndexedSlices counts by its values)."""
     return item.values if hasattr(item, "values") and hasattr(item, "indices") else item
+
+
+def _home(op: Operation) -> str:
+    graph: Any = op.graph
+    if graph.building_function:
+        return f"{graph.kind} (made at {graph.source}), so that it has no value outside,"
+    return "another graph"
+
+
+def _foreign(tensor: Tensor, op_type: str) -> str:
+    """Why a node here cannot use the tensor."""
+    graph: Any = tensor.op.graph
+    if graph.building_function:
+        return (
+            f"Tensor {tensor.name!r} (made at {tensor.op.source}) belongs to {graph.kind} (made at {graph.source}) and "
+            f"cannot be used by the {op_type} outside it (at {user_source(3)}). Return it from there and use the result."
+        )
+    return (
+        f"Tensor {tensor.name!r} (made at {tensor.op.source}) must be from the same graph as the {op_type} "
+        "that uses it: it belongs to another tf.Graph. Build both under one `with graph.as_default():`, or "
+        "create the tensor again after tf.reset_default_graph()."
+    )
 
 
 context.set_graph_factory(Graph)

@@ -234,9 +234,7 @@ class Operation:
             raise ValueError(f"{tensor.name} must be from the same graph as {self.name}")
         old = self.inputs[index]
         if old.dtype.base_dtype != tensor.dtype.base_dtype:
-            raise TypeError(
-                f"input {index} of {self.name} is {old.dtype.name}; {tensor.name} is {tensor.dtype.name}"
-            )
+            raise TypeError(f"input {index} of {self.name} is {old.dtype.name}; {tensor.name} is {tensor.dtype.name}")
         self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
         if old not in self.inputs:
             old._consumers.remove(self)

@@ -79,10 +79,14 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any
 
 
-def indexed_slices_to_tensor(value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def indexed_slices_to_tensor(
+    value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     """Adds the rows up into a dense tensor; memory may be large."""
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}")
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}"
+        )
     if value.dense_shape is None:
         raise ValueError(
             f"Tensor conversion requested for IndexedSlices without dense_shape: {value!r}. "
@@ -209,5 +213,3 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
             raise RuntimeError(f"Sparse dtype: requested = {dtypes.as_dtype(dtype).name}, actual = {value.dtype.name}")
         return value
     return convert.convert_to_tensor(value, dtype, name)
-
-

@@ -1,6 +1,6 @@
 """CSE: nodes of the same type, attributes, inputs, control inputs and device become one (white paper 5.1).
 
-    %a = Relu(%x)   %b = Relu(%x)   %c = Add(%a, %b)      ->      %a = Relu(%x)   %c = Add(%a, %a)
+%a = Relu(%x)   %b = Relu(%x)   %c = Add(%a, %b)      ->      %a = Relu(%x)   %c = Add(%a, %a)
 """
 
 from __future__ import annotations

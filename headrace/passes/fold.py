@@ -1,12 +1,14 @@
 """Fold: pure nodes whose inputs are all constants -> constants, computed once while planning.
 
-    %a = Const {value=2}   %b = Const {value=3}   %c = Mul(%a, %b)      ->      %c = Const {value=6}
+%a = Const {value=2}   %b = Const {value=3}   %c = Mul(%a, %b)      ->      %c = Const {value=6}
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from headrace.core.dtypes import as_dtype
 from headrace.core.registry import REGISTRY, OpDef
@@ -38,7 +40,9 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
             name = node.name if i == 0 else f"{node.name}/output_{i}"
             # What had to run before the node or its inputs still runs before the constant's users.
             controls = dict.fromkeys(c for n in (node, *(v.op for v in node.inputs)) for c in n.control_inputs)
-            made = Node(name, const, [], {"value": array, "dtype": dtype}, node.order, list(controls), node.device, node.source)
+            made = Node(
+                name, const, [], {"value": array, "dtype": dtype}, node.order, list(controls), node.device, node.source
+            )
             made.add_outputs([(dtype, value.shape)])
             kept.append(made)
             replaced[value] = made.outputs[0]
@@ -60,4 +64,4 @@ def _is_plain(value: Value) -> bool:
     """A constant whose array has its very dtype (not so for bfloat16)."""
     dtype = value.dtype.base_dtype
     held = getattr(value.op.attrs["value"], "dtype", None)
-    return held == object or as_dtype(held) == dtype
+    return held == np.dtype(object) or as_dtype(held) == dtype

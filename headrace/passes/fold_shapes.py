@@ -1,6 +1,6 @@
 """Fold shapes: nodes whose integer value is determined by static shapes -> constants.
 
-    %s = Shape(%x : float32[32,10])      ->      %s = Const {value=[32, 10]}
+%s = Shape(%x : float32[32,10])      ->      %s = Const {value=[32, 10]}
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.cse import cse
 from headrace.passes.fold import Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
+from headrace.passes.instantiate import instantiate
 from headrace.passes.place import HasKernel, place
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
@@ -33,11 +34,12 @@ class Options:
 def run_pipeline(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
 ) -> StepGraph:
-    """prune -> fold shapes -> fold constants -> CSE -> place -> make reads explicit -> rewrite products."""
+    """prune -> fold shapes -> fold constants -> CSE -> plan bodies -> place -> make reads explicit -> rewrite products."""
     passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = []
     if options.simplify:
         passes += [("fold_shapes", fold_shapes), ("fold", lambda g: fold(g, options.evaluate)), ("cse", cse)]
     passes += [
+        ("instantiate", lambda g: instantiate(g, lambda inputs, outputs: run_pipeline(inputs, outputs, (), options))),
         ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),
         ("insert_reads", insert_reads),
     ]

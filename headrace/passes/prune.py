@@ -43,7 +43,9 @@ def _feed_node(tensor: Tensor) -> Node:
         {"dtype": tensor.dtype.base_dtype, "shape": tensor._shape}, tensor.op._id, source=tensor.op.source,
         device=tensor.op.device,
     )  # fmt: skip
-    return node.add_outputs([(tensor.dtype.base_dtype, tensor._shape)])
+    # A body is given the handles of variables themselves; a client feeds values.
+    dtype = tensor.dtype if tensor.op.type == "_Arg" else tensor.dtype.base_dtype
+    return node.add_outputs([(dtype, tensor._shape)])
 
 
 def _closure(roots: list[Operation], fed: dict[Tensor, Value]) -> list[Operation]:

@@ -44,7 +44,9 @@ def compilable(node: Node) -> bool:
         if value.dtype._is_ref_dtype and not root(value).shape.is_fully_defined():
             return False
     const = REGISTRY.get("Const")
-    for arg, given in zip(node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True):
+    for arg, given in zip(
+        node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True
+    ):
         if arg.host and any(v.op.op_def is not const for v in (given if arg.is_list else [given])):
             return False
     return True
@@ -78,9 +80,7 @@ def find_regions(order: list[Node], fetches: list[Value], smallest: int = SMALLE
             groups.setdefault((before, node.device), []).append(node)
         elif not node.op_def.traits.blocking and all(p in free for p in node.predecessors()):
             free.add(node)
-    return [
-        _region(nodes, device, order, fetches) for (_, device), nodes in groups.items() if len(nodes) >= smallest
-    ]
+    return [_region(nodes, device, order, fetches) for (_, device), nodes in groups.items() if len(nodes) >= smallest]
 
 
 def _region(nodes: list[Node], device: str, order: list[Node], fetches: list[Value]) -> Region:

@@ -57,10 +57,19 @@ def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
     return copied
 
 
+def copy_escaping_reads(order: Sequence[Node], escaping: set[Value]) -> None:
+    """Copies the reads whose value leaves a body: whoever gets it does not know that a variable is behind it."""
+    last = last_use(order, escaping)
+    read, copy = REGISTRY.get("_Read"), REGISTRY.get("_ReadCopy")
+    for node in order:
+        if node.op_def is read and last.get(node.outputs[0], -1) == len(order):
+            node.op_def = copy
+
+
 def last_use(order: Sequence[Node], escaping: set[Value]) -> dict[Value, int]:
     """The last position at which a value, or anything that may share its memory, is used."""
     end = len(order)
-    last: dict[Value, int] = {v: end for v in escaping}
+    last: dict[Value, int] = dict.fromkeys(escaping, end)
     for i in range(end - 1, -1, -1):
         node = order[i]
         reach = i

@@ -1,6 +1,6 @@
 """Specialise: the feeds' actual shapes, carried through the whole graph.
 
-    %x = _Feed : float32[?,3]   %y = Relu(%x) : float32[?,3]      --{x: (8, 3)}->      %y = Relu(%x) : float32[8,3]
+%x = _Feed : float32[?,3]   %y = Relu(%x) : float32[?,3]      --{x: (8, 3)}->      %y = Relu(%x) : float32[8,3]
 """
 
 from __future__ import annotations

@@ -89,6 +89,9 @@ class StepGraph:
         self.feeds = feeds
         self.fetches = fetches
         self.targets = targets
+        # Of a body: which feeds and fetches are passed on the host whatever the device (passes/instantiate.py).
+        self.host_feeds: list[bool] = []
+        self.host_fetches: list[bool] = []
 
     def get_operations(self) -> list[Node]:
         return list(self.nodes)
@@ -130,13 +133,19 @@ class StepGraph:
     def to_text(self) -> str:
         lines = [to_text(self.nodes)]
         if self.fetches:
-            lines.append("fetch " + ", ".join(f"%{v.op.name}" + (f":{v.value_index}" * bool(v.value_index)) for v in self.fetches))
+            lines.append(
+                "fetch "
+                + ", ".join(f"%{v.op.name}" + (f":{v.value_index}" * bool(v.value_index)) for v in self.fetches)
+            )
         if self.targets:
             lines.append("run " + ", ".join(f"%{n.name}" for n in self.targets))
         return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<step graph of {len(self.nodes)} nodes>"
 
 
 def topological(nodes: list[Node], priority: Callable[[Node], Any]) -> list[Node]:

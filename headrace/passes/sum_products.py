@@ -22,7 +22,7 @@ def sum_products(graph: StepGraph) -> StepGraph:
     """Rewrites every AddN all of whose terms are MatMuls that nothing else uses."""
     users = graph.users()
     wanted = set(graph.fetches)
-    kept = {n for n in graph.targets}
+    kept = set(graph.targets)
     made: list[Node] = []
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}

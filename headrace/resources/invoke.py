@@ -74,7 +74,9 @@ def find_kernel(op_def: OpDef, device_type: str, attrs: dict[str, Any]) -> Kerne
     return kernel
 
 
-def invoke(op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], device: Any = CPU, state: Any = None) -> list[Any]:
+def invoke(
+    op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], device: Any = CPU, state: Any = None
+) -> list[Any]:
     """Runs the op's kernel on run-time values; returns its outputs as a flat list."""
     kernel = find_kernel(op_def, device.type, attrs)
     result = kernel.function(*arguments(op_def, inputs, attrs), **extras(kernel, device, state))

@@ -18,12 +18,14 @@ import numpy as np
 
 from headrace.core.registry import Kernel
 from headrace.graph.infer import group_inputs
-from headrace.passes.step_graph import Node, Value
+from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_reads, schedule
+from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources.invoke import bind_attrs, extras, host_value
 
 _LITERALS = (bool, int, str, type(None))
 ANYWHERE = "anywhere"  # a constant: bound wherever it is used
 HOST = "host"  # small integers that stay on the host
+_ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
 
 
 class Binder(Protocol):
@@ -43,6 +45,7 @@ class Program:
     source: str
     lines: dict[int, Node]
     names: dict[Value, str]
+    functions: tuple[Program, ...] = ()  # the bodies that lines of this one call
 
 
 class _Writer:
@@ -54,6 +57,7 @@ class _Writer:
         self.copies: dict[tuple[str, Any], str] = {}
         self.lines: list[tuple[str, Node | None]] = []
         self.owned: list[str] = []
+        self.functions: list[Program] = []
         self._bound: dict[int, str] = {}
         self._kept: list[Any] = []
         self._count = 0
@@ -156,6 +160,8 @@ class _Writer:
 
     def arguments(self, node: Node, device: Any) -> list[str]:
         found = []
+        hosted = node.attrs.get("host_inputs")
+        position = 0
         for arg, given in zip(
             node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True
         ):
@@ -164,14 +170,27 @@ class _Writer:
                 names = [self.use_host(v, node) for v in values]
             elif arg.ref or (node.op_def.traits.transfers and all(self.places[v] is not ANYWHERE for v in values)):
                 names = [self.names[v] for v in values]
+            elif hosted is not None:
+                host = self.binder.torch_device("")
+                names = [self.use(v, host if position + i in hosted else device, node) for i, v in enumerate(values)]
             else:
                 names = [self.use(v, device, node) for v in values]
             found.append(f"[{', '.join(names)}]" if arg.is_list else names[0])
+            position += len(values)
         return found
+
+    def body(self, body: StepGraph, device: Any) -> str:
+        """The name of a body's function; the body is planned by now."""
+        program = generate_body(body, self.binder, device)
+        self.functions.append(program)
+        return self.bind("f", program.function)
 
     def call(self, node: Node, device: Any, arguments: list[str]) -> str:
         kernel = self.binder.kernel(node, device.type)
-        arguments = arguments + [self.literal(a) for a in bind_attrs(node.op_def, node.attrs)]
+        arguments = arguments + [
+            self.body(a, device) if isinstance(a, StepGraph) else self.literal(a)
+            for a in bind_attrs(node.op_def, node.attrs)
+        ]
         wants = extras(kernel, device, None, node)
         if kernel.wants_state:
             wants["state"] = self.binder.state(node)
@@ -182,6 +201,8 @@ class _Writer:
         outputs = node.op_def.signature.outputs
         targets = []
         rest = list(node.outputs)
+        hosted = node.attrs.get("host_outputs", ())
+        host = self.binder.torch_device("") if hosted else None
         for out in outputs:
             count = 1
             if out.is_list:
@@ -189,7 +210,9 @@ class _Writer:
             names = []
             for value in rest[:count]:
                 name = self.names[value] = self.fresh("v")
-                self.places[value] = None if value.dtype._is_ref_dtype or value.dtype.name == "string" else place
+                self.places[value] = (
+                    None if _is_elsewhere(value) else host if value.value_index in hosted else place
+                )
                 self.owned.append(name)
                 names.append(name)
             rest = rest[count:]
@@ -198,6 +221,10 @@ class _Writer:
             self.lines.append((call, node))
         else:
             self.lines.append((f"{', '.join(targets)} = {call}", node))
+
+
+def _is_elsewhere(value: Value) -> bool:
+    return value.dtype._is_ref_dtype or value.dtype.name in _ELSEWHERE
 
 
 def _plain_inputs(node: Node) -> list[tuple[Any, Value]]:
@@ -211,20 +238,25 @@ def _plain_inputs(node: Node) -> list[tuple[Any, Value]]:
 
 def generate(
     nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value], binder: Binder, title: str,
-    places: dict[Value, Any] | None = None,
+    places: dict[Value, Any] | None = None, result_places: Sequence[Any] | None = None,
 ) -> Program:  # fmt: skip
-    """``nodes`` in the order to run; ``inputs`` become the function's parameters, ``outputs`` its result, always a tuple."""
+    """``nodes`` in the order to run; ``inputs`` become the function's parameters, ``outputs`` its result, always a tuple.
+
+    Results are brought to ``result_places`` (torch devices) if those are given.
+    """
     writer = _Writer(binder)
     host = binder.torch_device("")
     for i, value in enumerate(inputs):
         writer.names[value] = f"i{i}"
         known = places.get(value) if places else None
-        writer.places[value] = None if value.dtype._is_ref_dtype or value.dtype.name == "string" else (known or host)
+        writer.places[value] = None if _is_elsewhere(value) else (known or host)
     for node in nodes:
         writer.node(node)
     results = []
-    for value in outputs:
-        if writer.places[value] is ANYWHERE:
+    for i, value in enumerate(outputs):
+        if result_places is not None:
+            results.append(writer.use(value, result_places[i], value.op))
+        elif writer.places[value] is ANYWHERE:
             results.append(writer.bind("c", binder.constant(value.op, host)))
         else:
             results.append(writer.names[value])
@@ -234,7 +266,24 @@ def generate(
     code = compile(text, f"<headrace {title}>", "exec")
     namespace = writer.namespace
     exec(code, namespace)
-    return Program(namespace["strand"], text, numbered, writer.names)
+    return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions))
+
+
+def generate_body(body: StepGraph, binder: Binder, device: Any) -> Program:
+    """The function of a planned body: its feeds are the parameters, its fetches the results.
+
+    What leaves the body never shares memory with a variable.  This is the place to compile hot bodies instead.
+    """
+    host = binder.torch_device("")
+    order = schedule(body.nodes)
+    order_reads(order)
+    protect_reads(order, set(body.fetches))
+    copy_escaping_reads(order, set(body.fetches))
+    fed = {v.op for v in body.feeds}
+    places = {v: host if h else device for v, h in zip(body.feeds, body.host_feeds, strict=True)}
+    wanted = [host if h else device for h in body.host_fetches]
+    nodes = [n for n in order if n not in fed]
+    return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted)
 
 
 def _assemble(writer: _Writer, inputs: int, results: list[str]) -> tuple[str, dict[int, Node]]:

@@ -44,8 +44,8 @@ def trace_region(region: Region, binder: Binder) -> tuple[Any, list[Any], list[V
     program = generate(region.nodes, order, region.outputs, _TraceBinder(binder), "trace", places)
     fake_mode = FakeTensorMode()
     with fake_mode:
-        fakes = [torch.empty(v.shape.as_list(), dtype=torch_dtype(v.dtype), device=device) for v in [*plain, *large]]
-        buffers = [torch.empty(v.shape.as_list(), dtype=torch_dtype(v.dtype), device=device) for v in region.refs]
+        fakes = [_empty(v, device) for v in [*plain, *large]]
+        buffers = [_empty(v, device) for v in region.refs]
 
         def function(*arguments: Any) -> tuple[Any, ...]:
             given = list(arguments[: len(plain) + len(large)])
@@ -62,6 +62,11 @@ def trace_region(region: Region, binder: Binder) -> tuple[Any, list[Any], list[V
 
         graph = make_fx(function)(*fakes, *buffers)
     return graph, [*fakes, *buffers], large
+
+
+def _empty(value: Value, device: Any) -> Any:
+    dims: Any = value.shape.tuple
+    return torch.empty(dims, dtype=torch_dtype(value.dtype), device=device)
 
 
 _warned: set[str] = set()

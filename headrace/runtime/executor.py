@@ -83,7 +83,11 @@ class PartialRun:
 
     def __init__(self, plan: StepPlan) -> None:
         self._run = StepRun(plan)
-        fed = {s.nodes[0].outputs[0]: s.index for s in plan.strands if s.asynchronous and s.inputs == [s.nodes[0].outputs[0]]}
+        fed = {
+            s.nodes[0].outputs[0]: s.index
+            for s in plan.strands
+            if s.asynchronous and s.inputs == [s.nodes[0].outputs[0]]
+        }
         self._feeds = fed
         self._run.advance([i for i in self._run.flow.start() if i not in fed.values()])
 

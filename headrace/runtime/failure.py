@@ -27,19 +27,30 @@ _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
 )
 
 
-def failed_node(program: Program, traceback: TracebackType | None) -> tuple[Node | None, dict[str, Any]]:
-    """The node whose line raised, and the values the strand held then."""
+def failed_node(
+    program: Program, traceback: TracebackType | None
+) -> tuple[Node | None, dict[str, Any], Program]:
+    """The node whose line raised, the values held then, and the program or body the line belongs to."""
+    known = {p.function.__code__: p for p in _with_bodies(program)}
+    found: tuple[Node | None, dict[str, Any], Program] = (None, {}, program)
     while traceback is not None:
         frame = traceback.tb_frame
-        if frame.f_code is program.function.__code__:
-            return program.lines.get(traceback.tb_lineno), dict(frame.f_locals)
+        owner = known.get(frame.f_code)
+        if owner is not None:
+            node = owner.lines.get(traceback.tb_lineno)
+            if node is not None:  # the innermost one: a body's node rather than the loop around it
+                found = (node, dict(frame.f_locals), owner)
         traceback = traceback.tb_next
-    return None, {}
+    return found
+
+
+def _with_bodies(program: Program) -> list[Program]:
+    return [program, *(inner for body in program.functions for inner in _with_bodies(body))]
 
 
 def explain(error: BaseException, program: Program) -> BaseException:
     """What to raise instead of ``error``; errors that are nobody's node pass through."""
-    node, held = failed_node(program, error.__traceback__)
+    node, held, program = failed_node(program, error.__traceback__)
     if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
     uninitialized = _uninitialized(node, error, program, held)
@@ -56,7 +67,9 @@ def explain(error: BaseException, program: Program) -> BaseException:
         f"{_inputs(node, program, held)}\n\t run at {user_source(2)}"
     )
     origin = node.origin
-    return kind(origin.node_def if origin is not None else None, origin, text)
+    if kind is errors.OpError:
+        kind = errors.UnknownError
+    return kind(origin.node_def if origin is not None else None, origin, text)  # type: ignore[call-arg]
 
 
 def _uninitialized(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> str | None:

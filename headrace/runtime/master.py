@@ -30,7 +30,11 @@ class Master:
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
 
     def plan(
-        self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], async_feeds: bool = False
+        self,
+        feeds: Sequence[Tensor],
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        async_feeds: bool = False,
     ) -> StepPlan:
         """The cached plan for this kind of step; made anew when an existing node of the graph was changed."""
         request = Request(tuple(feeds), tuple(fetches), tuple(targets), async_feeds)

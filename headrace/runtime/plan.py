@@ -1,4 +1,4 @@
-"""StepPlan: everything decided once for one kind of step, (feeds, fetches, targets): passes, schedule, strands, generated code."""
+"""StepPlan: all that is decided once for one kind of step (feeds, fetches, targets): passes, schedule, strands, code."""
 
 from __future__ import annotations
 

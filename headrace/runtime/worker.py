@@ -107,4 +107,3 @@ class LocalWorker:
             self.resources.clear()
             self._states.clear()
             self._constants.clear()
-

@@ -30,7 +30,7 @@ def counting():
 class TestFetches:
     def test_structures(self) -> None:
         a, b = tf.constant(1.0, name="a"), tf.constant([2, 3], name="b")
-        Pair = collections.namedtuple("Pair", "first second")  # noqa: PYI024
+        Pair = collections.namedtuple("Pair", "first second")
         with tf.Session() as sess:
             assert sess.run(a) == 1.0 and isinstance(sess.run(a), np.float32)
             assert sess.run([a, a]) == [1.0, 1.0]
@@ -60,7 +60,13 @@ class TestFetches:
 
     @pytest.mark.parametrize(
         ("fetch", "error"),
-        [(None, TypeError), (3.5, TypeError), ("nothing:0", ValueError), ("a:7", ValueError), (["a:0", None], TypeError)],
+        [
+            (None, TypeError),
+            (3.5, TypeError),
+            ("nothing:0", ValueError),
+            ("a:7", ValueError),
+            (["a:0", None], TypeError),
+        ],
     )
     def test_bad(self, fetch, error) -> None:
         tf.constant(1.0, name="a")

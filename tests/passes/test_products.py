@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from passes.steps import lines, piped, step
 
 import headrace as tf
 from headrace.passes.accumulate_product import SMALLEST, accumulate_product
 from headrace.passes.sum_products import sum_products
-from passes.steps import lines, piped, step
 
 
 def _terms(count: int, transpose: bool = True):

@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import pytest
+from passes.steps import piped
 
 import headrace as tf
 from headrace.passes.region import find_regions
@@ -11,7 +12,6 @@ from headrace.passes.schedule import schedule
 from headrace.passes.specialise import specialise
 from headrace.runtime import plan as plans
 from headrace.runtime.tier import Tier, compile_mode, queue
-from passes.steps import piped
 
 
 def _classifier():

@@ -1,0 +1,201 @@
+"""FuncGraph: the body of a conditional, a loop or a function, built like a graph, inside another graph.
+
+Its nodes may use tensors of the graphs around it: each becomes an ``_Arg`` of the body, and the pair is remembered as a
+capture, so that the node that holds the body can be given the value.  A variable is captured by its handle: reads and
+assignments in the body act on the variable itself.  Small things that never change (constants) are copied into the body.
+
+Names, collections and the seed are those of the outermost graph, so that a TF1 program sees one graph, as it expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.core.dtypes import DType
+from headrace.core.registry import REGISTRY
+from headrace.core.shape import TensorShape
+from headrace.graph.graph import Graph
+from headrace.graph.infer import partial_value
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.source import user_source
+
+
+class FuncGraph(Graph):
+    """A body.  ``args`` are the values its holder passes, ``captures`` map outer tensors to further arguments."""
+
+    def __init__(self, kind: str, outer_graph: Graph) -> None:
+        super().__init__()
+        self.kind = kind  # in words, for messages: "the body of a loop"
+        self.outer_graph = outer_graph
+        self.root: Graph = outer_graph.root if isinstance(outer_graph, FuncGraph) else outer_graph
+        self.building_function = True
+        self.source = user_source(2)
+        self.args: list[Tensor] = []
+        self.captures: dict[Tensor, Tensor] = {}
+        self.outputs: list[Tensor] = []
+        self.outer_controls: dict[Operation, None] = {}
+        self._copied: dict[Tensor, Tensor] = {}
+        self._lock = self.root._lock
+        self._names_in_use = self.root._names_in_use
+        self._collections = self.root._collections
+        self._container = outer_graph._container
+        self._gradient_overrides = outer_graph._gradient_overrides
+        self._scopes.name = outer_graph._scopes.name
+        self._scopes.devices = list(outer_graph._scopes.devices)
+
+    # ---- arguments and captures
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """What the holder passes: arguments, captured values, captured handles."""
+        inner = self.captures.values()
+        return [
+            *self.args,
+            *(t for t in inner if not t.dtype._is_ref_dtype),
+            *(t for t in inner if t.dtype._is_ref_dtype),
+        ]
+
+    def add_arg(self, dtype: DType, shape: TensorShape, name: str = "arg") -> Tensor:
+        """One more value that the holder passes."""
+        tensor = self._new_arg(dtype, shape, name)
+        self.args.append(tensor)
+        return tensor
+
+    def capture(self, tensor: Tensor, op_type: str = "body") -> Tensor:
+        """The tensor of an enclosing graph as a tensor of this one."""
+        outer = self.outer_graph._own(tensor, op_type)
+        if outer.dtype._is_ref_dtype:
+            outer = self._handle(outer)
+        found = self.captures.get(outer) or self._copied.get(outer)
+        if found is None:
+            if outer.op.type == "Const":
+                found = self._copied[outer] = self.copy_constant(outer)
+            else:
+                found = self.captures[outer] = self._new_arg(outer.dtype, outer._shape, outer.op.name.split("/")[-1])
+                found.op._device = outer.op.device
+        return found
+
+    def _handle(self, ref: Tensor) -> Tensor:
+        """The variable behind a ref; what the ref waits for, the body waits for."""
+        while ref.op.inputs and ref.dtype._is_ref_dtype:
+            self.outer_controls[ref.op] = None
+            ref = ref.op.inputs[0]
+        return ref
+
+    def _new_arg(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
+        attrs = {"dtype": dtype.base_dtype, "shape": shape}
+        with self.plain_scopes():
+            return self.create_op(REGISTRY.get("_Arg"), [], [dtype], name=f"_arg_{name}", attrs=attrs)._outputs[0]
+
+    def copy_constant(self, tensor: Tensor) -> Tensor:
+        """A constant of another graph in this one; the array itself is shared."""
+        op = tensor.op
+        with self.plain_scopes():
+            made = self.create_op(op.op_def, [], [tensor.dtype], name=op.name.split("/")[-1], attrs=dict(op.attrs))
+        made._device = op.device
+        return made._outputs[0]
+
+    @contextmanager
+    def plain_scopes(self) -> Iterator[None]:
+        """Nodes made inside belong to no block of the user's: no control dependencies, devices or colocation."""
+        scopes = self._scopes
+        old = scopes.name, scopes.control, scopes.devices, scopes.colocation
+        scopes.name = f"{scopes.name}/_captured" if scopes.name else "captured"
+        scopes.control, scopes.devices, scopes.colocation = [], [], []
+        try:
+            yield
+        finally:
+            scopes.name, scopes.control, scopes.devices, scopes.colocation = old
+
+    def static_value(self, arg: Tensor) -> Any:
+        """What is known of a captured value while building."""
+        for outer, inner in self.captures.items():
+            if inner is arg:
+                return None if outer.dtype._is_ref_dtype else partial_value(outer)
+        return None
+
+    # ---- what differs from a graph of its own
+
+    def _own(self, tensor: Tensor, op_type: str) -> Tensor:
+        if isinstance(tensor, Tensor) and tensor.op.graph is not self:
+            return self.capture(tensor, op_type)
+        return super()._own(tensor, op_type)
+
+    def encloses(self, graph: Graph) -> bool:
+        """Whether ``graph`` is one of the graphs around this one."""
+        outer: Graph = self
+        while isinstance(outer, FuncGraph):
+            outer = outer.outer_graph
+            if outer is graph:
+                return True
+        return False
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        convert = getattr(obj, "_as_graph_element", None)
+        element = convert() if convert else obj
+        if isinstance(element, (Tensor, Operation)) and self.encloses(element.graph):
+            return element
+        if isinstance(element, (str, bytes)):
+            name = element.decode() if isinstance(element, bytes) else element
+            if name.split(":")[0] not in self._by_name:
+                return self.outer_graph.as_graph_element(name, allow_tensor, allow_operation)
+        return super().as_graph_element(element, allow_tensor, allow_operation)
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """What lies outside must be done before the body starts; what lies inside orders the body's nodes."""
+        if control_inputs is None:
+            with super().control_dependencies(None):
+                yield
+            return
+        inside = []
+        for item in control_inputs:
+            element = self.as_graph_element(
+                item.values if hasattr(item, "indices") and hasattr(item, "values") else item
+            )
+            op = element.op if isinstance(element, Tensor) else element
+            if op.graph is self:
+                inside.append(op)
+            else:
+                self.outer_controls[op] = None
+        with super().control_dependencies(inside):
+            yield
+
+    def _mutated(self) -> None:
+        self.root._mutated()
+
+    def _check_not_finalized(self) -> None:
+        self.root._check_not_finalized()
+
+    @property
+    def seed(self) -> int | None:
+        return self.root.seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self.root.seed = seed
+
+    @property
+    def _last_id(self) -> int:
+        return len(self._names_in_use)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether running the body may change, or depend on, anything but its inputs."""
+        return any(not (n.op_def.traits.pure or n.type == "_Arg") for n in self._nodes)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} made at {self.source}, {len(self._nodes)} nodes>"
+
+
+def share_captures(bodies: Sequence[FuncGraph]) -> list[Tensor]:
+    """Makes all bodies capture the same tensors in the same order; returns those, values first, then handles."""
+    every = dict.fromkeys(outer for body in bodies for outer in body.captures)
+    for body in bodies:
+        missing = [t for t in every if t not in body.captures]
+        for tensor in missing:
+            body.captures[tensor] = body._new_arg(tensor.dtype, tensor._shape, "unused")
+        body.captures = {t: body.captures[t] for t in every}
+    return [t for t in every if not t.dtype._is_ref_dtype] + [t for t in every if t.dtype._is_ref_dtype]

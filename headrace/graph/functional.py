@@ -1,0 +1,141 @@
+"""Functional nodes: conditionals and loops as single nodes that hold their bodies as FuncGraphs.
+
+    If(cond, captured values, handles; then_branch, else_branch) -> outputs
+    While(loop variables, captured values, handles; cond, body) -> iterations, final loop variables
+    _Repeat(count, loop variables, captured values, handles; body) -> final loop variables
+
+``Stateless...`` is the same node when its bodies only compute.  A gradient may later add a *record* to a node it
+differentiates: one more output (of a loop: one more loop variable) that holds what the backward pass needs.  Records come after
+the outputs the user sees, so whoever holds an output keeps it; a step that does not use the record does not make it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.registry import REGISTRY
+from headrace.core.shape import TensorShape
+from headrace.graph import context
+from headrace.graph.function import FuncGraph, share_captures
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation, Tensor
+
+_SCALAR = TensorShape([])
+
+
+def is_loop(op: Any) -> bool:
+    return "body" in op.attrs and isinstance(op.attrs["body"], FuncGraph)
+
+
+def first_variable(op: Any) -> int:
+    """The position of the first loop variable among a loop's inputs."""
+    return 1 if op.type.endswith("Repeat") else 0
+
+
+def first_result(op: Any) -> int:
+    """The position of the first result among a functional node's outputs (a While first gives its iterations)."""
+    return 1 if op.type.endswith("While") else 0
+
+
+def build_if(cond: Tensor, then_branch: FuncGraph, else_branch: FuncGraph, name: str) -> Operation:
+    """The node in the default graph; outputs as the branches'."""
+    shapes = [_either(a._shape, b._shape) for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True)]
+    attrs = {
+        "then_branch": then_branch, "else_branch": else_branch, "output_shapes": tuple(shapes), "visible": len(shapes),
+        "Tout": tuple(t.dtype.base_dtype for t in then_branch.outputs),
+    }  # fmt: skip
+    kinds = list(attrs["Tout"])  # type: ignore[call-overload]
+    return _create("If", [cond], [then_branch, else_branch], kinds, attrs, name)
+
+
+def build_while(
+    variables: Sequence[Tensor], cond: FuncGraph, body: FuncGraph, shapes: Sequence[TensorShape], name: str,
+    **options: Any,
+) -> Operation:  # fmt: skip
+    """``cond`` and ``body`` take the loop variables as arguments; ``shapes`` hold in every iteration."""
+    kinds = tuple(t.dtype.base_dtype for t in body.outputs)
+    attrs = {
+        "cond": cond, "body": body, "output_shapes": tuple(shapes), "visible": len(shapes), "T": kinds,
+        "parallel_iterations": 10, "back_prop": True, "swap_memory": False, **options,
+    }  # fmt: skip
+    return _create("While", list(variables), [cond, body], [dtypes.int32, *kinds], attrs, name)
+
+
+def build_repeat(count: Tensor, variables: Sequence[Tensor], body: FuncGraph, name: str, **options: Any) -> Operation:
+    """A loop whose number of iterations is known when it starts."""
+    kinds = tuple(t.dtype.base_dtype for t in body.outputs)
+    shapes = tuple(_either(a._shape, b._shape) for a, b in zip(variables, body.outputs, strict=True))
+    attrs = {
+        "body": body, "output_shapes": shapes, "visible": len(shapes), "T": kinds, "back_prop": True,
+        "swap_memory": False, **options,
+    }  # fmt: skip
+    return _create("_Repeat", [count, *variables], [body], list(kinds), attrs, name)
+
+
+def _create(
+    kind: str,
+    inputs: list[Tensor],
+    bodies: Sequence[FuncGraph],
+    outputs: Sequence[Any],
+    attrs: dict[str, Any],
+    name: str,
+) -> Operation:
+    graph = context.get_default_graph()
+    captured = share_captures(bodies)
+    refs = [t for t in captured if t.dtype._is_ref_dtype]
+    values = [t for t in captured if not t.dtype._is_ref_dtype]
+    attrs["Tin"] = tuple(t.dtype.base_dtype for t in values)
+    attrs["Tref"] = tuple(t.dtype.base_dtype for t in refs)
+    if not any(body.stateful for body in bodies):
+        kind = f"_Stateless{kind[1:]}" if kind.startswith("_") else f"Stateless{kind}"
+    controls = [op for body in bodies for op in body.outer_controls]
+    with graph.control_dependencies(controls):
+        return graph.create_op(REGISTRY.get(kind), [*inputs, *values, *refs], outputs, name=name, attrs=attrs)
+
+
+def _either(a: TensorShape, b: TensorShape) -> TensorShape:
+    """The most that is known of a shape that is one of two."""
+    if a.tuple is None or b.tuple is None or len(a.tuple) != len(b.tuple):
+        return TensorShape(None)
+    return TensorShape([x if x == y else None for x, y in zip(a.tuple, b.tuple, strict=True)])
+
+
+# ---- records
+
+
+def add_output(op: Operation, branch_outputs: Sequence[Tensor]) -> Tensor:
+    """One more output of an If: what each branch gives for it."""
+    for body, tensor in zip((op.attrs["then_branch"], op.attrs["else_branch"]), branch_outputs, strict=True):
+        body.outputs.append(tensor)
+    return _append_output(op, branch_outputs[0].dtype.base_dtype, "Tout")
+
+
+def add_variable(op: Operation, initial: Tensor, make_next: Any) -> Tensor:
+    """One more loop variable; ``make_next(argument)`` gives its next value, built in the body.  Returns its final value."""
+    body: FuncGraph = op.attrs["body"]
+    kind = initial.dtype.base_dtype
+    argument = body.add_arg(kind, initial._shape, "record")
+    with body.as_default():
+        body.outputs.append(make_next(argument))
+    if "cond" in op.attrs:
+        op.attrs["cond"].add_arg(kind, initial._shape, "record")
+    position = first_variable(op) + len(body.args) - 1
+    op.inputs = (*op.inputs[:position], initial, *op.inputs[position:])
+    initial._consumers.append(op)
+    return _append_output(op, kind, "T")
+
+
+def _append_output(op: Operation, kind: Any, attr: str) -> Tensor:
+    tensor = Tensor(op, len(op._outputs), kind, _SCALAR)
+    op._outputs = (*op._outputs, tensor)
+    op._attrs[attr] = (*op._attrs[attr], kind)
+    op._attrs["output_shapes"] = (*op._attrs["output_shapes"], _SCALAR)
+    op.graph._mutated()
+    return tensor
+
+
+def outside(graph: Graph) -> Any:
+    """A scope to add nodes to ``graph`` as if no block of the user's were open."""
+    return graph.plain_scopes() if isinstance(graph, FuncGraph) else graph.control_dependencies(None)

@@ -1,0 +1,143 @@
+"""Instantiate: the bodies that functional nodes hold, each planned like a step of its own and cut to what this step uses.
+
+    %c:2 = If(%p, %x, %y; then, else)   fetch %c:0      ->      %c = If(%p, %x; then', else')   with bodies that give one value
+
+A loop keeps the variables that its condition or a used result depends on.  What neither is used nor kept is not computed, so a
+record that only a gradient needs costs nothing in a step without that gradient.  Small integers and bools are marked to stay on
+the host, where conditions are decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.core.dtypes import DType
+from headrace.core.shape import TensorShape
+from headrace.graph.function import FuncGraph
+from headrace.graph.operation import Tensor
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+Build = Callable[[Sequence[Tensor], Sequence[Tensor]], StepGraph]
+
+
+def instantiate(graph: StepGraph, build: Build) -> StepGraph:
+    """``build(inputs, outputs)`` plans a body."""
+    used = set(graph.fetches)
+    waited = set(graph.targets)
+    for node in reversed(graph.nodes):
+        if not (node in waited or any(v in used for v in node.outputs)):
+            continue
+        if any(isinstance(a, FuncGraph) for a in node.attrs.values()):
+            _cut(node, used, node in waited, build)
+        used.update(node.inputs)
+        waited.update(node.control_inputs)
+    graph.sweep()
+    return graph
+
+
+def is_instantiated(node: Node) -> bool:
+    return any(isinstance(a, StepGraph) for a in node.attrs.values())
+
+
+def _cut(node: Node, used: set[Value], whole: bool, build: Build) -> None:
+    node.attrs = dict(node.attrs)
+    results = _first_result(node)
+    wanted = [i for i, v in enumerate(node.outputs[results:]) if v in used or (whole and i < node.attrs["visible"])]
+    if "then_branch" in node.attrs:
+        _cut_if(node, wanted, build)
+    else:
+        _cut_loop(node, wanted, build)
+
+
+def _first_result(node: Node) -> int:
+    return 1 if "cond" in node.attrs else 0
+
+
+def _cut_if(node: Node, wanted: list[int], build: Build) -> None:
+    attrs = node.attrs
+    branches = [attrs["then_branch"], attrs["else_branch"]]
+    bodies = [build(b.inputs, [b.outputs[i] for i in wanted]) for b in branches]
+    keep = _needed(bodies)
+    node.outputs = _renumbered([node.outputs[i] for i in wanted])
+    _keep_inputs(node, bodies, keep, 1, 0)
+    attrs["then_branch"], attrs["else_branch"] = bodies
+    attrs["Tout"] = tuple(v.dtype for v in node.outputs)
+    attrs["output_shapes"] = tuple(v.shape for v in node.outputs)
+    resident = [on_host(v.dtype, v.shape) for v in node.outputs]
+    for body in bodies:
+        body.host_feeds = [on_host(v.dtype, v.shape) for v in node.inputs[1:]]
+        body.host_fetches = resident
+    attrs["host_inputs"] = {0} | {i for i, v in enumerate(node.inputs) if on_host(v.dtype, v.shape)}
+    attrs["host_outputs"] = {i for i, h in enumerate(resident) if h}
+
+
+def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
+    attrs = node.attrs
+    body: FuncGraph = attrs["body"]
+    count = len(body.args)
+    first_in, first_out = (0, 1) if "cond" in attrs else (1, 0)
+    bodies: list[StepGraph] = []
+    live = set(wanted)
+    if "cond" in attrs:
+        cond = build(attrs["cond"].inputs, attrs["cond"].outputs)
+        bodies.append(cond)
+        live |= {i for i in _needed([cond]) if i < count}
+    while True:
+        planned = build(body.inputs, [body.outputs[i] for i in sorted(live)])
+        more = {i for i in _needed([planned]) if i < count} - live
+        if not more:
+            break
+        live |= more
+    bodies.append(planned)
+    keep = sorted(live) + [i for i in _needed(bodies) if i >= count]
+    node.outputs = _renumbered([*node.outputs[:first_out], *(node.outputs[first_out + i] for i in sorted(live))])
+    _keep_inputs(node, bodies, keep, first_in, len(live))
+    variables = node.outputs[first_out:]
+    attrs["T"] = tuple(v.dtype for v in variables)
+    attrs["output_shapes"] = tuple(v.shape for v in variables)
+    kinds = [on_host(v.dtype, v.shape) for v in variables]
+    kinds_in = kinds + [on_host(v.dtype, v.shape) for v in node.inputs[first_in + len(live) :]]
+    for one in bodies:
+        one.host_feeds = kinds_in
+    planned.host_fetches = kinds
+    if "cond" in attrs:
+        attrs["cond"] = bodies[0]
+        bodies[0].host_fetches = [True]
+    attrs["body"] = planned
+    attrs["host_inputs"] = {first_in + i for i, h in enumerate(kinds_in) if h}
+    attrs["host_outputs"] = set(range(first_out)) | {first_out + i for i, h in enumerate(kinds) if h}
+
+
+def on_host(dtype: DType, shape: TensorShape) -> bool:
+    """Counters and conditions: what decides how control flows is kept where it is decided."""
+    return shape.ndims == 0 and (dtype.is_integer or dtype.is_bool) and not dtype._is_ref_dtype
+
+
+def _needed(bodies: Sequence[StepGraph]) -> list[int]:
+    """Positions of the feeds that some body uses."""
+    found: set[int] = set()
+    for body in bodies:
+        used = {v for n in body.nodes for v in n.inputs} | set(body.fetches)
+        waited = {c for n in body.nodes for c in n.control_inputs}
+        found.update(i for i, v in enumerate(body.feeds) if v in used or v.op in waited)
+    return sorted(found)
+
+
+def _keep_inputs(node: Node, bodies: Sequence[StepGraph], keep: list[int], first: int, variables: int) -> None:
+    given = node.inputs[first:]
+    node.inputs = [*node.inputs[:first], *(given[i] for i in keep)]
+    for body in bodies:
+        dropped = {v.op for i, v in enumerate(body.feeds) if i not in set(keep)}
+        body.feeds = [body.feeds[i] for i in keep]
+        body.nodes = [n for n in body.nodes if n not in dropped]
+    captured: list[Any] = node.inputs[first + variables :]
+    refs = [v for v in captured if v.dtype._is_ref_dtype]
+    node.attrs["Tref"] = tuple(v.dtype.base_dtype for v in refs)
+    node.attrs["Tin"] = tuple(v.dtype.base_dtype for v in captured[: len(captured) - len(refs)])
+
+
+def _renumbered(values: list[Value]) -> list[Value]:
+    for i, value in enumerate(values):
+        value.value_index = i
+    return values
