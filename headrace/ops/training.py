@@ -3,12 +3,14 @@
 A rule is written once, as a function of buffers it changes in place; the dense op applies it to whole variables, the
 sparse op to the gathered rows, which are then put back.  The rows of a sparse update must be distinct (the optimizers
 see to that).
-Hyper-parameters are scalar tensors on the variable's device, so no rule ever waits for a device.
+Hyper-parameters are scalar tensors on the variable's device, so no rule ever waits for a device; only on the host, where
+a number is cheaper than an op, are their values taken out.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 
 import torch
 
@@ -55,6 +57,16 @@ def _locked(refs):
 
 def _different_shapes(var, grad):
     return ValueError(f"var and grad do not have the same shape {list(var.shape)} {list(grad.shape)}")
+
+
+def _on_host(buffer):
+    """Whether values may be taken out of tensors: these are in the host's memory, and real (not traced)."""
+    return type(buffer) is torch.Tensor and buffer.is_cpu
+
+
+def _rest(x, buffer):
+    """``1 - x``, as a weight for the buffer's ``lerp_``."""
+    return 1 - x.item() if _on_host(buffer) else 1 - x
 
 
 def _declare(text, types, **index):
@@ -176,12 +188,17 @@ sparse(
 
 
 def _adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
-    alpha = torch.sqrt(1 - beta2_power).mul_(lr).div_(1 - beta1_power)
-    fresh = 1 - beta1
+    fresh = _rest(beta1, m)
     m.lerp_(grad, fresh)
-    v.lerp_(grad * grad, 1 - beta2)
     step = torch.addcmul(grad * fresh, m, beta1) if use_nesterov else m
-    var.addcdiv_(step * alpha, v.sqrt().add_(epsilon), value=-1)
+    if _on_host(v):
+        v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2.item())
+        alpha = lr.item() * math.sqrt(1 - beta2_power.item()) / (1 - beta1_power.item())
+        var.addcdiv_(step, v.sqrt().add_(epsilon), value=-alpha)
+    else:
+        v.lerp_(grad * grad, 1 - beta2)
+        alpha = torch.sqrt(1 - beta2_power).mul_(lr).div_(1 - beta1_power)
+        var.addcdiv_(step * alpha, v.sqrt().add_(epsilon), value=-1)
 
 
 dense(
@@ -192,7 +209,7 @@ dense(
 
 
 def _adamax(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
-    m.lerp_(grad, 1 - beta1)
+    m.lerp_(grad, _rest(beta1, m))
     torch.maximum(v * beta2, grad.abs(), out=v)
     var.addcdiv_(m * (lr / (1 - beta1_power)), v + epsilon, value=-1)
 
@@ -286,7 +303,7 @@ sparse(
 
 
 def _adadelta(var, accum, accum_update, lr, rho, epsilon, grad):
-    fresh = 1 - rho
+    fresh = _rest(rho, accum)
     accum.lerp_(grad * grad, fresh)
     update = (accum_update + epsilon).sqrt_().mul_((accum + epsilon).rsqrt_()).mul_(grad)
     var.addcmul_(update, lr, value=-1)
@@ -306,7 +323,7 @@ sparse(
 
 
 def _rmsprop(var, ms, mom, lr, rho, momentum, epsilon, grad):
-    ms.lerp_(grad * grad, 1 - rho)
+    ms.lerp_(grad * grad, _rest(rho, ms))
     mom.mul_(momentum).addcmul_((ms + epsilon).rsqrt_(), grad * lr)
     var.sub_(mom)
 
@@ -324,7 +341,7 @@ sparse(
 
 
 def _centered_rmsprop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
-    fresh = 1 - rho
+    fresh = _rest(rho, ms)
     ms.lerp_(grad * grad, fresh)
     mg.lerp_(grad, fresh)
     variance = (ms + epsilon).addcmul_(mg, mg, value=-1)
@@ -393,7 +410,7 @@ sparse(
 
 
 def _sign_agreement(m, beta, grad, sign_decay):
-    m.lerp_(grad, 1 - beta)
+    m.lerp_(grad, _rest(beta, m))
     return grad.sign().mul_(m.sign()).mul_(sign_decay)
 
 
