@@ -205,6 +205,8 @@ def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
     sizes = tuple(sizes)
     g = geometry(sizes, ksize, strides, padding, (), data_format)
     x = to_torch(grad.new_empty(sizes), data_format)
+    if x.is_cuda:
+        x = x.new_empty(x.shape)  # torch's CUDA kernel for channels last misplaces the windows of padded pools
     dy = restore_first(to_torch(grad, data_format), g.drop)
     backward = avg_pool2d_backward if x.dim() == 4 else avg_pool3d_backward
     return from_torch(backward(dy, x, g.window, g.stride, g.padding, g.ceil, False, None), data_format)

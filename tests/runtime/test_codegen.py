@@ -15,6 +15,11 @@ from headrace.core.registry import REGISTRY, op
 from headrace.graph import raw_ops
 
 
+def cpu_session() -> tf.Session:
+    """A session without GPUs, so that programs and messages are the same on every machine."""
+    return tf.Session(config=tf.ConfigProto(device_count={"GPU": 0}))
+
+
 def program(session: tf.Session, fetches: Any, feeds: Any = ()) -> Any:
     """The program of a step of one strand."""
     elements = [session.graph.as_graph_element(f) for f in (fetches if isinstance(fetches, list) else [fetches])]
@@ -40,7 +45,7 @@ def test_the_text_of_a_step() -> None:
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     w = raw_ops.VariableV2(shape=[3, 2], dtype=tf.float32, name="w")
     y = raw_ops.Relu(raw_ops.MatMul(x, w), name="y")
-    with tf.Session() as session:
+    with cpu_session() as session:
         made = program(session, y, [x])
     assert normal(made.source) == [
         "def strand(i0):",
@@ -55,7 +60,7 @@ def test_the_text_of_a_step() -> None:
 def test_constants_and_attributes_are_bound() -> None:
     x = tf.placeholder(tf.float32, [2], name="x")
     y = raw_ops.Add(raw_ops.Reshape(x, [1, 2]), tf.constant([3.0, 4.0]))
-    with tf.Session() as session:
+    with cpu_session() as session:
         made = program(session, y, [x])
         lines = normal(made.source)
         assert session.run(y, {x: [1.0, 1.0]}).tolist() == [[4.0, 5.0]]
@@ -65,7 +70,7 @@ def test_constants_and_attributes_are_bound() -> None:
 
 def test_identities_cost_nothing() -> None:
     x = tf.placeholder(tf.float32, [2], name="x")
-    with tf.Session() as session:
+    with cpu_session() as session:
         lines = normal(program(session, raw_ops.Neg(raw_ops.Identity(raw_ops.StopGradient(x))), [x]).source)
     assert lines == ["def strand(i0):", "v0 = k0(i0)", "return (v0,)"]
 
@@ -74,7 +79,7 @@ def test_several_outputs_and_unused_ones() -> None:
     x = tf.placeholder(tf.float32, [4], name="x")
     top = raw_ops.TopKV2(x, 2)
     parts = raw_ops.Split(0, x, 2)
-    with tf.Session() as session:
+    with cpu_session() as session:
         lines = normal(program(session, [top.indices, parts[1]], [x]).source)
     assert lines[1].startswith("v0, v1 = k0(i0, 2, True")
     assert lines[1].endswith("; del v0")
@@ -84,7 +89,7 @@ def test_several_outputs_and_unused_ones() -> None:
 
 def test_targets_return_nothing() -> None:
     v = raw_ops.VariableV2(shape=[], dtype=tf.float32, name="v")
-    with tf.Session() as session:
+    with cpu_session() as session:
         lines = normal(program(session, raw_ops.Assign(v, 1.0).op).source)
     assert lines[-1] == "return ()"
 
@@ -114,7 +119,7 @@ def test_values_are_released_after_their_last_use(probe: list[int]) -> None:
     y = x
     for _ in range(4):
         y = raw_ops.TestProbe(y)
-    with tf.Session() as session:
+    with cpu_session() as session:
         assert session.run(y, {x: np.zeros(2)}).tolist() == [4.0, 4.0]
     assert probe == [0, 1, 1, 1]  # each sees only its own input
 
@@ -124,7 +129,7 @@ def test_a_value_used_later_is_kept(probe: list[int]) -> None:
     first = raw_ops.TestProbe(x)
     second = raw_ops.TestProbe(first)
     third = raw_ops.TestProbe(second)
-    with tf.Session() as session:
+    with cpu_session() as session:
         session.run(raw_ops.Add(first, third), {x: np.zeros(2)})
     assert probe == [0, 1, 2]
 
@@ -134,7 +139,7 @@ def test_fetches_do_not_share_memory_with_state_feeds_or_each_other() -> None:
     x = tf.placeholder(tf.float32, [2])
     c = tf.constant([7.0, 7.0])
     fetches = [raw_ops.Identity(v), raw_ops.Identity(x), raw_ops.Identity(c), raw_ops.Reshape(v, [2, 1]), c]
-    with tf.Session() as session:
+    with cpu_session() as session:
         session.run(raw_ops.Assign(v, [1.0, 2.0]))
         fed = np.array([3.0, 4.0], np.float32)
         results = session.run([*fetches, fetches[0]], {x: fed})

@@ -13,6 +13,11 @@ from headrace.core.registry import REGISTRY, op
 from headrace.graph import raw_ops
 
 
+def cpu_session() -> tf.Session:
+    """A session without GPUs, so that programs and messages are the same on every machine."""
+    return tf.Session(config=tf.ConfigProto(device_count={"GPU": 0}))
+
+
 @pytest.fixture
 def failing() -> Iterator[Any]:
     """An op whose kernel raises what the test asks for."""
@@ -48,7 +53,7 @@ def test_errors_by_kind(failing: list[BaseException], error: BaseException, kind
     failing.append(error)
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     y = raw_ops.TestFailing(x, name="y")
-    with tf.Session() as session, pytest.raises(kind) as caught:
+    with cpu_session() as session, pytest.raises(kind) as caught:
         session.run(y, {x: np.zeros((3, 2))})
     text = str(caught.value)
     assert f"[[node y (TestFailing) made at {__file__}:" in text
@@ -63,14 +68,14 @@ def test_errors_by_kind(failing: list[BaseException], error: BaseException, kind
 def test_interrupts_pass_through(failing: list[BaseException]) -> None:
     failing.append(KeyboardInterrupt())
     y = raw_ops.TestFailing(tf.placeholder_with_default([1.0], [None]))
-    with tf.Session() as session, pytest.raises(KeyboardInterrupt):
+    with cpu_session() as session, pytest.raises(KeyboardInterrupt):
         session.run(y)
 
 
 def test_a_constant_input_is_described(failing: list[BaseException]) -> None:
     failing.append(ValueError("bad"))
     y = raw_ops.TestFailing(tf.constant([1.0, 2.0], name="c"))
-    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"inputs: c:0 float32\[2\]"):
+    with cpu_session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"inputs: c:0 float32\[2\]"):
         session.run(y)
 
 
@@ -78,7 +83,7 @@ def test_the_session_survives(failing: list[BaseException]) -> None:
     failing.append(ValueError("bad"))
     x = tf.constant(1.0)
     y = raw_ops.TestFailing(x)
-    with tf.Session() as session:
+    with cpu_session() as session:
         for _ in range(2):
             with pytest.raises(tf.errors.InvalidArgumentError):
                 session.run(y)
@@ -95,7 +100,7 @@ def test_uninitialised_variables(use: str) -> None:
         "update": lambda: raw_ops.AssignAdd(v, [1.0, 1.0]),
         "after": lambda: raw_ops.AssignSub(raw_ops.AssignAdd(v, [1.0, 1.0]), [1.0, 1.0]),
     }[use]()
-    with tf.Session() as session, pytest.raises(tf.errors.FailedPreconditionError) as caught:
+    with cpu_session() as session, pytest.raises(tf.errors.FailedPreconditionError) as caught:
         session.run(fetch)
     text = str(caught.value)
     assert f"Attempting to use uninitialized value v: the variable made at {__file__}:" in text
@@ -105,13 +110,13 @@ def test_uninitialised_variables(use: str) -> None:
 def test_an_attribute_error_of_a_kernel_is_not_an_uninitialised_variable(failing: list[BaseException]) -> None:
     failing.append(AttributeError("'X' object has no attribute 'value'", name="value"))
     y = raw_ops.TestFailing(tf.constant(1.0))
-    with tf.Session() as session, pytest.raises(tf.errors.UnknownError):
+    with cpu_session() as session, pytest.raises(tf.errors.UnknownError):
         session.run(y)
 
 
 def test_unfed_placeholders() -> None:
     x = tf.placeholder(tf.float32, [None, 2], name="x")
-    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+    with cpu_session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         session.run(raw_ops.Neg(x))
     text = str(caught.value)
     assert "You must feed a value for placeholder tensor 'x' with dtype float32 and shape (?, 2)" in text
