@@ -165,7 +165,7 @@ def noisy_linear_cosine_decay(
 ) -> Tensor:  # fmt: skip
     """``linear_cosine_decay`` with noise of variance ``initial_variance / (1 + global_step) ** variance_decay``."""
 
-    def noise(step: Tensor) -> Tensor:
+    def noise(step: Any) -> Tensor:
         variance = initial_variance / math.pow(1 + step, variance_decay)
         return random_normal([], stddev=math.sqrt(variance))
 
@@ -176,7 +176,7 @@ def noisy_linear_cosine_decay(
 
 def _linear_cosine(
     learning_rate: Any, global_step: Any, decay_steps: Any, num_periods: Any, alpha: Any, beta: Any, name: str | None,
-    default_name: str, noise: Callable[[Tensor], Any],
+    default_name: str, noise: Callable[[Any], Any],
 ) -> Tensor:  # fmt: skip
     _require_step(global_step)
     with name_scope(name, default_name, [learning_rate, global_step]) as scope:
@@ -187,12 +187,13 @@ def _linear_cosine(
         return math.multiply(rate, (low + linear) * cosine + offset, name=scope)
 
 
-def _half_cosine(part: Tensor) -> Tensor:
+def _half_cosine(part: Any) -> Any:
     """From 1 at 0 to 0 at 1."""
-    return 0.5 * (1 + math.cos(python_math.pi * part))
+    cosine: Any = math.cos(python_math.pi * part)
+    return 0.5 * (1 + cosine)
 
 
-def _converted(learning_rate: Any, *others: Any) -> list[Tensor]:
+def _converted(learning_rate: Any, *others: Any) -> list[Any]:
     """The rate as a tensor, and the other arguments cast to its dtype."""
     rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
     return [rate, *(math.cast(other, rate.dtype) for other in others)]
