@@ -420,6 +420,12 @@ from headrace.library.variables import report_uninitialized_variables as report_
 from headrace.library.variables import trainable_variables as trainable_variables
 from headrace.library.variables import variables_initializer as variables_initializer
 
+# ---- section: control flow
+from headrace.library.control_flow import case as case
+from headrace.library.control_flow import cond as cond
+from headrace.library.control_flow import switch_case as switch_case
+from headrace.library.while_loop import while_loop as while_loop
+
 # ---- section: scopes, gradients, sessions
 from headrace.autodiff.aggregate import AggregationMethod as AggregationMethod
 from headrace.autodiff.custom import custom_gradient as custom_gradient

@@ -51,7 +51,7 @@ def _reflected(function: Binary, operator: str) -> Binary:
 
 def _graph(x: Tensor) -> Any:
     default = context.get_default_graph()
-    return default if default.building_function else x.graph
+    return default if default.building_function or x.graph.building_function else x.graph
 
 
 def _install(operator: str, function: Binary) -> None:

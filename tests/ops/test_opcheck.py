@@ -13,6 +13,18 @@ FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glo
 
 WITHOUT_SAMPLES = {
     "Placeholder": "runs only when fed, and then its kernel does not run",
+    "_Arg": "an argument of a body, replaced by a feed when the body is planned",
+    "If": "holds bodies; tests/library/test_control_flow.py runs it",
+    "StatelessIf": "holds bodies; tests/library/test_control_flow.py runs it",
+    "While": "holds bodies; tests/library/test_while_loop.py runs it",
+    "StatelessWhile": "holds bodies; tests/library/test_while_loop.py runs it",
+    "_Repeat": "holds a body; made for the gradient of a loop, tests/autodiff/test_control_flow.py runs it",
+    "_StatelessRepeat": "holds a body; made for the gradient of a loop, tests/autodiff/test_control_flow.py runs it",
+    "_EmptyRecord": "a record is no array; tests/autodiff/test_control_flow.py runs it",
+    "_PushRecord": "a record is no array; tests/autodiff/test_control_flow.py runs it",
+    "_PopRecord": "a record is no array; tests/autodiff/test_control_flow.py runs it",
+    "_ZerosVariant": "a record is no array; tests/autodiff/test_control_flow.py runs it",
+    "_AddVariants": "a record is no array; tests/autodiff/test_control_flow.py runs it",
     "_Feed": "made by the passes in place of a fed tensor",
     "VariableV2": "its output is the state itself; every op with a ref input is sampled on one",
     "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/test_compile.py runs it",

@@ -1,0 +1,112 @@
+"""Conditionals and loops as nodes that hold their bodies.  A body reaches its kernel as a function made by the planner.
+
+Gradients are taken by ``autodiff.control_flow``, which differentiates the bodies.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from headrace.core import errors
+from headrace.core.dtypes import ANY
+from headrace.core.registry import op
+from headrace.resources import deadline
+
+arg = op("_Arg(; dtype: type, shape: shape = None) -> (output: dtype)", dtype=ANY, feed=True)
+arg.not_differentiable()
+arg.shape(lambda dtype, shape: shape)
+
+
+@arg.value
+def _(node):
+    graph = getattr(node, "graph", None)
+    return graph.static_value(node._outputs[0]) if graph is not None and graph.building_function else None
+
+
+_TRAITS = {"view": True, "opaque": True}
+_EFFECTS = {**_TRAITS, "stateful": True, "writes": True}
+
+
+def _if(name, traits):
+    definition = op(
+        f"{name}(cond: bool, input: list(Tin), refs: ref list(Tref); then_branch: func, else_branch: func, "
+        "Tout: list(type), output_shapes: list(shape) = None, visible: int = 0) -> (output: list(Tout))",
+        Tin=ANY, Tref=ANY, Tout=ANY, **traits,
+    )  # fmt: skip
+    definition.shape(lambda cond, input, refs, then_branch, else_branch, Tout, output_shapes, visible: list(output_shapes))
+
+    @definition.kernel
+    def _(cond, input, refs, then_branch, else_branch, Tout, output_shapes, visible, *, node):  # noqa: N803
+        return then_branch(*input, *refs) if cond else else_branch(*input, *refs)
+
+    return definition
+
+
+stateless_if = _if("StatelessIf", _TRAITS)
+if_ = _if("If", _EFFECTS)
+
+
+def _while(name, traits):
+    definition = op(
+        f"{name}(variables: list(T), input: list(Tin), refs: ref list(Tref); cond: func, body: func, "
+        "output_shapes: list(shape) = None, visible: int = 0, parallel_iterations: int = 10, back_prop: bool = True, "
+        "swap_memory: bool = False) -> (iterations: int32, output: list(T))",
+        T=ANY, Tin=ANY, Tref=ANY, **traits,
+    )  # fmt: skip
+    definition.shape(
+        lambda variables, input, refs, cond, body, output_shapes, visible, parallel_iterations, back_prop, swap_memory: [
+            (), *output_shapes
+        ]
+    )
+
+    @definition.kernel
+    def _(
+        variables, input, refs, cond, body, output_shapes, visible, parallel_iterations, back_prop, swap_memory, *, node
+    ):
+        fixed = (*input, *refs)
+        count = 0
+        until = deadline.current.at
+        while cond(*variables, *fixed)[0]:
+            variables = body(*variables, *fixed)
+            count += 1
+            if until is not None and deadline.expired(until):
+                raise errors.DeadlineExceededError(None, None, _late(node, count))
+        return torch.tensor(count, dtype=torch.int32), variables
+
+    return definition
+
+
+def _late(node, count):
+    return f"the step ran out of time (RunOptions.timeout_in_ms) after {count} iterations of the loop made at {node.source}"
+
+
+stateless_while = _while("StatelessWhile", _TRAITS)
+while_ = _while("While", _EFFECTS)
+
+
+def _repeat(name, traits):
+    definition = op(
+        f"{name}(count: host int32, variables: list(T), input: list(Tin), refs: ref list(Tref); body: func, "
+        "output_shapes: list(shape) = None, visible: int = 0, back_prop: bool = True, swap_memory: bool = False) "
+        "-> (output: list(T))",
+        T=ANY, Tin=ANY, Tref=ANY, **traits,
+    )  # fmt: skip
+    definition.shape(
+        lambda count, variables, input, refs, body, output_shapes, visible, back_prop, swap_memory: list(output_shapes)
+    )
+
+    @definition.kernel
+    def _(count, variables, input, refs, body, output_shapes, visible, back_prop, swap_memory, *, node):
+        fixed = (*input, *refs)
+        until = deadline.current.at
+        for i in range(count):
+            variables = body(*variables, *fixed)
+            if until is not None and deadline.expired(until):
+                raise errors.DeadlineExceededError(None, None, _late(node, i + 1))
+        return variables
+
+    return definition
+
+
+stateless_repeat = _repeat("_StatelessRepeat", _TRAITS)
+repeat = _repeat("_Repeat", _EFFECTS)

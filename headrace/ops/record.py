@@ -1,0 +1,99 @@
+"""Records: what a conditional or a loop keeps of its forward pass for the backward pass.
+
+A record is a chain of frames, one an iteration: ``()`` when empty, else ``(rest, values)``.  Pushing shares the rest, so it costs
+the same however long the chain is, and nothing is copied.  The gradient of a record is a record of the gradients of those of
+its values that have one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from headrace.core.dtypes import ANY
+from headrace.core.registry import op
+from headrace.graph import raw_ops
+
+empty = op("_EmptyRecord() -> (record: variant)")
+empty.shape(lambda: ())
+empty.not_differentiable()
+empty.kernel(lambda: ())
+
+push = op("_PushRecord(rest: variant, values: list(T)) -> (record: variant)", T=ANY, view=True, opaque=True)
+push.shape(lambda rest, values: ())
+push.inline = "({0}, {1})"
+push.kernel(lambda rest, values: (rest, values))
+
+pop = op("_PopRecord(record: variant; T: list(type)) -> (rest: variant, values: list(T))", T=ANY, view=True, opaque=True)
+pop.shape(lambda record, T: [(), *[None] * len(T)])
+pop.inline = "({0})"
+pop.kernel(lambda record, T: record)
+
+
+def _differentiable(dtype):
+    return dtype.is_floating or dtype.is_complex or dtype.name == "variant"
+
+
+@push.gradient
+def _(node, grad):
+    kinds = [t.dtype.base_dtype for t in node.inputs[1:]]
+    popped = raw_ops._PopRecord(grad, T=[k for k in kinds if _differentiable(k)])
+    values = iter(popped.values)
+    return [popped.rest, *(next(values) if _differentiable(k) else None for k in kinds)]
+
+
+@pop.gradient
+def _(node, *grads):
+    kept = [g for g, t in zip(grads[1:], node.outputs[1:], strict=True) if _differentiable(t.dtype.base_dtype)]
+    return [raw_ops._PushRecord(grads[0], kept)]
+
+
+zeros = op("_ZerosVariant(x: variant) -> (y: variant)", opaque=True)
+zeros.shape(lambda x: ())
+zeros.gradient(lambda node, grad: [None])
+zeros.kernel(lambda x: zeros_of(x))
+
+add = op("_AddVariants(x: variant, y: variant) -> (z: variant)", view=True, opaque=True)
+add.shape(lambda x, y: ())
+add.gradient(lambda node, grad: [grad, grad])
+add.kernel(lambda x, y: sum_of(x, y))
+
+
+def _frames(record):
+    frames = []
+    while record:
+        record, values = record
+        frames.append(values)
+    return frames[::-1]
+
+
+def _chain(frames):
+    record = ()
+    for values in frames:
+        record = (record, values)
+    return record
+
+
+def zeros_of(value):
+    """The zero gradient of a value."""
+    if isinstance(value, torch.Tensor):
+        return torch.zeros_like(value)
+    if isinstance(value, tuple):
+        return _chain([[zeros_of(v) for v in values if _has_gradient(v)] for values in _frames(value)])
+    return value.zeros()
+
+
+def _has_gradient(value):
+    if isinstance(value, torch.Tensor):
+        return value.is_floating_point() or value.is_complex()
+    return not isinstance(value, np.ndarray)
+
+
+def sum_of(x, y):
+    """The sum of two gradients of one value."""
+    if isinstance(x, torch.Tensor):
+        return x + y
+    if isinstance(x, tuple):
+        pairs = zip(_frames(x), _frames(y), strict=True)
+        return _chain([[sum_of(a, b) for a, b in zip(f, g, strict=True)] for f, g in pairs])
+    return x.add(y)
