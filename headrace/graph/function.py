@@ -68,7 +68,9 @@ class FuncGraph(Graph):
         outer = self.outer_graph._own(tensor, op_type)
         if outer.dtype._is_ref_dtype:
             outer = self._handle(outer)
-        found = self.captures.get(outer) or self._copied.get(outer)
+        found = self.captures.get(outer)
+        if found is None:
+            found = self._copied.get(outer)
         if found is None:
             if outer.op.type == "Const":
                 found = self._copied[outer] = self.copy_constant(outer)
