@@ -1,0 +1,103 @@
+"""Coordinates of sparse entries as single integers: what the sparse families share.
+
+A sparse tensor is ``indices`` [entries, rank], ``values`` [entries] and a dense shape, which kernels get as plain
+numbers.  Values may be strings, so they are chosen through ``take``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from headrace.core.shape import TensorShape
+
+_LARGEST = 2**63 - 1
+
+
+def keys(indices, shape):
+    """One integer an entry, ordered as row-major order orders the entries."""
+    if math.prod(shape) > _LARGEST:
+        return torch.unique(indices, dim=0, return_inverse=True)[1]
+    return positions(indices, shape)
+
+
+def positions(indices, shape):
+    """Where each entry lies in the flat dense tensor."""
+    if not indices.shape[1]:
+        return indices.new_zeros(indices.shape[0], dtype=torch.int64)
+    found = indices[:, 0].long()
+    for axis in range(1, indices.shape[1]):
+        found = found * shape[axis] + indices[:, axis]
+    return found
+
+
+def coordinates(flat, shape):
+    """The inverse of ``positions``."""
+    columns = []
+    for size in reversed(shape):
+        columns.append(flat % max(size, 1))
+        flat = flat // max(size, 1)
+    return torch.stack(columns[::-1], 1) if columns else flat.new_zeros((flat.shape[0], 0))
+
+
+def take(values, places):
+    """``values[places]``, for tensors and for strings."""
+    return values.index_select(0, places) if isinstance(values, torch.Tensor) else values[places.cpu().numpy()]
+
+
+def select(values, mask):
+    """``values[mask]``, for tensors and for strings."""
+    return values[mask] if isinstance(values, torch.Tensor) else values[mask.cpu().numpy()]
+
+
+def join(parts):
+    """Several runs of values one after another."""
+    return torch.cat(parts) if isinstance(parts[0], torch.Tensor) else np.concatenate(parts)
+
+
+def groups(key):
+    """-> a stable order that brings equal keys together, each sorted entry's group, and each group's first entry."""
+    order = torch.argsort(key, stable=True)
+    sorted_key = key.index_select(0, order)
+    first = torch.ones_like(sorted_key, dtype=torch.bool)
+    first[1:] = sorted_key[1:] != sorted_key[:-1]
+    return order, first.cumsum(0) - 1, order[first]
+
+
+def check_inside(indices, shape, what="indices"):
+    """Raises for the first entry outside the dense shape (on the host only: elsewhere it would wait for the device)."""
+    if indices.device.type != "cpu" or not indices.numel():
+        return
+    limit = torch.tensor(list(shape), dtype=indices.dtype)
+    outside = ((indices < 0) | (indices >= limit)).any(1)
+    if bool(outside.any()):
+        row = int(outside.nonzero()[0, 0])
+        raise ValueError(f"{what}[{row}] = {indices[row].tolist()} is out of bounds: need 0 <= index < {list(shape)}")
+
+
+def check_parts(indices, values, shape):
+    """Whether the three parts of a sparse tensor can belong together."""
+    if indices.ndim != 2 or values.ndim != 1 or len(shape) != indices.shape[1] or len(values) != indices.shape[0]:
+        raise ValueError(
+            f"a sparse tensor needs indices of shape [entries, rank], as many values and a dense shape of length rank; got "
+            f"indices {list(indices.shape)}, values {list(values.shape)}, dense shape {list(shape)}"
+        )
+
+
+def entries(indices: TensorShape, values: TensorShape) -> tuple[int | None, int | None]:
+    """(number of entries, rank) as far as the static shapes of indices and values know them; ValueError if they clash."""
+    i, v = indices.with_rank(2).tuple or (None, None), values.with_rank(1).tuple or (None,)
+    if i[0] is not None and v[0] is not None and i[0] != v[0]:
+        raise ValueError(f"Dimensions must be equal, but are {i[0]} and {v[0]}: one index a value is needed")
+    return (i[0] if v[0] is None else v[0]), i[1]
+
+
+def static_rank(rank: int | None, shape: list | None) -> int | None:
+    """The rank by the indices' columns or by the length of a dense shape; ValueError if they differ."""
+    if shape is None:
+        return rank
+    if rank is not None and rank != len(shape):
+        raise ValueError(f"Dimensions must be equal, but are {rank} and {len(shape)}: the rank of the sparse tensor")
+    return len(shape)
