@@ -1,1 +1,8 @@
-"""Reverse-mode differentiation of graphs: the sweep, summing, IndexedSlices, registered and custom gradients.  No torch."""
+"""Reverse-mode differentiation of graphs: the sweep, summing, IndexedSlices, registered and custom gradients.  No torch.
+
+Importing this registers the gradients of the nodes that hold bodies.
+"""
+
+from headrace.autodiff import control_flow
+
+__all__ = ["control_flow"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ def aggregate(grads: Sequence[Any]) -> Any:
         return grads[0]
     if all(isinstance(g, IndexedSlices) for g in grads):
         return _concatenate(grads)
+    if grads[0].dtype.base_dtype.name == "variant":
+        return functools.reduce(raw_ops._AddVariants, grads)
     return raw_ops.AddN([convert_to_tensor(g) for g in grads])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.autodiff.aggregate import AggregationMethod, aggregate
@@ -21,6 +21,11 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
+
+
+# Rules of nodes that hold bodies (autodiff/control_flow.py): called with the gradients that arrived, None among them, and
+# which inputs need one.
+BODY_RULES: dict[Any, Callable[[Operation, Sequence[Any], Sequence[bool]], list[Any]]] = {}
 
 
 class UnconnectedGradients:
@@ -57,16 +62,31 @@ def gradients(
         x_tensors = [to_tensor(_dense(x), name=f"x_{i}", as_ref=True) for i, x in enumerate(xs_list)]
         stop_set = {to_tensor(s, as_ref=True) for s in stops}
         _check_ys(y_tensors, grads_list)
-        sweep = _Sweep(graph, x_tensors, stop_set, colocate_gradients_with_ops, gate_gradients, scope)
+        standing = [stand_ins(graph, x) for x in x_tensors]
+        every = [t for tensors in standing for t in tensors]
+        y_tensors = [graph._own(y, "gradients") for y in y_tensors]
+        sweep = _Sweep(graph, every, stop_set, colocate_gradients_with_ops, gate_gradients, scope)
         for i, (y, g) in enumerate(zip(y_tensors, grads_list, strict=True)):
             sweep.add(y, _initial_gradient(y, g, i))
         sweep.run(y_tensors)
-        results = [sweep.of(x) for x in x_tensors]
+        results = [aggregate([sweep.of(t) for t in tensors]) for tensors in standing]
         if unconnected_gradients == UnconnectedGradients.ZERO:
             results = [
                 raw_ops.ZerosLike(_value_of(x)) if g is None else g for g, x in zip(results, x_tensors, strict=True)
             ]
         return results
+
+
+def stand_ins(graph: Any, x: Tensor) -> list[Tensor]:
+    """What stands for ``x`` in a graph: itself, or in a body the arguments through which it, or a read of it, comes in."""
+    if x.op.graph is graph or not graph.building_function:
+        return [x]
+    around = stand_ins(graph.outer_graph, x)
+    around += [
+        op._outputs[0] for t in around if t.dtype._is_ref_dtype for op in t._consumers if op.type == "Identity"
+    ]
+    found = [graph.captures[t] for t in around if t in graph.captures]
+    return found or [graph._own(x, "gradients")]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -115,12 +135,14 @@ def _initial_gradient(y: Tensor, given: Any, index: int) -> Any:
 
 
 class _Sweep:
-    """The reverse walk over one graph."""
+    """The reverse walk over one graph.  New nodes go to ``target``: the same graph, or the body of a gradient."""
 
     def __init__(
-        self, graph: Graph, xs: Sequence[Tensor], stops: set[Tensor], colocate: bool, gate: bool, scope: str
-    ) -> None:
+        self, graph: Graph, xs: Sequence[Tensor], stops: set[Tensor], colocate: bool, gate: bool, scope: str,
+        target: Graph | None = None,
+    ) -> None:  # fmt: skip
         self.graph = graph
+        self.target = target or graph
         self.xs = xs
         self.stops = stops
         self.colocate = colocate
@@ -140,7 +162,7 @@ class _Sweep:
             if not parts:
                 return None
             if len(parts) > 1:
-                with self.graph.name_scope(self.scope), self._colocated(tensor.op):
+                with self.target.name_scope(self.scope), self._colocated(tensor.op):
                     self.final[tensor] = aggregate(parts)
             else:
                 self.final[tensor] = parts[0]
@@ -205,11 +227,15 @@ class _Sweep:
         known, rule = gradient_rule(op)
         if known and rule is None:
             return
-        with self.graph.name_scope(self.scope), self.graph.name_scope(f"{op.name}_grad"), self._colocated(op):
-            filled = [
-                _zeros(t) if g is None and is_trainable(t.dtype) else g for g, t in zip(grads, op._outputs, strict=True)
-            ]
-            produced = rule(op, *filled) if rule is not None else through_kernel(op, filled)
+        with self.target.name_scope(self.scope), self.target.name_scope(f"{op.name}_grad"), self._colocated(op):
+            if rule in BODY_RULES:
+                produced = BODY_RULES[rule](op, grads, [t in self.reached for t in op.inputs])
+            else:
+                filled = [
+                    zeros(t) if g is None and is_trainable(t.dtype) else g
+                    for g, t in zip(grads, op._outputs, strict=True)
+                ]
+                produced = rule(op, *filled) if rule is not None else through_kernel(op, filled)
             inputs = self._check(op, produced)
             inputs = [g if t in self.reached else None for g, t in zip(inputs, op.inputs, strict=True)]
             if self.gate and sum(g is not None for g in inputs) > 1:
@@ -247,9 +273,21 @@ class _Sweep:
         return grads
 
 
-def _zeros(t: Tensor) -> Tensor:
-    zeros: Tensor = raw_ops.ZerosLike(t)
-    return zeros
+def zeros(t: Tensor) -> Tensor:
+    made: Tensor = raw_ops._ZerosVariant(t) if t.dtype.base_dtype.name == "variant" else raw_ops.ZerosLike(t)
+    return made
+
+
+def differentiate(
+    source: Graph, ys: Sequence[Tensor], grads: Sequence[Tensor], xs: Sequence[Tensor], target: Graph
+) -> list[Any]:
+    """The gradients of a body's outputs with respect to its inputs, as nodes of ``target``, the default graph."""
+    scope = target.get_name_scope()
+    sweep = _Sweep(source, xs, set(), False, False, f"{scope}/" if scope else "", target)
+    for y, grad in zip(ys, grads, strict=True):
+        sweep.add(y, grad)
+    sweep.run(ys)
+    return [sweep.of(x) for x in xs]
 
 
 def _gated(grads: list[Any]) -> list[Any]:

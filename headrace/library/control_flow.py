@@ -121,7 +121,11 @@ def case(
             choice: Branch = default
             for pred, function in reversed(list(zip(preds, functions, strict=True))):
                 choice = _nested(pred, function, choice, strict)
-            return choice() if preds else cond(raw_ops.Any(raw_ops.Pack([p for p, _ in pairs]), 0), default, default, strict)
+            return (
+                choice()
+                if preds
+                else cond(raw_ops.Any(raw_ops.Pack([p for p, _ in pairs]), 0), default, default, strict)
+            )
 
 
 def _nested(pred: Tensor, function: Branch, otherwise: Branch, strict: bool) -> Branch:
@@ -132,10 +136,10 @@ def _asserted(preds: Sequence[Tensor], function: Branch) -> Branch:
     """The last function of a case without a default: runs only if its condition, the last one left, holds."""
 
     def run() -> Any:
-        message = (
-            f"None of conditions evaluated as True. Conditions: ({', '.join(p.name for p in preds)}), Values:"
-        )
-        with control_dependencies([Assert(raw_ops.Any(raw_ops.Pack(list(preds)), 0), [message, raw_ops.Pack(list(preds))])]):
+        message = f"None of conditions evaluated as True. Conditions: ({', '.join(p.name for p in preds)}), Values:"
+        with control_dependencies(
+            [Assert(raw_ops.Any(raw_ops.Pack(list(preds)), 0), [message, raw_ops.Pack(list(preds))])]
+        ):
             return nest.map_structure(lambda t: identity(t) if isinstance(t, Tensor) else t, function())
 
     return run

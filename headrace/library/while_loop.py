@@ -42,7 +42,11 @@ def while_loop(
             raise ValueError("No loop variables provided")
         if maximum_iterations is not None:
             cond, body, loop_vars, shape_invariants = _counted(
-                cond, body, loop_vars, shape_invariants, convert_to_tensor(maximum_iterations, name="maximum_iterations")
+                cond,
+                body,
+                loop_vars,
+                shape_invariants,
+                convert_to_tensor(maximum_iterations, name="maximum_iterations"),
             )
         loop = _Loop(loop_vars, shape_invariants)
         result, finals = loop.build(cond, body, parallel_iterations, back_prop, swap_memory)
@@ -73,7 +77,9 @@ def _counted(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Tenso
 
 
 def _arguments(loop_vars: Any) -> list[Any]:
-    return list(loop_vars) if isinstance(loop_vars, (list, tuple)) and not nest.is_namedtuple(loop_vars) else [loop_vars]
+    return (
+        list(loop_vars) if isinstance(loop_vars, (list, tuple)) and not nest.is_namedtuple(loop_vars) else [loop_vars]
+    )
 
 
 def _as_variables(result: Any, like: Any) -> Any:

@@ -33,7 +33,9 @@ def _if(name, traits):
         "Tout: list(type), output_shapes: list(shape) = None, visible: int = 0) -> (output: list(Tout))",
         Tin=ANY, Tref=ANY, Tout=ANY, **traits,
     )  # fmt: skip
-    definition.shape(lambda cond, input, refs, then_branch, else_branch, Tout, output_shapes, visible: list(output_shapes))
+    definition.shape(
+        lambda cond, input, refs, then_branch, else_branch, Tout, output_shapes, visible: list(output_shapes)
+    )
 
     @definition.kernel
     def _(cond, input, refs, then_branch, else_branch, Tout, output_shapes, visible, *, node):  # noqa: N803
@@ -55,7 +57,8 @@ def _while(name, traits):
     )  # fmt: skip
     definition.shape(
         lambda variables, input, refs, cond, body, output_shapes, visible, parallel_iterations, back_prop, swap_memory: [
-            (), *output_shapes
+            (),
+            *output_shapes,
         ]
     )
 

@@ -24,7 +24,9 @@ push.shape(lambda rest, values: ())
 push.inline = "({0}, {1})"
 push.kernel(lambda rest, values: (rest, values))
 
-pop = op("_PopRecord(record: variant; T: list(type)) -> (rest: variant, values: list(T))", T=ANY, view=True, opaque=True)
+pop = op(
+    "_PopRecord(record: variant; T: list(type)) -> (rest: variant, values: list(T))", T=ANY, view=True, opaque=True
+)
 pop.shape(lambda record, T: [(), *[None] * len(T)])
 pop.inline = "({0})"
 pop.kernel(lambda record, T: record)

@@ -1,0 +1,296 @@
+"""Gradients of nodes that hold bodies: each body is differentiated into another body, held by another node.
+
+A conditional's gradient is a conditional; a loop's gradient is a loop that runs as many iterations, backwards.  What a
+gradient body needs of the forward body it gets from a *record*: the forward node is given one more output that holds, for
+the branch taken or for each iteration, exactly the values asked for.  Shapes are recorded as shapes, not as the tensors
+that have them; constants are built again; captured values are captured again.
+
+    %y = While(%x; body: x -> x * w)
+
+    %n, %y, %r = While(%x, (); body: x, r -> x * w, push(r, x))
+    %dx, %dw = _Repeat(%n, %dy, 0, %r; body: dx, dw, r -> dx * w, dw + dx * pop(r), rest(r))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.autodiff.gradients import BODY_RULES, differentiate, is_trainable, zeros
+from headrace.autodiff.registration import gradient_rule
+from headrace.core import dtypes
+from headrace.core.registry import REGISTRY, OpDef
+from headrace.core.shape import TensorShape
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import convert_to_tensor, make_constant
+from headrace.graph.function import FuncGraph
+from headrace.graph.functional import (
+    add_output,
+    add_variable,
+    build_if,
+    build_repeat,
+    first_result,
+    first_variable,
+    outside,
+)
+from headrace.graph.graph import Graph
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Operation, Tensor
+
+_LIKE = {"ZerosLike": 0, "OnesLike": 1}
+
+
+class GradientBody(FuncGraph):
+    """The body of a gradient.  Tensors of the forward body used in it come from the record."""
+
+    def __init__(self, outer_graph: Graph, forward: FuncGraph) -> None:
+        super().__init__(f"the gradient of {forward.kind}", outer_graph)
+        self.forward = forward
+        self.recorded: dict[Tensor, Tensor] = {}
+        self.record: Tensor | None = None  # the argument that holds this body's frame of the record
+        self._popped: Operation | None = None
+        self._sources = {inner: outer for outer, inner in forward.captures.items()}
+
+    @property
+    def rest(self) -> Tensor:
+        """The record without this body's frame."""
+        if self._popped is None:
+            raise ValueError("nothing was recorded")
+        return self._popped._outputs[0]
+
+    def create_op(self, op_type: Any, inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Operation:
+        definition = op_type if isinstance(op_type, OpDef) else REGISTRY.get(op_type)
+        if inputs and all(t.op.graph is self.forward for t in inputs):
+            if definition.traits.host_output:  # the shape is recorded, not the tensor
+                with self.forward.as_default(), self.forward.plain_scopes():
+                    return self.forward.create_op(definition, inputs, *args, **kwargs)
+            if definition.name in _LIKE and inputs[0].dtype.base_dtype.name != "string":
+                shape = raw_ops.Shape(inputs[0])
+                filler = convert_to_tensor(_LIKE[definition.name], inputs[0].dtype.base_dtype)
+                made: Tensor = raw_ops.Fill(shape, filler, name=kwargs.get("name"))
+                made.set_shape(inputs[0]._shape)
+                return made.op
+        return super().create_op(op_type, inputs, *args, **kwargs)
+
+    def _own(self, tensor: Tensor, op_type: str) -> Tensor:
+        if isinstance(tensor, Tensor) and tensor.op.graph is self.forward:
+            return self._from_forward(tensor)
+        return super()._own(tensor, op_type)
+
+    def _from_forward(self, tensor: Tensor) -> Tensor:
+        found = self.recorded.get(tensor, self._copied.get(tensor))
+        if found is not None:
+            return found
+        if tensor in self._sources:
+            return self.capture(self._sources[tensor])
+        if tensor.op.type == "Const":
+            found = self._copied[tensor] = self.copy_constant(tensor)
+            return found
+        known = constant_value(tensor) if tensor.dtype.base_dtype.is_integer else None
+        if known is not None:
+            with self.plain_scopes(), self.as_default():
+                found = self._copied[tensor] = make_constant(known, tensor.dtype.base_dtype)
+            return found
+        found = self.recorded[tensor] = self._pop(tensor)
+        return found
+
+    def _pop(self, tensor: Tensor) -> Tensor:
+        """One more value of the frame."""
+        if self._popped is None:
+            variant = dtypes.variant
+            self.record = self._new_arg(variant, TensorShape([]), "record")
+            with self.plain_scopes():
+                self._popped = self.create_op("_PopRecord", [self.record], [variant], name="pop", attrs={"T": ()})
+        popped = self._popped
+        made = Tensor(popped, len(popped._outputs), tensor.dtype.base_dtype, tensor._shape)
+        popped._outputs = (*popped._outputs, made)
+        popped._attrs["T"] = (*popped._attrs["T"], tensor.dtype.base_dtype)
+        return made
+
+    def push(self, rest: Tensor) -> Tensor:
+        """In the forward body: the record with this body's frame on top."""
+        with self.forward.as_default(), self.forward.plain_scopes():
+            values = [raw_ops.Identity(t) if t.dtype._is_ref_dtype else t for t in self.recorded]
+            record: Tensor = raw_ops._PushRecord(rest, values)
+            return record
+
+
+def _dense(grad: Any) -> Tensor:
+    tensor: Tensor = convert_to_tensor(grad)
+    return tensor
+
+
+# ---- conditionals
+
+
+def if_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+    """The gradient of the branch that was taken."""
+    graph = context.get_default_graph()
+    given = [i for i, g in enumerate(grads) if g is not None and is_trainable(op._outputs[i].dtype)]
+    flowing = [_dense(grads[i]) for i in given]
+    asked = [j for j in range(len(op.inputs) - 1) if wanted[j + 1] and is_trainable(op.inputs[j + 1].dtype)]
+    branches: list[FuncGraph] = [op.attrs["then_branch"], op.attrs["else_branch"]]
+    bodies = [GradientBody(graph, branch) for branch in branches]
+    found = []
+    for branch, body in zip(branches, bodies, strict=True):
+        with body.as_default():
+            arrived = [body._own(g, "gradient") for g in flowing]
+            inputs = branch.inputs
+            found.append(
+                differentiate(branch, [branch.outputs[i] for i in given], arrived, [inputs[j] for j in asked], body)
+            )
+    kept = [k for k in range(len(asked)) if any(one[k] is not None for one in found)]
+    result: list[Any] = [None] * len(op.inputs)
+    if not kept:
+        return result
+    for branch, body, one in zip(branches, bodies, found, strict=True):
+        with body.as_default():
+            inputs = branch.inputs
+            made = [zeros(inputs[asked[k]]) if one[k] is None else _dense(one[k]) for k in kept]
+            body.outputs = [body._own(t, "gradient") for t in made]
+    _record_branches(op, graph, bodies)
+    node = build_if(graph._own(op.inputs[0], "gradient"), bodies[0], bodies[1], "If")
+    for k, tensor in zip(kept, node._outputs, strict=True):
+        result[1 + asked[k]] = tensor
+    return result
+
+
+def _record_branches(op: Operation, graph: Graph, bodies: Sequence[GradientBody]) -> None:
+    """Makes the forward branches record, and the gradient branches receive it."""
+    if not any(body.recorded for body in bodies):
+        return
+    outputs = []
+    for body in bodies:
+        with body.forward.as_default(), body.forward.plain_scopes():
+            empty = raw_ops._EmptyRecord()
+        outputs.append(body.push(empty) if body.recorded else empty)
+    record = graph._own(add_output(op, outputs), "gradient")
+    for body in bodies:
+        if body.record is not None:
+            body.captures[record] = body.record
+
+
+# ---- loops
+
+
+def loop_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+    """The loop run backwards: gradients of the loop variables flow, those of captured values add up."""
+    result: list[Any] = [None] * len(op.inputs)
+    if not op.attrs["back_prop"]:
+        return result
+    graph = context.get_default_graph()
+    body: FuncGraph = op.attrs["body"]
+    first, out, count = first_variable(op), first_result(op), len(body.args)
+    inputs = body.inputs
+    reach = _Reach(body)
+    variables = reach.variables(
+        {j for j in range(count) if grads[out + j] is not None}, {j for j in range(len(inputs)) if wanted[first + j]}
+    )
+    if not variables:
+        return result
+    captured = [j for j in range(count, len(inputs)) if wanted[first + j] and is_trainable(inputs[j].dtype)]
+    backward = GradientBody(graph, body)
+    with backward.as_default():
+        flowing = [backward.add_arg(inputs[j].dtype.base_dtype, inputs[j]._shape, "gradient") for j in variables]
+        found = differentiate(
+            body, [body.outputs[j] for j in variables], flowing, [inputs[j] for j in [*variables, *captured]], backward
+        )
+        following = [
+            zeros(inputs[j]) if g is None else _dense(g)
+            for j, g in zip(variables, found[: len(variables)], strict=True)
+        ]
+        summed = [(j, g) for j, g in zip(captured, found[len(variables) :], strict=True) if g is not None]
+        for j, g in summed:
+            total = backward.add_arg(inputs[j].dtype.base_dtype, inputs[j]._shape, "sum")
+            following.append(_sum(total, _dense(g)))
+        backward.outputs = [backward._own(t, "gradient") for t in following]
+    initial = [zeros(op._outputs[out + j]) if grads[out + j] is None else _dense(grads[out + j]) for j in variables] + [
+        zeros(op.inputs[first + j]) for j, _ in summed
+    ]
+    positions = [first + j for j in variables] + [first + j for j, _ in summed]
+    sources = [op.inputs[p] for p in positions]
+    if backward.record is not None:
+        backward.args.append(backward.record)
+        backward.outputs.append(backward.rest)
+        initial.append(graph._own(_record_loop(op, backward), "gradient"))
+    times = op._outputs[0] if out else op.inputs[0]
+    node = build_repeat(
+        graph._own(times, "gradient"), [graph._own(t, "gradient") for t in initial], backward, "Repeat",
+        swap_memory=op.attrs["swap_memory"],
+    )  # fmt: skip
+    result = [None] * len(op.inputs)  # the record is among them by now
+    places = {id(t): i for i, t in enumerate(op.inputs)}
+    for source, tensor in zip(sources, node._outputs, strict=False):
+        i = places[id(source)]
+        result[i] = tensor if result[i] is None else _sum(result[i], tensor)
+    return result
+
+
+def _sum(x: Tensor, y: Tensor) -> Tensor:
+    total: Tensor = raw_ops._AddVariants(x, y) if x.dtype.base_dtype.name == "variant" else raw_ops.AddV2(x, y)
+    return total
+
+
+def _record_loop(op: Operation, backward: GradientBody) -> Tensor:
+    """Makes the forward loop record each iteration; the whole record is one more result of it."""
+    with op.graph.as_default(), outside(op.graph):
+        empty: Tensor = raw_ops._EmptyRecord()
+    return add_variable(op, empty, backward.push)
+
+
+class _Reach:
+    """Which inputs of a body its outputs depend on in a way that has a gradient."""
+
+    def __init__(self, body: FuncGraph) -> None:
+        self.body = body
+        inputs = body.inputs
+        self._position = {t: i for i, t in enumerate(inputs)}
+        self._behind = [self._walk(t) for t in body.outputs]
+
+    def _walk(self, output: Tensor) -> set[int]:
+        found: set[int] = set()
+        seen: set[Tensor] = set()
+        stack = [output]
+        while stack:
+            tensor = stack.pop()
+            if tensor in seen or not is_trainable(tensor.dtype):
+                continue
+            seen.add(tensor)
+            if tensor in self._position:
+                found.add(self._position[tensor])
+            elif gradient_rule(tensor.op) != (True, None):
+                stack.extend(tensor.op.inputs)
+        return found
+
+    def variables(self, given: set[int], wanted: set[int]) -> list[int]:
+        """The loop variables whose gradient both arrives (from the ``given`` outputs) and matters (to ``wanted`` inputs)."""
+        count = len(self._behind)
+        arrives = {j for j in given if is_trainable(self.body.args[j].dtype)}
+        while True:
+            more = {i for j in arrives for i in self._behind[j] if i < count} - arrives
+            if not more:
+                break
+            arrives |= more
+        matters = set(wanted)
+        while True:
+            more = {j for j in range(count) if self._behind[j] & matters} - matters
+            if not more:
+                break
+            matters |= more
+        return sorted(arrives & matters)
+
+
+def _if_rule(op: Operation, *grads: Any) -> Any:
+    return if_gradient(op, grads, [True] * len(op.inputs))
+
+
+def _loop_rule(op: Operation, *grads: Any) -> Any:
+    return loop_gradient(op, grads, [True] * len(op.inputs))
+
+
+BODY_RULES[_if_rule] = if_gradient
+BODY_RULES[_loop_rule] = loop_gradient
+for _name in ("If", "StatelessIf"):
+    REGISTRY.gradients[_name] = _if_rule
+for _name in ("While", "StatelessWhile", "_Repeat", "_StatelessRepeat"):
+    REGISTRY.gradients[_name] = _loop_rule
