@@ -2,7 +2,8 @@
 
     %g = MatMul(%x, %d)   %u = ApplyGradientDescent(%w, %lr, %g)      ->      %u = _ApplyProduct(%w, %lr, %x, %d)
 
-The gradient is never stored: no buffer is written and read again.  The same value up to rounding.
+The gradient is never stored: no buffer is written and read again.  The same value up to rounding.  For the CPU only, where
+memory traffic rules; on a GPU the step is better left whole, to be one launch.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def accumulate_product(graph: StepGraph) -> StepGraph:
             continue
         if len(users[product.outputs[0]]) != 1 or product.outputs[0] in fetched or product in graph.targets:
             continue
-        if product.device != node.device or not product.attrs["T"].is_floating:
+        if product.device != node.device or not product.attrs["T"].is_floating or "device:CPU" not in node.device:
             continue
         _rewrite(node, product, position)
     graph.sweep()

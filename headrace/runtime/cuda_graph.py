@@ -17,7 +17,17 @@ from headrace.resources.variable import Variable
 log = logging.getLogger("headrace.compile")
 
 WARM_UP = 2  # plain runs before capture: libraries initialise themselves then
-_pools: dict[Any, Any] = {}
+_pools: dict[Any, tuple[Any, Any]] = {}
+
+
+def _pool(device: Any) -> Any:
+    """The memory pool that all graphs of a device share; an empty graph keeps it alive when the others come and go."""
+    if device not in _pools:
+        handle, keeper = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+        with torch.cuda.device(device), torch.cuda.graph(keeper, pool=handle, capture_error_mode="thread_local"):
+            torch.zeros(1, device=device)
+        _pools[device] = handle, keeper
+    return _pools[device][0]
 
 
 class GraphedCall:
@@ -61,9 +71,9 @@ class GraphedCall:
         for target, given in zip(fixed, inputs, strict=True):
             target.copy_(given)
         graph = torch.cuda.CUDAGraph()
-        pool = _pools.setdefault(self._device, torch.cuda.graph_pool_handle())
         try:
             torch.cuda.synchronize(self._device)
+            pool = _pool(self._device)
             with torch.cuda.device(self._device), torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
                 outputs = self._function(*fixed, *self._captured, *buffers)
         except RuntimeError as e:
