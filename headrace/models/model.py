@@ -1,0 +1,43 @@
+"""What `build` of every model returns: the ends of a training graph, and its variables."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import headrace as tf
+from headrace.models.seeded import initial_value
+
+
+@dataclass(frozen=True)
+class Model:
+    """A training graph: feed `inputs` and `labels`, fetch `loss`, run `train_op`."""
+
+    inputs: Any
+    labels: Any
+    logits: Any
+    loss: Any
+    train_op: Any
+    variables: list[Any]
+
+    def initialize(self, session, seed=0):
+        """Gives every variable its seeded NumPy value (`global_variables_initializer` draws others, in the graph)."""
+        for variable in self.variables:
+            value = initial_value(variable.op.name, variable.shape.as_list(), seed)
+            session.run(variable.initializer, {variable.initializer.inputs[1]: value})
+
+    def step(self, session, inputs, labels):
+        """Runs one training step; returns the loss before it."""
+        return float(session.run([self.loss, self.train_op], {self.inputs: inputs, self.labels: labels})[0])
+
+
+def classifier(inputs, labels, logits, learning_rate, classes=None):
+    """The model whose loss is the mean cross entropy of `logits` with `classes` (else the labels), by gradient descent."""
+    classes = labels if classes is None else classes
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
+    return trained(inputs, labels, logits, tf.reduce_mean(losses, name="loss"), learning_rate)
+
+
+def trained(inputs, labels, logits, loss, learning_rate):
+    """The model that minimises `loss` by gradient descent; collected `UPDATE_OPS` (moving averages) belong to the step."""
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        train_op = tf.train.GradientDescentOptimizer(learning_rate).minimize(loss)
+    return Model(inputs, labels, logits, loss, train_op, tf.global_variables())
