@@ -426,6 +426,34 @@ from headrace.library.control_flow import cond as cond
 from headrace.library.control_flow import switch_case as switch_case
 from headrace.library.while_loop import while_loop as while_loop
 
+# ---- section: sparse, strings, parsing, lookup
+from headrace.library.sparse import sparse_concat as sparse_concat
+from headrace.library.sparse import sparse_fill_empty_rows as sparse_fill_empty_rows
+from headrace.library.sparse import sparse_merge as sparse_merge
+from headrace.library.sparse import sparse_reorder as sparse_reorder
+from headrace.library.sparse import sparse_reset_shape as sparse_reset_shape
+from headrace.library.sparse import sparse_reshape as sparse_reshape
+from headrace.library.sparse import sparse_retain as sparse_retain
+from headrace.library.sparse import sparse_slice as sparse_slice
+from headrace.library.sparse import sparse_split as sparse_split
+from headrace.library.sparse import sparse_tensor_to_dense as sparse_tensor_to_dense
+from headrace.library.sparse import sparse_to_dense as sparse_to_dense
+from headrace.library.sparse import sparse_to_indicator as sparse_to_indicator
+from headrace.library.sparse import sparse_transpose as sparse_transpose
+from headrace.library.sparse_math import sparse_add as sparse_add
+from headrace.library.sparse_math import sparse_mask as sparse_mask
+from headrace.library.sparse_math import sparse_maximum as sparse_maximum
+from headrace.library.sparse_math import sparse_minimum as sparse_minimum
+from headrace.library.sparse_math import sparse_reduce_max as sparse_reduce_max
+from headrace.library.sparse_math import sparse_reduce_max_sparse as sparse_reduce_max_sparse
+from headrace.library.sparse_math import sparse_reduce_sum as sparse_reduce_sum
+from headrace.library.sparse_math import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
+from headrace.library.segment import sparse_segment_mean as sparse_segment_mean
+from headrace.library.segment import sparse_segment_sqrt_n as sparse_segment_sqrt_n
+from headrace.library.segment import sparse_segment_sum as sparse_segment_sum
+from headrace.library.sparse_math import sparse_softmax as sparse_softmax
+from headrace.library.sparse_math import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
+
 # ---- section: scopes, gradients, sessions
 from headrace.autodiff.aggregate import AggregationMethod as AggregationMethod
 from headrace.autodiff.custom import custom_gradient as custom_gradient
@@ -451,6 +479,7 @@ from headrace.library.scope import name_scope as name_scope
 from headrace import signal as signal
 from headrace import manip as manip
 from headrace import math as math
+from headrace import layers as layers
 from headrace import linalg as linalg
 from headrace import bitwise as bitwise
 from headrace import debugging as debugging
@@ -458,6 +487,7 @@ from headrace import initializers as initializers
 from headrace import random as random
 from headrace import nest as nest
 from headrace import nn as nn
+from headrace import sparse as sparse
 from headrace import test as test
 from headrace import train as train
 

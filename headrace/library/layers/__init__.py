@@ -1,0 +1,1 @@
+"""TF1's layers: objects that make their variables when first called, and a function for each."""

@@ -1,0 +1,214 @@
+"""The batch normalization layer and its function.
+
+While training, the batch's own mean and variance normalise it and ops that move the averages go to UPDATE_OPS, to be run
+with the training op; otherwise the averages normalise.  A tensor ``training`` chooses at every step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.shape import TensorShape, as_shape
+from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.operation import Tensor
+from headrace.library import array, math, normalization
+from headrace.library.layers.base import InputSpec, Layer
+from headrace.library.layers.named import ONES, ZEROS, get_initializer, get_regularizer
+from headrace.library.moving_averages import assign_moving_average
+from headrace.library.smart_cond import smart_cond, smart_constant_value
+from headrace.library.variable_creator import VariableAggregation, VariableSynchronization
+
+
+class BatchNormalization(Layer):
+    """Each channel to mean ``beta`` and deviation ``gamma`` (Ioffe and Szegedy, 2015).
+
+    ``fused`` None uses the one-kernel form for images (rank 4, axis 1 or 3); its averages follow the unbiased variance.
+    """
+
+    def __init__(
+        self, axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True, scale: bool = True,
+        beta_initializer: Any = ZEROS, gamma_initializer: Any = ONES, moving_mean_initializer: Any = ZEROS,
+        moving_variance_initializer: Any = ONES, beta_regularizer: Any = None, gamma_regularizer: Any = None,
+        beta_constraint: Any = None, gamma_constraint: Any = None, renorm: bool = False, renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99, fused: bool | None = None, trainable: bool = True,
+        virtual_batch_size: int | None = None, adjustment: Any = None, name: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name=name, trainable=trainable, **kwargs)
+        for given, what in ((renorm, "renorm"), (virtual_batch_size, "virtual_batch_size"), (adjustment, "adjustment")):
+            if given:
+                raise NotImplementedError(
+                    f"batch normalization with {what}={given!r} is not supported; leave {what} at its default"
+                )
+        if not isinstance(axis, (int, list, tuple)):
+            raise TypeError(f"axis must be int or list, type given: {type(axis)}")
+        self.axis: Any = axis if isinstance(axis, int) else list(axis)
+        self.momentum = momentum
+        self.epsilon = epsilon
+        self.center = center
+        self.scale = scale
+        self.beta_initializer = get_initializer(beta_initializer)
+        self.gamma_initializer = get_initializer(gamma_initializer)
+        self.moving_mean_initializer = get_initializer(moving_mean_initializer)
+        self.moving_variance_initializer = get_initializer(moving_variance_initializer)
+        self.beta_regularizer = get_regularizer(beta_regularizer)
+        self.gamma_regularizer = get_regularizer(gamma_regularizer)
+        self.beta_constraint = beta_constraint
+        self.gamma_constraint = gamma_constraint
+        self.fused = fused
+        self.gamma: Any = None
+        self.beta: Any = None
+        self.moving_mean: Any = None
+        self.moving_variance: Any = None
+
+    # ---- building
+
+    def build(self, input_shape: Any) -> None:
+        shape = as_shape(input_shape)
+        if shape.ndims is None:
+            raise ValueError(f"Input has undefined rank: {shape}")
+        self._set_axes(shape.ndims)
+        sizes = {a: shape.as_list()[a] for a in self.axis}
+        if None in sizes.values():
+            raise ValueError(f"Input has undefined `axis` dimension. Input shape: {shape}, axis: {self.axis}")
+        self.input_spec = InputSpec(ndim=shape.ndims, axes=sizes)
+        # One axis: a vector; several: a tensor that broadcasts against the inputs.
+        several = [sizes.get(i, 1) for i in range(shape.ndims)]
+        self._add_variables([next(iter(sizes.values()))] if len(sizes) == 1 else several)
+        self.built = True
+
+    def _set_axes(self, rank: int) -> None:
+        axes = [self.axis] if isinstance(self.axis, int) else self.axis
+        self.axis = [a + rank if a < 0 else a for a in axes]
+        if any(not 0 <= a < rank for a in self.axis) or len(set(self.axis)) != len(self.axis):
+            raise ValueError(f"Invalid axis: {axes} for inputs of rank {rank}")
+        can_fuse = rank == 4 and self.axis in ([1], [3])
+        if self.fused and not can_fuse:
+            raise ValueError(
+                f"Fused batch normalization takes inputs of rank 4 and axis 1 or 3; got rank {rank} and axis {self.axis}"
+            )
+        self.fused = can_fuse if self.fused is None else bool(self.fused)
+
+    def _add_variables(self, shape: list[int]) -> None:
+        dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
+        kind = dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+        self.gamma = self.beta = None
+        if self.scale:
+            self.gamma = self.add_weight(
+                "gamma", shape=shape, dtype=kind, initializer=self.gamma_initializer,
+                regularizer=self.gamma_regularizer, constraint=self.gamma_constraint, trainable=True,
+            )  # fmt: skip
+        if self.center:
+            self.beta = self.add_weight(
+                "beta", shape=shape, dtype=kind, initializer=self.beta_initializer, regularizer=self.beta_regularizer,
+                constraint=self.beta_constraint, trainable=True,
+            )  # fmt: skip
+        scope = self._scope
+        partitioner = scope.partitioner if scope is not None else None
+        if scope is not None:
+            scope.set_partitioner(None)  # averages are read whole
+        try:
+            self.moving_mean = self._average("moving_mean", shape, kind, self.moving_mean_initializer)
+            self.moving_variance = self._average("moving_variance", shape, kind, self.moving_variance_initializer)
+        finally:
+            if scope is not None:
+                scope.set_partitioner(partitioner)
+
+    def _average(self, name: str, shape: list[int], dtype: Any, initializer: Any) -> Any:
+        return self.add_weight(
+            name, shape=shape, dtype=dtype, initializer=initializer, trainable=False,
+            synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
+        )  # fmt: skip
+
+    # ---- calling
+
+    def call(self, inputs: Any, training: Any = False) -> Tensor:  # type: ignore[override]
+        inputs = convert_to_tensor(inputs)
+        training = False if training is None else training
+        outputs = self._fused(inputs, training) if self.fused else self._plain(inputs, training)
+        outputs.set_shape(inputs.shape)
+        return outputs
+
+    def _fused(self, inputs: Tensor, training: Any) -> Tensor:
+        layout = "NHWC" if self.axis == [3] else "NCHW"
+        size = self.moving_mean.shape.as_list()
+        gamma = self.gamma if self.scale else constant(1.0, dtypes.float32, shape=size)
+        beta = self.beta if self.center else constant(0.0, dtypes.float32, shape=size)
+
+        def of_batch() -> Any:
+            return normalization.fused_batch_norm(inputs, gamma, beta, epsilon=self.epsilon, data_format=layout)
+
+        def of_averages() -> Any:
+            return normalization.fused_batch_norm(
+                inputs, gamma, beta, mean=self.moving_mean, variance=self.moving_variance, epsilon=self.epsilon,
+                is_training=False, data_format=layout,
+            )  # fmt: skip
+
+        outputs, mean, variance = smart_cond(training, of_batch, of_averages)
+        self._follow(mean, variance, training)
+        return outputs
+
+    def _plain(self, inputs: Tensor, training: Any) -> Tensor:
+        rank = len(inputs.shape)
+        rest = [i for i in range(rank) if i not in self.axis]
+        if smart_constant_value(training) is False:
+            mean, variance = self.moving_mean, self.moving_variance
+        else:
+            found = normalization.moments(inputs, rest, keepdims=len(self.axis) > 1)
+            batch = [math.cast(m, self.moving_mean.dtype.base_dtype) for m in found]
+            averages = (self.moving_mean, self.moving_variance)
+            mean, variance = smart_cond(training, lambda: batch, lambda: [convert_to_tensor(a) for a in averages])
+            self._follow(batch[0], batch[1], training)
+        last = rest == list(range(rank - 1))
+        sizes = [inputs.shape.as_list()[i] if i in self.axis else 1 for i in range(rank)]
+
+        def fit(value: Any) -> Any:
+            if value is None:
+                return None
+            value = convert_to_tensor(value)
+            return value if last or value.shape.ndims == rank else array.reshape(value, sizes)
+
+        return normalization.batch_normalization(
+            inputs, fit(mean), fit(variance), fit(self.beta), fit(self.gamma), self.epsilon
+        )
+
+    def _follow(self, mean: Tensor, variance: Tensor, training: Any) -> None:
+        """The averages move a little toward the batch's values; not at all (momentum 1) while not training."""
+        known = smart_constant_value(training)
+        if known is False:
+            return
+        momentum: Any = self.momentum
+        if known is None:
+            momentum = smart_cond(training, lambda: constant(float(self.momentum)), lambda: constant(1.0))
+        for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
+            self.add_update(assign_moving_average(average, value, momentum, zero_debias=False), inputs=True)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        return as_shape(input_shape)
+
+
+def batch_normalization(
+    inputs: Any, axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True,
+    scale: bool = True, beta_initializer: Any = ZEROS, gamma_initializer: Any = ONES,
+    moving_mean_initializer: Any = ZEROS, moving_variance_initializer: Any = ONES, beta_regularizer: Any = None,
+    gamma_regularizer: Any = None, beta_constraint: Any = None, gamma_constraint: Any = None, training: Any = False,
+    trainable: bool = True, name: str | None = None, reuse: Any = None, renorm: bool = False,
+    renorm_clipping: Any = None, renorm_momentum: float = 0.99, fused: bool | None = None,
+    virtual_batch_size: int | None = None, adjustment: Any = None,
+) -> Any:  # fmt: skip
+    """Batch normalization; run the averages' updates with the training op.
+
+    x = tf.layers.batch_normalization(x, training=is_training)
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        train_op = optimizer.minimize(loss)
+    """
+    layer = BatchNormalization(
+        axis=axis, momentum=momentum, epsilon=epsilon, center=center, scale=scale, beta_initializer=beta_initializer,
+        gamma_initializer=gamma_initializer, moving_mean_initializer=moving_mean_initializer,
+        moving_variance_initializer=moving_variance_initializer, beta_regularizer=beta_regularizer,
+        gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
+        renorm=renorm, renorm_clipping=renorm_clipping, renorm_momentum=renorm_momentum, fused=fused,
+        trainable=trainable, virtual_batch_size=virtual_batch_size, adjustment=adjustment, name=name, _reuse=reuse,
+        _scope=name,
+    )  # fmt: skip
+    return layer.apply(inputs, training=training)

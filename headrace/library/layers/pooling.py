@@ -1,0 +1,143 @@
+"""Pooling layers over one, two or three axes, and their functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.shape import TensorShape, as_shape
+from headrace.graph.operation import Tensor
+from headrace.library import array, pooling
+from headrace.library.layers.base import InputSpec, Layer
+from headrace.library.layers.convolutional import normalize_padding, numbers, output_length
+from headrace.library.layers.core import normalize_data_format
+
+_POOLS: dict[tuple[str, int], Any] = {
+    ("max", 2): pooling.max_pool,
+    ("avg", 2): pooling.avg_pool,
+    ("max", 3): pooling.max_pool3d,
+    ("avg", 3): pooling.avg_pool3d,
+}
+
+
+class Pooling(Layer):
+    """A pool of ``kind`` over ``rank`` axes.  A pool over one axis is one over two, the second of length one."""
+
+    kind = "max"
+    rank = 2
+
+    def __init__(
+        self, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+        name: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name=name, **kwargs)
+        self.pool_size = numbers(pool_size, self.rank, "pool_size")
+        self.strides = numbers(pool_size if strides is None else strides, self.rank, "strides")
+        self.padding = normalize_padding(padding)
+        self.data_format = normalize_data_format(data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
+        first = self.data_format == "channels_first"
+        window, strides = list(self.pool_size), list(self.strides)
+        line = 3 if first else 2
+        if self.rank == 1:
+            inputs = array.expand_dims(inputs, line)
+            window, strides = [*window, 1], [*strides, 1]
+        pool = _POOLS[self.kind, max(self.rank, 2)]
+        layout = ("NCDHW" if self.rank == 3 else "NCHW") if first else ("NDHWC" if self.rank == 3 else "NHWC")
+        outputs = pool(
+            inputs, [1, 1, *window] if first else [1, *window, 1], [1, 1, *strides] if first else [1, *strides, 1],
+            self.padding.upper(), data_format=layout,
+        )  # fmt: skip
+        return array.squeeze(outputs, [line]) if self.rank == 1 else outputs
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        dims = as_shape(input_shape).with_rank(self.rank + 2).as_list()
+        start = 2 if self.data_format == "channels_first" else 1
+        for i, (size, stride) in enumerate(zip(self.pool_size, self.strides, strict=True), start):
+            dims[i] = output_length(dims[i], size, self.padding, stride)
+        return TensorShape(dims)
+
+
+class MaxPooling1D(Pooling):
+    """The largest value of each window along one axis."""
+
+    kind, rank = "max", 1
+
+
+class MaxPooling2D(Pooling):
+    """The largest value of each window of an image."""
+
+    kind, rank = "max", 2
+
+
+class MaxPooling3D(Pooling):
+    """The largest value of each window of a volume."""
+
+    kind, rank = "max", 3
+
+
+class AveragePooling1D(Pooling):
+    """The mean of each window along one axis."""
+
+    kind, rank = "avg", 1
+
+
+class AveragePooling2D(Pooling):
+    """The mean of each window of an image."""
+
+    kind, rank = "avg", 2
+
+
+class AveragePooling3D(Pooling):
+    """The mean of each window of a volume."""
+
+    kind, rank = "avg", 3
+
+
+def max_pooling1d(
+    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The largest value of each window along one axis of [batch, length, channels]."""
+    return MaxPooling1D(pool_size, strides, padding, data_format, name).apply(inputs)
+
+
+def max_pooling2d(
+    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The largest value of each window of images: ``tf.layers.max_pooling2d(x, 2, 2)`` halves height and width."""
+    return MaxPooling2D(pool_size, strides, padding, data_format, name).apply(inputs)
+
+
+def max_pooling3d(
+    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The largest value of each window of volumes."""
+    return MaxPooling3D(pool_size, strides, padding, data_format, name).apply(inputs)
+
+
+def average_pooling1d(
+    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window along one axis of [batch, length, channels]."""
+    return AveragePooling1D(pool_size, strides, padding, data_format, name).apply(inputs)
+
+
+def average_pooling2d(
+    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of images."""
+    return AveragePooling2D(pool_size, strides, padding, data_format, name).apply(inputs)
+
+
+def average_pooling3d(
+    inputs: Any, pool_size: Any, strides: Any, padding: str = "valid", data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of volumes."""
+    return AveragePooling3D(pool_size, strides, padding, data_format, name).apply(inputs)
