@@ -11,6 +11,7 @@ from headrace.passes.cse import cse
 from headrace.passes.fold import Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.instantiate import instantiate
+from headrace.passes.late_read import late_reads
 from headrace.passes.place import HasKernel, place
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
@@ -34,7 +35,7 @@ class Options:
 def run_pipeline(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
 ) -> StepGraph:
-    """prune -> fold shapes -> fold constants -> CSE -> plan bodies -> place -> make reads explicit -> rewrite products."""
+    """prune -> fold shapes -> fold constants -> CSE -> plan bodies -> place -> make reads explicit, late ones later -> rewrite products."""
     passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = []
     if options.simplify:
         passes += [("fold_shapes", fold_shapes), ("fold", lambda g: fold(g, options.evaluate)), ("cse", cse)]
@@ -42,6 +43,7 @@ def run_pipeline(
         ("instantiate", lambda g: instantiate(g, lambda inputs, outputs: run_pipeline(inputs, outputs, (), options))),
         ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),
         ("insert_reads", insert_reads),
+        ("late_reads", late_reads),
     ]
     if options.rewrite:
         passes += [("sum_products", sum_products), ("accumulate_product", accumulate_product)]

@@ -1,0 +1,59 @@
+"""A use of a variable that waits for a write sees what was written; other uses see what was there before."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from passes.steps import lines, piped
+
+
+def _program():
+    v = tf.Variable([1.0, 2.0], name="v")
+    write = tf.assign_add(v, [10.0, 10.0], name="w")
+    early = tf.negative(v, name="early")
+    with tf.control_dependencies([write]):
+        late = tf.negative(v, name="late")
+    return v, write, early, late
+
+
+def test_before_and_after() -> None:
+    _, write, early, late = _program()
+    text = lines(piped([early, late], [], [write.op], rewrite=False))
+    assert any(line.startswith("%early = Neg(%v/read)") for line in text)
+    assert any(line.startswith("%late = Neg(%v/read/after_0)") for line in text)
+    assert any(line.startswith("%v/read/after_0 = _Read(%v) ^%w") for line in text)
+
+
+@pytest.mark.parametrize("mode", ["off", "always"])
+def test_values(mode: str) -> None:
+    v, _, early, late = _program()
+    with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
+        sess.run(v.initializer)
+        before, after = sess.run([early, late])
+        np.testing.assert_array_equal(before, [-1, -2])
+        np.testing.assert_array_equal(after, [-11, -12])
+
+
+def test_shadow_of_a_trained_variable() -> None:
+    w = tf.Variable(1.0, name="w")
+    shadow = tf.Variable(0.0, name="shadow")
+    train = tf.train.GradientDescentOptimizer(0.5).minimize(tf.square(w))
+    with tf.control_dependencies([train]):
+        update = tf.assign(shadow, w * 10.0)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for _ in range(3):
+            sess.run(update.op)
+            assert sess.run(shadow) == pytest.approx(10 * sess.run(w))
+
+
+def test_two_writes_in_a_row() -> None:
+    v = tf.Variable(1.0, name="v")
+    first = tf.assign_add(v, 1.0)
+    with tf.control_dependencies([first]):
+        second = tf.assign(v, v * 10.0)
+    with tf.control_dependencies([second]):
+        last = v + 0.5
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run([last, v.read_value()])[0] == 20.5
