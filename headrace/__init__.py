@@ -448,9 +448,6 @@ from headrace.library.sparse_math import sparse_reduce_max as sparse_reduce_max
 from headrace.library.sparse_math import sparse_reduce_max_sparse as sparse_reduce_max_sparse
 from headrace.library.sparse_math import sparse_reduce_sum as sparse_reduce_sum
 from headrace.library.sparse_math import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
-from headrace.library.segment import sparse_segment_mean as sparse_segment_mean
-from headrace.library.segment import sparse_segment_sqrt_n as sparse_segment_sqrt_n
-from headrace.library.segment import sparse_segment_sum as sparse_segment_sum
 from headrace.library.sparse_math import sparse_softmax as sparse_softmax
 from headrace.library.sparse_math import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
 
@@ -475,6 +472,35 @@ from headrace.library.scope import get_collection as get_collection
 from headrace.library.scope import get_collection_ref as get_collection_ref
 from headrace.library.scope import name_scope as name_scope
 
+# ---- section: system
+from headrace.library.behavior import control_flow_v2_enabled as control_flow_v2_enabled
+from headrace.library.behavior import disable_control_flow_v2 as disable_control_flow_v2
+from headrace.library.behavior import disable_eager_execution as disable_eager_execution
+from headrace.library.behavior import disable_v2_behavior as disable_v2_behavior
+from headrace.library.behavior import disable_v2_tensorshape as disable_v2_tensorshape
+from headrace.library.version import COMPILER_VERSION as COMPILER_VERSION
+from headrace.library.version import COMPILER_VERSION as __compiler_version__
+from headrace.library.version import CXX11_ABI_FLAG as CXX11_ABI_FLAG
+from headrace.library.version import CXX11_ABI_FLAG as __cxx11_abi_flag__
+from headrace.library.version import GIT_VERSION as GIT_VERSION
+from headrace.library.version import GIT_VERSION as __git_version__
+from headrace.library.version import GRAPH_DEF_VERSION as GRAPH_DEF_VERSION
+from headrace.library.version import GRAPH_DEF_VERSION_MIN_CONSUMER as GRAPH_DEF_VERSION_MIN_CONSUMER
+from headrace.library.version import GRAPH_DEF_VERSION_MIN_PRODUCER as GRAPH_DEF_VERSION_MIN_PRODUCER
+from headrace.library.version import MONOLITHIC_BUILD as MONOLITHIC_BUILD
+from headrace.library.version import MONOLITHIC_BUILD as __monolithic_build__
+from headrace.library.version import VERSION as VERSION
+from headrace.library.version import VERSION as __version__
+from headrace import app as app
+from headrace import compat as compat
+from headrace import examples as examples
+from headrace import flags as flags
+from headrace import gfile as gfile
+from headrace import logging as logging
+from headrace import resource_loader as resource_loader
+from headrace import sysconfig as sysconfig
+from headrace import version as version
+
 # ---- section: submodules
 from headrace import signal as signal
 from headrace import manip as manip
@@ -491,6 +517,5 @@ from headrace import sparse as sparse
 from headrace import test as test
 from headrace import train as train
 
-__version__ = "0.1.0"
 newaxis = None
 del _ops, _operators

@@ -25,6 +25,8 @@ from headrace.library.convolution import conv3d_transpose as conv3d_transpose
 from headrace.library.convolution import conv_transpose as conv_transpose
 from headrace.library.dropout import dropout as dropout
 from headrace.library.embedding import embedding_lookup as embedding_lookup
+from headrace.library.embedding_sparse import embedding_lookup_sparse as embedding_lookup_sparse
+from headrace.library.embedding_sparse import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from headrace.library.loss_function import l2_loss as l2_loss
 from headrace.library.loss_function import log_poisson_loss as log_poisson_loss
 from headrace.library.loss_function import sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits

@@ -10,6 +10,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
 from headrace.graph import convert, raw_ops
+from headrace.graph.build import graph_of_inputs
 from headrace.graph.infer import constant_value_as_shape
 from headrace.graph.operation import Operation, Tensor, default_session
 
@@ -117,9 +118,10 @@ class SparseTensor:
     __slots__ = ("_dense_shape", "_indices", "_values")
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
-        self._values = convert.convert_to_tensor(values, name="values")
-        self._dense_shape = convert.convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
+        with graph_of_inputs([indices, values, dense_shape]).name_scope("SparseTensor"):
+            self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
+            self._values = convert.convert_to_tensor(values, name="values")
+            self._dense_shape = convert.convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
         indices_shape = self._indices.shape.with_rank(2)
         values_shape = self._values.shape.with_rank(1)
         shape_shape = self._dense_shape.shape.with_rank(1)

@@ -24,11 +24,11 @@ def _forward(function: Binary, operator: str) -> Binary:
     reflected = f"__r{operator}__"
 
     def forward(x: Tensor, y: Any) -> Any:
+        if isinstance(y, SparseTensor):
+            return NotImplemented
         graph = _graph(x)
         with graph.as_default(), graph.name_scope(operator) as scope:
             if not isinstance(y, Tensor):
-                if isinstance(y, SparseTensor):
-                    return NotImplemented
                 try:
                     y = to_tensor(y, None, "y", preferred=x.dtype.base_dtype)
                 except TypeError:

@@ -66,7 +66,9 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample((*SPARSE, DENSE), {"adjoint_b": True}),
         Sample((*typed(SPARSE, np.float64), DENSE.T.astype(np.float64)), {"adjoint_a": True, "adjoint_b": True}),
         Sample((INDICES.astype(np.int32), VALUES, SHAPE, DENSE.T)),
-        Sample((INDICES, (VALUES + 1j).astype(np.complex64), SHAPE, (DENSE - 2j).astype(np.complex64)), {"adjoint_a": True}),
+        Sample(
+            (INDICES, (VALUES + 1j).astype(np.complex64), SHAPE, (DENSE - 2j).astype(np.complex64)), {"adjoint_a": True}
+        ),
         plain(*typed(SPARSE, np.int32), np.ones((4, 2), np.int32)),
         plain(*typed(SPARSE, np.float16), np.ones((4, 2), np.float16)),
         plain(*NONE, DENSE.T),
