@@ -1,4 +1,4 @@
-"""Runs every benchmark, or those named: `python -m benchmarks [name ...]`.
+"""Runs every benchmark, or those named: `python -m benchmarks [name ...] [--option ...]`; the options go to each of them.
 
 Each runs in its own process, so that none inherits another's imports, threads or memory.
 """
@@ -9,18 +9,22 @@ import sys
 
 import benchmarks
 
+ON_REQUEST = ("report",)  # run when named only
 
-def main(names: list[str]) -> int:
+
+def main(arguments: list[str]) -> int:
     """Runs the named benchmarks, or all; returns how many failed."""
+    first_option = next((i for i, text in enumerate(arguments) if text.startswith("-")), len(arguments))
+    names, options = arguments[:first_option], arguments[first_option:]
     known = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name[0] != "_")
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"no such benchmark: {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
         return 2
     failed = 0
-    for name in names or known:
+    for name in names or [name for name in known if name not in ON_REQUEST]:
         print(f"== {name}", flush=True)
-        failed += subprocess.run([sys.executable, "-m", f"benchmarks.{name}"]).returncode != 0
+        failed += subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *options]).returncode != 0
     return failed
 
 

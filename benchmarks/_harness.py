@@ -22,32 +22,45 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-TENSORFLOW_VENV = ROOT / ".bench" / "tensorflow"
+ENVIRONMENTS = ROOT / ".bench"
 CASE_S = 20.0  # a case gets fewer rounds, but at least MIN_ROUNDS, if it would take longer
 MIN_ROUNDS = 3
 
 
-# ---- TensorFlow's environment
+# ---- the peers' environments
 
 
 def tensorflow_python(given: str | None = None) -> str:
-    """The Python that has TensorFlow: `given`, else $HEADRACE_TF_PYTHON, else one in `.bench`, installed if need be."""
-    found = given or os.environ.get("HEADRACE_TF_PYTHON")
+    """The Python that has TensorFlow."""
+    # some machines have wheels of the second only
+    return peer_python("tensorflow", "HEADRACE_TF_PYTHON", given, ("tensorflow-cpu", "tensorflow"))
+
+
+def jax_python(given: str | None = None) -> str:
+    """The Python that has JAX."""
+    return peer_python("jax", "HEADRACE_JAX_PYTHON", given, ("jax",))
+
+
+def peer_python(name: str, variable: str, given: str | None, packages: Sequence[str]) -> str:
+    """A Python that has one of `packages`: `given`, else that of the variable, else one in `.bench`, installed if need be."""
+    found = given or os.environ.get(variable)
     if found:
         return found
-    python = TENSORFLOW_VENV / "bin" / "python"
-    if not python.exists():
-        print(f"installing TensorFlow into {TENSORFLOW_VENV} (once) ...", flush=True)
-        venv.create(TENSORFLOW_VENV, with_pip=True)
-        _install_tensorflow(str(python))
+    environment = ENVIRONMENTS / name
+    python, installed = environment / "bin" / "python", environment / ".installed"
+    if not installed.exists():
+        print(f"installing {packages[-1]} into {environment} (once) ...", flush=True)
+        venv.create(environment, with_pip=True)
+        _install(str(python), packages, variable)
+        installed.touch()
     return str(python)
 
 
-def _install_tensorflow(python: str) -> None:
-    for package in ("tensorflow-cpu", "tensorflow"):  # some machines have wheels of the second only
+def _install(python: str, packages: Sequence[str], variable: str) -> None:
+    for package in packages:
         if subprocess.run([python, "-m", "pip", "install", "--quiet", package]).returncode == 0:
             return
-    raise SystemExit("TensorFlow could not be installed; give a Python that has it with --tf-python")
+    raise SystemExit(f"{packages[-1]} could not be installed; set {variable} to a Python that has it")
 
 
 # ---- workers
@@ -158,10 +171,20 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def save(name: str, result: dict[str, Any]) -> Path:
+def save(name: str, result: dict[str, Any], folder: Path = RESULTS) -> Path:
     """Writes the result, with the machine it comes from, to `benchmarks/results/<name>.json`."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    machine = {"machine": platform.machine(), "cpus": os.cpu_count(), "python": platform.python_version()}
-    path.write_text(json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **machine, **result}, indent=1) + "\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), **machine(), **result}, indent=1) + "\n")
     return path
+
+
+def machine() -> dict[str, Any]:
+    """What the measurements were made on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    kind = {"machine": platform.machine(), "processor": (names or [platform.processor()])[0]}
+    return {**kind, "cpus": os.cpu_count(), "python": platform.python_version()}

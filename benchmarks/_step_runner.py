@@ -1,0 +1,224 @@
+"""Runs one workload in several frameworks, each in its own process, and gathers the step times: for `steps` and `gpu`.
+
+All workers of a workload are started first, one after the other; their first losses must agree. Then they are asked for one
+short sample after the other, in rounds, so that whatever slows the machine down for a while slows all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks import _harness
+
+OURS = ("headrace", "headrace-compiled")
+TOLERANCE = 1e-3  # relative, of the first losses
+LINE_S = 120.0  # the longest a sample may outlast what was asked for
+
+
+class WorkerError(Exception):
+    """A worker stopped, failed, or took too long."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What every worker of a run is told."""
+
+    suite: str
+    device: str = "cpu"
+    threads: int = 0
+    start_s: float = 900.0
+    tf_python: str = sys.executable
+    jax_python: str = sys.executable
+
+    def python(self, framework: str) -> str:
+        return {"tensorflow": self.tf_python, "jax": self.jax_python}.get(framework, sys.executable)
+
+
+class StepWorker:
+    """A process that runs one workload in one framework; compiles into a cache folder of its own, empty at first."""
+
+    def __init__(self, framework: str, workload: str, order: Order) -> None:
+        self.framework = framework
+        self._cache = tempfile.mkdtemp(prefix="headrace-bench-")
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in close()
+        fields = {"framework": framework, "workload": workload, "suite": order.suite, "device": order.device}
+        command = [order.python(framework), "-m", "benchmarks._step_worker"]
+        self._process = subprocess.Popen(
+            [*command, json.dumps({**fields, "threads": order.threads})],
+            cwd=_harness.ROOT, env=_environment(self._cache, order), text=True, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+        )  # fmt: skip
+        try:
+            begin = time.perf_counter()
+            self.start: dict[str, Any] = self._answer(order.start_s)
+            self.start["process_s"] = time.perf_counter() - begin
+        except WorkerError:
+            self.close()
+            raise
+
+    def sample(self, seconds: float) -> dict[str, Any]:
+        """The step times of a sample that long."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{seconds}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the answer will say why
+        return self._answer(seconds + LINE_S)
+
+    def _answer(self, seconds: float) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        end = time.monotonic() + seconds
+        while True:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._process.stdout, selectors.EVENT_READ)
+                if not selector.select(max(end - time.monotonic(), 0.0)):
+                    raise WorkerError(f"no answer within {seconds:.0f} s")
+            line = self._process.stdout.readline()
+            if not line:
+                raise WorkerError(f"stopped: {self._last_error()}")
+            if line.startswith("{"):  # else some library's chatter
+                answer: dict[str, Any] = json.loads(line)
+                return answer
+
+    def _last_error(self) -> str:
+        self._process.wait()
+        self._errors.seek(0)
+        lines = [line for line in self._errors.read().splitlines() if line.strip()]
+        return " | ".join(lines[-3:])[-800:] if lines else f"exit status {self._process.returncode}"
+
+    def close(self) -> None:
+        """Ends the process, and whatever it started, at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+        self._errors.close()
+        shutil.rmtree(self._cache, ignore_errors=True)
+
+
+def _environment(cache: str, order: Order) -> dict[str, str]:
+    threads = {"OMP_NUM_THREADS": str(order.threads), "NPROC": str(order.threads)} if order.threads else {}
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
+    jax = {"JAX_PLATFORMS": order.device, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    # TensorFlow is compared on CPUs only.
+    return {**os.environ, **quiet, **jax, **threads, "TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": cache}
+
+
+# ---- one workload
+
+
+def run(
+    workload: str, frameworks: Sequence[str], order: Order, rounds: int, seconds: float, budget_s: float = 1e9
+) -> dict[str, Any]:
+    """Measures one workload: for every framework what it reported, its samples, or why there are none."""
+    end = time.monotonic() + budget_s
+    found: dict[str, dict[str, Any]] = {}
+    workers: list[StepWorker] = []
+    try:
+        for framework in frameworks:
+            try:
+                if time.monotonic() > end:
+                    raise WorkerError("skipped: out of time")
+                workers.append(StepWorker(framework, workload, order))
+                found[framework] = {**workers[-1].start, "samples": []}
+                _note(f"{framework} {_harness.duration(workers[-1].start['first_s'])}; ")
+            except WorkerError as error:
+                found[framework] = {"error": str(error)}
+                _note(f"{framework} FAILED; ")
+        _check_losses(found)
+        workers = [worker for worker in workers if "error" not in found[worker.framework]]
+        _measure(workers, found, rounds, seconds, end)
+    finally:
+        for worker in workers:
+            worker.close()
+    for entry in found.values():
+        _summarise(entry)
+    print(flush=True)
+    return found
+
+
+def _measure(workers, found, rounds, seconds, end):  # type: ignore[no-untyped-def]
+    for number in range(-1, rounds):  # the first round warms up
+        if number > 0 and time.monotonic() > end:
+            return
+        for worker in workers if number % 2 else reversed(workers):
+            entry = found[worker.framework]
+            if "error" in entry:
+                continue
+            try:
+                sample = worker.sample(seconds if number >= 0 else seconds / 2)
+            except WorkerError as error:
+                entry["error"] = str(error)
+                continue
+            if number >= 0:
+                entry["samples"].append(sample)
+        _note(".")
+
+
+def _check_losses(found: dict[str, dict[str, Any]]) -> None:
+    """Marks those whose losses differ from the first's."""
+    reference: list[float] = []
+    for entry in found.values():
+        if "error" in entry:
+            continue
+        reference = reference or entry["losses"]
+        if any(abs(a - b) > TOLERANCE * abs(b) for a, b in zip(entry["losses"], reference, strict=True)):
+            entry["error"] = f"losses {entry['losses']} differ from {reference}"
+
+
+def _summarise(entry: dict[str, Any]) -> None:
+    if samples := entry.get("samples"):
+        entry["step_s"] = statistics.median(sample["median_s"] for sample in samples)
+        entry["peak_bytes"] = max(sample["peak_bytes"] for sample in samples)
+        entry["compile_s"] = max(entry["first_s"] - entry["step_s"], 0.0)
+
+
+def _note(text: str) -> None:
+    print(text, end="", flush=True)
+
+
+# ---- what it means
+
+
+def best(found: dict[str, dict[str, Any]]) -> str | None:
+    """The quicker of our two, if any ran."""
+    ran = [name for name in OURS if "step_s" in found.get(name, {}) and "error" not in found[name]]
+    return min(ran, key=lambda name: found[name]["step_s"], default=None)
+
+
+def ratios(found: dict[str, dict[str, Any]], peer: str) -> list[float]:
+    """Our best step time over the peer's, round by round; empty if one of the two did not run."""
+    ours = best(found)
+    if ours is None or "error" in found.get(peer, {"error": ""}):
+        return []
+    pairs = zip(found[ours]["samples"], found[peer]["samples"], strict=False)
+    return [mine["median_s"] / theirs["median_s"] for mine, theirs in pairs]
+
+
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keeps this many processes busy beside what is measured."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()

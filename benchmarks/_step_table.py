@@ -1,0 +1,86 @@
+"""Results of `_step_runner` as tables: step times, ratios, starting times and memory; in plain text or Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks import _step_runner
+from benchmarks._harness import duration
+
+Found = dict[str, dict[str, Any]]
+NAMES = {
+    "headrace": "Headrace",
+    "headrace-compiled": "Headrace compiled",
+    "tensorflow": "TensorFlow",
+    "torch": "PyTorch eager",
+    "torch-compiled": "torch.compile",
+    "torch-graphs": "torch.compile, CUDA graphs",
+    "jax": "JAX",
+}
+
+
+def step_times(result: dict[str, Any]) -> list[list[str]]:
+    """The median step time of every framework, and ours over each peer's."""
+    frameworks = result["frameworks"]
+    peers = [name for name in frameworks if name not in _step_runner.OURS]
+    rows = [["step time", *map(_name, frameworks), *(f"best / {_name(peer)}" for peer in peers)]]
+    for workload in result["workloads"].values():
+        found = workload["found"]
+        ratios = [ratio_text(_step_runner.ratios(found, peer)) for peer in peers]
+        rows.append([workload["title"], *(_cell(found, name, "step_s", duration) for name in frameworks), *ratios])
+    return rows
+
+
+def others(result: dict[str, Any], title: str, key: str) -> list[list[str]]:
+    """Another number of every framework: the first step, building, compiling, memory."""
+    form = _gib if key == "peak_bytes" else duration
+    rows = [[title, *map(_name, result["frameworks"])]]
+    for workload in result["workloads"].values():
+        rows.append([workload["title"], *(_cell(workload["found"], name, key, form) for name in result["frameworks"])])
+    return rows
+
+
+def all_tables(result: dict[str, Any]) -> list[list[list[str]]]:
+    """Every table of a result."""
+    more = [
+        ("first step, compiling included", "first_s"),
+        ("building the graph", "build_s"),
+        ("peak memory", "peak_bytes"),
+    ]
+    return [step_times(result), *(others(result, title, key) for title, key in more)]
+
+
+def errors(result: dict[str, Any]) -> list[str]:
+    """Why numbers are missing."""
+    return [
+        f"{workload['title']}, {_name(name)}: {entry['error']}"
+        for workload in result["workloads"].values()
+        for name, entry in workload["found"].items()
+        if "error" in entry
+    ]
+
+
+def ratio_text(ratios: Sequence[float]) -> str:
+    """The median and the range."""
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})" if ratios else "-"
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as a Markdown table, numbers to the right."""
+    rule = ["---", *("---:" for _ in rows[0][1:])]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
+
+
+def _cell(found: Found, framework: str, key: str, form: Callable[[float], str]) -> str:
+    entry = found.get(framework, {})
+    return form(entry[key]) if key in entry and "error" not in entry else "failed" if "error" in entry else "-"
+
+
+def _name(framework: str) -> str:
+    return NAMES.get(framework, framework)
+
+
+def _gib(count: float) -> str:
+    return f"{count / 2**30:.2f} GiB"
