@@ -424,6 +424,11 @@ from headrace.library.variables import variables_initializer as variables_initia
 from headrace.library.control_flow import case as case
 from headrace.library.control_flow import cond as cond
 from headrace.library.control_flow import switch_case as switch_case
+from headrace.library.higher_order import foldl as foldl
+from headrace.library.higher_order import foldr as foldr
+from headrace.library.higher_order import map_fn as map_fn
+from headrace.library.higher_order import scan as scan
+from headrace.library.tensor_array import TensorArray as TensorArray
 from headrace.library.while_loop import while_loop as while_loop
 
 # ---- section: sparse, strings, parsing, lookup
@@ -506,6 +511,7 @@ from headrace import signal as signal
 from headrace import manip as manip
 from headrace import math as math
 from headrace import layers as layers
+from headrace import losses as losses
 from headrace import linalg as linalg
 from headrace import bitwise as bitwise
 from headrace import debugging as debugging

@@ -1,0 +1,3 @@
+"""What TF1's tutorials import: ``tf.examples``."""
+
+from headrace.examples import tutorials as tutorials

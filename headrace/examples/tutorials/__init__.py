@@ -1,0 +1,3 @@
+"""What TF1's tutorials import."""
+
+from headrace.examples.tutorials import mnist as mnist

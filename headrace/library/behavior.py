@@ -1,0 +1,24 @@
+"""TF1's switches between its own behaviour and TensorFlow 2's: Headrace's is TF1's, so turning TF2's off does nothing."""
+
+from __future__ import annotations
+
+
+def disable_v2_behavior() -> None:
+    """Nothing to do: TF1's behaviour is the only one."""
+
+
+def disable_v2_tensorshape() -> None:
+    """Nothing to do: a shape's elements are `Dimension`s."""
+
+
+def disable_control_flow_v2() -> None:
+    """Nothing to do: TF1's control flow is the only one a program sees."""
+
+
+def disable_eager_execution() -> None:
+    """Nothing to do: a program builds a graph unless it asks for something else."""
+
+
+def control_flow_v2_enabled() -> bool:
+    """False: see `disable_control_flow_v2`."""
+    return False
