@@ -16,6 +16,7 @@ from headrace.core.dtypes import FLOATING, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
+from headrace.ops import _arm_convolution
 from headrace.ops._window import (
     CHANNELS_LAST,
     arrange,
@@ -43,17 +44,22 @@ class Geometry(NamedTuple):
     padded: tuple[int, ...]
 
 
-@lru_cache(maxsize=4096)
-def geometry(shape, window, strides, padding, explicit, data_format, dilations):
-    rank = len(shape)
-    sizes = spatial(shape, data_format)
-    stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
-    pairs = [
+def paddings(shape, window, strides, padding, explicit, data_format, dilations):
+    """(before, after) of each spatial axis."""
+    return [
         padding_of(n, (k - 1) * d + 1, s, padding, *given)
         for n, k, s, d, given in zip(
-            sizes, window, stride, dilation, explicit_pairs(explicit, rank, data_format, padding), strict=True
+            spatial(shape, data_format), window, spatial(strides, data_format), spatial(dilations, data_format),
+            explicit_pairs(explicit, len(shape), data_format, padding), strict=True,
         )
-    ]
+    ]  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def geometry(shape, window, strides, padding, explicit, data_format, dilations):
+    sizes = spatial(shape, data_format)
+    stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
+    pairs = paddings(shape, window, strides, padding, explicit, data_format, dilations)
     if all(before == after for before, after in pairs):
         return Geometry(stride, dilation, tuple(p[0] for p in pairs), None, (), sizes)
     pad = tuple(n for pair in reversed(pairs) for n in pair)
@@ -160,6 +166,8 @@ def convolution_shape(name, rank, input, filter, strides, padding, explicit, dat
         outer = None if inner is None or outer is None else inner * outer
     elif depth is not None and inner is not None and (inner == 0 or depth % inner):
         raise ValueError(f"Depth of input ({depth}) is not a multiple of input depth of filter ({inner})")
+    elif depth is not None and inner is not None and outer is not None and outer % max(1, depth // inner):
+        raise ValueError(f"Depth of output ({outer}) is not a multiple of the number of groups ({depth // inner})")
     sizes = [
         output_size(n, None if k is None else (k - 1) * d + 1, s, padding, *pair)
         for n, k, s, d, pair in zip(
@@ -285,18 +293,45 @@ def _(input, filter, strides, cudnn, padding, explicit, data_format, dilations):
 
 
 @conv2d_input.kernel
-def _(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations):
+def conv2d_input_anywhere(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations):
     weight = filter.permute(3, 2, 0, 1)
     groups = groups_of(channel(sizes, data_format), weight)
     return input_gradient(sizes, weight, grad, groups, strides, padding, explicit, data_format, dilations)
 
 
 @conv2d_filter.kernel
-def _(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations):
+def conv2d_filter_anywhere(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations):
     weight = input.new_empty(sizes).permute(3, 2, 0, 1)
     groups = groups_of(channel(input.shape, data_format), weight)
     dw = filter_gradient(input, weight, grad, groups, strides, padding, explicit, data_format, dilations)
     return dw.permute(2, 3, 1, 0).contiguous()
+
+
+def _is_plain(channels, sizes, data_format):
+    """Channels last, one group, nothing empty."""
+    return data_format == "NHWC" and channels == sizes[2] and 0 not in sizes
+
+
+if _arm_convolution.USED:
+
+    @conv2d_input.kernel(device="cpu")
+    def _(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations):
+        narrow = filter.shape[2] < _arm_convolution.NARROWEST
+        if narrow or max(strides) > 1 or not _is_plain(sizes[3], filter.shape, data_format) or 0 in grad.shape:
+            return conv2d_input_anywhere(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations)
+        g = geometry(tuple(sizes), filter.shape[:2], strides, padding, explicit, data_format, dilations)
+        check_gradient(sizes, filter.shape[:2], grad, g, data_format)
+        pairs = paddings(sizes, filter.shape[:2], strides, padding, explicit, data_format, dilations)
+        return _arm_convolution.input_gradient(filter, grad, dilations[1:3], pairs)
+
+    @conv2d_filter.kernel(device="cpu")
+    def _(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations):
+        if not _is_plain(input.shape[3], sizes, data_format) or 0 in grad.shape or 0 in input.shape:
+            return conv2d_filter_anywhere(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations)
+        g = geometry(input.shape, tuple(sizes[:2]), strides, padding, explicit, data_format, dilations)
+        check_gradient(input.shape, sizes[:2], grad, g, data_format)
+        pairs = paddings(input.shape, sizes[:2], strides, padding, explicit, data_format, dilations)
+        return _arm_convolution.filter_gradient(input, sizes, grad, strides[1:3], dilations[1:3], pairs)
 
 
 @conv3d.kernel
