@@ -18,6 +18,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import IndexedSlices
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
@@ -46,10 +47,12 @@ def gradients(
     unconnected_gradients: str = UnconnectedGradients.NONE,
 ) -> list[Any]:  # fmt: skip
     """The sums of d(ys)/dx for each x in xs: Tensors, IndexedSlices for rows gathered, or None where unconnected."""
+    if ys is None or xs is None:
+        raise TypeError(f"gradients(ys, xs) takes tensors or lists of them, got ys={ys!r}, xs={xs!r} {at()}")
     ys_list, xs_list, stops = _listed(ys), _listed(xs), _listed(stop_gradients)
     grads_list = [None] * len(ys_list) if grad_ys is None else _listed(grad_ys)
     if len(grads_list) != len(ys_list):
-        raise ValueError(f"Passed {len(grads_list)} grad_ys for {len(ys_list)} ys")
+        raise ValueError(f"Passed {len(grads_list)} grad_ys for {len(ys_list)} ys {at()}")
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}; accepted: 0, 1, 2 or None")
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):

@@ -133,6 +133,8 @@ def _computed(tensor: Tensor, seen: dict[Tensor, Any], depth: int) -> np.ndarray
     op = tensor.op
     op_def = op.op_def
     value: Any = None
+    if tensor.dtype.base_dtype.name in ("variant", "resource"):
+        return None
     if op_def.value_fn is not None:
         value = op_def.value_fn(op, *[_follow(t, seen, depth + 1) for t in op.inputs])
         if isinstance(value, tuple):

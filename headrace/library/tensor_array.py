@@ -1,6 +1,218 @@
-"""Tensor arrays (under construction)."""
+"""``tf.TensorArray``: an array of tensors that a loop writes and reads by index.
+
+An object stands for the array at one moment: ``write`` gives a new object, and forgetting to use that is the usual mistake.
+Reading the same element twice is allowed here even with ``clear_after_read``, which is accepted for TF1's sake.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.shape import TensorShape, as_shape
+from headrace.graph import raw_ops
+from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Operation, Tensor
+from headrace.library.scope import name_scope
+
+
+class _Elements:
+    """What is known of the elements, shared by all objects that stand for one array."""
+
+    def __init__(self, shape: TensorShape, infer: bool, size: int | None) -> None:
+        self.shape = shape
+        self.infer = infer
+        self.size = size
+
+    def meet(self, shape: TensorShape) -> None:
+        """An element of this shape is written."""
+        if not self.infer:
+            return
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Inconsistent shapes: saw {shape} but expected {self.shape} (and infer_shape=True)")
+        self.shape = shape if self.shape.ndims is None else self.shape.merge_with(shape)
+
 
 class TensorArray:
-    flow = None
-    def with_flow(self, flow):
-        return self
+    """``ta = tf.TensorArray(tf.float32, size=3).write(0, x)``, ``ta.stack()``.
+
+    Use it as a loop variable of ``tf.while_loop``.  ``infer_shape`` asks that all elements have the shape of the first.
+
+    >>> ta = tf.TensorArray(tf.float32, size=2).write(0, [1.0, 2.0]).write(1, [3.0, 4.0])
+    >>> both = ta.stack()  # of shape (2, 2)
+    """
+
+    def __init__(
+        self, dtype: Any, size: Any = None, dynamic_size: bool | None = None, clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None, handle: Tensor | None = None, flow: Tensor | None = None,
+        infer_shape: bool = True, element_shape: Any = None, colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        if handle is not None and tensor_array_name:
+            raise ValueError("Cannot construct with both handle and tensor_array_name")
+        if handle is not None and not isinstance(handle, Tensor):
+            raise TypeError("Handle must be a Tensor")
+        if handle is None and size is None:
+            raise ValueError("Argument `size` must be provided if handle is not provided.")
+        if handle is not None and (size is not None or dynamic_size is not None or clear_after_read is not None):
+            raise ValueError("Cannot provide size, dynamic_size or clear_after_read if handle is provided.")
+        self._dtype = dtypes.as_dtype(dtype).base_dtype
+        self._dynamic_size = bool(dynamic_size)
+        self._colocate_with_first_write_call = colocate_with_first_write_call
+        known = as_shape(element_shape)
+        if handle is not None:
+            if flow is None:
+                raise ValueError("an array made from a handle needs its flow, which holds the elements")
+            self._elements = _Elements(known, infer_shape or known.ndims is not None, None)
+            self._handle, self._flow = handle, flow
+            return
+        with name_scope(name, "TensorArray", [handle, size, flow]) as scope:
+            count = convert_to_tensor(size, dtypes.int32, name="size")
+            fixed = None if self._dynamic_size else constant_value(count)
+            self._elements = _Elements(
+                known, infer_shape or known.ndims is not None, None if fixed is None else int(fixed)
+            )
+            made = raw_ops.TensorArrayV3(
+                count, dtype=self._dtype, element_shape=known, dynamic_size=self._dynamic_size,
+                clear_after_read=True if clear_after_read is None else clear_after_read,
+                identical_element_shapes=infer_shape, tensor_array_name=tensor_array_name or "", name=scope,
+            )  # fmt: skip
+            self._handle, self._flow = made.handle, made.flow
+
+    # ---- what it is
+
+    @property
+    def flow(self) -> Tensor:
+        """The array's value at this moment; what follows from it happens after it."""
+        return self._flow
+
+    @property
+    def handle(self) -> Tensor:
+        return self._handle
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def dynamic_size(self) -> bool:
+        return self._dynamic_size
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """The static shape of the elements, as far as it is known by now."""
+        return self._elements.shape
+
+    @property
+    def _infer_shape(self) -> bool:
+        return self._elements.infer
+
+    def with_flow(self, flow: Tensor) -> TensorArray:
+        """The same array at another moment."""
+        other = object.__new__(TensorArray)
+        other.__dict__.update(self.__dict__)
+        other._flow = flow
+        return other
+
+    def identity(self) -> TensorArray:
+        """The same array; made under control dependencies, it waits for them."""
+        return self.with_flow(raw_ops.Identity(self._flow))
+
+    def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
+        raise NotImplementedError(
+            "TensorArray.grad is not needed here: tf.gradients differentiates reads and writes themselves."
+        )
+
+    def __repr__(self) -> str:
+        return f"<TensorArray {self._handle.op.name!r} of {self._dtype.name}, elements {self._elements.shape}>"
+
+    # ---- elements
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """The element at ``index``; zeros if it was not written and the shape is known."""
+        value: Tensor = raw_ops.TensorArrayReadV3(
+            self._handle, index, self._flow, dtype=self._dtype, element_shape=self.element_shape,
+            name=name or "TensorArrayReadV3",
+        )  # fmt: skip
+        return value
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with ``value`` at ``index``, which must not have been written before."""
+        with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
+            tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
+            self._check_dtype(tensor)
+            self._elements.meet(tensor.shape)
+            return self.with_flow(raw_ops.TensorArrayWriteV3(self._handle, index, tensor, self._flow))
+
+    def _check_dtype(self, tensor: Tensor) -> None:
+        if tensor.dtype.base_dtype != self._dtype:
+            raise TypeError(
+                f"a TensorArray of {self._dtype.name} cannot hold {tensor.name} of type {tensor.dtype.base_dtype.name}"
+            )
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements as one tensor."""
+        with name_scope(name, "TensorArrayStack", [self._handle]):
+            return self.gather(raw_ops.Range(0, self.size(), 1, name="range"))
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements at ``indices`` as one tensor."""
+        value: Tensor = raw_ops.TensorArrayGatherV3(
+            self._handle, convert_to_tensor(indices, dtypes.int32), self._flow, dtype=self._dtype,
+            element_shape=self.element_shape, name=name or "TensorArrayGatherV3",
+        )  # fmt: skip
+        return value
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """All elements joined along their first dimension."""
+        shape = self.element_shape
+        rest = TensorShape(None) if shape.ndims is None else shape[1:]
+        joined = raw_ops.TensorArrayConcatV3(
+            self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name or "TensorArrayConcatV3"
+        )
+        value: Tensor = joined.value
+        length = shape.tuple[0] if shape.tuple else None
+        if length is not None and self._elements.size is not None and self._elements.infer:
+            value.set_shape(TensorShape([length * self._elements.size]).concatenate(rest))
+        return value
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The array filled with the rows of ``value``."""
+        with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
+            tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
+            rows = tensor.shape.tuple[0] if tensor.shape.tuple else None
+            count = constant(rows, dtypes.int32) if rows is not None else raw_ops.GatherV2(raw_ops.Shape(tensor), 0, 0)
+            return self.scatter(raw_ops.Range(0, count, 1, name="range"), tensor)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the rows of ``value`` at ``indices``."""
+        with name_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
+            tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
+            if tensor.shape.ndims is not None:
+                self._elements.meet(tensor.shape[1:])
+            places = convert_to_tensor(indices, dtypes.int32, name="indices")
+            return self.with_flow(raw_ops.TensorArrayScatterV3(self._handle, places, tensor, self._flow))
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array filled with consecutive pieces of ``value`` of the given lengths."""
+        with name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
+            tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
+            sizes = raw_ops.Cast(convert_to_tensor(lengths, name="lengths"), DstT=dtypes.int64)
+            known = constant_value(sizes)
+            if self._elements.infer and known is not None and len(set(known.tolist())) == 1 and tensor.shape.ndims:
+                self._elements.meet(TensorShape([int(known[0])]).concatenate(tensor.shape[1:]))
+            return self.with_flow(raw_ops.TensorArraySplitV3(self._handle, tensor, sizes, self._flow))
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of elements."""
+        if self._elements.size is not None:
+            return constant(self._elements.size, dtypes.int32, name=name or "Const")
+        count: Tensor = raw_ops.TensorArraySizeV3(self._handle, self._flow, name=name or "TensorArraySizeV3")
+        return count
+
+    def close(self, name: str | None = None) -> Operation:
+        """TF1 compatibility: an array is freed when nothing uses it any more."""
+        closed: Operation = raw_ops.TensorArrayCloseV3(self._handle, name=name or "TensorArrayCloseV3")
+        return closed

@@ -83,13 +83,12 @@ def _arguments(loop_vars: Any) -> list[Any]:
 
 
 def _as_variables(result: Any, like: Any) -> Any:
-    """A body's result in the form of the loop variables: a single one may come without its list."""
-    if isinstance(like, (list, tuple)) and not nest.is_namedtuple(like):
-        if not isinstance(result, (list, tuple)) or nest.is_namedtuple(result):
-            return type(like)([result])
-        if len(like) == 1 and len(result) != 1:
-            return type(like)([result])
-        return type(like)(result)
+    """A body's result nested like the loop variables: a single one may come without its list."""
+    if not isinstance(like, (list, tuple)) or nest.is_namedtuple(like):
+        return result
+    plain = isinstance(result, (list, tuple)) and not nest.is_namedtuple(result)
+    if not plain or (len(like) == 1 and len(result) != 1):
+        return [result]
     return result
 
 

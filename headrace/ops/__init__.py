@@ -42,6 +42,7 @@ from headrace.ops import (
     special,
     state,
     stateless_random,
+    tensor_array,
     training,
 )
 
@@ -87,5 +88,6 @@ __all__ = [
     "special",
     "state",
     "stateless_random",
+    "tensor_array",
     "training",
 ]

@@ -57,6 +57,8 @@ def _foldable(node: Node, const: OpDef) -> bool:
     traits = node.op_def.traits
     if not node.inputs or not node.outputs or not traits.pure or traits.host:
         return False
+    if any(v.dtype.base_dtype.name in ("variant", "resource") for v in node.outputs):
+        return False  # values that no constant can hold
     return all(v.op.op_def is const and _is_plain(v) for v in node.inputs)
 
 

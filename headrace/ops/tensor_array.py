@@ -1,0 +1,340 @@
+"""Tensor arrays: a handle that says what the array holds, and a flow that is the array's value at one moment.
+
+Reads and writes take the flow; a write gives a new one, so order follows from data, arrays pass through loops as loop variables,
+and gradients are arrays too (``_Array...``: in them an item that is missing is zero).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from headrace.core.dtypes import ANY
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+from headrace.resources.tensor_list import FewTensors, TensorList
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayKind:
+    """What is fixed when the array is made."""
+
+    name: str
+    dtype: Any
+    shape: tuple[int | None, ...] | None
+    dynamic_size: bool
+    alike: bool
+    device: Any
+
+    def zeros(self, like: Any) -> Any:
+        """What an item that was not written reads as, if its shape is known."""
+        if like is not None:
+            return torch.zeros_like(like) if isinstance(like, torch.Tensor) else np.full(like.shape, b"", object)
+        if self.shape is not None and None not in self.shape:
+            return torch.zeros(self.shape, dtype=self.dtype, device=self.device)
+        return None
+
+
+create = op(
+    'TensorArrayV3(size: host int32; dtype: type, element_shape: shape = None, dynamic_size: bool = False, '
+    'clear_after_read: bool = True, identical_element_shapes: bool = False, tensor_array_name: string = "") '
+    "-> (handle: resource, flow: variant)",
+    dtype=ANY, opaque=True,
+)  # fmt: skip
+create.not_differentiable()
+create.shape(lambda *arguments: [(2,), ()])
+
+
+@create.kernel
+def _(size, dtype, shape, dynamic_size, clear_after_read, identical_element_shapes, name, *, node, device):
+    if size < 0:
+        raise ValueError(f"TensorArray {name}: Size should be >= 0, got {size}")
+    kind = ArrayKind(name or node.name, dtype, shape, dynamic_size, identical_element_shapes, device)
+    return kind, TensorList([None] * size)
+
+
+def _write(kind, flow, index, value):
+    if index < 0 or (index >= flow.size and not kind.dynamic_size):
+        why = "but array is not resizeable and size is:" if index >= 0 else "but array size is:"
+        raise ValueError(f"TensorArray {kind.name}: Tried to write to index {index} {why} {flow.size}")
+    if index < flow.size and flow.get(index) is not None:
+        raise ValueError(
+            f"TensorArray {kind.name}: Could not write to TensorArray index {index} because it has already been written to."
+        )
+    if kind.shape is not None and not TensorShape(list(value.shape)).is_compatible_with(TensorShape(kind.shape)):
+        raise ValueError(
+            f"TensorArray {kind.name}: Could not write to TensorArray index {index} because the value shape is "
+            f"{list(value.shape)} which is incompatible with the TensorArray's element shape: {list(kind.shape)}"
+        )
+    return flow.set(index, value)
+
+
+def _read(kind, flow, index):
+    if index < 0 or index >= flow.size:
+        raise ValueError(f"TensorArray {kind.name}: Tried to read from index {index} but array size is: {flow.size}")
+    item = flow.get(index)
+    if item is None:
+        item = kind.zeros(flow.written() if kind.alike else None)
+    if item is None:
+        raise ValueError(
+            f"TensorArray {kind.name}: Could not read index {index}: it has not been written to, and the shape of the elements "
+            "is not known, so it cannot be filled with zeros"
+        )
+    return item
+
+
+write = op(
+    "TensorArrayWriteV3(handle: resource, index: host int32, value: T, flow_in: variant) -> (flow_out: variant)",
+    T=ANY, view=True, opaque=True,
+)  # fmt: skip
+write.shape(lambda handle, index, value, flow_in: ())
+write.kernel(lambda handle, index, value, flow_in: _write(handle, flow_in, index, value))
+
+
+@write.gradient
+def _(node, grad):
+    value = node.inputs[2]
+    return [None, None, _item(grad, node.inputs[1], value), grad]
+
+
+def _item(array, index, like):
+    """The gradient's item; zeros in the shape of ``like`` if it has none."""
+    item = raw_ops._ArrayItem(array, index, raw_ops.Shape(like), dtype=like.dtype.base_dtype)
+    item.set_shape(like.shape)
+    return item
+
+
+read = op(
+    "TensorArrayReadV3(handle: resource, index: host int32, flow_in: variant; dtype: type, element_shape: shape = None) "
+    "-> (value: dtype)",
+    dtype=ANY, view=True, opaque=True,
+)  # fmt: skip
+read.shape(lambda handle, index, flow_in, dtype, element_shape: element_shape)
+read.kernel(lambda handle, index, flow_in, dtype, element_shape: _read(handle, flow_in, index))
+read.gradient(lambda node, grad: [None, None, raw_ops._ArrayOf(node.inputs[1], grad)])
+
+
+gather = op(
+    "TensorArrayGatherV3(handle: resource, indices: host int32, flow_in: variant; dtype: type, element_shape: shape = None) "
+    "-> (value: dtype)",
+    dtype=ANY, opaque=True,
+)  # fmt: skip
+
+
+@gather.shape
+def _(handle, indices, flow_in, dtype, element_shape):
+    count = None if indices is None else len(indices)
+    return TensorShape([count]).concatenate(element_shape if element_shape is not None else TensorShape(None))
+
+
+@gather.kernel
+def _(handle, indices, flow_in, dtype, element_shape):
+    items = [_read(handle, flow_in, i) for i in indices]
+    if items:
+        return torch.stack(items) if isinstance(items[0], torch.Tensor) else np.stack(items)
+    empty = handle.zeros(flow_in.written())
+    if empty is None and element_shape is not None and None not in element_shape:
+        empty = torch.zeros(element_shape, dtype=dtype)
+    if empty is None:
+        raise NotImplementedError(
+            f"TensorArray {handle.name} has size zero, but the element shape {element_shape} is not fully defined. Currently "
+            "only static shapes are supported when packing zero-size TensorArrays."
+        )
+    return empty.new_zeros((0, *empty.shape))
+
+
+@gather.gradient
+def _(node, grad):
+    return [None, None, raw_ops._ArrayUnstacked(node.inputs[1], grad)]
+
+
+scatter = op(
+    "TensorArrayScatterV3(handle: resource, indices: host int32, value: T, flow_in: variant) -> (flow_out: variant)",
+    T=ANY, view=True, opaque=True,
+)  # fmt: skip
+scatter.shape(lambda handle, indices, value, flow_in: ())
+
+
+@scatter.kernel
+def _(handle, indices, value, flow_in):
+    if len(indices) != value.shape[0]:
+        raise ValueError(
+            f"TensorArray {handle.name}: Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {value.shape[0]}"
+        )
+    if flow_in.size == len(indices) and flow_in.written() is None and list(indices) == list(range(len(indices))):
+        return TensorList(list(value))  # the usual case: unstack into a fresh array
+    for index, item in zip(indices, value, strict=True):
+        flow_in = _write(handle, flow_in, index, item)
+    return flow_in
+
+
+@scatter.gradient
+def _(node, grad):
+    value = node.inputs[2]
+    stacked = raw_ops._ArrayStacked(grad, node.inputs[1], raw_ops.Shape(value), dtype=value.dtype.base_dtype)
+    stacked.set_shape(value.shape)
+    return [None, None, stacked, grad]
+
+
+concat = op(
+    "TensorArrayConcatV3(handle: resource, flow_in: variant; dtype: type, element_shape_except0: shape = None) "
+    "-> (value: dtype, lengths: int64)",
+    dtype=ANY, opaque=True,
+)  # fmt: skip
+
+
+@concat.shape
+def _(handle, flow_in, dtype, element_shape_except0):
+    rest = element_shape_except0 if element_shape_except0 is not None else TensorShape(None)
+    return [TensorShape([None]).concatenate(rest), [None]]
+
+
+@concat.kernel
+def _(handle, flow_in, dtype, element_shape_except0):
+    items = [_read(handle, flow_in, i) for i in range(flow_in.size)]
+    if any(not v.ndim for v in items):
+        raise ValueError(f"TensorArray {handle.name}: concat saw a scalar, but requires at least vectors")
+    if not items:
+        joined = torch.zeros((0, *(element_shape_except0 or ())), dtype=dtype)
+    else:
+        joined = torch.cat(items) if isinstance(items[0], torch.Tensor) else np.concatenate(items)
+    return joined, torch.tensor([v.shape[0] for v in items], dtype=torch.int64)
+
+
+@concat.gradient
+def _(node, grad, lengths_grad):
+    return [None, raw_ops._ArraySplit(grad, node.outputs[1])]
+
+
+split = op(
+    "TensorArraySplitV3(handle: resource, value: T, lengths: host int64, flow_in: variant) -> (flow_out: variant)",
+    T=ANY, view=True, opaque=True,
+)  # fmt: skip
+split.shape(lambda handle, value, lengths, flow_in: ())
+
+
+@split.kernel
+def _(handle, value, lengths, flow_in):
+    if sum(lengths) != value.shape[0]:
+        raise ValueError(
+            f"TensorArray {handle.name}: Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
+            f"{sum(lengths)} and value's shape is: {list(value.shape)}"
+        )
+    if not handle.dynamic_size and len(lengths) != flow_in.size:
+        raise ValueError(
+            f"TensorArray {handle.name}: TensorArray's size is not equal to the size of lengths ({flow_in.size} vs. "
+            f"{len(lengths)}), and the TensorArray is not marked as dynamically resizeable"
+        )
+    for index, item in enumerate(_pieces(value, lengths)):
+        flow_in = _write(handle, flow_in, index, item)
+    return flow_in
+
+
+def _pieces(value, lengths):
+    if isinstance(value, torch.Tensor):
+        return torch.split(value, list(lengths))
+    return np.split(value, np.cumsum(lengths)[:-1])
+
+
+@split.gradient
+def _(node, grad):
+    value, lengths = node.inputs[1], node.inputs[2]
+    joined = raw_ops._ArrayConcat(grad, lengths, raw_ops.Shape(value), dtype=value.dtype.base_dtype)
+    joined.set_shape(value.shape)
+    return [None, joined, None, grad]
+
+
+size = op("TensorArraySizeV3(handle: resource, flow_in: variant) -> (size: int32)", host_output=True, opaque=True)
+size.not_differentiable()
+size.shape(lambda handle, flow_in: ())
+size.kernel(lambda handle, flow_in: torch.tensor(flow_in.size, dtype=torch.int32))
+
+close = op("TensorArrayCloseV3(handle: resource) -> ()", stateful=True)
+close.not_differentiable()
+close.kernel(lambda handle: None)
+
+
+# ---- gradients as arrays: what makes one and what takes it apart are each other's gradients
+
+
+one = op("_ArrayOf(index: host int32, value: T) -> (array: variant)", T=ANY, view=True, opaque=True)
+one.shape(lambda index, value: ())
+one.kernel(lambda index, value: FewTensors({index: value}))
+one.gradient(lambda node, grad: [None, _item(grad, node.inputs[0], node.inputs[1])])
+
+item = op(
+    "_ArrayItem(array: variant, index: host int32, shape: host int32; dtype: type) -> (value: dtype)",
+    dtype=ANY, view=True, opaque=True,
+)  # fmt: skip
+item.shape(lambda array, index, shape, dtype: shape)
+item.gradient(lambda node, grad: [raw_ops._ArrayOf(node.inputs[1], grad), None, None])
+
+
+@item.kernel
+def _(array, index, shape, dtype, *, device):
+    found = array.get(index) if index < array.size else None
+    return torch.zeros(shape, dtype=dtype, device=device) if found is None else found
+
+
+unstacked = op("_ArrayUnstacked(indices: host int32, value: T) -> (array: variant)", T=ANY, view=True, opaque=True)
+unstacked.shape(lambda indices, value: ())
+unstacked.kernel(lambda indices, value: FewTensors.of(indices, value.unbind()))
+
+
+@unstacked.gradient
+def _(node, grad):
+    value = node.inputs[1]
+    stacked = raw_ops._ArrayStacked(grad, node.inputs[0], raw_ops.Shape(value), dtype=value.dtype.base_dtype)
+    stacked.set_shape(value.shape)
+    return [None, stacked]
+
+
+stacked = op(
+    "_ArrayStacked(array: variant, indices: host int32, shape: host int32; dtype: type) -> (value: dtype)",
+    dtype=ANY, opaque=True,
+)  # fmt: skip
+stacked.shape(lambda array, indices, shape, dtype: shape)
+stacked.gradient(lambda node, grad: [raw_ops._ArrayUnstacked(node.inputs[1], grad), None, None])
+
+
+@stacked.kernel
+def _(array, indices, shape, dtype, *, device):
+    found = [array.get(i) if i < array.size else None for i in indices]
+    if not any(v is not None for v in found):
+        return torch.zeros(shape, dtype=dtype, device=device)
+    nothing = torch.zeros(shape[1:], dtype=dtype, device=device) if None in found else None
+    return torch.stack([nothing if v is None else v for v in found])
+
+
+pieces = op("_ArraySplit(value: T, lengths: host int64) -> (array: variant)", T=ANY, view=True, opaque=True)
+pieces.shape(lambda value, lengths: ())
+pieces.kernel(lambda value, lengths: FewTensors.of(range(len(lengths)), torch.split(value, list(lengths))))
+
+
+@pieces.gradient
+def _(node, grad):
+    value = node.inputs[0]
+    joined = raw_ops._ArrayConcat(grad, node.inputs[1], raw_ops.Shape(value), dtype=value.dtype.base_dtype)
+    joined.set_shape(value.shape)
+    return [joined, None]
+
+
+joined = op(
+    "_ArrayConcat(array: variant, lengths: host int64, shape: host int32; dtype: type) -> (value: dtype)",
+    dtype=ANY, opaque=True,
+)  # fmt: skip
+joined.shape(lambda array, lengths, shape, dtype: shape)
+joined.gradient(lambda node, grad: [raw_ops._ArraySplit(grad, node.inputs[1]), None, None])
+
+
+@joined.kernel
+def _(array, lengths, shape, dtype, *, device):
+    parts = []
+    for i, length in enumerate(lengths):
+        found = array.get(i) if i < array.size else None
+        parts.append(torch.zeros((length, *shape[1:]), dtype=dtype, device=device) if found is None else found)
+    return torch.cat(parts) if parts else torch.zeros(shape, dtype=dtype, device=device)
