@@ -429,11 +429,6 @@ from headrace.library.higher_order import foldr as foldr
 from headrace.library.higher_order import map_fn as map_fn
 from headrace.library.higher_order import scan as scan
 from headrace.library.tensor_array import TensorArray as TensorArray
-from headrace.library.higher_order import foldl as foldl
-from headrace.library.higher_order import foldr as foldr
-from headrace.library.higher_order import map_fn as map_fn
-from headrace.library.higher_order import scan as scan
-from headrace.library.tensor_array import TensorArray as TensorArray
 from headrace.library.while_loop import while_loop as while_loop
 
 # ---- section: sparse, strings, parsing, lookup
