@@ -12,6 +12,14 @@ from headrace.library.activation import softplus as softplus
 from headrace.library.activation import softsign as softsign
 from headrace.library.activation import swish as swish
 from headrace.library.activation import xw_plus_b as xw_plus_b
+from headrace.library.candidate import all_candidate_sampler as all_candidate_sampler
+from headrace.library.candidate import compute_accidental_hits as compute_accidental_hits
+from headrace.library.candidate import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
+from headrace.library.candidate import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
+from headrace.library.candidate import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+from headrace.library.candidate import nce_loss as nce_loss
+from headrace.library.candidate import sampled_softmax_loss as sampled_softmax_loss
+from headrace.library.candidate import uniform_candidate_sampler as uniform_candidate_sampler
 from headrace.library.convolution import conv1d as conv1d
 from headrace.library.convolution import conv1d_transpose as conv1d_transpose
 from headrace.library.convolution import conv2d as conv2d

@@ -1,0 +1,220 @@
+"""Candidate samplers: classes drawn from a distribution, and how often each was to be expected.
+
+They run on the host.  Each node owns a generator (and, where it learns, its counts) for the life of a session.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import torch
+
+from headrace.core import errors
+from headrace.core.registry import op
+
+_LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
+
+
+class Sampler:
+    """A distribution over [0, range_max) with its own stream of random numbers.  Thread-safe."""
+
+    def __init__(self, attrs) -> None:
+        seeds = (attrs["seed"], attrs["seed2"])
+        self.random = np.random.default_rng(seeds if any(seeds) else None)
+        self.lock = threading.Lock()
+        self.prepare(attrs)
+
+    def prepare(self, attrs) -> None:
+        raise NotImplementedError
+
+    def draw(self, count):
+        """``count`` classes, with repetition."""
+        raise NotImplementedError
+
+    def probability(self, classes):
+        raise NotImplementedError
+
+    def learn(self, classes) -> None:
+        """Called with the true classes after each batch."""
+
+    def sample(self, true_classes, count, unique):
+        """-> the classes drawn and, for true and drawn ones, how often ``count`` such draws hit them on average."""
+        with self.lock:
+            drawn, tries = self._distinct(count) if unique else (self.draw(count), count)
+            expected = [_expected(self.probability(c), count, tries) for c in (true_classes, drawn)]
+            self.learn(true_classes.reshape(-1))
+        return drawn, *expected
+
+    def _distinct(self, count):
+        """Draws until ``count`` different classes have come up; also says how many draws that took."""
+        drawn = np.zeros(0, np.int64)
+        while True:
+            drawn = np.concatenate([drawn, self.draw(count + count // 2 + 16)])
+            first = np.sort(np.unique(drawn, return_index=True)[1])
+            if len(first) >= count:
+                tries = int(first[count - 1]) + 1 if count else 0
+                return drawn[first[:count]], tries
+
+
+def _expected(p, count, tries):
+    # When no draw repeated, count * p is what the classes can expect; otherwise the chance of at least one hit.
+    return p * count if tries == count else -np.expm1(tries * np.log1p(-p))
+
+
+class LogUniform(Sampler):
+    """Zipf-like: the chance of a class is log(1 + 1/(class + 1)) over log(range_max + 1)."""
+
+    def prepare(self, attrs) -> None:
+        self.range = attrs["range_max"]
+        self.log_range = np.log1p(self.range)
+
+    def draw(self, count):
+        return (np.exp(self.random.random(count) * self.log_range).astype(np.int64) - 1) % self.range
+
+    def probability(self, classes):
+        return np.log((classes + 2.0) / (classes + 1.0)) / self.log_range
+
+
+class Uniform(Sampler):
+    def prepare(self, attrs) -> None:
+        self.range = attrs["range_max"]
+
+    def draw(self, count):
+        return self.random.integers(0, self.range, count)
+
+    def probability(self, classes):
+        return np.full(classes.shape, 1.0 / self.range)
+
+
+class Weighted(Sampler):
+    """Classes by weight; those beyond the weights never come up."""
+
+    weights: np.ndarray
+
+    def draw(self, count):
+        bounds = np.cumsum(self.weights)
+        return np.searchsorted(bounds, self.random.random(count) * bounds[-1], side="right").astype(np.int64)
+
+    def probability(self, classes):
+        known = (classes >= 0) & (classes < len(self.weights))
+        return np.where(known, self.weights[np.where(known, classes, 0)], 0.0) / self.weights.sum()
+
+
+class LearnedUnigram(Weighted):
+    """Every class starts with weight 1 and gains 1 whenever it is a true class."""
+
+    def prepare(self, attrs) -> None:
+        self.weights = np.ones(attrs["range_max"])
+
+    def learn(self, classes) -> None:
+        np.add.at(self.weights, classes[(classes >= 0) & (classes < len(self.weights))], 1)
+
+
+class FixedUnigram(Weighted):
+    """Given weights to the power ``distortion``, after reserved ids of weight zero; of several shards, one's share."""
+
+    def prepare(self, attrs) -> None:
+        given = _vocabulary(attrs["vocab_file"]) if attrs["vocab_file"] else list(attrs["unigrams"])
+        weights = np.concatenate([np.zeros(attrs["num_reserved_ids"]), np.asarray(given, float) ** attrs["distortion"]])
+        self.weights = weights[attrs["shard"] :: attrs["num_shards"]]
+        if len(self.weights) != attrs["range_max"]:
+            found = f"range_max is {attrs['range_max']}, but there are weights for {len(self.weights)} classes"
+            raise errors.InvalidArgumentError(None, None, found)
+
+
+def _vocabulary(path):
+    """The last column of each line of comma-separated values."""
+    with open(path, encoding="utf-8") as file:
+        return [float(line.rsplit(",", 1)[-1]) for line in file if line.strip()]
+
+
+_INPUTS = "true_classes: int64; num_true: int, num_sampled: int, unique: bool"
+_OUTPUTS = "(sampled_candidates: int64, true_expected_count: float32, sampled_expected_count: float32)"
+_SEEDS = "seed: int = 0, seed2: int = 0"
+
+
+def _shape(true_classes, num_true, num_sampled, unique, *rest):
+    if num_true < 1 or num_sampled < 1:
+        raise ValueError(f"num_true and num_sampled must be at least 1, got {num_true} and {num_sampled}")
+    rows = true_classes.merge_with([None, num_true])[0]
+    return [(num_sampled,), (rows, num_true), (num_sampled,)]
+
+
+def _check(true_classes, num_true):
+    if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
+        raise ValueError(f"true_classes must have num_true ({num_true}) columns, got shape {list(true_classes.shape)}")
+
+
+def _declare(name, kind, options=""):
+    definition = op(
+        f"{name}({_INPUTS}, range_max: int{options}, {_SEEDS}) -> {_OUTPUTS}", stateful=True, random=True, host=True
+    )
+    definition.not_differentiable()
+    definition.state(lambda context: kind(context.attrs))
+
+    @definition.shape
+    def _(true_classes, num_true, num_sampled, unique, range_max, *rest):
+        if range_max < 1:
+            raise ValueError(f"range_max must be at least 1, got {range_max}")
+        if unique and num_sampled > range_max:
+            raise ValueError(f"Sampler's range is too small: {num_sampled} distinct classes out of {range_max}")
+        return _shape(true_classes, num_true, num_sampled, unique)
+
+    @definition.kernel
+    def _(true_classes, num_true, num_sampled, unique, *rest, state):
+        _check(true_classes, num_true)
+        drawn, true_count, count = state.sample(true_classes.numpy(), num_sampled, unique)
+        return torch.from_numpy(drawn), torch.from_numpy(true_count).float(), torch.from_numpy(count).float()
+
+
+_declare("LogUniformCandidateSampler", LogUniform)
+_declare("UniformCandidateSampler", Uniform)
+_declare("LearnedUnigramCandidateSampler", LearnedUnigram)
+_declare("ThreadUnsafeUnigramCandidateSampler", LearnedUnigram)
+_declare(
+    "FixedUnigramCandidateSampler", FixedUnigram,
+    ', vocab_file: string = "", distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1,'
+    " shard: int = 0, unigrams: list(float) = []",
+)  # fmt: skip
+
+every = op(f"AllCandidateSampler({_INPUTS}, {_SEEDS}) -> {_OUTPUTS}", stateful=True, random=True, host=True)
+every.not_differentiable()
+every.shape(_shape)
+
+
+@every.kernel
+def _(true_classes, num_true, num_sampled, unique, seed, seed2):
+    """Every class below ``num_sampled`` once."""
+    _check(true_classes, num_true)
+    return torch.arange(num_sampled), torch.ones(tuple(true_classes.shape)), torch.ones(num_sampled)
+
+
+hits = op(
+    f"ComputeAccidentalHits(true_classes: int64, sampled_candidates: int64; num_true: int, {_SEEDS})"
+    " -> (indices: int32, ids: int64, weights: float32)",
+    dynamic_shape=True,
+)  # fmt: skip
+hits.not_differentiable()
+
+
+@hits.shape
+def _(true_classes, sampled_candidates, num_true, seed, seed2):
+    true_classes.merge_with([None, num_true])
+    sampled_candidates.with_rank(1)
+    return [(None,)] * 3
+
+
+@hits.kernel
+def _(true_classes, sampled_candidates, num_true, seed, seed2):
+    """(row, position, lowest float) for every true class that was drawn too; of equal candidates the last counts."""
+    _check(true_classes, num_true)
+    ordered, order = sampled_candidates.sort(stable=True)
+    if not ordered.shape[0]:
+        row = true_classes.new_zeros(0)
+        return row.int(), row, row.float()
+    place = torch.searchsorted(ordered, true_classes.contiguous(), right=True) - 1
+    found = (place >= 0) & (ordered[place.clamp(min=0)] == true_classes)
+    row = found.nonzero()[:, 0]
+    position = order[place[found]]
+    return row.int(), position, torch.full(row.shape, _LOWEST, device=row.device)
