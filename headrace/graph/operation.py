@@ -13,7 +13,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph import context
-from headrace.graph.source import Source
+from headrace.graph.source import Source, at
 from headrace.graph.text import NodeDef, node_text
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class Tensor:
             self._shape = self._shape.merge_with(as_shape(shape))
         except ValueError as e:
             raise ValueError(
-                f"Tensor {self.name!r} has static shape {self._shape}, which cannot be refined to {as_shape(shape)}: {e}"
+                f"Tensor {self.name!r} has static shape {self._shape}, which cannot be refined to {as_shape(shape)}: {e} "
+                f"{at()}"
             ) from None
         self._static_value = None
 
@@ -99,27 +100,66 @@ class Tensor:
     def __iter__(self) -> NoReturn:
         raise TypeError(
             f"Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor "
-            f"({self.name}, shape {self._shape}) use tf.map_fn, or tf.unstack when its first dimension is known."
+            f"({self.name}, shape {self._shape}) use tf.map_fn, or tf.unstack when its first dimension is known. {at()}"
         )
 
     def __len__(self) -> NoReturn:
         raise TypeError(
             f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than `len(x)` "
-            "for shape information."
+            f"for shape information. {at()}"
         )
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
             f"Using a `tf.Tensor` as a Python `bool` is not allowed. ({self.name}) Use `if t is not None:` instead of "
             "`if t:` to test if a tensor is defined, and use ops such as tf.cond to execute subgraphs conditioned on "
-            "the value of a tensor."
+            f"the value of a tensor. {at()}"
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
             f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array. Fetch it with Session.run, or use "
-            "tf operations instead of numpy ones."
+            f"tf operations instead of numpy ones. {at()}"
         )
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            f"'Tensor' object does not support item assignment. ({self.name}) A tensor does not change: build a new one, with "
+            f"tf.where or tf.tensor_scatter_nd_update, or keep the values in a tf.Variable and use tf.scatter_update. {at()}"
+        )
+
+    if TYPE_CHECKING:  # installed by `library.operators`; here for type checkers only
+
+        def __getitem__(self, key: Any, /) -> Tensor: ...
+        def __add__(self, other: Any, /) -> Tensor: ...
+        def __radd__(self, other: Any, /) -> Tensor: ...
+        def __sub__(self, other: Any, /) -> Tensor: ...
+        def __rsub__(self, other: Any, /) -> Tensor: ...
+        def __mul__(self, other: Any, /) -> Tensor: ...
+        def __rmul__(self, other: Any, /) -> Tensor: ...
+        def __truediv__(self, other: Any, /) -> Tensor: ...
+        def __rtruediv__(self, other: Any, /) -> Tensor: ...
+        def __floordiv__(self, other: Any, /) -> Tensor: ...
+        def __rfloordiv__(self, other: Any, /) -> Tensor: ...
+        def __mod__(self, other: Any, /) -> Tensor: ...
+        def __rmod__(self, other: Any, /) -> Tensor: ...
+        def __pow__(self, other: Any, /) -> Tensor: ...
+        def __rpow__(self, other: Any, /) -> Tensor: ...
+        def __matmul__(self, other: Any, /) -> Tensor: ...
+        def __rmatmul__(self, other: Any, /) -> Tensor: ...
+        def __and__(self, other: Any, /) -> Tensor: ...
+        def __rand__(self, other: Any, /) -> Tensor: ...
+        def __or__(self, other: Any, /) -> Tensor: ...
+        def __ror__(self, other: Any, /) -> Tensor: ...
+        def __xor__(self, other: Any, /) -> Tensor: ...
+        def __rxor__(self, other: Any, /) -> Tensor: ...
+        def __lt__(self, other: Any, /) -> Tensor: ...
+        def __le__(self, other: Any, /) -> Tensor: ...
+        def __gt__(self, other: Any, /) -> Tensor: ...
+        def __ge__(self, other: Any, /) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
 
     def _as_graph_element(self) -> Tensor:
         return self
@@ -223,7 +263,7 @@ class Operation:
             if not isinstance(op, Operation):
                 raise TypeError(f"control input must be an Operation, got {op!r}")
             if op.graph is not self.graph:
-                raise ValueError(f"control input {op.name} is from a different graph than {self.name}")
+                raise ValueError(f"control input {op.name} is from a different graph than {self.name} {at()}")
             if op not in self._control_inputs:
                 self._control_inputs.append(op)
         self.graph._mutated()
@@ -263,10 +303,11 @@ def default_session(session: Any, graph: Graph, verb: str) -> Any:
         if session is None:
             raise ValueError(
                 f"Cannot {verb} using `{verb}()`: No default session is registered. Use `with sess.as_default()` or "
-                f"pass an explicit session to `{verb}(session=sess)`"
+                f"pass an explicit session to `{verb}(session=sess)` {at()}"
             )
     if session.graph is not graph:
         raise ValueError(
-            f"Cannot use the given session to {verb}: the tensor or operation's graph is different from the session's graph."
+            f"Cannot use the given session to {verb}: the tensor or operation's graph is different from the session's graph. "
+            f"{at()}"
         )
     return session

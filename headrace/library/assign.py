@@ -123,7 +123,7 @@ def batch_scatter_update(
     leading = where.shape[:-1]
     if not leading.is_fully_defined():
         raise ValueError(f"batch_scatter_update needs the leading dimensions of indices to be known, got {where.shape}")
-    sizes = leading.as_list()
+    sizes = [int(size or 0) for size in leading.as_list()]
     full = raw_ops.Shape(where, out_type=where.dtype.base_dtype)
     coordinates = []
     for axis, size in enumerate(sizes):

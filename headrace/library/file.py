@@ -119,11 +119,12 @@ class GFile:
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Moves to a place in the file; `position` is the old name of `offset`."""
-        if offset is None and position is None:
+        place = position if offset is None else offset
+        if place is None:
             raise TypeError("seek(): offset argument required")
         if whence not in (0, 1, 2):
             raise errors.InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid are 0, 1, or 2.")
-        self._readable().seek(position if offset is None else offset, whence)
+        self._readable().seek(place, whence)
 
     def tell(self) -> int:
         """The place in the file, in bytes."""

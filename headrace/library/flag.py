@@ -231,6 +231,7 @@ class Flag:
         self.validators: list[tuple[Callable[[Any], Any], str]] = []
         self.present = 0
         self.using_default_value = True
+        self.value: Any = None
         self._set_default(default)
 
     def _set_default(self, default: Any) -> None:
@@ -301,7 +302,7 @@ class MultiFlag(Flag):
     def parse(self, argument: Any) -> None:
         """Takes one more value from the command line; the first replaces the default."""
         new = self._parsed(argument)
-        self.value = [*self.value, *new] if self.present else new
+        self.value = self.value + new if self.present else new
         self.present += 1
         self.using_default_value = False
 

@@ -313,7 +313,8 @@ class Identity(Initializer):
         sizes = _whole(shape, partition_info)
         if len(sizes) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
-        matrix = eye(*sizes, dtype=kind)
+        rows, columns = sizes
+        matrix = eye(rows, columns, dtype=kind)
         if partition_info is not None:
             matrix = raw_ops.Slice(matrix, list(partition_info.var_offset), _sizes(shape))
         scaled: Tensor = raw_ops.Mul(self.gain, matrix, name="mul")

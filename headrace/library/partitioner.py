@@ -55,7 +55,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     """Cuts ``axis`` into ``num_shards`` pieces, or as many as the dimension has elements."""
 
     def partition(shape: Any, **unused: Any) -> list[int]:
-        sizes = as_shape(shape).as_list()
+        sizes: list[Any] = as_shape(shape).as_list()
         parts = [1] * len(sizes)
         parts[axis] = min(num_shards, sizes[axis])
         return parts

@@ -16,6 +16,7 @@ from headrace.core.shape import TensorShape, as_shape
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.library.initializers import GlorotUniform, Zeros
 from headrace.library.partitioned_variable import PartitionedVariable
 from headrace.library.partitioner import PartitionInfo, call_partitioner, slices
@@ -101,7 +102,9 @@ class VariableStore:
     ) -> Variable:  # fmt: skip
         from_value = initializer is not None and not callable(initializer)
         if shape is not None and from_value:
-            raise ValueError(f"If initializer is a constant, do not specify shape. (variable {name})")
+            raise ValueError(
+                f"If initializer is a constant, do not specify shape. (variable {name}, initializer {initializer!r}) {at()}"
+            )
         dtype = dtypes.as_dtype(dtype)
         shape = as_shape(shape)
         if name in self._vars:
@@ -109,13 +112,13 @@ class VariableStore:
         if reuse is True:
             raise ValueError(
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
-                "reuse=tf.AUTO_REUSE in VarScope?"
+                f"reuse=tf.AUTO_REUSE in VarScope? {at()}"
             )
         if initializer is None:
             if not shape.is_fully_defined():
                 raise ValueError(
                     f"Shape of a new variable ({name}) must be fully defined, but instead was {shape}: the variable "
-                    "did not get an initializer, so its `shape` argument must be specified."
+                    f"did not get an initializer, so its `shape` argument must be specified. {at()}"
                 )
             initializer = default_initializer(name, dtype)
         with init_scope():
@@ -137,15 +140,17 @@ class VariableStore:
         if reuse is False:
             raise ValueError(
                 f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
-                f"VarScope? Originally defined at:\n\n  {found.op.source}\n"
+                f"VarScope? {at()} Originally defined at:\n\n  {found.op.source}\n"
             )
         if not shape.is_compatible_with(found.shape):
             raise ValueError(
-                f"Trying to share variable {name}, but specified shape {shape} and found shape {found.shape}."
+                f"Trying to share variable {name}, but specified shape {shape} and found shape {found.shape} (made at "
+                f"{found.op.source}). {at()}"
             )
         if not dtype.is_compatible_with(found.dtype):
             raise ValueError(
-                f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {found.dtype.name}."
+                f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {found.dtype.name} "
+                f"(made at {found.op.source}). {at()}"
             )
         return found
 
@@ -194,7 +199,7 @@ class VariableStore:
         from_value: bool, options: dict[str, Any],
     ) -> Variable:  # fmt: skip
         graph = context.get_default_graph()
-        info = PartitionInfo(shape.as_list(), offset)
+        info = PartitionInfo([int(n or 0) for n in shape.as_list()], offset)
         shard_shape: list[int] | None = size
         with graph.name_scope(f"{name}/PartitionedInitializer"):
             if initializer is None:

@@ -150,7 +150,8 @@ xlogy = binary("Xlogy", _where_nonzero(lambda x, y: x * torch.log(y)), FLOAT_OR_
 
 
 def _pow_gradient(node, grad):
-    x, y, z = *node.inputs, node.outputs[0]
+    x, y = node.inputs
+    z = node.outputs[0]
     dtype = z.dtype.base_dtype
     x, y, z = conjugate(x), conjugate(y), conjugate(z)
     gx = raw_ops.Mul(raw_ops.Mul(grad, y), raw_ops.Pow(x, raw_ops.Sub(y, 1, T=dtype)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -71,14 +73,20 @@ negation.shape(lambda x: x)
 negation.not_differentiable()
 negation.kernel(torch.logical_not)
 
-for _name, _kernel in (("LogicalAnd", torch.logical_and), ("LogicalOr", torch.logical_or)):
+_LOGIC: dict[str, Callable[..., torch.Tensor]] = {"LogicalAnd": torch.logical_and, "LogicalOr": torch.logical_or}
+for _name, _function in _LOGIC.items():
     _logic = op(f"{_name}(x: bool, y: bool) -> (z: bool)")
     _logic.shape(broadcast)
     _logic.not_differentiable()
-    _logic.kernel(_kernel)
+    _logic.kernel(_function)
 
-for _name, _kernel in (("IsNan", torch.isnan), ("IsInf", torch.isinf), ("IsFinite", torch.isfinite)):
-    unary(_name, _kernel, dtypes.FLOATING, out="bool").not_differentiable()
+_KINDS: dict[str, Callable[..., torch.Tensor]] = {
+    "IsNan": torch.isnan,
+    "IsInf": torch.isinf,
+    "IsFinite": torch.isfinite,
+}
+for _name, _function in _KINDS.items():
+    unary(_name, _function, dtypes.FLOATING, out="bool").not_differentiable()
 
 # ---- choice
 
