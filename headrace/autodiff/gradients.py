@@ -85,9 +85,7 @@ def stand_ins(graph: Any, x: Tensor) -> list[Tensor]:
     if x.op.graph is graph or not graph.building_function:
         return [x]
     around = stand_ins(graph.outer_graph, x)
-    around += [
-        op._outputs[0] for t in around if t.dtype._is_ref_dtype for op in t._consumers if op.type == "Identity"
-    ]
+    around += [op._outputs[0] for t in around if t.dtype._is_ref_dtype for op in t._consumers if op.type == "Identity"]
     found = [graph.captures[t] for t in around if t in graph.captures]
     return found or [graph._own(x, "gradients")]
 

@@ -11,7 +11,7 @@ from headrace.core import dtypes
 from headrace.graph.constant import make_array
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.graph.source import user_source
+from headrace.graph.source import at, user_source
 from headrace.graph.structures import IndexedSlices, SparseTensor
 from headrace.resources.value import from_numpy, share
 
@@ -21,14 +21,14 @@ Convert = Callable[[Any], Any]
 def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> list[tuple[Tensor, Any]]:
     """Nested keys (tuples, sparse tensors, names) -> (tensor, value) pairs.  Errors name the key."""
     if not isinstance(feed_dict, Mapping):
-        raise TypeError(f"The value of feed_dict must be a dictionary, got {feed_dict!r}")
+        raise TypeError(f"feed_dict must be a dictionary of tensors and their values, got {feed_dict!r} {at()}")
     pairs: list[tuple[Tensor, Any]] = []
     for key, value in feed_dict.items():
         pairs.extend(_expand(graph, key, value))
     seen: set[Tensor] = set()
     for tensor, _ in pairs:
         if tensor in seen:
-            raise ValueError(f"{tensor.name} is fed twice in one run")
+            raise ValueError(f"{tensor.name} is fed twice in one run {at()}")
         seen.add(tensor)
     return pairs
 
@@ -43,7 +43,7 @@ def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
     if isinstance(key, tuple):
         if not isinstance(value, (tuple, list, Mapping)) or len(key) != len(value):
             raise ValueError(
-                f"the feed key {key!r} is a tuple of {len(key)}; its value must have the same length: {value!r}"
+                f"the feed key {key!r} is a tuple of {len(key)}; its value must have the same length: {value!r} {at()}"
             )
         return [pair for k, v in zip(key, value, strict=True) for pair in _expand(graph, k, v)]
     try:
@@ -53,7 +53,7 @@ def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
             f"Cannot interpret feed_dict key as Tensor: {e.args[0] if e.args else e} (run at {user_source(2)})"
         ) from None
     if not graph.is_feedable(tensor):
-        raise ValueError(f"Tensor {tensor.name} may not be fed.")
+        raise ValueError(f"Tensor {tensor.name} may not be fed: its graph forbids it {at()}")
     return [(tensor, value)]
 
 
@@ -121,4 +121,8 @@ def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
         return array.astype(wanted, copy=False)
     except (ValueError, TypeError, OverflowError) as e:
         kind = ValueError if isinstance(e, ValueError) else TypeError
+        if "inhomogeneous" in str(e):
+            raise ValueError(
+                f"the value fed is inhomogeneous: its nested sequences have different lengths. Pad them to one length {where}"
+            ) from None
         raise kind(f"{e} {where}") from None

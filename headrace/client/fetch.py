@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
 
 Rebuild = Callable[[Sequence[Any]], Any]
@@ -33,7 +34,10 @@ class Fetches:
 
     def _visit(self, graph: Graph, fetch: Any) -> Rebuild:
         if fetch is None:
-            raise TypeError("Fetch argument None has invalid type NoneType. Fetches must not be None.")
+            raise TypeError(
+                "Fetch argument None has invalid type NoneType; a fetch must be a string, Tensor, Operation, Variable, or a "
+                f"list, tuple or dict of these. (tf.gradients gives None where nothing connects y and x.) {at()}"
+            )
         if isinstance(fetch, (Tensor, Operation, str, bytes)) or hasattr(fetch, "_as_graph_element"):
             return self._element(graph, fetch)
         for kind, function in _conversions:
@@ -63,19 +67,19 @@ class Fetches:
             return lambda values: build(*[c(values) for c in children])
         raise TypeError(
             f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}, must be a string, Tensor, Operation, Variable, "
-            "or a list, tuple or dict of these."
+            f"or a list, tuple or dict of these. {at()}"
         )
 
     def _element(self, graph: Graph, fetch: Any) -> Rebuild:
         try:
             element = graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True)
         except TypeError as e:
-            raise TypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}. ({e})") from None
+            raise TypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}. ({e}) {at()}") from None
         except (ValueError, KeyError) as e:
             text = e.args[0] if e.args else str(e)
-            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({text})") from None
+            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({text}) {at()}") from None
         if not graph.is_fetchable(element):
-            raise ValueError(f"Fetch argument {fetch!r} ({element.name}) has been marked as not fetchable.")
+            raise ValueError(f"Fetch argument {fetch!r} ({element.name}) has been marked as not fetchable. {at()}")
         if isinstance(element, Operation):
             if element not in self.targets:
                 self.targets.append(element)

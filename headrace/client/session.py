@@ -18,6 +18,8 @@ from headrace.core.errors import NotFoundError
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
+from headrace.resources.deadline import deadline
 from headrace.resources.value import returner, to_numpy
 from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.master import Master
@@ -64,15 +66,15 @@ class BaseSession:
         if isinstance(target, bytes):
             target = target.decode()
         if not isinstance(target, str):
-            raise TypeError(f"target must be a string, got {target!r}")
+            raise TypeError(f"target must be a string, got {target!r} {at()}")
         if target:
             raise NotFoundError(
-                None, None, f"No session factory registered for the target {target!r}; known: '' (this process)"
+                None, None, f"No session factory registered for the target {target!r}; known: '' (this process) {at()}"
             )
         if graph is not None and not isinstance(graph, Graph):
-            raise TypeError(f"graph must be a tf.Graph, but got {type(graph).__name__}")
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph).__name__} {at()}")
         if config is not None and not isinstance(config, ConfigProto):
-            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config).__name__}")
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config).__name__} {at()}")
         self._graph = context.get_default_graph() if graph is None else graph
         self._config = config or ConfigProto()
         self._target = target
@@ -124,11 +126,14 @@ class BaseSession:
             values = feed_dict.values() if feed_dict else ()
         if options is not None or run_metadata is not None:
             self._check_options(options, run_metadata)
+            if options is not None and options.timeout_in_ms > 0:
+                with deadline(options.timeout_in_ms / 1000):
+                    return self._execute(call, values)
         return self._execute(call, values)
 
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise RuntimeError(f"Attempted to use a closed Session. {at()}")
         fed = [convert(value) for convert, value in zip(call.converts, values, strict=False)]
         results = execute(call.plan, fed)
         return call.rebuild([give(result) for give, result in zip(call.results, results, strict=False)])
@@ -136,9 +141,12 @@ class BaseSession:
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise RuntimeError(f"Attempted to use a closed Session. {at()}")
         if not self._graph._nodes and not self._graph.building_function:
-            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run(), or give the session the "
+                f"graph that has them: tf.Session(graph=...). {at()}"
+            )
         pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
         wanted = Fetches(self._graph, fetches)
         call = self._make_call(wanted, [t for t, _ in pairs])
@@ -174,7 +182,10 @@ class BaseSession:
             if call.mutations != self._graph._mutations or call.generation != self._resources.generation:
                 call = state[0] = self._make_call(wanted, feeds)
             if len(values) != len(feeds):
-                raise ValueError(f"this callable takes {len(feeds)} values to feed, got {len(values)}")
+                names = ", ".join(t.name for t in feeds)
+                raise ValueError(
+                    f"this callable takes {len(feeds)} values to feed, got {len(values)}; it feeds {names} {at()}"
+                )
             return self._execute(call, values)
 
         return run
@@ -184,7 +195,7 @@ class BaseSession:
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
         """Prepares a run whose feeds and fetches come in several ``partial_run`` calls; returns its handle."""
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise RuntimeError(f"Attempted to use a closed Session. {at()}")
         wanted = Fetches(self._graph, fetches)
         fed = [self._graph.as_graph_element(f, allow_operation=False) for f in feeds or ()]
         tensors = list(dict.fromkeys(wanted.tensors))

@@ -97,7 +97,10 @@ def _origin(op: Any) -> str:
     frames = getattr(op, "traceback", None)
     if not frames:
         return ""
-    text = frames if isinstance(frames, str) else "".join(traceback.format_list(list(frames)))
+    if isinstance(frames, str):
+        text = frames
+    else:  # a frame without its line of code gets it from the file, if that is still there
+        text = "".join(traceback.format_list([(f, n, name, line or None) for f, n, name, line in frames]))
     return f"Original stack trace for {getattr(op, 'name', '<unnamed>')!r}:\n{text}"
 
 

@@ -18,6 +18,7 @@ from headrace.core.shape import Dimension, TensorShape
 from headrace.graph import context
 from headrace.graph.constant import make_array
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.source import at
 
 Converter = Callable[..., Any]
 
@@ -57,12 +58,22 @@ def convert_to_tensor(
 ) -> Tensor:
     """The value as a Tensor of the default graph; see the module docstring for the rules."""
     preferred = preferred_dtype if preferred_dtype is not None else dtype_hint
-    return to_tensor(
-        value,
-        None if dtype is None else dtypes.as_dtype(dtype),
-        name,
-        preferred=None if preferred is None else dtypes.as_dtype(preferred),
-    )
+    try:
+        return to_tensor(
+            value,
+            None if dtype is None else dtypes.as_dtype(dtype),
+            name,
+            preferred=None if preferred is None else dtypes.as_dtype(preferred),
+        )
+    except (TypeError, ValueError) as e:
+        raise located(e, at()) from None
+
+
+def located(error: Exception, where: str) -> Exception:
+    """The same error, with the user's line at the end of its message if it has none yet."""
+    if type(error) not in (TypeError, ValueError) or "(at " in str(error):
+        return error
+    return type(error)(f"{error} {where}")
 
 
 def to_tensor(
@@ -74,7 +85,7 @@ def to_tensor(
         if dtype is not None and not dtype.is_compatible_with(value.dtype):
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value.dtype.name}: {value!r} "
-                f"(made at {value.op.source})"
+                f"(made at {value.op.source}); nothing is converted silently, use tf.cast"
             )
         return value
     for base, function in _candidates(type(value)):
@@ -116,10 +127,13 @@ def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
 ) -> Tensor:
     """A constant tensor: ``tf.constant([1, 2])`` is int32, ``tf.constant(1.0)`` float32; ``shape`` repeats the last value."""
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    if shape is not None and not isinstance(shape, (list, tuple)):
-        shape = TensorShape(shape).as_list()
-    array = make_array(value, wanted, shape, verify_shape)
+    try:
+        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        if shape is not None and not isinstance(shape, (list, tuple)):
+            shape = TensorShape(shape).as_list()
+        array = make_array(value, wanted, shape, verify_shape)
+    except (TypeError, ValueError) as e:
+        raise located(e, at()) from None
     return make_constant(array, wanted, name)
 
 
@@ -140,7 +154,7 @@ def _const() -> Any:
 
 
 def _convert_python(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    return constant(value, dtype, name=name or "Const")
+    return make_constant(make_array(value, dtype), dtype, name or "Const")
 
 
 def _convert_sequence(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:

@@ -20,7 +20,7 @@ from headrace.graph import context
 from headrace.graph.infer import infer_shapes, shape_error
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.scope import ColocationScope, ControlScope, DeviceScope, ThreadScopes
-from headrace.graph.source import user_source
+from headrace.graph.source import at, user_source
 from headrace.graph.text import to_text
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -29,6 +29,8 @@ _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 class Graph:
     """A dataflow graph.  Building wrong things raises TypeError or ValueError at the user's line."""
+
+    executing_eagerly = False  # True for the context that runs ops at once (eager/context.py)
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -94,6 +96,11 @@ class Graph:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"input of {op_type} must be a Tensor, got {tensor!r}")
         if tensor.op.graph is not self:
+            if tensor.op.graph.executing_eagerly:
+                raise RuntimeError(
+                    f"Attempting to capture an EagerTensor without building a function: {tensor!r}, used by the {op_type} "
+                    f"(at {user_source(3)}). Give the graph its value: tf.constant(tensor.numpy())."
+                )
             raise ValueError(_foreign(tensor, op_type))
         return tensor
 
@@ -111,7 +118,7 @@ class Graph:
         whole = name.endswith("/")
         pattern = _SCOPE_NAME if self._scopes.name and not whole else _OP_NAME
         if not pattern.match(name[:-1] if whole else name):
-            raise ValueError(f"'{name}' is not a valid node name: it must match {pattern.pattern}")
+            raise ValueError(f"'{name}' is not a valid node name: it must match {pattern.pattern} {at()}")
         return name
 
     def _mutated(self) -> None:
@@ -183,8 +190,11 @@ class Graph:
             scopes.control = []
         else:
             ops = []
-            for item in control_inputs:
-                element = self.as_graph_element(_component(item))
+            for item in _sequence(control_inputs):
+                try:
+                    element = self.as_graph_element(_component(item))
+                except TypeError as e:
+                    raise TypeError(f"{e} {at()}") from None
                 ops.append(element.op if isinstance(element, Tensor) else element)
             scopes.control = [*old, ControlScope(ops)]
         old_flow = scopes.flow
@@ -369,7 +379,7 @@ class Graph:
                     f"{element.source}."
                 )
             return element
-        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}. (got {obj!r})")
 
     def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
         if ":" in name and allow_tensor:
@@ -405,7 +415,7 @@ class Graph:
             )
         raise ValueError(
             f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the form "
-            '"<op_name>:<output_index>".'
+            f'"<op_name>:<output_index>".{self._near(name)}'
         )
 
     def _near(self, name: str) -> str:
@@ -484,6 +494,14 @@ class Graph:
         return f"Graph with {len(self._nodes)} operations\n{self.to_text()}"
 
 
+def _sequence(control_inputs: Any) -> Iterable[Any]:
+    if isinstance(control_inputs, (Operation, Tensor, str)) or not hasattr(control_inputs, "__iter__"):
+        raise TypeError(
+            f"control_dependencies takes a list of operations and tensors, or None; got {control_inputs!r} {at()}"
+        )
+    return control_inputs  # type: ignore[no-any-return]
+
+
 def _component(item: Any) -> Any:
     """A tensor that must be computed for ``item`` (an IndexedSlices counts by its values)."""
     return item.values if hasattr(item, "values") and hasattr(item, "indices") else item
@@ -506,8 +524,8 @@ def _foreign(tensor: Tensor, op_type: str) -> str:
         )
     return (
         f"Tensor {tensor.name!r} (made at {tensor.op.source}) must be from the same graph as the {op_type} "
-        "that uses it: it belongs to another tf.Graph. Build both under one `with graph.as_default():`, or "
-        "create the tensor again after tf.reset_default_graph()."
+        f"that uses it (at {user_source(3)}): it belongs to another tf.Graph. Build both under one "
+        "`with graph.as_default():`, or create the tensor again after tf.reset_default_graph()."
     )
 
 

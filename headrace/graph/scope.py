@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.core.device import DeviceSpec
 from headrace.graph.operation import Operation
+from headrace.graph.source import at
 
 
 class ControlScope:
@@ -40,11 +41,16 @@ class DeviceScope:
         if isinstance(given, DeviceSpec):
             self.spec = given
         elif isinstance(given, str):
-            self.spec = DeviceSpec.from_string(given)
+            try:
+                self.spec = DeviceSpec.from_string(given)
+            except ValueError as e:
+                raise ValueError(f"{e} {at()}") from None
         elif callable(given):
             self.function = given
         else:
-            raise TypeError(f"device takes a string, a DeviceSpec, a function of the node or None, got {given!r}")
+            raise TypeError(
+                f"device takes a string, a DeviceSpec, a function of the node or None, got {given!r} {at()}"
+            )
 
     def merged(self, inner: str) -> str:
         """This scope's device with the fields that ``inner`` already fixes winning."""

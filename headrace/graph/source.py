@@ -36,6 +36,11 @@ def is_internal(code: CodeType) -> bool:
     return known
 
 
+def at() -> str:
+    """``(at file:line)`` of the user's call, for the end of a message."""
+    return f"(at {user_source(2)})"
+
+
 def user_source(depth: int = 1) -> Source:
     """The innermost frame outside Headrace; the outermost frame if all are inside."""
     frame: FrameType | None = sys._getframe(depth)

@@ -18,6 +18,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import SparseTensor, SparseTensorValue
 from headrace.library.scope import name_scope
 
@@ -152,6 +153,8 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Joins tensors along an existing dimension: ``tf.concat([a, b], 1)``."""
+    if isinstance(axis, (list, tuple)) and isinstance(values, int):
+        raise TypeError(f"concat takes the values first and then the axis: tf.concat(values, {values}) {at()}")
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:

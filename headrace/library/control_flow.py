@@ -16,6 +16,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph
 from headrace.graph.functional import build_if
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.library import nest
 from headrace.library.body import flat_tensors, pack_tensors
 from headrace.library.check import Assert
@@ -48,7 +49,9 @@ def cond(
             raise TypeError(f"pred must not be a Python bool, got {pred}; use `if`, or tf.constant({pred})")
         chosen = convert_to_tensor(pred, name="pred")
         if chosen.dtype.base_dtype != dtypes.bool:
-            raise TypeError(f"pred must be a bool tensor, got {chosen.name} of type {chosen.dtype.base_dtype.name}")
+            raise TypeError(
+                f"pred must be a bool tensor, got {chosen.name} of type {chosen.dtype.base_dtype.name} {at()}"
+            )
         chosen = raw_ops.Identity(chosen, name="pred_id")
         first = _Built(true_fn, "true_fn", chosen, strict)
         second = _Built(false_fn, "false_fn", chosen, strict)

@@ -13,6 +13,7 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import SparseTensor
 from headrace.library.array import concat, expand_dims, reshape, shape_of, size, stack
 from headrace.library.scope import name_scope
@@ -92,7 +93,11 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A value that every step must be fed: ``x = tf.placeholder(tf.float32, [None, 784])``."""
-    return raw_ops.Placeholder(dtype=dtypes.as_dtype(dtype).base_dtype, shape=TensorShape(shape), name=name)
+    try:
+        kind, static = dtypes.as_dtype(dtype).base_dtype, TensorShape(shape)
+    except (TypeError, ValueError) as e:
+        raise TypeError(f"placeholder(dtype, shape): {e} {at()}") from None
+    return raw_ops.Placeholder(dtype=kind, shape=static, name=name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name

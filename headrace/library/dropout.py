@@ -10,6 +10,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.library.random import get_seed
 from headrace.library.scope import name_scope
 
@@ -44,9 +45,11 @@ def _dropout(x: Any, rate: Any, noise_shape: Any, seed: int | None, name: str | 
     with name_scope(name, "dropout", [x]):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
-            raise ValueError(f"x has to be a floating point tensor since it's going to be scaled, got {x.dtype.name}")
+            raise ValueError(
+                f"x has to be a floating point tensor since it's going to be scaled, got {x.dtype.name} {at()}"
+            )
         if isinstance(rate, numbers.Real) and not 0 <= float(rate) < 1:
-            raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate:g}")
+            raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate:g} {at()}")
         rate = convert_to_tensor(rate, dtype=x.dtype, name="rate")
         rate.shape.assert_has_rank(0)
         known = constant_value(rate)

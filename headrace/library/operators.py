@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.graph import context, raw_ops
-from headrace.graph.convert import to_tensor
+from headrace.graph.convert import located, to_tensor
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import SparseTensor
 from headrace.library import math
 from headrace.library.linalg import matmul
@@ -31,10 +32,10 @@ def _forward(function: Binary, operator: str) -> Binary:
             if not isinstance(y, Tensor):
                 try:
                     y = to_tensor(y, None, "y", preferred=x.dtype.base_dtype)
-                except TypeError:
-                    if hasattr(type(y), reflected):
+                except (TypeError, ValueError) as e:
+                    if isinstance(e, TypeError) and hasattr(type(y), reflected):
                         return NotImplemented
-                    raise
+                    raise located(e, at()) from None
             return function(x, y, name=scope)
 
     return forward
@@ -44,7 +45,11 @@ def _reflected(function: Binary, operator: str) -> Binary:
     def reflected(y: Tensor, x: Any) -> Any:
         graph = _graph(y)
         with graph.as_default(), graph.name_scope(operator) as scope:
-            return function(to_tensor(x, y.dtype.base_dtype, "x"), y, name=scope)
+            try:
+                x = to_tensor(x, y.dtype.base_dtype, "x")
+            except (TypeError, ValueError) as e:
+                raise located(e, at()) from None
+            return function(x, y, name=scope)
 
     return reflected
 

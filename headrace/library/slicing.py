@@ -13,6 +13,7 @@ from headrace.core.shape import Dimension
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.library.array import stack
 from headrace.library.creation import ones_like
 from headrace.library.scope import name_scope
@@ -58,7 +59,7 @@ def slice_spec(key: Any) -> tuple[list[Any], list[Any], list[Any], dict[str, int
         for mask in set_masks:
             masks[mask] |= 1 << i
     if masks["ellipsis_mask"] & (masks["ellipsis_mask"] - 1):
-        raise ValueError("Multiple ellipses not allowed")
+        raise ValueError(f"Multiple ellipses not allowed, got {key!r} {at()}")
     return begin, end, strides, masks
 
 
@@ -106,7 +107,7 @@ def _check_index(index: Any) -> None:
     shape = getattr(index, "shape", ())
     rank = shape.ndims if hasattr(shape, "ndims") else len(shape)
     if dtype is None or dtypes.as_dtype(dtype).base_dtype not in dtypes.INDEX or rank:
-        raise TypeError(f"{_ERROR}, got {index!r}")
+        raise TypeError(f"{_ERROR}, got {index!r} {at()}")
 
 
 def slice_helper(tensor: Any, slice_spec_: Any, var: Any = None) -> Tensor:

@@ -9,6 +9,7 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.library.scope import name_scope
 
 
@@ -69,9 +70,9 @@ def _swap_last(tensor: Tensor, axis: int) -> Any:
 
 def _need_names(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
     if sentinel is not None:
-        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
+        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...) {at()}")
     if labels is None or logits is None:
-        raise ValueError("Both labels and logits must be provided.")
+        raise ValueError(f"Both labels and logits must be provided; got labels={labels!r}, logits={logits!r} {at()}")
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -164,14 +165,15 @@ def sparse_softmax_cross_entropy_with_logits(
 def _check_sparse(labels: Tensor, logits: Tensor) -> None:
     rank, label_rank = logits.shape.ndims, labels.shape.ndims
     if rank == 0:
-        raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
+        raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}. {at()}")
     if rank is not None and label_rank is not None and label_rank != rank - 1:
         raise ValueError(
             f"Rank mismatch: Rank of labels (received {label_rank}) should equal rank of logits minus 1 "
-            f"(received {rank})."
+            f"(received {rank}). Labels are class numbers here, shape {logits.shape[:-1]}, not {labels.shape}; for one-hot "
+            f"labels use softmax_cross_entropy_with_logits_v2. {at()}"
         )
     if not labels.shape.is_compatible_with(logits.shape[:-1]):
         raise ValueError(
             f"Shape mismatch: The shape of labels (received {labels.shape}) should equal the shape of logits "
-            f"except for the last dimension (received {logits.shape})."
+            f"except for the last dimension (received {logits.shape}). {at()}"
         )

@@ -20,6 +20,7 @@ from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import IndexedSlices
 from headrace.library import assign as update
 from headrace.library.initial_value import guard
@@ -112,7 +113,7 @@ class Variable(metaclass=VariableMeta):
             self._from_def(variable_def, import_scope)
             return
         if initial_value is None:
-            raise ValueError("initial_value must be specified.")
+            raise ValueError(f"initial_value must be specified: a tensor, a value or a function that makes one. {at()}")
         collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
         if not isinstance(collections, (list, tuple, set)):
             raise ValueError(
@@ -152,7 +153,10 @@ class Variable(metaclass=VariableMeta):
                 "conditional. When creating a variable inside a loop or conditional, use a lambda as the initializer."
             )
         if validate_shape and not self._initial_value.shape.is_fully_defined():
-            raise ValueError(f"initial_value must have a shape specified: {self._initial_value}")
+            raise ValueError(
+                f"initial_value must have a shape specified: {self._initial_value}. Give it one with set_shape, or pass "
+                f"validate_shape=False. {at()}"
+            )
         self._safe_initial_value = guard(scope, self._initial_value)
         assigned = raw_ops.Assign(self._variable, self._safe_initial_value, validate_shape=validate_shape)
         self._initializer_op: Operation = assigned.op

@@ -23,6 +23,11 @@ def _inner(x, y):
 
 @matmul.shape
 def _product_shape(a, b, transpose_a, transpose_b):
+    for name, shape in (("a", a), ("b", b)):
+        if shape.ndims not in (None, 2):
+            raise ValueError(
+                f"Shape must be rank 2 but is rank {shape.ndims}: {name} is {shape}, and matmul takes matrices"
+            )
     rows, left = a.with_rank(2).tuple
     right, columns = b.with_rank(2).tuple
     if transpose_a:

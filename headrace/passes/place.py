@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import string
 from headrace.core.errors import InvalidArgumentError
+from headrace.graph.source import user_source
 from headrace.passes.read import ref_positions
 from headrace.passes.step_graph import Node, StepGraph
 
@@ -108,5 +109,5 @@ def _fail(members: list[Node], wish: DeviceSpec, devices: Sequence[str], has_ker
         None, node.origin,
         f"Cannot assign a device for operation {node.name} (made at {node.source}): it was explicitly assigned to "
         f"{wish.to_string() or 'no device'} but {reason}. Available devices: [ {', '.join(devices)} ]. "
-        "Use allow_soft_placement=True in ConfigProto to fall back on the CPU.",
+        f"Use allow_soft_placement=True in ConfigProto to fall back on the CPU. (run at {user_source(2)})",
     )  # fmt: skip

@@ -11,7 +11,7 @@ from headrace.core import errors
 from headrace.core.registry import REGISTRY
 from headrace.graph.source import user_source
 from headrace.passes.schedule import root
-from headrace.passes.step_graph import Node
+from headrace.passes.step_graph import Node, Value
 from headrace.runtime.codegen import Program
 
 _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
@@ -27,9 +27,7 @@ _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
 )
 
 
-def failed_node(
-    program: Program, traceback: TracebackType | None
-) -> tuple[Node | None, dict[str, Any], Program]:
+def failed_node(program: Program, traceback: TracebackType | None) -> tuple[Node | None, dict[str, Any], Program]:
     """The node whose line raised, the values held then, and the program or body the line belongs to."""
     known = {p.function.__code__: p for p in _with_bodies(program)}
     found: tuple[Node | None, dict[str, Any], Program] = (None, {}, program)
@@ -62,6 +60,8 @@ def explain(error: BaseException, program: Program) -> BaseException:
     else:
         kind = next((k for t, k in _BY_TYPE if isinstance(error, t)), errors.UnknownError)
         message = f"{type(error).__name__}: {error}" if kind is errors.UnknownError else str(error)
+        if "ZeroDivisionError" in message and kind is errors.InvalidArgumentError:
+            message = "Integer division by zero"
     text = (
         f"{message}\n\t [[node {node.name} ({node.type}) made at {node.source}, on {node.device or 'no device'}]]"
         f"{_inputs(node, program, held)}\n\t run at {user_source(2)}"
@@ -89,6 +89,20 @@ def _uninitialized(node: Node, error: BaseException, program: Program, held: dic
     return None
 
 
+def _client_name(value: Value) -> str:
+    """The name the user knows: a feed stands for the tensor that is fed."""
+    mark, _, rest = value.op.name.partition("/")
+    if mark == "_feed":
+        name, _, index = rest.rpartition("/")
+        return f"{name}:{index}"
+    return value.name
+
+
+def _static(value: Value) -> list[str]:
+    dims = value.shape.tuple
+    return ["..."] if dims is None else ["?" if d is None else str(d) for d in dims]
+
+
 def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
     parts = []
     for value in node.inputs:
@@ -96,6 +110,6 @@ def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
             held_value: Any = value.op.attrs["value"]
         else:
             held_value = held.get(program.names.get(value, ""))
-        shape = list(held_value.shape) if hasattr(held_value, "shape") else "?"
-        parts.append(f"{value.name} {value.dtype.base_dtype.name}{shape}")
+        shape = list(held_value.shape) if hasattr(held_value, "shape") else f"[{', '.join(_static(value))}]"
+        parts.append(f"{_client_name(value)} {value.dtype.base_dtype.name}{shape}")
     return f"\n\t inputs: {', '.join(parts)}" if parts else ""

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.core import errors
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.source import user_source
 from headrace.passes.cse import cse
 from headrace.passes.fold import fold
 from headrace.passes.fold_shapes import fold_shapes
@@ -145,7 +146,7 @@ def _check_fed(graph: StepGraph) -> None:
             raise errors.InvalidArgumentError(
                 node.origin.node_def if node.origin is not None else None, node.origin,
                 f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype} and shape {shape}: it was made "
-                f"at {node.source} and the fetches of this run depend on it. Add it to feed_dict.",
+                f"at {node.source} and the fetches of this run depend on it. Add it to feed_dict. (run at {user_source(2)})",
             )  # fmt: skip
 
 

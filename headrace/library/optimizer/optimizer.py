@@ -17,6 +17,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import IndexedSlices, convert_to_tensor_or_indexed_slices
 from headrace.library.flow import group, tuple_
 from headrace.library.optimizer import slot_creator
@@ -37,6 +38,8 @@ def deduplicate(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
 def cast(value: Any, dtype: DType) -> Tensor:
     """The value as a tensor of the dtype; the very tensor if it has it already."""
     tensor = value if isinstance(value, Tensor) else convert_to_tensor(value)
+    if tensor.dtype.base_dtype == dtypes.string:
+        raise TypeError(f"a hyper-parameter must be a number or a tensor of numbers, got {value!r} {at()}")
     return tensor if tensor.dtype.base_dtype == dtype else raw_ops.Cast(tensor, dtype, name="Cast")
 
 
@@ -76,7 +79,7 @@ class Optimizer:
         if all(g is None for g, _ in grads_and_vars):
             raise ValueError(
                 "No gradients provided for any variable, check your graph for ops that do not support gradients, "
-                f"between variables {[str(v) for _, v in grads_and_vars]} and loss {loss}."
+                f"between variables {[str(v) for _, v in grads_and_vars]} and loss {loss}. {at()}"
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
@@ -102,7 +105,10 @@ class Optimizer:
         else:
             variables = _flat(var_list)
         if not variables:
-            raise ValueError("No variables to optimize.")
+            raise ValueError(
+                "No variables to optimize. The graph has no trainable variable. Make one with tf.Variable or "
+                f"tf.get_variable before minimize(), or pass var_list. {at()}"
+            )
         processors = [_processor(v) for v in variables]
         grads = gradients(
             loss, [p.target() for p in processors], grad_ys=grad_loss,
@@ -120,11 +126,11 @@ class Optimizer:
         """An operation that applies the gradients and then, if given, increases ``global_step`` by one."""
         pairs = tuple(grads_and_vars)
         if not pairs:
-            raise ValueError("No variables provided.")
+            raise ValueError(f"No variables provided. The list of (gradient, variable) pairs is empty. {at()}")
         converted = [(_as_gradient(g), v, _processor(v)) for g, v in pairs]
         variables = [v for g, v, _ in converted if g is not None]
         if not variables:
-            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v, _ in converted]}.")
+            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v, _ in converted]}. {at()}")
         with init_scope():
             self._create_slots(variables)
         with name_scope(name, self._name) as scope:
@@ -215,7 +221,7 @@ class Optimizer:
             dtype = t.dtype.base_dtype
             if dtype not in valid:
                 raise ValueError(
-                    f"Invalid type {dtype!r} for {t.name}, expected: {sorted(valid, key=lambda d: d.name)}."
+                    f"Invalid type {dtype!r} for {t.name}, expected: {sorted(valid, key=lambda d: d.name)}. {at()}"
                 )
 
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
