@@ -18,6 +18,7 @@ from headrace.core.dtypes import FLOATING, INDEX, REAL
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
+from headrace.ops import _opaque
 from headrace.ops._window import (
     CHANNELS_LAST,
     arrange,
@@ -33,8 +34,6 @@ from headrace.ops._window import (
 
 avg_pool2d_backward = torch.ops.aten.avg_pool2d_backward.default
 avg_pool3d_backward = torch.ops.aten.avg_pool3d_backward.default
-max_pool2d_with_indices = torch.ops.aten.max_pool2d_with_indices.default
-max_pool2d_with_indices_backward = torch.ops.aten.max_pool2d_with_indices_backward.default
 max_pool3d_with_indices = torch.ops.aten.max_pool3d_with_indices.default
 max_pool3d_with_indices_backward = torch.ops.aten.max_pool3d_with_indices_backward.default
 
@@ -125,8 +124,9 @@ def prepare(input, g, data_format):
 
 def max_with_indices(x, g):
     """Maxima and where they are, as flat spatial positions of the prepared input."""
-    pool = max_pool2d_with_indices if x.dim() == 4 else max_pool3d_with_indices
-    return pool(x, g.window, g.stride, g.padding, (1,) * len(g.window), g.ceil)
+    if x.dim() == 4:
+        return _opaque.max_pool2d(x, g.window, g.stride, g.padding, g.ceil)
+    return max_pool3d_with_indices(x, g.window, g.stride, g.padding, (1, 1, 1), g.ceil)
 
 
 def max_pool(input, ksize, strides, padding, explicit, data_format):
@@ -134,8 +134,13 @@ def max_pool(input, ksize, strides, padding, explicit, data_format):
         return depth_max(input, ksize, strides, data_format)
     g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
     x = prepare(input, g, data_format)
-    pool = torch.max_pool2d if x.dim() == 4 else torch.max_pool3d
-    return from_torch(drop_first(pool(x, g.window, g.stride, g.padding, 1, g.ceil), g.drop), data_format)
+    if x.dim() == 5:
+        y = torch.max_pool3d(x, g.window, g.stride, g.padding, 1, g.ceil)
+    elif _opaque.is_traced(x):
+        y = max_with_indices(x, g)[0]
+    else:
+        y = torch.max_pool2d(x, g.window, g.stride, g.padding, 1, g.ceil)
+    return from_torch(drop_first(y, g.drop), data_format)
 
 
 def depth_max(input, ksize, strides, data_format):
@@ -153,16 +158,18 @@ def depth_max(input, ksize, strides, data_format):
     return input.unflatten(-1, (depth // size, size)).amax(-1)
 
 
-def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format):
+def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format, indices=None):
+    """``indices`` are those of the prepared input, found again when not given."""
     if channel(ksize, data_format) != 1:
         raise NotImplementedError("MaxPoolGrad is not yet supported on the depth dimension.")
     g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
     x = prepare(input, g, data_format)
-    _, indices = max_with_indices(x, g)
+    if indices is None:
+        _, indices = max_with_indices(x, g)
     dy = restore_first(to_torch(grad, data_format), g.drop)
     check_same(dy, indices)
     if x.dim() == 4:
-        dx = max_pool2d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1), g.ceil, indices)
+        dx = _opaque.max_pool2d_backward(dy, x, g.window, g.stride, g.padding, g.ceil, indices)
     else:
         dx = max_pool3d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1, 1), g.ceil, indices)
     return from_torch(unpad(dx, g.pad), data_format)
@@ -266,6 +273,36 @@ def declare_max(suffix, rank, types, layout, explicit):
 
 max_pool_2d, max_pool_2d_grad, max_pool_2d_grad_grad = declare_max("", 4, MAX_TYPES, "NHWC", True)
 max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad = declare_max("3D", 5, FLOATING, "NDHWC", False)
+
+
+# ---- the same with the positions handed from the pool to its gradient; made by the planner only
+
+INDEXED = f'{WINDOW}, explicit_paddings: list(int) = [], data_format: string = "NHWC"'
+with_indices = op(f"_MaxPoolIndices(input: T; {INDEXED}) -> (output: T, indices: int64)", T=FLOATING)
+with_indices.not_differentiable()
+
+
+@with_indices.shape
+def _(input, ksize, strides, padding, explicit, data_format):
+    shape = pool_shape("MaxPool", 4, input, ksize, strides, padding, explicit, data_format)
+    if not input.is_fully_defined():
+        return [shape, TensorShape([None] * 4)]
+    drop = geometry(input.tuple, ksize, strides, padding, explicit, data_format).drop or (0, 0)
+    sizes = [n + extra for n, extra in zip(spatial(shape.tuple, data_format), drop, strict=True)]
+    return [shape, (shape.tuple[0], channel(shape.tuple, data_format), *sizes)]
+
+
+@with_indices.kernel
+def _(input, ksize, strides, padding, explicit, data_format):
+    g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
+    y, indices = max_with_indices(prepare(input, g, data_format), g)
+    return from_torch(drop_first(y, g.drop), data_format), indices
+
+
+index_grad = op(f"_MaxPoolIndexGrad(input: T, grad: T, indices: int64; {INDEXED}) -> (output: T)", T=FLOATING)
+index_grad.not_differentiable()
+index_grad.shape(lambda input, grad, indices, *values: input.with_rank(4))
+index_grad.kernel(lambda input, grad, indices, *values: max_pool_grad(input, grad, *values, indices=indices))
 
 
 def declare_avg(suffix, rank, layout):

@@ -52,7 +52,9 @@ def _touches(write: Node, handle: Value) -> bool:
 
 def _writes_before(graph: StepGraph, handles: set[Value]) -> tuple[dict[Node, int], dict[Node, int]]:
     """A bit for each write to one of the handles; for each node the bits of the writes it waits for."""
-    writes = [n for n in graph.nodes if n.op_def.traits.writes and any(root(n.inputs[p]) in handles for p in ref_positions(n))]
+    writes = [
+        n for n in graph.nodes if n.op_def.traits.writes and any(root(n.inputs[p]) in handles for p in ref_positions(n))
+    ]
     bits = {n: 1 << i for i, n in enumerate(writes)}
     masks: dict[Node, int] = {}
     for node in graph.nodes:

@@ -15,6 +15,7 @@ from headrace.passes.late_read import late_reads
 from headrace.passes.place import HasKernel, place
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
+from headrace.passes.share_indices import share_indices
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.sum_products import sum_products
 
@@ -35,7 +36,7 @@ class Options:
 def run_pipeline(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
 ) -> StepGraph:
-    """prune -> fold shapes -> fold constants -> CSE -> plan bodies -> place -> make reads explicit, late ones later -> rewrite products."""
+    """Simplify (fold shapes, fold constants, CSE), plan bodies, place, make reads explicit, rewrite; in that order."""
     passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = []
     if options.simplify:
         passes += [("fold_shapes", fold_shapes), ("fold", lambda g: fold(g, options.evaluate)), ("cse", cse)]
@@ -44,6 +45,7 @@ def run_pipeline(
         ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),
         ("insert_reads", insert_reads),
         ("late_reads", late_reads),
+        ("share_indices", share_indices),
     ]
     if options.rewrite:
         passes += [("sum_products", sum_products), ("accumulate_product", accumulate_product)]

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from passes.steps import lines, piped
 
 import headrace as tf
-from passes.steps import lines, piped
 
 
 def _program():
