@@ -1,7 +1,12 @@
-"""All global state of the front end: the default graph, the default session, and their thread-local stacks."""
+"""All global state of the front end: the default graph, the default session, and their stacks, one a thread.
+
+The stacks are context variables, the cheapest state of a thread that Python has: immediate execution looks at one for
+every op.  A new thread starts with empty ones.
+"""
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,28 +16,32 @@ if TYPE_CHECKING:
     from headrace.graph.graph import Graph
 
 
-class _Stack(threading.local):
+class _Stack:
     """A stack of defaults of one thread."""
 
-    def __init__(self) -> None:
-        self.items: list[Any] = []
+    __slots__ = ("_items", "get")
+
+    def __init__(self, name: str) -> None:
+        self._items: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar(name, default=())
+        self.get = self._items.get
 
     @contextmanager
     def push(self, item: Any, what: str) -> Iterator[Any]:
-        self.items.append(item)
+        self._items.set((*self.get(), item))
         try:
             yield item
         finally:
-            if not self.items or self.items[-1] is not item:
-                self.items[:] = [x for x in self.items if x is not item]
+            items = self.get()
+            if not items or items[-1] is not item:
+                self._items.set(tuple(x for x in items if x is not item))
                 raise AssertionError(
                     f"Nesting violated for default stack of {what}: leave `with` blocks in the reverse order of entering"
                 )
-            self.items.pop()
+            self._items.set(items[:-1])
 
 
-_graphs = _Stack()
-_sessions = _Stack()
+_graphs = _Stack("headrace_graphs")
+_sessions = _Stack("headrace_sessions")
 _global: dict[str, Graph] = {}
 _lock = threading.Lock()
 _new_graph: list[Callable[[], Graph]] = []
@@ -45,11 +54,11 @@ def set_graph_factory(factory: Callable[[], Graph]) -> None:
 
 def get_default_graph() -> Graph:
     """The innermost graph entered with ``as_default`` in this thread, or the process's global default graph."""
-    items = _graphs.items
+    items = _graphs.get()
     if items:
         graph: Graph = items[-1]
         return graph
-    graph_or_none = _global.get("graph")
+    graph_or_none = _global.get("eager") or _global.get("graph")
     if graph_or_none is None:
         with _lock:
             graph_or_none = _global.get("graph") or _new_graph[0]()
@@ -59,7 +68,7 @@ def get_default_graph() -> Graph:
 
 def reset_default_graph() -> None:
     """Clears the global default graph; not allowed inside ``with graph.as_default()``."""
-    if _graphs.items:
+    if _graphs.get():
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, "
             "exit the nesting and create a new graph."
@@ -72,9 +81,33 @@ def default_graph_scope(graph: Graph) -> Any:
     return _graphs.push(graph, "graphs")
 
 
+def inside_graph() -> bool:
+    """Whether some graph was entered with ``as_default`` in this thread."""
+    return bool(_graphs.get())
+
+
+def global_graph() -> Graph | None:
+    """The process's default graph if something was built in it."""
+    return _global.get("graph")
+
+
+def set_global_eager(graph: Graph | None) -> None:
+    """What ops go to where no graph was entered: an eager context, or with None the default graph."""
+    if graph is None:
+        _global.pop("eager", None)
+    else:
+        _global["eager"] = graph
+
+
+def executing_eagerly() -> bool:
+    """Whether ops run at once here instead of becoming nodes."""
+    return get_default_graph().executing_eagerly
+
+
 def get_default_session() -> Any:
     """The innermost session entered with ``as_default`` in this thread, or None."""
-    return _sessions.items[-1] if _sessions.items else None
+    sessions = _sessions.get()
+    return sessions[-1] if sessions else None
 
 
 def default_session_scope(session: Any) -> Any:

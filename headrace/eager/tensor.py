@@ -1,0 +1,274 @@
+"""EagerTensor: a Tensor that holds its value.  EagerHandle: the same for what holds state (a variable).
+
+A value is what kernels take and give: a torch tensor, or for strings a numpy array.  It is never changed in place; a
+variable's buffer that some tensor still shares is replaced instead when the variable is written (``execute``).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.shape import TensorShape, as_shape
+from headrace.graph.operation import Tensor
+from headrace.graph.source import UNKNOWN
+from headrace.resources.value import to_numpy
+
+_DTYPES: dict[int, DType] = dict(dtypes._BY_ENUM)  # by the number that an eager tensor keeps instead of its dtype
+_SMALL = 4096  # the largest value, in elements, that static evaluation looks at
+
+
+class EagerOperation:
+    """What stands for the op of an eager tensor: where it lives, and for a handle its name.  No part of any graph."""
+
+    __slots__ = ("graph", "name", "source", "type")
+
+    inputs: tuple[Any, ...] = ()
+    control_inputs: tuple[Any, ...] = ()
+    colocation: tuple[str, ...] = ()
+    attrs: dict[str, Any] = {}
+    _device = device = ""
+    _id = 0
+    node_def = None
+
+    def __init__(self, graph: Any, name: str, kind: str, source: Any = UNKNOWN) -> None:
+        self.graph = graph
+        self.name = name
+        self.type = kind
+        self.source = source
+
+    @property
+    def outputs(self) -> list[Any]:
+        return []
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type} (eager)>"
+
+
+_plain_op: list[EagerOperation] = []
+
+
+def set_context(graph: Any) -> None:
+    """Called once by the context: what ``tensor.graph`` is for every eager tensor."""
+    _plain_op[:] = [EagerOperation(graph, "EagerTensor", "EagerTensor")]
+
+
+class EagerTensor(Tensor):
+    """A value computed already.  Hashes and compares by identity, as in TF1."""
+
+    __slots__ = ("_kind", "_value")
+    __array_priority__ = 100
+
+    def __init__(self, value: Any, dtype: DType) -> None:
+        self._value = value
+        self._kind = dtype.as_datatype_enum
+
+    # ---- the face of Tensor
+
+    @property
+    def _dtype(self) -> DType:  # type: ignore[override]
+        return _DTYPES[self._kind]
+
+    @property
+    def _shape(self) -> TensorShape:  # type: ignore[override]
+        shape = getattr(self._current(), "shape", None)
+        return TensorShape(None) if shape is None else TensorShape(list(shape))
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        if not self._shape.is_compatible_with(as_shape(shape)):
+            raise ValueError(f"EagerTensor's shape {self._shape} is not compatible with supplied shape {as_shape(shape)}")
+
+    @property
+    def op(self) -> Any:
+        return _plain_op[0]
+
+    @property
+    def value_index(self) -> int:  # type: ignore[override]
+        return 0
+
+    @property
+    def _consumers(self) -> list[Any]:  # type: ignore[override]
+        return []
+
+    @property
+    def _static_value(self) -> Any:  # type: ignore[override]
+        value = self._current()
+        if isinstance(value, torch.Tensor):
+            return to_array(value) if value.numel() <= _SMALL else None
+        return value if isinstance(value, np.ndarray) else None
+
+    @property
+    def name(self) -> str:
+        return f"EagerTensor-{id(self):x}:0"
+
+    @property
+    def device(self) -> str:
+        where = getattr(self._current(), "device", None)
+        return device_name(where) if isinstance(where, torch.device) else device_name(torch.device("cpu"))
+
+    @property
+    def ndim(self) -> int:
+        return len(self._current().shape)
+
+    def _current(self) -> Any:
+        return self._value
+
+    # ---- values
+
+    def numpy(self) -> Any:
+        """The value as an array of its own; a scalar for 0-d."""
+        return to_numpy(self._current(), copy=True)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = to_array(self._current())
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy()
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        raise NotImplementedError("eval is not supported when eager execution is enabled; use .numpy()")
+
+    def __bool__(self) -> bool:
+        return bool(self._current())
+
+    def __int__(self) -> int:
+        return int(self._current())
+
+    def __float__(self) -> float:
+        return float(self._current())
+
+    def __complex__(self) -> complex:
+        return complex(self._current())
+
+    def __index__(self) -> int:
+        value = self._current()
+        if not self._dtype.is_integer or value.ndim:
+            raise TypeError(f"only integer scalar tensors can be converted to an index, got {self!r}")
+        return int(value)
+
+    def __len__(self) -> int:
+        shape = self._current().shape
+        if not shape:
+            raise TypeError("Scalar tensor has no `len()`")
+        return int(shape[0])
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        if not self._current().shape:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return iter([self[i] for i in range(len(self))])  # type: ignore[index]
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec) if spec else str(self)
+
+    def _copy_to(self, device: Any) -> EagerTensor:
+        value = self._current()
+        return EagerTensor(value.to(device) if isinstance(value, torch.Tensor) else value, self._dtype.base_dtype)
+
+    def cpu(self) -> EagerTensor:
+        """The same value in host memory."""
+        return self._copy_to(torch.device("cpu"))
+
+    def gpu(self, gpu_index: int = 0) -> EagerTensor:
+        """The same value on a GPU."""
+        return self._copy_to(torch.device("cuda", gpu_index))
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: id={id(self)}, shape={_dims(self)}, dtype={self._dtype.name}, numpy={_shown(self)}>"
+
+    def __str__(self) -> str:
+        text = str(self.numpy()) if self._dtype.base_dtype.name not in ("resource", "variant") else "<unprintable>"
+        return f"tf.Tensor({text}, shape={_dims(self)}, dtype={self._dtype.name})"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an EagerTensor cannot be pickled; pickle tensor.numpy()")
+
+
+class EagerHandle(EagerTensor):
+    """What an op that owns state gives: the state itself.  Where a value is wanted, it stands for the value held now."""
+
+    __slots__ = ("_op", "_owner", "trainable")
+
+    def __init__(self, state: Any, dtype: DType, op: EagerOperation) -> None:
+        super().__init__(state, dtype)
+        self._op = op
+        self._owner: Any = None
+        self.trainable = False
+
+    @property
+    def op(self) -> Any:
+        return self._op
+
+    @property
+    def name(self) -> str:
+        return f"{self._op.name}:0"
+
+    def set_owner(self, owner: Any, trainable: bool) -> None:
+        """The variable object that users know the state by; tapes give it back."""
+        self._owner = weakref.ref(owner)
+        self.trainable = trainable
+
+    @property
+    def owner(self) -> Any:
+        return None if self._owner is None else self._owner()
+
+    def _current(self) -> Any:
+        state = self._value
+        return getattr(state, "value", None) if hasattr(state, "initialized") else state
+
+
+def to_array(value: Any) -> Any:
+    """A value as an array, 0-d ones too.  May share memory."""
+    return np.asarray(to_numpy(value))
+
+
+def device_name(device: torch.device) -> str:
+    kind = {"cuda": "GPU"}.get(device.type, device.type.upper())
+    return f"/job:localhost/replica:0/task:0/device:{kind}:{device.index or 0}"
+
+
+def _dims(tensor: EagerTensor) -> str:
+    dims = tensor._shape.tuple
+    return "<unknown>" if dims is None else str(tuple(dims))
+
+
+def _shown(tensor: EagerTensor) -> str:
+    if tensor._dtype.base_dtype.name in ("resource", "variant"):
+        return "<unprintable>"
+    return repr(tensor.numpy())
+
+
+# ---- what stands for a handle
+
+_handles: dict[type, Callable[[Any], Any]] = {}
+
+
+def register_handle(kind: type, handle_of: Callable[[Any], Any]) -> None:
+    """Teaches immediate execution that objects of this type stand for a handle (``tf.Variable``)."""
+    _handles[kind] = handle_of
+
+
+def as_handle(value: Any) -> Any:
+    """The handle behind a variable; anything else as it is."""
+    found = _handles.get(type(value))
+    if found is None:
+        found = next((f for kind, f in _handles.items() if isinstance(value, kind)), None)
+    return value if found is None else found(value)
