@@ -86,3 +86,12 @@ from headrace.library.reduction import top_k as top_k
 from headrace.library.space import depth_to_space as depth_to_space
 from headrace.library.space import space_to_batch as space_to_batch
 from headrace.library.space import space_to_depth as space_to_depth
+
+# ---- section: recurrent networks
+from headrace import rnn_cell as rnn_cell
+from headrace.library.rnn.dynamic import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
+from headrace.library.rnn.dynamic import dynamic_rnn as dynamic_rnn
+from headrace.library.rnn.raw import raw_rnn as raw_rnn
+from headrace.library.rnn.static import static_bidirectional_rnn as static_bidirectional_rnn
+from headrace.library.rnn.static import static_rnn as static_rnn
+from headrace.library.rnn.static import static_state_saving_rnn as static_state_saving_rnn
