@@ -70,8 +70,9 @@ def _counted(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Tenso
         return raw_ops.LogicalAnd(i < limit, cond(*_arguments(inner)))
 
     def step(i: Tensor, inner: Any) -> Any:
-        result = body(*_arguments(inner))
-        return i + 1, _as_variables(result, inner)
+        result = _as_variables(body(*_arguments(inner)), inner)
+        plain = isinstance(inner, (list, tuple)) and not nest.is_namedtuple(inner)
+        return i + 1, type(inner)(result) if plain else result
 
     return go_on, step, (counter, loop_vars), invariants
 

@@ -25,7 +25,7 @@ class ArrayKind:
 
     name: str
     dtype: Any
-    shape: tuple[int | None, ...] | None
+    element_shape: tuple[int | None, ...] | None
     dynamic_size: bool
     alike: bool
     device: Any
@@ -34,8 +34,8 @@ class ArrayKind:
         """What an item that was not written reads as, if its shape is known."""
         if like is not None:
             return torch.zeros_like(like) if isinstance(like, torch.Tensor) else np.full(like.shape, b"", object)
-        if self.shape is not None and None not in self.shape:
-            return torch.zeros(self.shape, dtype=self.dtype, device=self.device)
+        if self.element_shape is not None and None not in self.element_shape:
+            return torch.zeros(self.element_shape, dtype=self.dtype, device=self.device)
         return None
 
 
@@ -65,10 +65,12 @@ def _write(kind, flow, index, value):
         raise ValueError(
             f"TensorArray {kind.name}: Could not write to TensorArray index {index} because it has already been written to."
         )
-    if kind.shape is not None and not TensorShape(list(value.shape)).is_compatible_with(TensorShape(kind.shape)):
+    if kind.element_shape is not None and not TensorShape(list(value.shape)).is_compatible_with(
+        TensorShape(kind.element_shape)
+    ):
         raise ValueError(
             f"TensorArray {kind.name}: Could not write to TensorArray index {index} because the value shape is "
-            f"{list(value.shape)} which is incompatible with the TensorArray's element shape: {list(kind.shape)}"
+            f"{list(value.shape)} which is incompatible with the TensorArray's element shape: {list(kind.element_shape)}"
         )
     return flow.set(index, value)
 

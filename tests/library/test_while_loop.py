@@ -1,0 +1,222 @@
+"""while_loop: values, structures, invariants, effects, limits, errors."""
+
+import collections
+import signal
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+class TestValue:
+    def test_loop(self):
+        n = tf.placeholder(tf.int32, [])
+        i, total = tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + i), (0, 0))
+        assert run([i, total], {n: 10}) == [10, 45]
+        assert run([i, total], {n: 0}) == [0, 0]
+        assert (i.name, total.name) == ("while/Exit:0", "while/Exit_1:0")
+
+    def test_one_variable_comes_back_without_its_list(self):
+        assert run(tf.while_loop(lambda i: i < 5, lambda i: i + 1, [0])) == 5
+        assert run(tf.while_loop(lambda i: i < 5, lambda i: [i + 1], [0])) == 5
+        kept = tf.while_loop(lambda i: i < 5, lambda i: [i + 1], [0], return_same_structure=True)
+        assert isinstance(kept, list)
+
+    def test_structures(self):
+        def body(i, pair, table):
+            return i + 1, Pair(pair.b, pair.a), {"k": table["k"] * 2}
+
+        found = tf.while_loop(lambda i, *_: i < 3, body, (0, Pair(1, 2), {"k": tf.constant([1.0, 2.0])}))
+        i, pair, table = run(found)
+        assert (i, pair) == (3, Pair(2, 1))
+        assert table["k"].tolist() == [8, 16]
+
+    def test_the_body_decides_between_lists_and_tuples(self):
+        assert isinstance(tf.while_loop(lambda i, j: i < 1, lambda i, j: [i + 1, j], (0, 1)), list)
+
+    def test_sparse_loop_variable(self):
+        start = tf.SparseTensor([[0]], [1.0], [3])
+
+        def body(i, s):
+            return i + 1, tf.SparseTensor(s.indices, s.values * 2.0, s.dense_shape)
+
+        _, found = tf.while_loop(lambda i, s: i < 3, body, (0, start))
+        assert run(found).values.tolist() == [8]
+
+    def test_captured_tensors_and_variables(self):
+        x = tf.placeholder(tf.float32, [2])
+        v = tf.Variable([1.0, 2.0])
+        _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * x + v), (0, x))
+        expected = np.array([2.0, 3.0])
+        for _ in range(3):
+            expected = expected * [2, 3] + [1, 2]
+        assert run(y, {x: [2, 3]}).tolist() == expected.tolist()
+
+    def test_nested(self):
+        def outer(i, s):
+            _, t = tf.while_loop(lambda j, t: j < i, lambda j, t: (j + 1, t + i * j), (0, s))
+            return i + 1, t
+
+        _, found = tf.while_loop(lambda i, s: i < 5, outer, (0, 0))
+        assert run(found) == sum(i * j for i in range(5) for j in range(i))
+
+    def test_cond_in_a_loop_and_a_loop_in_a_cond(self):
+        n = tf.placeholder(tf.int32, [])
+        steps = tf.while_loop(
+            lambda k, x: x > 1,
+            lambda k, x: (k + 1, tf.cond(tf.equal(x % 2, 0), lambda: x // 2, lambda: 3 * x + 1)),
+            (0, n),
+        )[0]
+        y = tf.cond(n > 5, lambda: tf.while_loop(lambda i: i < n, lambda i: i * 2, [1]), lambda: -n)
+        assert run([steps, y], {n: 27}) == [111, 32]
+        assert run(y, {n: 3}) == -3
+
+    def test_only_what_is_fetched_is_computed(self):
+        missing = tf.placeholder(tf.float32, [])
+        i, _ = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * missing), (0, 1.0))
+        assert run(i) == 3
+
+    def test_strings(self):
+        _, s = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + "ab"), (0, tf.constant("")))
+        assert run(s) == b"ababab"
+
+    @pytest.mark.parametrize(("limit", "expected"), [(3, 3), (100, 10), (0, 0)])
+    def test_maximum_iterations(self, limit, expected):
+        assert run(tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0], maximum_iterations=limit)) == expected
+        i, j = tf.while_loop(lambda i, j: i < 10, lambda i, j: (i + 1, j), [0, 1], maximum_iterations=tf.constant(limit))
+        assert run(i) == expected
+
+    def test_a_constant_condition_of_python(self):
+        assert run(tf.while_loop(lambda i: True, lambda i: i + 1, [0], maximum_iterations=4)) == 4
+
+
+class TestShapes:
+    def test_invariants_let_a_shape_vary(self):
+        _, y = tf.while_loop(
+            lambda i, a: i < 3, lambda i, a: (i + 1, tf.concat([a, a], 0)), (0, tf.ones([1, 2])),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None, 2])),
+        )  # fmt: skip
+        assert y.shape.as_list() == [None, 2]
+        assert run(y).shape == (8, 2)
+
+    def test_a_shape_that_varies_without_one(self):
+        with pytest.raises(ValueError, match=r"enters the loop with shape \(1, 2\), but has shape \(2, 2\) after one"):
+            tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.concat([a, a], 0)), (0, tf.ones([1, 2])))
+
+    def test_an_invariant_that_the_initial_value_breaks(self):
+        with pytest.raises(ValueError, match="shape invariant specified for .* is not compatible with the initial shape"):
+            tf.while_loop(lambda a: True, lambda a: a, [tf.ones([2])], shape_invariants=[tf.TensorShape([3])])
+
+    def test_a_type_that_changes(self):
+        with pytest.raises(TypeError, match="'start:0' enters the loop with type int32, but has type float32 after one"):
+            tf.while_loop(lambda a: True, lambda a: tf.to_float(a), [tf.constant(1, name="start")])
+
+
+class TestEffects:
+    def test_assignments_every_iteration(self):
+        v = tf.Variable(0.0)
+
+        def body(i):
+            with tf.control_dependencies([v.assign_add(2.0)]):
+                return i + 1
+
+        i = tf.while_loop(lambda i: i < 5, body, [0])
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            session.run(i)
+            assert session.run(v) == 10
+
+    def test_reads_in_the_body_see_assignments_of_earlier_iterations(self):
+        v = tf.Variable([1.0])
+
+        def body(i, seen):
+            before = v.read_value() * 1.0
+            with tf.control_dependencies([before]), tf.control_dependencies([v.assign_add([1.0])]):
+                return i + 1, seen + before
+
+        _, total = tf.while_loop(lambda i, s: i < 4, body, (0, tf.constant([0.0])))
+        assert run(total).tolist() == [1 + 2 + 3 + 4]
+
+    def test_a_variable_made_in_the_body_is_made_once(self):
+        def body(i, a):
+            w = tf.get_variable("w", [1, 1], initializer=tf.constant_initializer(2.0))
+            return i + 1, tf.matmul(a, w)
+
+        _, y = tf.while_loop(lambda i, a: i < 3, body, (0, tf.ones([1, 1])))
+        assert [v.name for v in tf.global_variables()] == ["w:0"]
+        assert run(y).tolist() == [[8]]
+
+    def test_random_numbers_differ_from_iteration_to_iteration(self):
+        array = tf.TensorArray(tf.float32, 4)
+        _, array = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a.write(i, tf.random_uniform([]))), (0, array))
+        assert len(set(run(array.stack()).tolist())) == 4
+
+    def test_feeding_between_runs_does_not_keep_state(self):
+        n = tf.placeholder(tf.int32, [])
+        i = tf.while_loop(lambda i: i < n, lambda i: i + 1, [0])
+        with tf.Session() as session:
+            assert [session.run(i, {n: k}) for k in (3, 1, 2)] == [3, 1, 2]
+
+
+class TestEndless:
+    def test_timeout_names_the_loop(self):
+        i = tf.while_loop(lambda i: i >= 0, lambda i: tf.abs(i), [1])
+        with pytest.raises(tf.errors.DeadlineExceededError, match=r"loop made at .*test_while_loop.py:"), tf.Session() as s:
+            s.run(i, options=tf.RunOptions(timeout_in_ms=50))
+
+    def test_interrupt(self):
+        i = tf.while_loop(lambda i: i >= 0, lambda i: tf.abs(i), [1])
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        old = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            with tf.Session() as session, pytest.raises(KeyboardInterrupt):
+                session.run(i)
+        finally:
+            signal.signal(signal.SIGALRM, old)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "kind", "message"),
+        [
+            ((None, lambda i: i, [0]), TypeError, "cond must be callable"),
+            ((lambda i: True, None, [0]), TypeError, "body must be callable"),
+            ((lambda i: True, lambda i: i, []), ValueError, "No loop variables provided"),
+            ((lambda i: True, lambda i: i, [0], None, 0), TypeError, "parallel_iterations must be a positive integer"),
+            ((lambda i: i, lambda i: i, [0]), TypeError, "must give a scalar bool, got int32"),
+            ((lambda *_: True, lambda *_: (1, 2), [0, 0, 0]), ValueError, "structure of its loop variables"),
+        ],
+    )
+    def test_of_building(self, arguments, kind, message):
+        with pytest.raises(kind, match=message):
+            tf.while_loop(*arguments)
+
+    def test_a_tensor_of_the_body_used_outside(self):
+        kept = []
+
+        def body(i):
+            kept.append(i * 2)
+            return i + 1
+
+        tf.while_loop(lambda i: i < 3, body, [0])
+        with pytest.raises(ValueError, match=r"belongs to the body of a loop \(made at .*test_while_loop.py"):
+            kept[0] + 1
+
+    def test_an_error_in_the_body_names_its_node(self):
+        bad = tf.placeholder(tf.int32, [1])
+        y = tf.while_loop(lambda i: i < 3, lambda i: i + tf.reduce_sum(tf.reshape([0, 0, 1, 0], bad, name="bad")), [0])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"while/bad \(Reshape\) made at .*test_while_loop.py:"):
+            run(y, {bad: [3]})
