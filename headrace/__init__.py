@@ -512,6 +512,7 @@ from headrace import manip as manip
 from headrace import math as math
 from headrace import layers as layers
 from headrace import losses as losses
+from headrace import metrics as metrics
 from headrace import linalg as linalg
 from headrace import bitwise as bitwise
 from headrace import debugging as debugging

@@ -1,0 +1,67 @@
+"""What metrics share: their local variables, the fitting of labels, predictions and weights, and their collections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.graph import context
+from headrace.graph.collection import GraphKeys
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Tensor
+from headrace.library import array, creation, math
+from headrace.library.variable import Variable
+from headrace.library.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.weights import remove_squeezable_dimensions
+
+Result = tuple[Any, Any]
+Collections = str | Sequence[str] | None
+
+
+def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None) -> Any:
+    """A zero that counts: in LOCAL_VARIABLES and METRIC_VARIABLES, not trained, not saved."""
+    return Variable(
+        lambda: creation.zeros(shape, dtype), trainable=False, validate_shape=validate_shape, name=name,
+        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.SUM,
+    )  # fmt: skip
+
+
+def collected(value: Any, update: Any, metrics_collections: Collections, updates_collections: Collections) -> Result:
+    """(value, update), each added to the collections named for it."""
+    graph = context.get_default_graph()
+    if metrics_collections:
+        graph.add_to_collections(metrics_collections, value)
+    if updates_collections:
+        graph.add_to_collections(updates_collections, update)
+    return value, update
+
+
+def fitted(predictions: Any, labels: Any = None, weights: Any = None) -> tuple[Tensor, Any, Any]:
+    """(predictions, labels, weights) with trailing dimensions of one dropped, or added to weights, so that they fit."""
+    predictions = convert_to_tensor(predictions)
+    if labels is not None:
+        labels, predictions = remove_squeezable_dimensions(labels, predictions)
+        predictions.shape.assert_is_compatible_with(labels.shape)
+    if weights is None:
+        return predictions, labels, None
+    weights = convert_to_tensor(weights)
+    rank, weights_rank = predictions.shape.ndims, weights.shape.ndims
+    if weights_rank == 0 or rank is None or weights_rank is None:
+        return predictions, labels, weights
+    if weights_rank - rank == 1 and weights.shape.tuple[-1] in (1, None):
+        weights = array.squeeze(weights, [-1])
+    elif rank - weights_rank == 1:
+        weights = array.expand_dims(weights, -1)
+    return predictions, labels, weights
+
+
+def as_floats(predictions: Any, labels: Any, weights: Any = None) -> tuple[Tensor, Tensor, Any]:
+    """``fitted`` as float32."""
+    return fitted(math.cast(predictions, dtypes.float32), math.cast(labels, dtypes.float32), weights)
+
+
+def as_bools(predictions: Any, labels: Any, weights: Any = None) -> tuple[Tensor, Tensor, Any]:
+    """``fitted`` as truth values."""
+    return fitted(math.cast(predictions, dtypes.bool), math.cast(labels, dtypes.bool), weights)

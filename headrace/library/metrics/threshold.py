@@ -1,0 +1,245 @@
+"""Counts at each of several thresholds, and what follows from them: precision, recall, sensitivity, the area under a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.graph import raw_ops
+from headrace.graph.convert import constant
+from headrace.graph.operation import Tensor
+from headrace.library import array, assign, creation, math, reduction
+from headrace.library.check import assert_greater_equal, assert_less_equal
+from headrace.library.indexing import where
+from headrace.library.metrics.metric import Collections, Result, collected, fitted, metric_variable
+from headrace.library.scope import control_dependencies
+from headrace.library.variable_scope import variable_scope
+from headrace.library.weights import broadcast_weights
+
+_NAMES = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
+_EPSILON = 1e-7  # keeps divisions from failing, and the outer thresholds outside [0, 1]
+
+Counts = dict[str, Any]
+
+
+def _counts_at(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, includes: Sequence[str] = tuple(_NAMES)
+) -> tuple[Counts, Counts]:
+    """Variables with the counts at each threshold, and the ops that update them."""
+    bounds = [
+        assert_greater_equal(predictions, math.cast(0.0, predictions.dtype), message="predictions must be in [0, 1]"),
+        assert_less_equal(predictions, math.cast(1.0, predictions.dtype), message="predictions must be in [0, 1]"),
+    ]
+    with control_dependencies(bounds):
+        predictions, labels, weights = fitted(
+            math.cast(predictions, dtypes.float32), math.cast(labels, dtypes.bool), weights
+        )
+    limits = constant([[t] for t in thresholds], dtypes.float32)
+    above = raw_ops.Greater(array.reshape(predictions, [1, -1]), limits)
+    truth = array.reshape(labels, [1, -1])
+    if weights is not None:
+        weights = broadcast_weights(math.cast(weights, dtypes.float32), predictions)
+        weights = array.reshape(weights, [1, -1])
+    signs = {"p": above, "n": raw_ops.LogicalNot(above)}
+    truths = {"tp": truth, "fn": truth, "tn": raw_ops.LogicalNot(truth), "fp": raw_ops.LogicalNot(truth)}
+    values, updates = {}, {}
+    for key in includes:
+        values[key] = metric_variable([len(thresholds)], dtypes.float32, name=_NAMES[key])
+        held = math.cast(raw_ops.LogicalAnd(truths[key], signs[key[1]]), dtypes.float32)
+        if weights is not None:
+            held = math.multiply(held, weights)
+        updates[key] = assign.assign_add(values[key], reduction.reduce_sum(held, 1))
+    return values, updates
+
+
+def _single(
+    key: str, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any,
+    metrics_collections: Collections, updates_collections: Collections, name: str | None,
+) -> Result:  # fmt: skip
+    with variable_scope(name, _NAMES[key], (predictions, labels, weights)):
+        values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=(key,))
+        value = raw_ops.Identity(values[key])
+        return collected(value, updates[key], metrics_collections, updates_collections)
+
+
+def _tensor(value: Any) -> Tensor:
+    predictions, _, _ = fitted(value)
+    return predictions
+
+
+def true_positives_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """How many are true and above each threshold."""
+    return _single(
+        "tp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
+    )  # fmt: skip
+
+
+def true_negatives_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """How many are false and not above each threshold."""
+    return _single(
+        "tn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
+    )  # fmt: skip
+
+
+def false_positives_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """How many are false but above each threshold."""
+    return _single(
+        "fp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
+    )  # fmt: skip
+
+
+def false_negatives_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """How many are true but not above each threshold."""
+    return _single(
+        "fn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name
+    )  # fmt: skip
+
+
+def precision_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The part of those above each threshold that are true."""
+    with variable_scope(name, "precision_at_thresholds", (predictions, labels, weights)):
+        values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=("tp", "fp"))
+        value = _ratio(values["tp"], values["fp"], "precision_value")
+        update = _ratio(updates["tp"], updates["fp"], "precision_update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def recall_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The part of the true ones that are above each threshold."""
+    with variable_scope(name, "recall_at_thresholds", (predictions, labels, weights)):
+        values, updates = _counts_at(labels, _tensor(predictions), thresholds, weights, includes=("tp", "fn"))
+        value = _ratio(values["tp"], values["fn"], "recall_value")
+        update = _ratio(updates["tp"], updates["fn"], "recall_update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def _ratio(one: Any, other: Any, name: str | None = None) -> Tensor:
+    whole = raw_ops.AddV2(raw_ops.AddV2(_EPSILON, one, name="add"), other, name="add")
+    return raw_ops.RealDiv(one, whole, name=name or "div")
+
+
+# ---- one threshold out of many
+
+
+def _spread(num_thresholds: int) -> list[float]:
+    """Thresholds from just below 0 to just above 1."""
+    inner = [(i + 1) * 1.0 / (num_thresholds - 1) for i in range(num_thresholds - 2)]
+    return [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
+
+
+def _check_part(name: str, value: float) -> None:
+    if value < 0 or value > 1:
+        raise ValueError(f"`{name}` must be in the range [0, 1]. Currently, `{name}` got {value}.")
+
+
+def sensitivity_at_specificity(
+    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The recall at the threshold where the specificity (of the false ones, how many are found) comes closest."""
+    _check_part("specificity", specificity)
+    with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
+        values, updates = _counts_at(labels, _tensor(predictions), _spread(num_thresholds), weights)
+
+        def sensitivity(counts: Counts, name: str) -> Tensor:
+            distance = raw_ops.Abs(raw_ops.Sub(_ratio(counts["tn"], counts["fp"]), specificity, name="sub"))
+            place = raw_ops.ArgMin(distance, 0)
+            return _ratio(raw_ops.GatherV2(counts["tp"], place, 0), raw_ops.GatherV2(counts["fn"], place, 0), name)
+
+        value, update = sensitivity(values, "value"), sensitivity(updates, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def specificity_at_sensitivity(
+    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The specificity at the last threshold where the recall comes closest."""
+    _check_part("sensitivity", sensitivity)
+    with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
+        values, updates = _counts_at(labels, _tensor(predictions), _spread(num_thresholds), weights)
+
+        def specificity(counts: Counts, name: str) -> Tensor:
+            distance = raw_ops.Abs(raw_ops.Sub(_ratio(counts["tp"], counts["fn"]), sensitivity, name="sub"))
+            nearest = raw_ops.Equal(reduction.reduce_min(distance), distance)
+            place = raw_ops.ArgMax(reduction.cumsum(math.cast(nearest, dtypes.int32)), 0)
+            return _ratio(raw_ops.GatherV2(counts["tn"], place, 0), raw_ops.GatherV2(counts["fp"], place, 0), name)
+
+        value, update = specificity(values, "value"), specificity(updates, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+# ---- the area under a curve
+
+
+def auc(
+    labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200,
+    metrics_collections: Collections = None, updates_collections: Collections = None, curve: str = "ROC",
+    name: str | None = None, summation_method: str = "trapezoidal", thresholds: Sequence[float] | None = None,
+) -> Result:  # fmt: skip
+    """The area under the ROC curve, or with ``curve="PR"`` under precision over recall, by a Riemann sum.
+
+    ``summation_method``: "trapezoidal", "minoring", "majoring", or "careful_interpolation", which is right for PR.
+    """
+    if curve not in ("ROC", "PR"):
+        raise ValueError(f"Curve must be either ROC or PR. Curve {curve} is unknown.")
+    if summation_method not in ("trapezoidal", "careful_interpolation", "minoring", "majoring"):
+        raise ValueError(f"Invalid summation_method: {summation_method}")
+    limits = _spread(num_thresholds)
+    if thresholds is not None:
+        limits = [0.0 - _EPSILON, *thresholds, 1.0 + _EPSILON]
+    with variable_scope(name, "auc", (labels, predictions, weights)):
+        values, updates = _counts_at(labels, _tensor(predictions), limits, weights)
+        value = _area(values, curve, summation_method, "value")
+        update = _area(updates, curve, summation_method, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
+    if curve == "PR" and method == "careful_interpolation":
+        return _interpolated_area(counts["tp"], counts["fp"], counts["fn"])
+    smooth = 1.0e-6
+    tp, fn, tn, fp = (counts[key] for key in ("tp", "fn", "tn", "fp"))
+    recall = (tp + smooth) / (tp + fn + smooth)
+    if curve == "ROC":
+        x, y = fp / (fp + tn + smooth), recall
+    else:
+        x, y = recall, (tp + smooth) / (tp + fp + smooth)
+    heights: dict[str, Callable[[Any, Any], Any]] = {
+        "minoring": raw_ops.Minimum,
+        "majoring": raw_ops.Maximum,
+    }
+    height = heights.get(method, lambda a, b: (a + b) / 2.0)
+    return reduction.reduce_sum((x[:-1] - x[1:]) * height(y[:-1], y[1:]), name=name)
+
+
+def _interpolated_area(tp: Any, fp: Any, fn: Any) -> Tensor:
+    """Between two thresholds the true positives grow linearly with all positives (Davis and Goadrich, 2006)."""
+    gained = tp[:-1] - tp[1:]
+    positives = tp + fp
+    slope = raw_ops.DivNoNan(gained, raw_ops.Maximum(positives[:-1] - positives[1:], 0.0))
+    start = tp[1:] - raw_ops.Mul(slope, positives[1:])
+    both = raw_ops.LogicalAnd(positives[:-1] > 0, positives[1:] > 0)
+    ratio = raw_ops.DivNoNan(positives[:-1], raw_ops.Maximum(positives[1:], 0.0))
+    ratio = where(both, ratio, creation.ones_like(positives[1:]))
+    pieces = raw_ops.DivNoNan(slope * (gained + start * raw_ops.Log(ratio)), raw_ops.Maximum(tp[1:] + fn[1:], 0.0))
+    return reduction.reduce_sum(pieces, name="interpolate_pr_auc")

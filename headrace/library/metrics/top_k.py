@@ -1,0 +1,193 @@
+"""Metrics of the k best predictions: precision and recall at k, average precision at k.
+
+Labels are class numbers: [..., number of labels] (or [...] for one each), or a SparseTensor with any number of them.
+Predicted and true classes count as sets: one that is repeated counts once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.graph import raw_ops
+from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import SparseTensor, SparseTensorValue
+from headrace.library import array, assign, math, reduction
+from headrace.library.metrics.metric import Collections, Result, collected, metric_variable
+from headrace.library.scope import name_scope
+from headrace.library.weights import broadcast_weights
+
+_ABSENT = -(2**63)  # stands for "no label here" in the dense form of sparse labels
+
+
+def _dense_labels(labels: Any, predictions_idx: Tensor) -> Tensor:
+    """Labels as int64 of the predictions' rank, the last dimension being the labels of one example."""
+    if isinstance(labels, (SparseTensor, SparseTensorValue)):
+        labels = SparseTensor.from_value(labels)
+        return raw_ops.SparseToDense(
+            labels.indices, labels.dense_shape, math.cast(labels.values, dtypes.int64), constant(_ABSENT, dtypes.int64)
+        )
+    labels = math.cast(convert_to_tensor(labels), dtypes.int64)
+    rank, wanted = labels.shape.ndims, predictions_idx.shape.ndims
+    if rank is not None and wanted is not None and rank == wanted - 1:
+        labels = array.expand_dims(labels, -1)
+    return labels
+
+
+def _is_in(items: Tensor, others: Tensor) -> Tensor:
+    """Which of ``items`` [..., n] are among ``others`` [..., m]."""
+    return raw_ops.Any(raw_ops.Equal(array.expand_dims(items, -1), array.expand_dims(others, -2)), -1)
+
+
+def _is_first(items: Tensor) -> Tensor:
+    """Which of ``items`` [..., n] have no equal before them."""
+    same = raw_ops.Equal(array.expand_dims(items, -1), array.expand_dims(items, -2))
+    below = raw_ops.MatrixBandPart(math.cast(same, dtypes.int32), -1, 0)
+    return raw_ops.Equal(reduction.reduce_sum(below, -1), 1)  # equal to itself only, among those up to it
+
+
+def _counts(what: str, labels: Tensor, predictions_idx: Tensor, class_id: int | None, weights: Any) -> Tensor:
+    """For each example how many classes are true positives, false positives or false negatives, weighted."""
+    if what == "false_negative":
+        items, others, wanted = labels, predictions_idx, False
+    else:
+        items, others, wanted = predictions_idx, labels, what == "true_positive"
+    inside = _is_in(items, others)
+    held = raw_ops.LogicalAnd(_is_first(items), inside if wanted else raw_ops.LogicalNot(inside))
+    if what == "false_negative":
+        held = raw_ops.LogicalAnd(held, raw_ops.NotEqual(items, constant(_ABSENT, dtypes.int64)))
+    if class_id is not None:
+        held = raw_ops.LogicalAnd(held, raw_ops.Equal(items, constant(class_id, dtypes.int64)))
+    counts = reduction.reduce_sum(math.cast(held, dtypes.float64), -1)
+    return _weighted(counts, weights)
+
+
+def _weighted(counts: Tensor, weights: Any) -> Tensor:
+    if weights is None:
+        return counts
+    weights = math.cast(convert_to_tensor(weights), dtypes.float64)
+    rank, wanted = weights.shape.ndims, counts.shape.ndims
+    if rank and wanted is not None and rank == wanted + 1:
+        weights = array.squeeze(weights, [-1])
+    return raw_ops.Mul(counts, broadcast_weights(weights, counts))
+
+
+def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:
+    text = f"{name}_at_k" if k is None else f"{name}_at_{k}"
+    return text if class_id is None else f"{text}_class{class_id}"
+
+
+def _total(
+    what: str, labels: Tensor, predictions_idx: Tensor, k: int | None, class_id: int | None, weights: Any
+) -> Result:
+    with name_scope(None, _at_k(what, k, class_id), [predictions_idx, labels]) as scope:
+        counted = reduction.reduce_sum(_counts(what, labels, predictions_idx, class_id, weights))
+        total = metric_variable([], dtypes.float64, name=scope)
+        return total, assign.assign_add(total, counted, name="update")
+
+
+def _top(predictions: Any, k: int) -> Tensor:
+    return reduction.top_k(predictions, k)[1]
+
+
+def _ratio_at_top_k(
+    other: str, labels: Any, predictions_idx: Any, k: int | None, class_id: int | None, weights: Any,
+    metrics_collections: Collections, updates_collections: Collections, scope: str,
+) -> Result:  # fmt: skip
+    predictions_idx = math.cast(convert_to_tensor(predictions_idx), dtypes.int64)
+    labels = _dense_labels(labels, predictions_idx)
+    right, update_right = _total("true_positive", labels, predictions_idx, k, class_id, weights)
+    wrong, update_wrong = _total(other, labels, predictions_idx, k, class_id, weights)
+    value = raw_ops.RealDiv(right, raw_ops.AddV2(right, wrong, name="add"), name=scope)
+    whole = raw_ops.AddV2(update_right, update_wrong, name="add")
+    update = raw_ops.RealDiv(update_right, whole, name="update")
+    return collected(value, update, metrics_collections, updates_collections)
+
+
+def recall_at_k(
+    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The part of the true classes that are among the k with the highest predictions."""
+    with name_scope(name, _at_k("recall", k, class_id), [predictions]) as scope:
+        return recall_at_top_k(
+            labels, _top(predictions, k), k, class_id, weights, metrics_collections, updates_collections, scope
+        )
+
+
+def recall_at_top_k(
+    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """``recall_at_k`` for classes chosen already."""
+    with name_scope(name, _at_k("recall", k, class_id), [predictions_idx]) as scope:
+        return _ratio_at_top_k(
+            "false_negative", labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections,
+            scope,
+        )  # fmt: skip
+
+
+def precision_at_k(
+    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The part of the k classes with the highest predictions that are true."""
+    with name_scope(name, _at_k("precision", k, class_id), [predictions]) as scope:
+        return precision_at_top_k(
+            labels, _top(predictions, k), k, class_id, weights, metrics_collections, updates_collections, scope
+        )
+
+
+sparse_precision_at_k = precision_at_k
+
+
+def precision_at_top_k(
+    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
+    metrics_collections: Collections = None, updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """``precision_at_k`` for classes chosen already."""
+    with name_scope(name, _at_k("precision", k, class_id), [predictions_idx]) as scope:
+        return _ratio_at_top_k(
+            "false_positive", labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections,
+            scope,
+        )  # fmt: skip
+
+
+def average_precision_at_k(
+    labels: Any, predictions: Any, k: int, weights: Any = None, metrics_collections: Collections = None,
+    updates_collections: Collections = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The mean over examples of the precision at each true class among the k best predictions."""
+    if k < 1:
+        raise ValueError(f"Invalid k={k}.")
+    with name_scope(name, _at_k("average_precision", k), [predictions]) as scope:
+        predictions_idx = math.cast(_top(predictions, k), dtypes.int64)
+        labels = _dense_labels(labels, predictions_idx)
+        each = _average_precision(labels, predictions_idx, k)
+        seen = math.cast(array.size(each, name="size"), dtypes.float64)
+        if weights is not None:
+            spread = broadcast_weights(math.cast(convert_to_tensor(weights), dtypes.float64), each)
+            each, seen = raw_ops.Mul(each, spread), reduction.reduce_sum(spread)
+        largest = metric_variable([], dtypes.float64, name="max_1")
+        update_largest = assign.assign_add(largest, seen, name="update_max")
+        total = metric_variable([], dtypes.float64, name="total")
+        update_total = assign.assign_add(total, reduction.reduce_sum(each), name="update_total")
+        value = raw_ops.DivNoNan(total, largest, name="mean")
+        update = raw_ops.DivNoNan(update_total, update_largest, name=scope)
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+sparse_average_precision_at_k = average_precision_at_k
+
+
+def _average_precision(labels: Tensor, predictions_idx: Tensor, k: int) -> Tensor:
+    """For each example the sum of the precisions at its true classes, over how many there could have been."""
+    right = math.cast(_is_in(predictions_idx, labels), dtypes.float64)
+    precision = raw_ops.RealDiv(reduction.cumsum(right, -1), np.arange(1, k + 1, dtype=np.float64))
+    total = reduction.reduce_sum(raw_ops.Mul(precision, right), -1)
+    present = math.cast(raw_ops.NotEqual(labels, constant(_ABSENT, dtypes.int64)), dtypes.float64)
+    possible = raw_ops.Minimum(reduction.reduce_sum(present, -1), float(k))
+    return raw_ops.DivNoNan(total, possible)
