@@ -28,6 +28,9 @@ _result_types: dict[OpDef, Any] = {}
 
 def call(op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Adds a node for ``op_def``; returns its output, its outputs as a named tuple, or the Operation if it has none."""
+    default = context.get_default_graph()
+    if default.executing_eagerly:
+        return default.call(op_def, args, kwargs)
     name = kwargs.pop("name", None)
     given = _bind(op_def, args, kwargs)
     graph = graph_of_inputs([given.get(a.name) for a in op_def.signature.inputs])
@@ -37,6 +40,16 @@ def call(op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         with graph.as_default():
             node = _add(graph, op_def, given, name)
     return wrap_outputs(op_def, node)
+
+
+def add_node(graph: Graph, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Operation:
+    """``call`` in the given context, which must be the default one, up to the node itself."""
+    name = kwargs.pop("name", None)
+    return _add(graph, op_def, _bind(op_def, args, kwargs), name)
+
+
+class DtypeMismatch(TypeError):
+    """A tensor of a dtype that the op does not take there."""
 
 
 def wrap_outputs(op_def: OpDef, node: Operation) -> Any:
@@ -66,12 +79,12 @@ def wrap_outputs(op_def: OpDef, node: Operation) -> Any:
 def graph_of_inputs(values: Sequence[Any]) -> Graph:
     """The graph of the first symbolic input; the default graph if there is none or a function is being built."""
     default = context.get_default_graph()
-    if default.building_function:
+    if default.building_function or default.executing_eagerly:
         return default
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             graph = item.op.graph if isinstance(item, Tensor) else getattr(item, "graph", None)
-            if isinstance(graph, Graph):
+            if isinstance(graph, Graph) and not graph.executing_eagerly:
                 return default if graph.building_function else graph  # a finished body takes no more nodes
     return default
 
@@ -260,9 +273,9 @@ def _to_tensor(
                 found = to_tensor(value, None, arg.name).dtype.name
             except (TypeError, ValueError):
                 raise type(e)(f"{e} (argument '{arg.name}' of '{op_def.name}' Op, at {user_source(2)})") from None
-            raise TypeError(_mismatch(op_def, arg, found, wanted)) from None
+            raise DtypeMismatch(_mismatch(op_def, arg, found, wanted)) from None
     if wanted is not None and tensor.dtype.base_dtype != wanted.base_dtype:
-        raise TypeError(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, wanted))
+        raise DtypeMismatch(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, wanted))
     return tensor
 
 

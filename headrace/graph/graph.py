@@ -50,6 +50,10 @@ class Graph:
 
     # ---- making nodes
 
+    def call(self, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Runs the op at once: only for contexts that execute eagerly."""
+        raise NotImplementedError("a graph does not run ops when they are called")
+
     def create_op(
         self, op_type: str | OpDef, inputs: Sequence[Tensor], dtypes: Sequence[DType] | None = None,
         input_types: Any = None, name: str | None = None, attrs: dict[str, Any] | None = None, op_def: Any = None,

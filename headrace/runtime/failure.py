@@ -51,25 +51,34 @@ def explain(error: BaseException, program: Program) -> BaseException:
     node, held, program = failed_node(program, error.__traceback__)
     if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
+    if node.type == "_Region" and isinstance(error, errors.OpError) and error.op is not None:
+        return error  # it names its node already
     uninitialized = _uninitialized(node, error, program, held)
     if uninitialized is not None:
         kind: type[errors.OpError] = errors.FailedPreconditionError
         message = uninitialized
-    elif isinstance(error, errors.OpError):
-        kind, message = type(error), error.message
     else:
-        kind = next((k for t, k in _BY_TYPE if isinstance(error, t)), errors.UnknownError)
-        message = f"{type(error).__name__}: {error}" if kind is errors.UnknownError else str(error)
-        if "ZeroDivisionError" in message and kind is errors.InvalidArgumentError:
-            message = "Integer division by zero"
+        kind, message = error_kind(error)
+    origin = node.origin
+    shown = origin.type if origin is not None and node.type.startswith("_") else node.type  # the user knows no internal op
     text = (
-        f"{message}\n\t [[node {node.name} ({node.type}) made at {node.source}, on {node.device or 'no device'}]]"
+        f"{message}\n\t [[node {node.name} ({shown}) made at {node.source}, on {node.device or 'no device'}]]"
         f"{_inputs(node, program, held)}\n\t run at {user_source(2)}"
     )
-    origin = node.origin
     if kind is errors.OpError:
         kind = errors.UnknownError
     return kind(origin.node_def if origin is not None else None, origin, text)  # type: ignore[call-arg]
+
+
+def error_kind(error: BaseException) -> tuple[type[errors.OpError], str]:
+    """The class of TF1's tree for an exception of a kernel, and what it says."""
+    if isinstance(error, errors.OpError):
+        return (errors.UnknownError if type(error) is errors.OpError else type(error)), error.message
+    kind = next((k for t, k in _BY_TYPE if isinstance(error, t)), errors.UnknownError)
+    message = f"{type(error).__name__}: {error}" if kind is errors.UnknownError else str(error)
+    if "ZeroDivisionError" in message and kind is errors.InvalidArgumentError:
+        message = "Integer division by zero"
+    return kind, message
 
 
 def _uninitialized(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> str | None:
@@ -95,6 +104,8 @@ def _client_name(value: Value) -> str:
     if mark == "_feed":
         name, _, index = rest.rpartition("/")
         return f"{name}:{index}"
+    if mark == "_region":
+        return "(from compiled code)"
     return value.name
 
 

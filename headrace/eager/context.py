@@ -1,0 +1,289 @@
+"""The eager context: a graph whose nodes run when they are made and are then forgotten.
+
+It has a graph's scopes (names, devices, gradient overrides, seed), so the library works in it unchanged; it keeps no nodes, no
+names and no collections of variables.  One context serves the process; what is in force is each thread's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from headrace.core.dtypes import DType
+from headrace.core.registry import REGISTRY, OpDef
+from headrace.eager import execute, record, tensor
+from headrace.eager.execute import Bound, Caller, caller
+from headrace.eager.failure import mismatch
+from headrace.eager.record import Record
+from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor
+from headrace.graph import context
+from headrace.graph.build import DtypeMismatch, add_node
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Tensor
+from headrace.graph.source import at, user_source
+from headrace.resources.container import Containers
+from headrace.resources.invoke import bind_attr, find_kernel
+from headrace.runtime.device import Device, local_devices
+from headrace.runtime.worker import StateContext
+
+SYNC, ASYNC = 0, 1
+DEVICE_PLACEMENT_EXPLICIT, DEVICE_PLACEMENT_WARN, DEVICE_PLACEMENT_SILENT, DEVICE_PLACEMENT_SILENT_FOR_INT32 = range(4)
+_STATES = 256  # generators kept, by seeds
+_NOTHING = contextlib.nullcontext()
+
+
+class EagerContext(Graph):
+    """Thread-safe.  Runs ops where it is called; see the module docstring for what it keeps."""
+
+    executing_eagerly = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.devices: list[Device] = local_devices()
+        self.several_devices = len({d.torch_device for d in self.devices}) > 1
+        self.default_device = self.devices[0].torch_device
+        self._resources = Containers()  # state shared by name
+        self._states: OrderedDict[Any, Any] = OrderedDict()
+        self._random = random.Random()
+        self._const = REGISTRY.get("Const")
+
+    # ---- running ops
+
+    def call(self, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Runs the op and gives its output, its outputs as a named tuple, or None if it has none."""
+        return (execute._callers.get(op_def) or caller(op_def))(self, args, kwargs)
+
+    def build(self, how: Caller, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The thorough way: converts and checks as for a graph, runs, and remembers the binding under ``key``."""
+        try:
+            node: Any = add_node(self, how.op_def, args, kwargs)
+        except DtypeMismatch as e:
+            raise mismatch(e) from None
+        bound = node.bound
+        if bound is None:
+            return node._outputs[0]
+        if key is not None:
+            how.remember(key, bound)
+        return how.wrap(bound, node._outputs)
+
+    def create_op(
+        self, op_type: str | OpDef, inputs: Sequence[Tensor], dtypes: Sequence[DType] | None = None,
+        input_types: Any = None, name: str | None = None, attrs: dict[str, Any] | None = None, op_def: Any = None,
+        compute_shapes: bool = True, compute_device: bool = True,
+    ) -> Any:  # fmt: skip
+        """Runs one op on tensors; the result has the outputs of a node."""
+        definition = REGISTRY.get(op_type) if isinstance(op_type, str) else op_type
+        outputs = list(dtypes or ())
+        attrs = {} if attrs is None else attrs
+        if definition is self._const:
+            return Record(definition, (), (self._constant(attrs),), attrs)
+        if definition.traits.handle:
+            return self._make_handle(definition, outputs[0], name or definition.name, attrs)
+        if definition.traits.feed:
+            raise RuntimeError(
+                f"tf.{definition.name.lower()}() is not compatible with eager execution: there is nobody to feed it. {at()}"
+            )
+        override = self._gradient_overrides.get(definition.name)
+        if override is not None:
+            attrs = {**attrs, "_gradient_op_type": override}
+        inputs = [self._own(t, definition.name) for t in inputs]
+        bound = Bound(definition, [t.dtype for t in inputs], attrs, outputs, self.place())
+        return Record(definition, inputs, execute.run(bound, inputs, self), attrs, bound=bound)
+
+    def _constant(self, attrs: dict[str, Any]) -> EagerTensor:
+        dtype, where = attrs["dtype"], self.place()
+        kernel = find_kernel(self._const, where.type, attrs)
+        return EagerTensor(kernel.function(attrs["value"], bind_attr(dtype), device=where), dtype)
+
+    def _make_handle(self, op_def: OpDef, dtype: DType, name: str, attrs: dict[str, Any]) -> Record:
+        full = name[:-1] if name.endswith("/") else self.unique_name(name)
+        resources = self._resources if attrs.get("shared_name") else Containers()
+        rule: Any = op_def.state_fn
+        state = rule(StateContext(full, attrs, self.place(), resources, self))
+        handle = EagerHandle(state, dtype, EagerOperation(self, full, op_def.name, user_source(2)))
+        return Record(op_def, (), (handle,), attrs)
+
+    def state(self, bound: Bound) -> Any:
+        """What a kernel keeps between calls.  A random op goes on where the last one with the same seeds stopped."""
+        rule: Any = bound.op_def.state_fn
+        attrs = bound.node_attrs
+        made = StateContext(bound.op_def.name, attrs, bound.device, self._resources, self)
+        if not bound.op_def.traits.random:
+            return rule(made)
+        key = (bound.op_def.name, attrs.get("seed"), attrs.get("seed2"), bound.device)
+        with self._lock:
+            found = self._states.get(key)
+            if found is None:
+                found = self._states[key] = rule(made)
+                if len(self._states) > _STATES:
+                    self._states.popitem(last=False)
+            else:
+                self._states.move_to_end(key)
+            return found
+
+    def _own(self, tensor: Tensor, op_type: str) -> Tensor:
+        if isinstance(tensor, EagerTensor):
+            return tensor
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"input of {op_type} must be a Tensor, got {tensor!r}")
+        raise TypeError(
+            f"{tensor!r} (made at {tensor.op.source}) belongs to a graph and has no value, but the {op_type} that uses it "
+            f"is executed eagerly {at()}. Build both under `with graph.as_default():`, or run the graph in a tf.Session."
+        )
+
+    def custom(self, name: str, inputs: Sequence[Any], results: Sequence[Any], rule: Any) -> list[Any]:
+        """The results under new names, which tapes see as one op with the gradient ``rule(node, *grads)``."""
+        identity = REGISTRY.get("Identity")
+        token = record.active.set(())
+        try:
+            outputs = [self.call(identity, (r,), {}) for r in results]
+        finally:
+            record.active.reset(token)
+        tapes = record.active.get()
+        if tapes:
+            record.keep(tapes, Record(identity, list(inputs), outputs, {"name": name}, rule=rule))
+        return outputs
+
+    # ---- devices
+
+    def place(self) -> Any:
+        """The torch device in force."""
+        scopes = self._scopes.devices
+        if not self.several_devices or not scopes:
+            return self.default_device
+        node = EagerOperation(self, "op", "op")
+        placed = _Placed(node)
+        self._apply_device(placed)  # type: ignore[arg-type]
+        return self._torch_device(placed._device)
+
+    def _torch_device(self, wanted: str) -> Any:
+        if not wanted:
+            return self.default_device
+        for device in self.devices:
+            if device.name.endswith(wanted[wanted.find("/device:") :]) if "/device:" in wanted else False:
+                return device.torch_device
+        known = ", ".join(d.name for d in self.devices)
+        raise RuntimeError(f"there is no device {wanted!r} here; there are {known} {at()}")
+
+    # ---- scopes that mean less, or nothing, when ops run at once
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """The name under the current scope; names need not be unique here."""
+        prefix = self._scopes.name
+        return f"{prefix}/{name}" if prefix else name
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        """Nothing: what was called before has run before."""
+        return _NOTHING
+
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
+        return _NOTHING
+
+    def colocate_with_name(self, name: str) -> Any:
+        return _NOTHING
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Nothing: a collection would keep alive what the program has dropped."""
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        if isinstance(obj, (EagerTensor, EagerOperation)):
+            return obj
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a Tensor or Operation of the eager context. {at()}")
+
+    # ---- seeds
+
+    @property
+    def seed(self) -> int | None:
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        with self._lock:
+            self._seed = seed
+            self._random = random.Random(seed)
+            self._states.clear()
+
+    @property
+    def _last_id(self) -> int:
+        """A seed for the next op: a fixed sequence after ``set_random_seed``."""
+        return self._random.randint(0, 2**31 - 1)
+
+    def __str__(self) -> str:
+        return "the eager context"
+
+
+class _Placed:
+    """What a device function may look at."""
+
+    def __init__(self, op: EagerOperation) -> None:
+        self.name, self.type, self._device, self.graph = op.name, op.type, "", op.graph
+
+    @property
+    def device(self) -> str:
+        return self._device
+
+
+_contexts: list[EagerContext] = []
+_lock = threading.Lock()
+
+
+def the_context() -> EagerContext:
+    """The process's eager context, made when it is first needed."""
+    if not _contexts:
+        with _lock:
+            if not _contexts:
+                made = EagerContext()
+                tensor.set_context(made)
+                Record.graph = made
+                _contexts.append(made)
+    return _contexts[0]
+
+
+# ---- what users call
+
+
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """Makes ops run at once in the whole program, outside ``with graph.as_default()`` blocks.
+
+    Call it at program startup, before anything is built.  ``device_policy`` and ``execution_mode`` are checked; values are
+    always copied between devices silently, and kernels of accelerators always run asynchronously.
+    """
+    if device_policy not in (None, 0, 1, 2, 3):
+        raise ValueError("device_policy must be one of None, tf.contrib.eager.DEVICE_PLACEMENT_*")
+    if execution_mode not in (None, SYNC, ASYNC):
+        raise ValueError("execution_mode must be one of None, tf.contrib.eager.SYNC, tf.contrib.eager.ASYNC")
+    if context.executing_eagerly():
+        return
+    built = context.global_graph()
+    if context.inside_graph() or (built is not None and built._nodes):
+        raise ValueError("tf.enable_eager_execution must be called at program startup.")
+    context.set_global_eager(the_context())
+
+
+def disable_eager_execution() -> None:
+    """Back to building graphs."""
+    context.set_global_eager(None)
+
+
+@contextlib.contextmanager
+def eager() -> Iterator[None]:
+    """Ops called in this block, in this thread, run at once: ``with headrace.eager():``."""
+    with the_context().as_default():
+        yield
+
+
+def executing_eagerly() -> bool:
+    """Whether ops run at once here; False inside ``with tf.Graph().as_default():``."""
+    return context.executing_eagerly()
+
+
+def executing_eagerly_outside_functions() -> bool:
+    """The same, but asked about the program around the function or body that is being built, if one is."""
+    graph: Any = context.get_default_graph()
+    while graph.building_function and getattr(graph, "outer_graph", None) is not None:
+        graph = graph.outer_graph
+    return bool(graph.executing_eagerly)

@@ -1,0 +1,48 @@
+"""An exception in a kernel run at once -> the error of TF1's tree, naming the op, its inputs and the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.core import errors
+from headrace.core.registry import OpDef
+from headrace.eager.tensor import EagerHandle
+from headrace.graph.source import user_source
+from headrace.runtime.failure import error_kind
+
+
+def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any]) -> BaseException:
+    """What to raise instead of ``error``."""
+    if isinstance(error, (KeyboardInterrupt, SystemExit)):
+        return error
+    unset = _unset(error, inputs)
+    if unset is not None:
+        kind: type[errors.OpError] = errors.FailedPreconditionError
+        message = (
+            f"Error while reading variable {unset.op.name}: it was never given a value (made at {unset.op.source}); "
+            "assign to it first"
+        )
+    else:
+        kind, message = error_kind(error)
+    shown = ", ".join(_shown(t) for t in inputs)
+    text = f"{message} [Op:{op_def.name}] inputs: {shown or 'none'} (at {user_source(2)})"
+    return kind(None, None, text)  # type: ignore[call-arg]
+
+
+def _unset(error: BaseException, inputs: Sequence[Any]) -> Any:
+    if isinstance(error, AttributeError) and getattr(error, "name", None) == "value":
+        for t in inputs:
+            if isinstance(t, EagerHandle) and not getattr(t._value, "initialized", True):
+                return t
+    return None
+
+
+def _shown(tensor: Any) -> str:
+    dims = tensor._shape.tuple
+    return f"{tensor.dtype.base_dtype.name}{'' if dims is None else list(dims)}"
+
+
+def mismatch(error: BaseException) -> errors.InvalidArgumentError:
+    """A dtype that does not fit: InvalidArgumentError when ops run at once."""
+    return errors.InvalidArgumentError(None, None, str(error))
