@@ -1,0 +1,277 @@
+"""GradientTape: records the ops executed inside it that depend on what it watches, and differentiates them.
+
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
+    dw = tape.gradient(loss, w)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from headrace.autodiff.gradients import UnconnectedGradients, is_trainable
+from headrace.eager import record
+from headrace.eager.backprop import backprop, ones_like
+from headrace.eager.record import Record
+from headrace.eager.tensor import EagerHandle, EagerTensor, as_handle
+from headrace.graph import raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.source import at
+from headrace.graph.structures import IndexedSlices
+
+
+class GradientTape:
+    """Records ops for differentiation.  Belongs to the thread that enters it; tapes may be nested.
+
+    ``persistent``: ``gradient`` may be called more than once.  ``watch_accessed_variables``: trainable variables read inside
+    are watched by themselves; tensors must be given to ``watch``.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._recording = False
+        self._used = False
+        self._watched: dict[int, Any] = {}
+        self.records: list[Record] = []
+        self.tracked: dict[int, Any] = {}  # what depends on something watched, by identity, and keeps it alive
+
+    # ---- recording
+
+    def __enter__(self) -> GradientTape:
+        self._start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._recording:
+            self._stop()
+
+    def _start(self) -> None:
+        if self._recording:
+            raise ValueError("Tape is already recording.")
+        self._recording = True
+        record.active.set((*record.active.get(), self))
+
+    def _stop(self) -> None:
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        self._recording = False
+        record.active.set(tuple(t for t in record.active.get() if t is not self))
+
+    def watch(self, tensor: Any) -> None:
+        """Follows a tensor, a variable, or all those in a nested structure."""
+        for item in _leaves(tensor):
+            item = as_handle(item)
+            if not isinstance(item, EagerTensor):
+                raise ValueError(f"Passed in object of type {type(item).__name__}, not tf.Tensor {at()}")
+            if is_trainable(item.dtype):
+                self._follow(item)
+
+    def accessed(self, handle: EagerHandle) -> None:
+        """A trainable variable is read."""
+        if self._watch_accessed_variables:
+            self._follow(handle)
+
+    def _follow(self, tensor: EagerTensor) -> None:
+        self._watched[id(tensor)] = self.tracked[id(tensor)] = tensor
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """What runs inside is not recorded."""
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def reset(self) -> None:
+        """Forgets everything recorded and watched."""
+        self._used = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self.records = []
+        self._watched = {}
+        self.tracked = {}
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables watched, in the order they were first read."""
+        found = (t.owner for t in self._watched.values() if isinstance(t, EagerHandle))
+        return tuple(v for v in found if v is not None)
+
+    # ---- differentiating
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None,
+        unconnected_gradients: str = UnconnectedGradients.NONE,
+    ) -> Any:  # fmt: skip
+        """The derivatives of ``target`` (if several, of their sum) in the structure of ``sources``; None where unconnected.
+
+        ``output_gradients`` are the weights of the targets, ones if not given.  Frees what was recorded, unless persistent.
+        """
+        if self._used and not self._persistent:
+            raise RuntimeError("GradientTape.gradient can only be called once on non-persistent tapes.")
+        if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
+            raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; accepted: 'none', 'zero'")
+        if self._recording and not self._persistent:
+            self._stop()
+        self._used = True
+        targets = [as_handle(t) for t in _leaves(target)]
+        flat = [as_handle(s) for s in _leaves(sources)]
+        for item in (*targets, *flat):
+            if not isinstance(item, EagerTensor):
+                raise TypeError(f"GradientTape.gradient takes tensors and variables, got {item!r} {at()}")
+        found = backprop(list(self.records), targets, _weights(targets, output_gradients), flat)
+        if not self._persistent:
+            self._forget()
+        if unconnected_gradients == UnconnectedGradients.ZERO:
+            found = [raw_ops.ZerosLike(s) if g is None else g for g, s in zip(found, flat, strict=True)]
+        return _packed(sources, iter(found))
+
+    def jacobian(
+        self, target: Any, sources: Any, unconnected_gradients: str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+    ) -> Any:  # fmt: skip
+        """All derivatives of ``target``'s elements: for each source a tensor of shape target.shape + source.shape."""
+        persistent, self._persistent = self._persistent, True
+        try:
+            rows = [
+                self.gradient(target, sources, weights, unconnected_gradients) for weights in _one_at_a_time(target)
+            ]
+        finally:
+            self._persistent = persistent
+        if not persistent:
+            if self._recording:
+                self._stop()
+            self._forget()
+        columns = list(zip(*[list(_leaves(row)) for row in rows], strict=True))
+        shape = target.shape.as_list()
+        stacked = [
+            None if parts[0] is None else raw_ops.Reshape(raw_ops.Pack(list(parts), 0), shape + parts[0].shape.as_list())
+            for parts in columns
+        ]
+        return _packed(sources, iter(stacked))
+
+
+def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
+    if given is None:
+        return [ones_like(t) for t in targets]
+    weights = list(_leaves(given))
+    if len(weights) != len(targets):
+        raise ValueError(f"{len(weights)} output_gradients were given for {len(targets)} targets {at()}")
+    return [
+        ones_like(t) if w is None else w if isinstance(w, IndexedSlices) else convert_to_tensor(w, t.dtype.base_dtype)
+        for w, t in zip(weights, targets, strict=True)
+    ]
+
+
+def _one_at_a_time(target: Any) -> Iterator[Any]:
+    size = target.shape.num_elements()
+    eye = raw_ops.OneHot(raw_ops.Range(0, size, 1), size, convert_to_tensor(1, target.dtype.base_dtype),
+                         convert_to_tensor(0, target.dtype.base_dtype))  # fmt: skip
+    for row in raw_ops.Unpack(eye, num=size, axis=0):
+        yield raw_ops.Reshape(row, target.shape.as_list())
+
+
+# ---- nested structures of sources: lists, tuples, dictionaries
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key in sorted(value):
+            yield from _leaves(value[key])
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _packed(structure: Any, items: Iterator[Any]) -> Any:
+    if isinstance(structure, dict):
+        found = {key: _packed(structure[key], items) for key in sorted(structure)}
+        return type(structure)((key, found[key]) for key in structure)
+    if isinstance(structure, (list, tuple)):
+        parts = [_packed(item, items) for item in structure]
+        return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
+    return next(items)
+
+
+# ---- functions of functions (tf.contrib.eager)
+
+
+def _differentiated(f: Callable[..., Any], values: Sequence[Any], params: Any) -> tuple[Any, list[Any]]:
+    chosen = _positions(params, len(values))
+    tensors = [as_handle(v) if isinstance(as_handle(v), EagerTensor) else convert_to_tensor(v) for v in values]
+    given = list(values)
+    with GradientTape(persistent=True) as tape:
+        for i, tensor in enumerate(tensors):
+            if not isinstance(tensor, EagerHandle):
+                given[i] = tensor
+        for i in chosen:
+            tape.watch(tensors[i])
+        result = f(*given)
+    if result is None:
+        raise ValueError(f"Cannot differentiate a function that returns None; did you forget to return a value? {at()}")
+    return result, [tape, [tensors[i] for i in chosen]]
+
+
+def _positions(params: Any, count: int) -> list[int]:
+    if params is None:
+        return list(range(count))
+    positions = []
+    for p in params if isinstance(params, (list, tuple)) else [params]:
+        if not isinstance(p, int) or not -count <= p < count:
+            raise ValueError(f"params must be positions of arguments, got {p!r} for {count} arguments {at()}")
+        positions.append(p % count)
+    return positions
+
+
+def gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..., list[Any]]:
+    """A function that gives the gradients of ``f`` with respect to its arguments (those at ``params``)."""
+
+    def differentiated(*args: Any, **kwargs: Any) -> list[Any]:
+        return value_and_gradients_function(f, params)(*args, **kwargs)[1]
+
+    return differentiated
+
+
+def value_and_gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..., tuple[Any, list[Any]]]:
+    """The same, with the value of ``f`` before the gradients.  The argument ``dy`` weighs the result."""
+
+    def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        dy = kwargs.pop("dy", None)
+        if kwargs:
+            raise ValueError(f"Functions to be differentiated cannot receive keyword arguments, got {sorted(kwargs)}.")
+        result, (tape, sources) = _differentiated(f, args, params)
+        return result, list(tape.gradient(result, sources, output_gradients=dy))
+
+    return differentiated
+
+
+def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
+    """A function that gives the value of ``f`` and a (gradient, variable) pair for each trainable variable it reads."""
+
+    def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+        with GradientTape() as tape:
+            result = f(*args, **kwargs)
+        if result is None:
+            raise ValueError(f"Cannot differentiate a function that returns None; did you forget to return a value? {at()}")
+        variables = tape.watched_variables()
+        if not variables:
+            raise ValueError(f"No trainable variables were accessed while the function was being computed. {at()}")
+        grads = tape.gradient(result, list(variables))
+        return result, list(zip(grads, variables, strict=True))
+
+    return differentiated
+
+
+def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
+    """The same without the value: what ``optimizer.apply_gradients`` takes."""
+
+    def differentiated(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        return implicit_value_and_gradients(f)(*args, **kwargs)[1]
+
+    return differentiated
