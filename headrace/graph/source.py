@@ -32,7 +32,8 @@ def is_internal(code: CodeType) -> bool:
     if known is None:
         name = code.co_filename
         internal = name.startswith(_PACKAGE) and not name.startswith(_USER_PARTS)
-        known = _internal[code] = internal or name.endswith((f"{os.sep}contextlib.py", "<string>"))
+        generated = name.startswith("<headrace ")
+        known = _internal[code] = internal or generated or name.endswith((f"{os.sep}contextlib.py", "<string>"))
     return known
 
 

@@ -60,7 +60,9 @@ def explain(error: BaseException, program: Program) -> BaseException:
     else:
         kind, message = error_kind(error)
     origin = node.origin
-    shown = origin.type if origin is not None and node.type.startswith("_") else node.type  # the user knows no internal op
+    shown = (
+        origin.type if origin is not None and node.type.startswith("_") else node.type
+    )  # the user knows no internal op
     text = (
         f"{message}\n\t [[node {node.name} ({shown}) made at {node.source}, on {node.device or 'no device'}]]"
         f"{_inputs(node, program, held)}\n\t run at {user_source(2)}"

@@ -21,6 +21,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.runtime.codegen import Program, generate
 from headrace.runtime.compile import compile_region, warn_once
 from headrace.runtime.flow import Flow
+from headrace.runtime.narrow import narrowed
 from headrace.runtime.strand import Strand, cut
 from headrace.runtime.threads import ThreadChoice
 from headrace.runtime.worker import LocalWorker
@@ -95,7 +96,7 @@ def _compile(graph: StepGraph, region: Region, worker: LocalWorker, index: int) 
     except Exception as e:  # noqa: BLE001 - whatever the compiler says, the step still runs, interpreted
         warn_once(region, e)
         return False
-    replace_region(graph, region, call, index)
+    replace_region(graph, region, narrowed(call, region, worker), index)
     return True
 
 

@@ -69,8 +69,13 @@ class Tier:
         found = self.compiled.get(key)
         if found is None and self.mode == "always" and len(self.compiled) < ARTIFACTS:
             with self._lock:
-                found = self.compiled.get(key) or self._compile(self._plan, key)
-                self.compiled[key] = found
+                found = self.compiled.get(key)
+                if found is None:
+                    try:
+                        found = self._compile(self._plan, key)
+                    except Exception:  # noqa: BLE001 - feeds that do not fit: the interpreted run says what is wrong
+                        found = self._plan
+                    self.compiled[key] = found
         return found
 
     def consider(self, feeds: Sequence[Any]) -> None:

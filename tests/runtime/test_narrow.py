@@ -1,0 +1,64 @@
+"""Errors in compiled code name the node and the user's line, as interpreted ones do."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+ALWAYS = tf.ConfigProto(compile="always", device_count={"GPU": 0})
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu():
+    with tf.device("/cpu:0"):
+        yield
+
+
+def test_an_index_out_of_range() -> None:
+    table = tf.get_variable("table", [10, 4])
+    rows = tf.placeholder(tf.int32, [None], name="rows")
+    y = tf.reduce_sum(tf.exp(tf.gather(table, rows, name="pick") * 2.0) + 1.0)
+    with tf.Session(config=ALWAYS) as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(y, {rows: [1, 2]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 12 is not in \[0, 10\)") as caught:
+            sess.run(y, {rows: [1, 12]})
+    assert caught.value.op.name == "pick"
+    assert "rows:0 int32[2]" in caught.value.message
+    assert caught.value.message.count("test_narrow.py:") == 2  # where it was made, where it was run
+
+
+def test_a_failed_training_step_changes_nothing() -> None:
+    w = tf.Variable(np.ones((4, 3), np.float32), name="w")
+    x = tf.placeholder(tf.float32, [2, 4])
+    labels = tf.placeholder(tf.int32, [2])
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=tf.matmul(x, w)))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with tf.Session(config=ALWAYS) as sess:
+        sess.run(w.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Received a label value of 3"):
+            sess.run(train, {x: np.ones((2, 4)), labels: [0, 3]})
+        np.testing.assert_array_equal(sess.run(w), np.ones((4, 3)))
+
+
+def test_an_uninitialised_variable() -> None:
+    v = tf.Variable(tf.zeros([3, 3]), name="v")
+    y = tf.exp(tf.matmul(v, v)) + 1.0
+    with (
+        tf.Session(config=ALWAYS) as sess,
+        pytest.raises(tf.errors.FailedPreconditionError, match="value v: ") as caught,
+    ):
+        sess.run(y)
+    assert "[[node v/read (Identity) made at" in caught.value.message
+
+
+def test_feeds_that_cannot_be_specialised_are_explained_by_the_interpreted_run() -> None:
+    x = tf.placeholder(tf.float32, name="x")
+    y = tf.exp(tf.matmul(x, tf.ones([4, 2]), name="product") * 2.0 + 1.0)
+    with tf.Session(config=ALWAYS) as sess:
+        sess.run(y, {x: np.ones((2, 4))})
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="product") as caught:
+                sess.run(y, {x: np.ones((2, 3))})
+            assert "x:0 float32[2, 3]" in caught.value.message
+        sess.run(y, {x: np.ones((2, 4))})
