@@ -1,0 +1,175 @@
+"""Gradients of conditionals and loops: what is recorded, what flows, and where gradients are taken inside bodies."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def programs(session, fetches, feeds=()):
+    """The generated functions of a step and of all its bodies."""
+    plan = session._master.plan(list(feeds), list(fetches), [])
+    found, stack = [], list(plan.programs)
+    while stack:
+        found.append(stack.pop())
+        stack.extend(found[-1].functions)
+    return found
+
+
+def types(session, fetches, feeds=()):
+    return [n.type for p in programs(session, fetches, feeds) for n in p.lines.values()]
+
+
+class TestRecord:
+    def loop(self):
+        x = tf.placeholder(tf.float32, [2], name="x")
+        _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.sin(a) * x), (0, x))
+        return x, y, tf.gradients(y, x)[0]
+
+    def test_is_made_only_by_steps_that_use_it(self):
+        x, y, g = self.loop()
+        with tf.Session() as session:
+            assert "_PushRecord" not in types(session, [y], [x])
+            assert "_PushRecord" in types(session, [g], [x])
+
+    def test_two_gradients_of_one_loop_do_not_disturb_each_other(self):
+        x, y, g = self.loop()
+        h = tf.gradients(y * 2, x)[0]
+        a, b, c = run([g, h, g + h], {x: [0.3, 0.7]})
+        np.testing.assert_allclose(a * 2, b, rtol=1e-6)
+        np.testing.assert_allclose(a + b, c, rtol=1e-6)
+
+    def test_holds_no_tensor_whose_shape_alone_is_needed(self):
+        x = tf.placeholder(tf.float32, [None], name="x")
+        _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.reduce_sum(a)), (0, x))
+        g = tf.gradients(y, x)[0]
+        while_node = next(op for op in tf.get_default_graph().get_operations() if op.type == "StatelessWhile")
+        pushed = [op for op in while_node.attrs["body"].get_operations() if op.type == "_PushRecord"]
+        assert all(t.dtype.is_integer for op in pushed for t in op.inputs[1:])
+        assert run(g, {x: [1.0, 2.0]}).tolist() == [27, 27]
+
+    def test_of_ten_thousand_iterations(self):
+        x = tf.placeholder(tf.float64, [])
+        _, y = tf.while_loop(lambda i, a: i < 10000, lambda i, a: (i + 1, a + tf.sin(a) * x), (0, x))
+        assert np.isfinite(run(tf.gradients(y, x)[0], {x: 1e-4}))
+
+
+class TestFlow:
+    def test_a_branch_that_does_not_use_an_input_gives_it_zero(self):
+        x, y = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
+        z = tf.cond(x[0] > 0, lambda: x * 3, lambda: y * y)
+        gx, gy = tf.gradients(z, [x, y])
+        a, b = run([gx, gy], {x: [1, 1], y: [2, 5]})
+        assert (a.tolist(), b.tolist()) == ([3, 3], [0, 0])
+        a, b = run([gx, gy], {x: [-1, 1], y: [2, 5]})
+        assert (a.tolist(), b.tolist()) == ([0, 0], [4, 10])
+
+    def test_no_iteration_passes_the_gradient_on(self):
+        x, w = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
+        _, y = tf.while_loop(lambda i, a: i < 0, lambda i, a: (i + 1, a * w), (0, x))
+        gx, gw = tf.gradients(y, [x, w])
+        a, b = run([gx, gw], {x: [1, 2], w: [3, 4]})
+        assert (a.tolist(), b.tolist()) == ([1, 1], [0, 0])
+
+    def test_variables(self):
+        v = tf.Variable([1.0, 2.0])
+        _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * v + v.read_value()), (0, tf.ones([2])))
+        x = np.array([1.0, 2.0])
+        # y = v^3 + v^3 + v^2 + v
+        np.testing.assert_allclose(run(tf.gradients(y, v)[0]), 6 * x**2 + 2 * x + 1)
+
+    def test_rows_gathered_in_a_loop(self):
+        table = tf.Variable(np.arange(6.0).reshape(3, 2))
+        _, y = tf.while_loop(
+            lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.gather(table, [i])[0]), (0, tf.zeros([2], tf.float64))
+        )
+        g = tf.convert_to_tensor(tf.gradients(y, table)[0])
+        assert run(g).tolist() == [[1, 1]] * 3
+
+    def test_shapes_that_vary(self):
+        x = tf.placeholder(tf.float64, [1])
+        _, y = tf.while_loop(
+            lambda i, a: i < 3, lambda i, a: (i + 1, tf.concat([a, a * 2], 0)), (0, x),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
+        )  # fmt: skip
+        assert run(tf.gradients(y, x)[0], {x: [1.0]}).tolist() == [27]
+
+    def test_one_tensor_as_two_loop_variables(self):
+        x = tf.placeholder(tf.float32, [])
+        _, a, b = tf.while_loop(lambda i, a, b: i < 2, lambda i, a, b: (i + 1, a * b, b + 1.0), (0, x, x))
+        # a = x * x * (x + 1)
+        assert run(tf.gradients(a + b, x)[0], {x: 2.0}) == 3 * 4 + 2 * 2 + 1
+
+    def test_back_prop_false_stops_the_gradient(self):
+        x = tf.placeholder(tf.float32, [])
+        y = tf.while_loop(lambda a: a < 10, lambda a: a * 2, [x], back_prop=False)
+        assert tf.gradients(y, x) == [None]
+
+    def test_unconnected(self):
+        x, z = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+        y = tf.while_loop(lambda a: a < 10, lambda a: a * 2, [x])
+        assert tf.gradients(y, z) == [None]
+
+    def test_stopped_inside(self):
+        x = tf.placeholder(tf.float32, [])
+        y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, tf.stop_gradient(a) * x), (0, x))[1]
+        assert run(tf.gradients(y, x)[0], {x: 3.0}) == 9.0
+
+
+class TestInside:
+    """tf.gradients called while a body is built."""
+
+    def test_of_the_body_s_own_tensors(self):
+        start = tf.placeholder(tf.float64, [])
+
+        def newton(i, x):
+            f = x * x - 2.0
+            return i + 1, x - f / tf.gradients(f, x)[0]
+
+        _, root = tf.while_loop(lambda i, x: i < 8, newton, (0, start))
+        assert run(root, {start: 1.0}) == pytest.approx(2**0.5, abs=1e-12)
+
+    def test_of_captured_tensors_and_variables(self):
+        w = tf.placeholder(tf.float32, [])
+        v = tf.Variable(3.0)
+
+        def branch():
+            gw, gv = tf.gradients(w * w * v, [w, v])
+            return gw + 100 * gv
+
+        y = tf.cond(w > 0, branch, lambda: w)
+        assert run(y, {w: 2.0}) == 2 * 2 * 3 + 100 * 4
+
+    def test_through_a_step_of_learning(self):
+        w, x = tf.placeholder(tf.float64, []), tf.constant([1.0, 2.0], tf.float64)
+
+        def adapted(row):
+            inner = tf.square(w * row - 1.0)
+            return tf.square((w - 0.1 * tf.gradients(inner, w)[0]) * row)
+
+        loss = tf.reduce_sum(tf.map_fn(adapted, x))
+        g = tf.gradients(loss, w)[0]
+        eps = 1e-6
+        with tf.Session() as session:
+            high, low = session.run(loss, {w: 0.7 + eps}), session.run(loss, {w: 0.7 - eps})
+            assert session.run(g, {w: 0.7}) == pytest.approx((high - low) / (2 * eps), rel=1e-6)
+
+
+def test_training_through_a_loop():
+    """A recurrence learns to double its input in each of three steps."""
+    w = tf.Variable(0.5)
+    x = tf.placeholder(tf.float32, [None])
+    _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * w), (0, x))
+    loss = tf.reduce_mean(tf.square(y - 8 * x))
+    step = tf.train.GradientDescentOptimizer(0.002).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(200):
+            session.run(step, {x: [1.0, -1.0, 0.5]})
+        assert session.run(w) == pytest.approx(2.0, abs=0.05)
