@@ -1,0 +1,25 @@
+"""What this machine has to compute on, as TF1's ``device_lib`` lists it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from headrace.runtime.device import local_devices
+
+
+class LocalDevice(NamedTuple):
+    """A device: its full name, its type, and its memory in bytes."""
+
+    name: str
+    device_type: str
+    memory_limit: int
+    physical_device_desc: str
+
+
+def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
+    """The devices a local session has; `session_config` makes no difference."""
+    found = []
+    for device in local_devices():
+        name = device.name[device.name.index("/device:") :]
+        found.append(LocalDevice(name, device.device_type, device.memory_limit, f"device: {device.torch_device}"))
+    return found

@@ -1,0 +1,56 @@
+"""Programs that say ``import tensorflow``, on Headrace, unedited.
+
+    python -m headrace.tensorflow train.py --steps=100
+
+or, in a program, before anything imports TensorFlow:
+
+    import headrace.tensorflow
+    headrace.tensorflow.install()
+    import tensorflow as tf
+
+``tensorflow``, ``tensorflow.compat.v1``, ``tensorflow.contrib...`` and the commonly imported ``tensorflow.python...`` modules
+then mean Headrace's.  A name Headrace lacks raises AttributeError (a module, ModuleNotFoundError) under TensorFlow's name.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from headrace.tensorflow.finder import ROOT, Finder, Module
+
+__all__ = ["install", "installed", "uninstall"]
+
+_finder = Finder()
+_NO_TENSORFLOW = "tensorboard.compat.notf"
+
+
+def installed() -> bool:
+    """Whether ``import tensorflow`` means Headrace."""
+    return _finder in sys.meta_path
+
+
+def install() -> None:
+    """Makes ``import tensorflow`` mean Headrace from here on; ImportError if the real one is imported already."""
+    if installed():
+        return
+    there = sys.modules.get(ROOT)
+    if there is not None and not isinstance(there, Module):
+        raise ImportError(
+            f"TensorFlow is already imported, from {getattr(there, '__file__', 'somewhere')}: call "
+            "headrace.tensorflow.install() before anything imports it, or run the program with "
+            "`python -m headrace.tensorflow program.py`"
+        )
+    sys.meta_path.insert(0, _finder)
+    # TensorBoard looks for this module to decide whether to write files by itself or through TensorFlow.
+    sys.modules.setdefault(_NO_TENSORFLOW, ModuleType(_NO_TENSORFLOW))
+
+
+def uninstall() -> None:
+    """Undoes `install`; modules that hold TensorFlow's names by now keep Headrace's."""
+    if not installed():
+        return
+    sys.meta_path.remove(_finder)
+    sys.modules.pop(_NO_TENSORFLOW, None)
+    for name in [name for name, module in sys.modules.items() if isinstance(module, Module)]:
+        del sys.modules[name]

@@ -1,0 +1,240 @@
+"""Where the names of a TensorFlow module are in Headrace.
+
+TensorFlow's public modules have the same place here: ``tensorflow.nn`` is ``headrace.nn``.  Programs also import modules
+that were never public, ``tensorflow.python.ops.array_ops`` and the like; the table says where to look for what those hold.
+"""
+
+from __future__ import annotations
+
+# Module -> the places where its names are, the first one that has a name wins; "" is the top.
+_PYTHON = """
+client.device_lib            library.device_list
+client.session               .
+client.timeline              profiler
+data.ops.dataset_ops         data
+data.ops.iterator_ops        data
+data.util.nest               nest
+eager.backprop               .
+eager.context                .
+eager.function               .
+estimator.estimator          estimator
+estimator.model_fn           estimator
+estimator.run_config         estimator
+feature_column.feature_column  feature_column
+framework.constant_op        .
+framework.device             .
+framework.dtypes             .
+framework.errors             errors
+framework.errors_impl        errors
+framework.function           .
+framework.graph_io           train io
+framework.graph_util         graph_util
+framework.graph_util_impl    graph_util
+framework.importer           .
+framework.load_library       .
+framework.meta_graph         train
+framework.ops                .
+framework.random_seed        random .
+framework.smart_cond         contrib.framework
+framework.sparse_tensor      .
+framework.tensor_shape       .
+framework.tensor_spec        .
+framework.tensor_util        . contrib.util
+framework.test_util          test
+keras                        keras
+layers.base                  layers
+layers.convolutional         layers
+layers.core                  layers
+layers.layers                layers
+layers.normalization         layers
+layers.pooling               layers
+lib.io.file_io               gfile io.gfile
+lib.io.python_io             python_io
+lib.io.tf_record             python_io
+ops.array_ops                .
+ops.bitwise_ops              bitwise
+ops.candidate_sampling_ops   nn
+ops.check_ops                . debugging
+ops.clip_ops                 .
+ops.confusion_matrix         math .
+ops.control_flow_ops         .
+ops.cond_v2                  .
+ops.ctc_ops                  nn
+ops.custom_gradient          .
+ops.data_flow_ops            . queue
+ops.distributions            distributions
+ops.distributions.bernoulli  distributions
+ops.distributions.categorical  distributions
+ops.distributions.distribution  distributions
+ops.distributions.kullback_leibler  distributions
+ops.distributions.normal     distributions
+ops.embedding_ops            nn
+ops.functional_ops           .
+ops.gen_array_ops            . raw_ops
+ops.gen_math_ops             . math raw_ops
+ops.gen_nn_ops               nn raw_ops
+ops.gen_state_ops            . raw_ops
+ops.gradient_checker         test
+ops.gradients                .
+ops.gradients_impl           .
+ops.histogram_ops            .
+ops.image_ops                image
+ops.image_ops_impl           image
+ops.init_ops                 . initializers
+ops.io_ops                   . train
+ops.linalg                   linalg
+ops.linalg.linalg            linalg
+ops.linalg_ops               linalg .
+ops.logging_ops              .
+ops.lookup_ops               lookup . contrib.lookup
+ops.losses                   losses
+ops.losses.losses            losses
+ops.losses.losses_impl       losses
+ops.losses.util              losses
+ops.manip_ops                manip
+ops.map_fn                   .
+ops.math_ops                 . math
+ops.metrics                  metrics
+ops.metrics_impl             metrics
+ops.nn                       nn
+ops.nn_impl                  nn
+ops.nn_ops                   nn
+ops.numerics                 .
+ops.parsing_ops              . io
+ops.partitioned_variables    .
+ops.random_ops               . random
+ops.resource_variable_ops    . library.variable
+ops.rnn                      nn
+ops.rnn_cell                 nn.rnn_cell
+ops.rnn_cell_impl            nn.rnn_cell library.rnn.cell
+ops.script_ops               .
+ops.seq2seq                  contrib.legacy_seq2seq
+ops.session_ops              .
+ops.sets                     sets
+ops.sparse_ops               . sparse
+ops.special_math_ops         . math
+ops.spectral_ops             signal spectral
+ops.standard_ops             .
+ops.state_ops                .
+ops.string_ops               strings .
+ops.summary_ops              summary
+ops.template                 .
+ops.tensor_array_ops         .
+ops.variable_scope           .
+ops.variables                .
+ops.while_v2                 .
+platform.app                 app
+platform.flags               flags
+platform.gfile               gfile
+platform.googletest          test
+platform.resource_loader     resource_loader
+platform.sysconfig           sysconfig
+platform.test                test
+platform.tf_logging          logging
+saved_model.builder          saved_model.builder
+saved_model.constants        saved_model.constants
+saved_model.loader           saved_model.loader
+saved_model.signature_constants  saved_model.signature_constants
+saved_model.signature_def_utils  saved_model.signature_def_utils
+saved_model.tag_constants    saved_model.tag_constants
+saved_model.utils            saved_model.utils
+summary.summary              summary
+summary.summary_iterator     train
+summary.writer.writer        summary
+summary.writer.writer_cache  summary
+tools.freeze_graph           graph_util
+training.adadelta            train
+training.adagrad             train
+training.adam                train
+training.basic_session_run_hooks  train estimator
+training.checkpoint_management  train
+training.checkpoint_utils    train
+training.coordinator         train
+training.device_setter       train
+training.evaluation          contrib.training
+training.ftrl                train
+training.gradient_descent    train
+training.input               train
+training.learning_rate_decay  train
+training.momentum            train
+training.monitored_session   train
+training.moving_averages     train library.moving_averages
+training.optimizer           train
+training.proximal_adagrad    train
+training.queue_runner        train
+training.queue_runner_impl   train
+training.rmsprop             train
+training.saver               train
+training.server_lib          train
+training.session_manager     train
+training.session_run_hook    train
+training.slot_creator        library.optimizer.slot_creator
+training.summary_io          summary train
+training.supervisor          train
+training.sync_replicas_optimizer  train
+training.training            train
+training.training_ops        raw_ops
+training.training_util       train
+util.compat                  compat
+util.nest                    nest
+util.tf_inspect              library.inspect
+"""
+
+_CORE = """
+core.example.example_pb2             train
+core.example.feature_pb2             train
+core.framework.attr_value_pb2        .
+core.framework.graph_pb2             .
+core.framework.node_def_pb2          .
+core.framework.step_stats_pb2        .
+core.framework.summary_pb2           . summary
+core.framework.tensor_pb2            .
+core.framework.tensor_shape_pb2      .
+core.framework.types_pb2             .
+core.framework.variable_pb2          .
+core.protobuf.cluster_pb2            train
+core.protobuf.config_pb2             .
+core.protobuf.meta_graph_pb2         .
+core.protobuf.rewriter_config_pb2    .
+core.protobuf.saver_pb2              train
+core.protobuf.tensorflow_server_pb2  train
+core.util.event_pb2                  . summary
+contrib.learn.python.learn.datasets.mnist   examples.tutorials.mnist.input_data
+contrib.learn.datasets.mnist         examples.tutorials.mnist.input_data
+"""
+
+
+def _table() -> dict[str, tuple[str, ...]]:
+    found = {}
+    for prefix, text in (("python.", _PYTHON), ("", _CORE)):
+        for line in text.split("\n"):
+            module, *places = line.split() or [""]
+            if module:
+                found[prefix + module] = tuple("" if place == "." else place for place in places)
+    return found
+
+
+MODULES = _table()
+_PACKAGES = {name.rsplit(".", depth)[0] for name in MODULES for depth in range(1, name.count(".") + 1)}
+
+
+def places(module: str) -> tuple[str, ...] | None:
+    """Where the names of ``tensorflow.<module>`` may be, below ``headrace``, in order; None if that cannot be said.
+
+    An empty tuple is a package that holds nothing but other modules.
+    """
+    for whole in ("compat.v1", "_api.v1"):
+        if module == whole or module.startswith(f"{whole}."):
+            module = module[len(whole) + 1 :]
+            break
+    if module in MODULES:
+        return MODULES[module]
+    if module == "python":
+        return ("",)
+    if module.startswith("contrib.") and ".python" in module:
+        return (
+            module.partition(".python")[0],
+        )  # contrib.layers.python.layers and the like: all of it is in contrib.layers
+    if module.startswith(("python.", "core.")) or module == "core":
+        return () if module in _PACKAGES else None
+    return (module,)

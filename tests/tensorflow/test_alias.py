@@ -1,0 +1,155 @@
+"""`import tensorflow` that means Headrace: in a process of its own, and by install() and uninstall()."""
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import headrace
+import headrace.tensorflow as alias
+from headrace.tensorflow import names
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+
+
+def _run(tmp_path: Path, program: str, *args: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "program.py").write_text(program)
+    command = [sys.executable, "-W", "error", "-m", "headrace.tensorflow", *before, "program.py", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, env=ENVIRONMENT, cwd=tmp_path)
+
+
+PROGRAM = """
+import sys
+import tensorflow as tf
+import tensorflow.compat.v1 as tf1
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops
+import tensorflow.python.platform.gfile as gfile
+from tensorflow.examples.tutorials.mnist import input_data
+from tensorflow.python.client import device_lib
+from neighbour import twice
+
+tf.app.flags.DEFINE_integer('n', 1, 'a number')
+
+def main(argv):
+    x = tf.placeholder(tf.float32, [None], name='x')
+    y = array_ops.identity(tf.nn.relu(twice(x)), name='y')
+    assert isinstance(y, ops.Tensor) and tf1.placeholder is tf.placeholder
+    assert sys.argv[0] == 'program.py' and __file__ == 'program.py'
+    with tf.Session() as sess:
+        print(sess.run('y:0', {'x:0': [-1.0, tf.flags.FLAGS.n]}).tolist(), argv[1:])
+    print(tf.__version__, tf.__name__, gfile.Exists('program.py'), input_data.read_data_sets.__name__)
+    print(device_lib.list_local_devices()[-1].name)
+    return 5
+
+if __name__ == '__main__':
+    tf.app.run()
+"""
+
+
+def test_a_program_runs_unedited(tmp_path: Path) -> None:
+    (tmp_path / "neighbour.py").write_text("import tensorflow as tf\ndef twice(x):\n    return tf.multiply(2.0, x)\n")
+    done = _run(tmp_path, PROGRAM, "--n=3", "more")
+    assert done.returncode == 5, done.stderr
+    assert done.stdout.splitlines() == [
+        "[0.0, 6.0] ['more']",
+        "1.15.5 tensorflow True read_data_sets",
+        "/device:CPU:0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tf.nn.reluu(1.0)", "AttributeError: Headrace has no tf.nn.reluu; nearest: tf.nn.relu"),
+        ("tf.relu(1.0)", "AttributeError: Headrace has no tf.relu; nearest: tf.nn.relu"),
+        ("tf.library", "AttributeError: Headrace has no tf.library"),
+        (
+            "from tensorflow import reduce_meen",
+            "'tensorflow.reduce_meen': Headrace has no tf.reduce_meen; nearest: tf.red",
+        ),
+        (
+            "import tensorflow.zork.more",
+            "ModuleNotFoundError: No module named 'tensorflow.zork': Headrace has no tf.zork",
+        ),
+        ("from tensorflow.python.ops import zork_ops", "Headrace has no tf.python.ops.zork_ops"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path: Path, line: str, message: str) -> None:
+    done = _run(tmp_path, f"import tensorflow as tf\n{line}\n")
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_usage(tmp_path: Path) -> None:
+    done = _run(tmp_path, "", before=("--help",))
+    assert (done.returncode, done.stdout[:6]) == (0, "usage:")
+    done = _run(tmp_path, "", before=("nothing.py",))
+    assert (done.returncode, done.stderr) == (
+        2,
+        "headrace.tensorflow: cannot open 'nothing.py': No such file or directory\n",
+    )
+
+
+@pytest.fixture
+def clean() -> Iterator[None]:
+    before = dict(sys.modules)
+    yield
+    alias.uninstall()
+    for name in set(sys.modules) - set(before):
+        if name.startswith("tensorflow"):
+            del sys.modules[name]
+    assert "tensorflow" not in sys.modules or sys.modules["tensorflow"] is before.get("tensorflow")
+
+
+def test_install_and_uninstall(clean: None) -> None:
+    alias.install()
+    alias.install()
+    assert alias.installed()
+    tf = importlib.import_module("tensorflow")
+    assert tf.nn.relu is headrace.nn.relu
+    assert tf.nn is importlib.import_module("tensorflow.nn")
+    assert "relu" in dir(tf.nn) and "library" not in dir(tf)
+    assert hasattr(tf, "placeholder") and not hasattr(tf, "no_such_name")
+    alias.uninstall()
+    assert not alias.installed()
+    assert "tensorflow" not in sys.modules and "tensorflow.nn" not in sys.modules
+
+
+def test_the_real_one_is_already_there(clean: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow", ModuleType("tensorflow"))
+    with pytest.raises(ImportError, match=r"already imported.*python -m headrace.tensorflow"):
+        alias.install()
+    assert not alias.installed()
+
+
+def test_star_import(clean: None) -> None:
+    alias.install()
+    scope: dict[str, object] = {}
+    exec("from tensorflow.nn import *", scope)
+    assert scope["relu"] is headrace.nn.relu
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("", ("",)),
+        ("nn", ("nn",)),
+        ("compat.v1", ("",)),
+        ("compat.v1.nn", ("nn",)),
+        ("python", ("",)),
+        ("python.ops", ()),
+        ("python.ops.math_ops", ("", "math")),
+        ("python.ops.nonsense", None),
+        ("contrib.layers.python.layers.layers", ("contrib.layers",)),
+        ("contrib.learn.python.learn.datasets.mnist", ("examples.tutorials.mnist.input_data",)),
+        ("core.framework.summary_pb2", ("", "summary")),
+    ],
+)
+def test_places(module: str, expected: tuple[str, ...] | None) -> None:
+    assert names.places(module) == expected

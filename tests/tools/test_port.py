@@ -1,0 +1,95 @@
+"""`headrace port`: which TensorFlow names a program uses, on which lines, and which are missing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.tools import cli, port
+
+PROGRAM = """
+import tensorflow as tf
+import tensorflow.compat.v1 as tf1
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import math_ops as m
+from tensorflow import nn
+n = tf.nn
+x = tf.placeholder(tf.float32).get_shape().as_list()
+print(tf.app.flags.FLAGS.size, tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.NOTHING)
+print(ops.Tensor, m.add, m.nothing, nn.relu, n.reluu, tf1.nn.relu, tf.nothing.deep)
+print(tf.errors.NotFoundError)
+"""
+
+
+def _uses(program: str) -> dict[str, tuple[list[int], bool]]:
+    return {use.name: (use.lines, bool(use.missing)) for use in port.examine(program).uses}
+
+
+def test_names_and_lines() -> None:
+    assert _uses(PROGRAM) == {
+        "tf.GraphKeys.GLOBAL_VARIABLES": ([9], False),
+        "tf.GraphKeys.NOTHING": ([9], True),
+        "tf.app.flags.FLAGS": ([9], False),
+        "tf.errors.NotFoundError": ([11], False),
+        "tf.float32": ([8], False),
+        "tf.nn": ([6, 7], False),
+        "tf.nn.relu": ([10], False),
+        "tf.nn.reluu": ([10], True),
+        "tf.nothing.deep": ([10], True),
+        "tf.placeholder": ([8], False),
+        "tf.python.framework.ops": ([4], False),
+        "tf.python.framework.ops.Tensor": ([10], False),
+        "tf.python.ops.math_ops": ([5], False),
+        "tf.python.ops.math_ops.add": ([10], False),
+        "tf.python.ops.math_ops.nothing": ([10], True),
+    }
+
+
+def test_the_nearest_names_are_given() -> None:
+    (use,) = port.examine("import headrace as tf\ntf.nn.reluu\n").missing
+    assert use.missing.startswith("Headrace has no tf.nn.reluu; nearest: tf.nn.relu")
+
+
+def test_other_modules_are_left_alone() -> None:
+    assert _uses("import numpy as tf\nimport os\ntf.zork; os.zork; zork.zork\nfrom . import tensorflow\n") == {}
+
+
+def test_a_python_2_program() -> None:
+    report = port.examine("import tensorflow as tf\nprint 'hello'\n")
+    assert report.problem.startswith("line 2: not Python 3")
+
+
+def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "good.py").write_text("import tensorflow as tf\ntf.nn.relu\n")
+    (tmp_path / "bad.py").write_text("import tensorflow as tf\ntf.nothing\n\ntf.nothing\n")
+    assert port.main([str(tmp_path / "good.py")]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{tmp_path / 'good.py'}: 1 TensorFlow names, 1 present, 0 missing",
+        "  present  tf.nn.relu  line 2",
+    ]
+    assert port.main([str(tmp_path), "--missing"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{tmp_path / 'bad.py'}: 1 TensorFlow names, 0 present, 1 missing",
+        "  missing  tf.nothing  lines 2, 4",
+        f"{tmp_path / 'good.py'}: 1 TensorFlow names, 1 present, 0 missing",
+    ]
+    assert port.main([str(tmp_path / "none.py")]) == 2
+    assert "none.py: No such file" in capsys.readouterr().err
+
+
+def test_the_headrace_command(tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    (tmp_path / "bad.py").write_text("import tensorflow as tf\ntf.nothing\n")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    command = [sys.executable, "-c", "from headrace.tools.cli import main; main()", "port", "bad.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "missing  tf.nothing  line 2" in done.stdout
+
+
+def test_without_typer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "typer", None)
+    assert cli.main() == 2
+    assert "pip install 'headrace[cli]'" in capsys.readouterr().err
