@@ -455,6 +455,22 @@ from headrace.library.sparse_math import sparse_reduce_sum as sparse_reduce_sum
 from headrace.library.sparse_math import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
 from headrace.library.sparse_math import sparse_softmax as sparse_softmax
 from headrace.library.sparse_math import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
+from headrace.library.string import decode_compressed as decode_compressed
+from headrace.library.string import decode_csv as decode_csv
+from headrace.library.string import decode_raw as decode_raw
+from headrace.library.string import matching_files as matching_files
+from headrace.library.string import read_file as read_file
+from headrace.library.string import reduce_join as reduce_join
+from headrace.library.string import regex_replace as regex_replace
+from headrace.library.string import string_join as string_join
+from headrace.library.string import string_split as string_split
+from headrace.library.string import string_strip as string_strip
+from headrace.library.string import string_to_hash_bucket as string_to_hash_bucket
+from headrace.library.string import string_to_hash_bucket_fast as string_to_hash_bucket_fast
+from headrace.library.string import string_to_hash_bucket_strong as string_to_hash_bucket_strong
+from headrace.library.string import string_to_number as string_to_number
+from headrace.library.string import substr as substr
+from headrace.library.string import write_file as write_file
 
 # ---- section: scopes, gradients, sessions
 from headrace.autodiff.aggregate import AggregationMethod as AggregationMethod
@@ -521,6 +537,7 @@ from headrace import random as random
 from headrace import nest as nest
 from headrace import nn as nn
 from headrace import sparse as sparse
+from headrace import strings as strings
 from headrace import test as test
 from headrace import train as train
 

@@ -310,7 +310,8 @@ def _convert_list(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) ->
         tensors = []
         for i, item in enumerate(value):
             dtype = wanted_list[i] if wanted_list is not None else None
-            tensors.append(_to_tensor(op_def, arg, item, dtype, None, attrs))
+            one = Arg(f"{arg.name}_{i}", type_list_attr=arg.type_list_attr, host=arg.host)
+            tensors.append(_to_tensor(op_def, one, item, dtype, None, attrs))
         attrs[arg.type_list_attr] = tuple(t.dtype.base_dtype for t in tensors)
         return tensors
     number = arg.number_attr or ""

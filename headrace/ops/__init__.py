@@ -14,6 +14,7 @@ from headrace.ops import (
     constant,
     convolution,
     creation,
+    decode,
     decomposition,
     elementwise,
     fourier,
@@ -43,6 +44,7 @@ from headrace.ops import (
     special,
     state,
     stateless_random,
+    string,
     tensor_array,
     training,
 )
@@ -61,6 +63,7 @@ __all__ = [
     "constant",
     "convolution",
     "creation",
+    "decode",
     "decomposition",
     "elementwise",
     "fourier",
@@ -90,6 +93,7 @@ __all__ = [
     "special",
     "state",
     "stateless_random",
+    "string",
     "tensor_array",
     "training",
 ]

@@ -1,0 +1,321 @@
+"""What strings hold: numbers, raw bytes, comma-separated values, compressed data; and files.  Runs on the host."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import re
+import zlib
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes, errors
+from headrace.core.registry import op
+from headrace.ops._string import array_of, decode, each
+from headrace.resources.value import from_numpy
+
+# ---- numbers
+
+_FLOAT = re.compile(rb"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)\s*\Z", re.IGNORECASE)
+_INT = re.compile(rb"\s*[+-]?\d+\s*\Z")
+_NUMBERS = {
+    torch.float32: "float", torch.float64: "double", torch.int32: "int32", torch.int64: "int64",
+    torch.uint32: "uint32", torch.uint64: "uint64",
+}  # fmt: skip
+
+
+def parse_number(text, dtype):
+    """The number in ``text``; None if it is none, or does not fit."""
+    if dtype.is_floating_point:
+        return float(text) if _FLOAT.match(text) else None
+    if not _INT.match(text):
+        return None
+    value, limits = int(text), torch.iinfo(dtype)
+    return value if limits.min <= value <= limits.max else None
+
+
+def numbers(values, dtype, shape):
+    """Python numbers as a tensor; through numpy, which rounds and overflows floats as TF1 does."""
+    names = {torch.float32: np.float32, torch.float64: np.float64, torch.int32: np.int32, torch.int64: np.int64}
+    with np.errstate(over="ignore"):
+        array = np.array(values, dtype=names.get(dtype, np.uint64))
+    return from_numpy(array.reshape(shape)).to(dtype)
+
+
+to_number = op(
+    "StringToNumber(string_tensor: string; out_type: type = float32) -> (output: out_type)",
+    out_type=(dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64), host=True,
+)  # fmt: skip
+to_number.not_differentiable()
+to_number.shape(lambda string_tensor, out_type: string_tensor)
+
+
+@to_number.kernel
+def _(string_tensor, out_type):
+    found = []
+    for text in string_tensor.reshape(-1):
+        value = parse_number(text, out_type)
+        if value is None:
+            raise ValueError(f"StringToNumberOp could not correctly convert string: {decode(text)}")
+        found.append(value)
+    return numbers(found, out_type, string_tensor.shape)
+
+
+# ---- raw bytes
+
+_RAW = (
+    dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.uint16, dtypes.uint8, dtypes.int16,
+    dtypes.int8, dtypes.int64, dtypes.complex64, dtypes.complex128, dtypes.bool, dtypes.bfloat16,
+)  # fmt: skip
+
+
+def _reinterpret(data, dtype, little_endian, shape):
+    """Bytes as elements of ``dtype``."""
+    width = dtype.itemsize
+    raw = np.frombuffer(data, np.uint8).copy()
+    if not little_endian and width > 1:
+        part = width // 2 if dtype.is_complex else width
+        raw = np.ascontiguousarray(raw.reshape(-1, part)[:, ::-1]).reshape(-1)
+    return torch.from_numpy(raw).view(dtype).reshape(shape) if raw.size else torch.zeros(shape, dtype=dtype)
+
+
+decode_raw = op(
+    "DecodeRaw(bytes: string; out_type: type, little_endian: bool = True) -> (output: out_type)",
+    out_type=_RAW, host=True, dynamic_shape=True,
+)  # fmt: skip
+decode_raw.not_differentiable()
+decode_raw.shape(lambda bytes, out_type, little_endian: bytes.concatenate([None]))
+
+
+@decode_raw.kernel
+def _(bytes, out_type, little_endian):
+    items = list(bytes.reshape(-1))
+    size, width = len(items[0]) if items else 0, out_type.itemsize
+    for i, item in enumerate(items):
+        if len(item) != size:
+            raise ValueError(
+                "DecodeRaw requires input strings to all be the same size, but "
+                f"element {i} has size {len(item)} != {size}"
+            )
+    if size % width:
+        raise ValueError(
+            f"Input to DecodeRaw has length {size} that is not a multiple of {width}, the size of {out_type}"
+        )
+    return _reinterpret(b"".join(items), out_type, little_endian, (*bytes.shape, size // width))
+
+
+padded_raw = op(
+    "DecodePaddedRaw(input_bytes: string, fixed_length: host int32; out_type: type, little_endian: bool = True)"
+    " -> (output: out_type)",
+    out_type=tuple(t for t in _RAW if not t.is_complex and t is not dtypes.bool), host=True,
+)  # fmt: skip
+padded_raw.not_differentiable()
+
+
+@padded_raw.shape
+def _(input_bytes, fixed_length, out_type, little_endian):
+    length = None if fixed_length is None else fixed_length // out_type.size
+    return input_bytes.concatenate([length])
+
+
+@padded_raw.kernel
+def _(input_bytes, fixed_length, out_type, little_endian):
+    """Each string cut or filled up with zeros to ``fixed_length`` bytes."""
+    width = out_type.itemsize
+    if fixed_length <= 0 or fixed_length % width:
+        raise ValueError(
+            f"fixed_length ({fixed_length}) must be a positive multiple of {width}, the size of {out_type}"
+        )
+    data = b"".join(v[:fixed_length].ljust(fixed_length, b"\0") for v in input_bytes.reshape(-1))
+    return _reinterpret(data, out_type, little_endian, (*input_bytes.shape, fixed_length // width))
+
+
+_DECOMPRESS = {"": lambda v: v, "ZLIB": zlib.decompress, "GZIP": gzip.decompress}
+
+
+def _decompress(value, compression_type):
+    try:
+        return _DECOMPRESS[compression_type](value)
+    except (zlib.error, OSError, EOFError) as e:
+        raise errors.DataLossError(None, None, f"{compression_type} data is damaged: {e}") from None
+
+
+decompress = op('DecodeCompressed(bytes: string; compression_type: string = "") -> (output: string)', host=True)
+decompress.not_differentiable()
+decompress.kernel(each(_decompress))
+
+
+@decompress.shape
+def _(bytes, compression_type):
+    if compression_type not in _DECOMPRESS:
+        raise ValueError(f"Only ZLIB, GZIP or NONE are supported compressions. Got: {compression_type}")
+    return bytes
+
+
+# ---- comma-separated values
+
+csv = op(
+    "DecodeCSV(records: string, record_defaults: list(OUT_TYPE); field_delim: string = \",\","
+    ' use_quote_delim: bool = True, na_value: string = "", select_cols: list(int) = []) -> (output: list(OUT_TYPE))',
+    OUT_TYPE=(dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string), host=True,
+)  # fmt: skip
+csv.not_differentiable()
+
+
+@csv.shape
+def _(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols):
+    if len(field_delim) != 1:
+        raise ValueError(f"field_delim should be only 1 char, got {field_delim!r}")
+    if select_cols and len(select_cols) != len(record_defaults):
+        raise ValueError(f"select_cols should match output size: {len(select_cols)} vs. {len(record_defaults)}")
+    if any(b <= a for a, b in zip(select_cols, select_cols[1:], strict=False)) or any(c < 0 for c in select_cols):
+        raise ValueError(f"select_cols should be strictly increasing and non-negative, got {list(select_cols)}")
+    for i, shape in enumerate(record_defaults):
+        dims = shape.with_rank_at_most(1).tuple
+        if dims and dims[0] is not None and dims[0] > 1:
+            raise ValueError(
+                f"Shape of a default must be a length-0 or length-1 vector, or a scalar. Default {i}: {shape}"
+            )
+    return [records] * len(record_defaults)
+
+
+def split_record(record, delimiter, quotes):
+    """The fields of one record (RFC 4180).  Line ends before a field are skipped, inside an unquoted one refused."""
+    fields, position = [], 0
+    while position < len(record):
+        if record[position : position + 1] in (b"\n", b"\r"):
+            position += 1
+        elif quotes and record[position : position + 1] == b'"':
+            field, position = _quoted(record, position + 1, delimiter)
+            fields.append(field)
+        else:
+            end = record.find(delimiter, position)
+            field = record[position:] if end < 0 else record[position:end]
+            if (quotes and b'"' in field) or b"\n" in field or b"\r" in field:
+                raise ValueError("Unquoted fields cannot have quotes/CRLFs inside")
+            fields.append(field)
+            position += len(field) + 1
+    return [*fields, b""] if record.endswith(delimiter) else fields
+
+
+def _quoted(record, start, delimiter):
+    """A quoted field that begins at ``start``, and where the next one begins.  Two quotes stand for one."""
+    field = b""
+    while True:
+        end = record.find(b'"', start)
+        following = record[end + 1 : end + 2]
+        if end < 0 or (following not in (b"", b'"', delimiter)):
+            raise ValueError("Quoted field has to end with quote followed by delim or end")
+        field += record[start:end]
+        if following != b'"':
+            return field, end + 2
+        field, start = field + b'"', end + 2
+
+
+@csv.kernel
+def _(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols):
+    columns = [[] for _ in record_defaults]
+    missing = (b"", na_value.encode())
+    for row, record in enumerate(records.reshape(-1)):
+        fields = split_record(record, field_delim.encode(), use_quote_delim)
+        if select_cols:
+            if len(fields) <= select_cols[-1]:
+                raise ValueError(f"Expect {len(select_cols)} fields but have {len(fields)} in record {row}")
+            fields = [fields[c] for c in select_cols]
+        elif len(fields) != len(columns):
+            raise ValueError(f"Expect {len(columns)} fields but have {len(fields)} in record {row}")
+        for i, (field, default) in enumerate(zip(fields, record_defaults, strict=True)):
+            columns[i].append(_field(field, default, missing, i, row))
+    return [
+        array_of(c, records.shape) if isinstance(d, np.ndarray) else numbers(c, d.dtype, records.shape)
+        for c, d in zip(columns, record_defaults, strict=True)
+    ]
+
+
+def _field(field, default, missing, column, row):
+    is_text = isinstance(default, np.ndarray)
+    if field in missing:
+        if not (default.size if is_text else default.numel()):
+            raise ValueError(f"Field {column} is required but missing in record {row}!")
+        return default.reshape(-1)[0] if is_text else default.reshape(-1)[0].item()
+    if is_text:
+        return field
+    value = parse_number(field, default.dtype)
+    if value is None:
+        raise ValueError(f"Field {column} in record {row} is not a valid {_NUMBERS[default.dtype]}: {decode(field)}")
+    return value
+
+
+# ---- files
+
+_ERRORS = {FileNotFoundError: errors.NotFoundError, PermissionError: errors.PermissionDeniedError}
+
+
+def _failed(error, path):
+    kind = _ERRORS.get(type(error), errors.FailedPreconditionError)
+    return kind(None, None, f"{path}; {error.strerror}")
+
+
+read_file = op("ReadFile(filename: string) -> (contents: string)", host=True, stateful=True, reads=True)
+read_file.not_differentiable()
+read_file.shape(lambda filename: filename.with_rank(0))
+
+
+def _path(filename, what="Input filename"):
+    if filename.ndim:
+        raise ValueError(f"{what} tensor must be scalar, but had shape: {list(filename.shape)}")
+    return os.fsdecode(filename[()])
+
+
+@read_file.kernel
+def _(filename):
+    path = _path(filename)
+    try:
+        with open(path, "rb") as file:
+            return array_of([file.read()], ())
+    except OSError as e:
+        raise _failed(e, path) from None
+
+
+write_file = op("WriteFile(filename: string, contents: string) -> ()", host=True, stateful=True)
+write_file.not_differentiable()
+
+
+@write_file.shape
+def _(filename, contents):
+    filename.with_rank(0)
+    contents.with_rank(0)
+    return []
+
+
+@write_file.kernel
+def _(filename, contents):
+    path = _path(filename)
+    if contents.ndim:
+        raise ValueError(f"Contents tensor must be scalar, but had shape: {list(contents.shape)}")
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(contents[()])
+    except OSError as e:
+        raise _failed(e, path) from None
+
+
+matching = op(
+    "MatchingFiles(pattern: string) -> (filenames: string)", host=True, stateful=True, reads=True, dynamic_shape=True
+)
+matching.not_differentiable()
+
+
+@matching.shape
+def _(pattern):
+    pattern.with_rank_at_most(1)
+    return (None,)
+
+
+@matching.kernel
+def _(pattern):
+    found = [path for p in pattern.reshape(-1) for path in glob.glob(p)]
+    return array_of(sorted(found))

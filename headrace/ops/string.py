@@ -1,0 +1,391 @@
+"""Strings: joining, splitting, parts, patterns, case, length, hash buckets.  Everything here runs on the host."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+
+import numpy as np
+import torch
+
+from headrace.core.dtypes import INDEX
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape, broadcast_shape
+from headrace.ops._string import array_of, decode, each, encode, fingerprint64, murmur64, siphash
+
+
+def _same(name, signature, function):
+    """An op that gives a string for every string."""
+    definition = op(f"{name}({signature}) -> (output: string)", host=True)
+    definition.not_differentiable()
+    definition.shape(lambda input, *attrs: input)
+    definition.kernel(each(function))
+    return definition
+
+
+# ---- case, edges, length
+
+_same("StringStrip", "input: string", bytes.strip)
+_same(
+    "StringLower", 'input: string; encoding: string = ""',
+    lambda v, encoding: encode(decode(v).lower()) if encoding else v.lower(),
+)  # fmt: skip
+_same(
+    "StringUpper", 'input: string; encoding: string = ""',
+    lambda v, encoding: encode(decode(v).upper()) if encoding else v.upper(),
+)  # fmt: skip
+
+_UNITS = ("BYTE", "UTF8_CHAR")
+
+
+def _check_unit(unit):
+    if unit not in _UNITS:
+        raise ValueError(
+            f"Value for attr 'unit' of \"{unit}\" is not in the list of allowed values: {', '.join(_UNITS)}"
+        )
+
+
+length = op('StringLength(input: string; unit: string = "BYTE") -> (output: int32)', host=True)
+length.not_differentiable()
+
+
+@length.shape
+def _(input, unit):
+    _check_unit(unit)
+    return input
+
+
+def _characters(value):
+    """UTF-8 characters: bytes that do not go on with one."""
+    return sum(byte & 0xC0 != 0x80 for byte in value)
+
+
+@length.kernel
+def _(input, unit):
+    count = len if unit == "BYTE" else _characters
+    return torch.tensor([count(v) for v in input.reshape(-1)], dtype=torch.int32).reshape(input.shape)
+
+
+# ---- joining
+
+join = op('StringJoin(inputs: N*string; separator: string = "") -> (output: string)', host=True)
+join.not_differentiable()
+
+
+@join.shape
+def _(inputs, separator):
+    found = TensorShape(())
+    for shape in inputs:
+        if shape.ndims is None:
+            return None
+        if shape.ndims:  # scalars go with everything
+            found = found.merge_with(shape) if found.ndims else shape
+    return found
+
+
+@join.kernel
+def _(inputs, separator):
+    shape = next((i.shape for i in inputs if i.ndim), ())
+    if any(i.ndim and i.shape != shape for i in inputs):
+        raise ValueError(f"Input shapes do not match: {[list(i.shape) for i in inputs]}")
+    spread = [np.broadcast_to(i, shape).reshape(-1) for i in inputs]
+    glue = separator.encode()
+    return array_of([glue.join(parts) for parts in zip(*spread, strict=True)], shape)
+
+
+reduce_join = op(
+    'ReduceJoin(inputs: string, reduction_indices: host int32; keep_dims: bool = False, separator: string = "")'
+    " -> (output: string)",
+    host=True,
+)  # fmt: skip
+reduce_join.not_differentiable()
+
+
+def _axes(rank, axes):
+    listed = axes if isinstance(axes, list) else [axes]
+    for axis in listed:
+        if not -rank <= axis < rank:
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimension(s)")
+    found = [a % rank for a in listed]
+    if len(set(found)) != len(found):
+        raise ValueError(f"Duplicate reduction dimension in {listed}")
+    return found
+
+
+@reduce_join.shape
+def _(inputs, reduction_indices, keep_dims, separator):
+    dims = inputs.tuple
+    if dims is None or reduction_indices is None:
+        return None
+    if isinstance(reduction_indices, list) and None in reduction_indices:
+        return [None] * len(dims) if keep_dims else None
+    axes = _axes(len(dims), reduction_indices)
+    return [1 if a in axes else d for a, d in enumerate(dims) if keep_dims or a not in axes]
+
+
+@reduce_join.kernel
+def _(inputs, reduction_indices, keep_dims, separator):
+    """Joins along one axis after another, in the order given."""
+    axes = _axes(inputs.ndim, reduction_indices)
+    glue, result = separator.encode(), inputs
+    for axis in axes:
+        rows = np.moveaxis(result, axis, -1)
+        joined = array_of(
+            [glue.join(row) for row in rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])], rows.shape[:-1]
+        )
+        result = np.expand_dims(joined, axis)
+    kept = [s for a, s in enumerate(result.shape) if keep_dims or a not in axes]
+    return result.reshape(kept).copy()
+
+
+segment_join = op(
+    "UnsortedSegmentJoin(inputs: string, segment_ids: Tindices, num_segments: host Tnumsegments;"
+    ' separator: string = "") -> (output: string)',
+    Tindices=INDEX, Tnumsegments=INDEX, host=True,
+)  # fmt: skip
+segment_join.not_differentiable()
+
+
+@segment_join.shape
+def _(inputs, segment_ids, num_segments, separator):
+    dims, ids = inputs.tuple, segment_ids.ndims
+    return None if dims is None or ids is None else (num_segments, *dims[ids:])
+
+
+@segment_join.kernel
+def _(inputs, segment_ids, num_segments, separator):
+    ids = segment_ids.reshape(-1).tolist()
+    for i in ids:
+        if not 0 <= i < num_segments:
+            raise ValueError(f"segment_ids must be in [0, {num_segments}), got {i}")
+    rest = inputs.shape[segment_ids.ndim :]
+    rows = inputs.reshape(len(ids), -1)
+    columns = rows.shape[1] if len(ids) else int(np.prod(rest))
+    parts = [[[] for _ in range(columns)] for _ in range(num_segments)]
+    for i, row in zip(ids, rows, strict=True):
+        for column, value in enumerate(row):
+            parts[i][column].append(value)
+    glue = separator.encode()
+    return array_of([glue.join(p) for row in parts for p in row], (num_segments, *rest))
+
+
+# ---- splitting
+
+
+def _split_op(signature, split):
+    definition = op(f"{signature} -> (indices: int64, values: string, shape: int64)", host=True, dynamic_shape=True)
+    definition.not_differentiable()
+
+    @definition.shape
+    def _(input, separator, *attrs):
+        input.with_rank(1)
+        separator.with_rank(0)
+        return [(None, 2), (None,), (2,)]
+
+    @definition.kernel
+    def _(input, separator, *attrs):
+        if input.ndim != 1 or separator.ndim:
+            raise ValueError(
+                f"a vector of strings and a scalar separator are needed, got {list(input.shape)}, {list(separator.shape)}"
+            )
+        parts = [split(v, separator[()], *attrs) for v in input]
+        indices = [[row, i] for row, found in enumerate(parts) for i in range(len(found))]
+        shape = torch.tensor([len(parts), max(map(len, parts), default=0)])
+        return torch.tensor(indices, dtype=torch.int64).reshape(-1, 2), array_of([p for f in parts for p in f]), shape
+
+
+def _split_at_any(value, characters, skip_empty):
+    """At each of the separator's characters; without any, after every byte.  An empty string has no parts."""
+    if not value:
+        return []
+    if not characters:
+        return [value[i : i + 1] for i in range(len(value))]
+    parts = re.split(b"[" + re.escape(characters) + b"]", value) if len(characters) > 1 else value.split(characters)
+    return [p for p in parts if p] if skip_empty else parts
+
+
+_split_op("StringSplit(input: string, delimiter: string; skip_empty: bool = True)", _split_at_any)
+
+
+def _split_words(value, sep, maxsplit):
+    """As Python splits, but at the limit the rest counts as a part even if it is empty."""
+    if not maxsplit:
+        return [value]
+    parts = value.split(sep or None, maxsplit)
+    return [*parts, b""] if not sep and len(parts) == maxsplit else parts
+
+
+_split_op("StringSplitV2(input: string, sep: string; maxsplit: int = -1)", _split_words)
+
+# ---- parts
+
+substr = op('Substr(input: string, pos: T, len: T; unit: string = "BYTE") -> (output: string)', T=INDEX, host=True)
+substr.not_differentiable()
+
+
+@substr.shape
+def _(input, pos, len, unit):
+    _check_unit(unit)
+    pos.assert_is_compatible_with(len)
+    return broadcast_shape(input, pos.merge_with(len))
+
+
+def _part(value, pos, size, unit, where):
+    if unit == "BYTE":
+        text, total = value, len(value)
+    else:
+        text = decode(value)
+        total = len(text)
+    start = pos + total if pos < 0 else pos
+    if not 0 <= start <= total:
+        raise ValueError(f"pos {pos} out of range for string b'{decode(value)}' at index {where}")
+    found = text[start : start + max(size, 0)]
+    return found if unit == "BYTE" else encode(found)
+
+
+@substr.kernel
+def _(input, pos, len, unit):
+    pos, size = pos.numpy(), len.numpy()
+    if pos.shape != size.shape:
+        raise ValueError(f"pos and len should have the same shape, got: {list(pos.shape)} vs. {list(size.shape)}")
+    strings, pos, size = np.broadcast_arrays(input, pos, size)
+    triples = zip(strings.reshape(-1), pos.reshape(-1).tolist(), size.reshape(-1).tolist(), strict=True)
+    return array_of([_part(*t, unit, i) for i, t in enumerate(triples)], strings.shape)
+
+
+# ---- patterns
+
+
+@functools.lru_cache(maxsize=256)
+def _pattern(pattern: bytes) -> re.Pattern[str]:
+    try:
+        # RE2's classes are ASCII, its characters UTF-8.
+        return re.compile(decode(pattern), re.ASCII)
+    except re.error as e:
+        raise ValueError(f"Invalid pattern: {decode(pattern)}, error: {e}") from None
+
+
+def _expand(rewrite, match):
+    r"""``rewrite`` with \0 to \9 replaced by what the groups matched."""
+
+    def group(found):
+        mark = found.group(1)
+        if not mark.isdigit():
+            return mark
+        if int(mark) > match.re.groups:
+            raise ValueError(f"Invalid rewrite: {rewrite}, the pattern has only {match.re.groups} groups")
+        return match.group(int(mark)) or ""
+
+    return re.sub(r"\\([0-9\\])", group, rewrite)
+
+
+def _replace(value, pattern, rewrite, replace_global):
+    text, found, end = decode(value), [], 0
+    for match in _pattern(pattern).finditer(text):
+        if match.end() == match.start() == end and end:  # RE2 takes no empty match right after another one
+            continue
+        found += [text[end : match.start()], _expand(rewrite, match)]
+        end = match.end()
+        if not replace_global:
+            break
+    return encode("".join([*found, text[end:]]))
+
+
+def _replace_all(input, pattern, rewrite, replace_global):
+    _pattern(pattern)
+    text = decode(rewrite)
+    return array_of([_replace(v, pattern, text, replace_global) for v in input.reshape(-1)], input.shape)
+
+
+def _matches(input, pattern):
+    found = [_pattern(pattern).fullmatch(decode(v)) is not None for v in input.reshape(-1)]
+    return torch.tensor(found, dtype=torch.bool).reshape(input.shape)
+
+
+replace = op(
+    "RegexReplace(input: string, pattern: string, rewrite: string; replace_global: bool = True) -> (output: string)",
+    host=True,
+)  # fmt: skip
+replace.not_differentiable()
+
+
+@replace.shape
+def _(input, pattern, rewrite, replace_global):
+    pattern.with_rank(0)
+    rewrite.with_rank(0)
+    return input
+
+
+@replace.kernel
+def _(input, pattern, rewrite, replace_global):
+    if pattern.ndim or rewrite.ndim:
+        raise ValueError(
+            f"Pattern and rewrite must be scalars, got shapes {list(pattern.shape)}, {list(rewrite.shape)}"
+        )
+    return _replace_all(input, pattern[()], rewrite[()], replace_global)
+
+
+static_replace = op(
+    "StaticRegexReplace(input: string; pattern: string, rewrite: string, replace_global: bool = True)"
+    " -> (output: string)",
+    host=True,
+)  # fmt: skip
+static_replace.not_differentiable()
+static_replace.shape(lambda input, pattern, rewrite, replace_global: input)
+static_replace.kernel(
+    lambda input, pattern, rewrite, replace_global: _replace_all(
+        input, encode(pattern), encode(rewrite), replace_global
+    )
+)
+
+full_match = op("RegexFullMatch(input: string, pattern: string) -> (output: bool)", host=True)
+full_match.not_differentiable()
+
+
+@full_match.shape
+def _(input, pattern):
+    pattern.with_rank(0)
+    return input
+
+
+full_match.kernel(lambda input, pattern: _matches(input, pattern[()]))
+
+static_full_match = op("StaticRegexFullMatch(input: string; pattern: string) -> (output: bool)", host=True)
+static_full_match.not_differentiable()
+static_full_match.shape(lambda input, pattern: input)
+static_full_match.kernel(lambda input, pattern: _matches(input, encode(pattern)))
+
+# ---- hash buckets
+
+
+def _buckets(signature, function):
+    definition = op(f"{signature} -> (output: int64)", host=True)
+    definition.not_differentiable()
+
+    @definition.shape
+    def _(strings, num_buckets, *attrs):
+        if num_buckets < 1:
+            raise ValueError(f"num_buckets must be at least 1, got {num_buckets}")
+        return strings
+
+    @definition.kernel
+    def _(strings, num_buckets, *attrs):
+        found = [function(v, *attrs) % num_buckets for v in strings.reshape(-1)]
+        return torch.tensor(found, dtype=torch.int64).reshape(strings.shape)
+
+    return definition
+
+
+_buckets("StringToHashBucketFast(input: string; num_buckets: int)", fingerprint64)
+_buckets("StringToHashBucket(string_tensor: string; num_buckets: int)", murmur64)
+strong = _buckets("StringToHashBucketStrong(input: string; num_buckets: int, key: list(int))", siphash)
+
+
+@strong.shape
+def _(input, num_buckets, key):
+    if len(key) != 2:
+        raise ValueError(f"Key must have 2 elements, got {len(key)}")
+    if num_buckets < 1:
+        raise ValueError(f"num_buckets must be at least 1, got {num_buckets}")
+    return input

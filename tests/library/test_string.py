@@ -1,0 +1,112 @@
+"""Strings: golden values, static shapes, wrong arguments, files."""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden import program
+from golden.string_programs import PROGRAMS
+
+import headrace as tf
+from headrace.ops._string import fingerprint64, murmur64, siphash
+
+MANY = 2**62 + 1
+golden = functools.cache(lambda: program.load("string"))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_same_as_tensorflow(name: str) -> None:
+    program.compare(tf, PROGRAMS, name, golden())
+
+
+def test_fingerprints_of_every_length() -> None:
+    """TensorFlow's buckets around each change of method."""
+    data = bytes(range(256)) * 2
+    known = {
+        0: (1936946117179621453, 1315545615887763259, 105434511174508089),
+        3: (1486536572171691160, 3755009496306718851, 3149149548962779048),
+        7: (2513219638405408415, 4173806396364075594, 1936280922914974938),
+        8: (3267946340606884758, 246677048581794474, 502628180446468569),
+        16: (1080060857502750420, 1831352593030390619, 2600588123549868653),
+        17: (4302810082142134042, 2893760820775434115, 1362815619722030869),
+        32: (1917831512995979081, 2869474909767178542, 235957890591632321),
+        33: (2915358112413471307, 179222642227259099, 962007355768313099),
+        64: (3856493858525203528, 3640560546368111814, 2192457456962414802),
+        65: (478270155923209659, 883261060031781493, 2525959834624391444),
+        128: (2037963038260878803, 3276394564047862074, 739982330887139046),
+        129: (1048111057192683579, 2345357943756408402, 2161695753874938687),
+        300: (3055356305677081121, 106935107320567258, 2015703812338670049),
+    }
+    for size, (fast, strong, plain) in known.items():
+        assert fingerprint64(data[:size]) % MANY == fast
+        assert siphash(data[:size], (7, 9)) % MANY == strong
+        assert murmur64(data[:size]) % MANY == plain
+    assert siphash(bytes(range(15)), (0x0706050403020100, 0x0F0E0D0C0B0A0908)) == 0xA129CA6149BE45E5  # from its paper
+
+
+def test_static_shapes() -> None:
+    text = tf.placeholder(tf.string, [None, 3])
+    assert tf.reduce_join(text, 1).shape.as_list() == [None]
+    assert tf.reduce_join(text, 0, keep_dims=True).shape.as_list() == [1, 3]
+    assert tf.decode_raw(text, tf.uint8).shape.as_list() == [None, 3, None]
+    assert tf.string_to_hash_bucket_fast(text, 5).shape.as_list() == [None, 3]
+    assert [t.shape.as_list() for t in tf.decode_csv(text, [[1], [""]])] == [[None, 3]] * 2
+    assert tf.substr(text, 0, 1).shape.as_list() == [None, 3]
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        (lambda: tf.string_split(["a"], result_type="RaggedTensor"), NotImplementedError),
+        (lambda: tf.string_split(["a"], result_type="Other"), ValueError),
+        (lambda: tf.string_split(["a"], sep=" ", delimiter=","), ValueError),
+        (lambda: tf.string_join([]), ValueError),
+        (lambda: tf.string_join([["a"], ["b", "c"]]), ValueError),
+        (lambda: tf.decode_raw("a"), ValueError),
+        (lambda: tf.decode_csv("a", [[""]], select_cols=[1, 0]), ValueError),
+        (lambda: tf.string_to_number("1", tf.int8), TypeError),
+    ],
+)
+def test_wrong_arguments(program: object, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        program()
+
+
+def test_errors_while_running_name_what_is_wrong() -> None:
+    with tf.Session() as session:
+        for made, text in (
+            (tf.string_to_number("12x"), "could not correctly convert string: 12x"),
+            (tf.substr("abc", 4, 1), "pos 4 out of range"),
+            (tf.regex_replace("a", "(", ""), r"Invalid pattern: \("),
+            (tf.decode_csv("1,x", [[0], [0]])[1], "Field 1 in record 0 is not a valid int32: x"),
+            (tf.decode_csv("1", [[0], [0]])[0], "Expect 2 fields but have 1 in record 0"),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+                session.run(made)
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "a.txt"
+    with tf.Session() as session:
+        session.run(tf.write_file(str(path), "contents"))
+        assert session.run(tf.read_file(str(path))) == b"contents"
+        assert session.run(tf.matching_files(str(tmp_path / "*" / "*.txt"))).tolist() == [str(path).encode()]
+        with pytest.raises(tf.errors.NotFoundError):
+            session.run(tf.read_file(str(tmp_path / "missing")))
+
+
+def test_a_file_is_read_anew_in_each_step(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    contents = tf.read_file(str(path))
+    with tf.Session() as session:
+        for text in (b"one", b"two"):
+            path.write_bytes(text)
+            assert session.run(contents) == text
+
+
+def test_images_from_raw_bytes() -> None:
+    pixels = np.arange(12, dtype=np.uint8).reshape(2, 3, 2)
+    image = tf.reshape(tf.decode_raw(tf.placeholder_with_default(pixels.tobytes(), []), tf.uint8), [2, 3, 2])
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(tf.cast(image, tf.float32)), pixels)
