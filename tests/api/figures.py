@@ -1,0 +1,266 @@
+"""How much of TensorFlow 1.15's interface Headrace has, by how many repositories use a name.
+
+    python tests/api/figures.py             prints the figures
+    python tests/api/figures.py --update    also rewrites tests/api/missing.tsv and docs/coverage.md
+
+`tf1_api.tsv` lists the names that at least one of the public TF1 repositories surveyed uses, with the signatures of 1.15.
+`missing.tsv` lists those used by two or more that Headrace lacks, each with its reason; `differences.tsv` the functions
+whose signature is not TensorFlow's, each with its reason.
+"""
+
+from __future__ import annotations
+
+import csv
+import enum
+import inspect
+import math
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT))
+
+import headrace as tf  # noqa: E402
+
+MISSING = HERE / "missing.tsv"
+DIFFERENCES = HERE / "differences.tsv"
+PAGE = ROOT / "docs/coverage.md"
+UPDATE = "python tests/api/figures.py --update"
+THRESHOLDS = (10, 5, 2, 1)
+
+# Why a name is missing, by the beginning of its name; the longest that fits counts.
+REASONS = {
+    "tf.": "planned",
+    "tf.FixedLen": "planned with record input",
+    "tf.GraphDef": "planned with graph files",
+    "tf.NodeDef": "planned with graph files",
+    "tf.Summary": "planned with summaries",
+    "tf.VarLen": "planned with record input",
+    "tf.contrib.": "contrib: planned by use",
+    "tf.contrib.cluster_resolver.TPU": "no TPU here: Headrace runs where PyTorch runs",
+    "tf.contrib.learn": "contrib.learn was superseded by tf.estimator before 1.15",
+    "tf.contrib.quantize": "rewrites graphs for TensorFlow Lite, which cannot read Headrace's",
+    "tf.contrib.tensorboard": "planned with summaries",
+    "tf.contrib.tpu": "no TPU here: Headrace runs where PyTorch runs",
+    "tf.data": "planned with datasets",
+    "tf.contrib.data": "planned with datasets",
+    "tf.decode_csv": "planned with record input",
+    "tf.estimator": "planned above monitored sessions",
+    "tf.feature_column": "planned with estimators",
+    "tf.graph_util": "planned with graph files",
+    "tf.image": "planned with images",
+    "tf.import_graph_def": "planned with graph files",
+    "tf.load_op_library": "loads compiled C++; ops are declared in Python here",
+    "tf.parse_": "planned with record input",
+    "tf.profiler": "planned with tracing",
+    "tf.python_io": "planned with record input",
+    "tf.saved_model": "planned with graph files",
+    "tf.summary": "planned with summaries",
+    "tf.train.Checkpoint": "planned with checkpoints",
+    "tf.train.ClusterSpec": "planned with clusters",
+    "tf.train.Server": "planned with clusters",
+    "tf.train.replica": "planned with clusters",
+}
+
+
+class Symbol(NamedTuple):
+    """One line of the table."""
+
+    name: str
+    kind: str
+    signature: str
+    repositories: int
+
+
+def read(path: Path) -> list[list[str]]:
+    """The lines of a table below its heading."""
+    with path.open(encoding="utf-8") as file:
+        return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
+
+
+def table() -> list[Symbol]:
+    """Every name that some repository uses."""
+    return [symbol for symbol in rows() if symbol.kind != "init"]
+
+
+def rows() -> list[Symbol]:
+    """The whole table: the names, and the constructors of the classes among them."""
+    return [Symbol(name, kind, signature, int(count)) for name, kind, signature, count in read(HERE / "tf1_api.tsv")]
+
+
+_nothing = object()
+
+
+def find(name: str) -> Any:
+    """What Headrace has under TensorFlow's name; `_nothing` if it has none."""
+    found: Any = tf
+    for part in name.split(".")[1:]:
+        found = getattr(found, part, _nothing)
+        if found is _nothing:
+            return _nothing
+    return found
+
+
+def present(name: str) -> bool:
+    """Whether Headrace has a name."""
+    return name == "tf.newaxis" or find(name) is not _nothing
+
+
+# ---- signatures
+
+
+def expected_parameters(signature: str) -> list[tuple[str, str | None]]:
+    """TensorFlow's parameters: name and default as text, None where there is none."""
+    pieces: list[str] = []
+    depth, current = 0, ""
+    for letter in signature[1:-1]:
+        depth += (letter in "([{<") - (letter in ")]}>")
+        if letter == "," and depth == 0:
+            pieces.append(current)
+            current = ""
+        else:
+            current += letter
+    pieces.append(current)
+    found = []
+    for piece in pieces:
+        name, equals, default = piece.strip().partition("=")
+        if name:
+            found.append((name, default if equals else None))
+        elif found and found[-1][1] == "":
+            found[-1] = (found[-1][0], ",")  # a default that is a comma, which the table does not quote
+    return found
+
+
+def same_default(expected: str, ours: Any) -> bool:
+    """Whether our default is the one TensorFlow's signature shows."""
+    if expected.startswith("<"):
+        known = expected.rpartition(".")[2].split()[0]
+        return known == "object>" or "object object" in expected or type(ours).__name__ == known
+    if isinstance(ours, tf.DType):
+        return ours.name == expected
+    if isinstance(ours, enum.Enum):
+        return expected in (str(ours), f"{type(ours).__name__}.{ours.name}", str(ours.value))
+    if isinstance(ours, (int, float)) and not isinstance(ours, bool):
+        try:
+            return math.isclose(float(expected), ours) or float(expected) == ours
+        except ValueError:
+            return False
+    if isinstance(ours, tuple):
+        return str(list(ours)) == expected or str(ours) == expected
+    if isinstance(ours, str) and expected.endswith(f".{ours.upper()}"):
+        return True  # an enumeration's member, by its value
+    if isinstance(ours, type):
+        return ours.__name__ == expected
+    return str(ours) == expected
+
+
+def difference(symbol: Symbol) -> str:
+    """What is not TensorFlow's in the signature of a name Headrace has; empty if all is."""
+    function = find(symbol.name)
+    try:
+        ours = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ""
+    named = [p for p in ours if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_name = {p.name: p for p in ours if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    any_keyword = any(p.kind == p.VAR_KEYWORD for p in ours)
+    wanted = expected_parameters(symbol.signature)
+    if any(name.startswith("*") for name, _ in wanted):
+        return ""  # TensorFlow's says nothing
+    for place, (name, default) in enumerate(wanted):
+        if name not in by_name:
+            if any_keyword and default is not None:
+                continue
+            return f"no argument {name!r}"
+        if place < len(named) and named[place].name != name:
+            return f"argument {place + 1} is {named[place].name!r}, not {name!r}"
+        if default is not None:
+            if by_name[name].default is inspect.Parameter.empty:
+                return f"argument {name!r} has no default, not {default}"
+            if not same_default(default, by_name[name].default):
+                return f"the default of {name!r} is {by_name[name].default!r}, not {default}"
+    extra = [p.name for p in by_name.values() if p.name not in dict(wanted) and p.default is inspect.Parameter.empty]
+    return f"argument {extra[0]!r} must be given" if extra else ""
+
+
+def differences() -> dict[str, str]:
+    """Every name Headrace has whose signature is not TensorFlow's: name -> how."""
+    compared = [symbol for symbol in rows() if symbol.signature and present(symbol.name)]
+    return {symbol.name: found for symbol in compared if (found := difference(symbol))}
+
+
+# ---- what is missing
+
+
+def missing(at_least: int = 2) -> list[Symbol]:
+    """The names used by so many repositories that Headrace lacks."""
+    return [symbol for symbol in table() if symbol.repositories >= at_least and not present(symbol.name)]
+
+
+def listed(path: Path) -> dict[str, str]:
+    """A list of names and reasons."""
+    return {line[0]: line[-1] for line in read(path)} if path.exists() else {}
+
+
+def reason(name: str) -> str:
+    """Why a name is missing."""
+    return REASONS[max((start for start in REASONS if name.startswith(start)), key=len)]
+
+
+def figures() -> list[tuple[int, int, int]]:
+    """For each threshold: how many names so many repositories use, and how many of those Headrace has."""
+    found = []
+    for at_least in THRESHOLDS:
+        names = [symbol for symbol in table() if symbol.repositories >= at_least]
+        found.append((at_least, sum(present(symbol.name) for symbol in names), len(names)))
+    return found
+
+
+def page() -> str:
+    """docs/coverage.md."""
+    lines = [
+        "# How much of TensorFlow 1's interface is here",
+        "",
+        "Public names of TensorFlow 1.15, contrib included, by how many of the public TF1 repositories surveyed use them.",
+        f"Made by `{UPDATE}`; `tests/api/` checks presence and signatures.",
+        "",
+        "| used by at least | present | of | share |",
+        "| ---: | ---: | ---: | ---: |",
+    ]
+    for at_least, count, total in figures():
+        who = f"{at_least} repositories" if at_least > 1 else "1 repository"
+        lines.append(f"| {who} | {count} | {total} | {100 * count / total:.0f} % |")
+    lines += ["", "## Missing, of the names that two or more repositories use", ""]
+    by_reason: dict[str, list[str]] = {}
+    for symbol in missing():
+        by_reason.setdefault(reason(symbol.name), []).append(f"`{symbol.name}`")
+    lines += [f"- **{why}**: {', '.join(names)}" for why, names in sorted(by_reason.items())]
+    lines += ["", "## Signatures that are not TensorFlow's", ""]
+    lines += [f"- `{name}`: {why}" for name, why in sorted(listed(DIFFERENCES).items())] or ["None."]
+    return "\n".join(lines) + "\n"
+
+
+def update() -> None:
+    """Rewrites what is generated."""
+    with MISSING.open("w", encoding="utf-8") as file:
+        file.write("symbol\trepositories\treason\n")
+        file.writelines(f"{s.name}\t{s.repositories}\t{reason(s.name)}\n" for s in missing())
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def main(argv: list[str]) -> int:
+    """The command."""
+    if "--update" in argv:
+        update()
+    for at_least, count, total in figures():
+        print(f"used by >= {at_least:2}: {count:4} of {total:4}  {100 * count / total:5.1f} %")
+    unlisted = {name: how for name, how in differences().items() if name not in listed(DIFFERENCES)}
+    for name, how in unlisted.items():
+        print(f"signature: {name}: {how}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
