@@ -79,8 +79,8 @@ class OpDef:
     """One op type.  Not thread-safe while being declared; read-only afterwards."""
 
     __slots__ = (
-        "attr_names", "gradient_fn", "has_gradient_rule", "inline", "kernels", "location", "name", "shape_fn", "signature",
-        "state_fn", "traits", "value_fn",
+        "attr_names", "gradient_fn", "has_gradient_rule", "inline", "kernels", "location", "name", "on_numbers",
+        "shape_fn", "signature", "state_fn", "takes_numbers", "traits", "value_fn",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, traits: Traits, location: str) -> None:
@@ -95,6 +95,9 @@ class OpDef:
         self.has_gradient_rule = False  # True also for "not differentiable", where gradient_fn is None
         self.state_fn: Rule | None = None
         self.inline: str | None = None  # a Python expression of the inputs that replaces the kernel call: "{0}.value"
+        # The same for integer and bool scalars held as Python numbers: "{0} + {1}".
+        self.on_numbers: str | None = None
+        self.takes_numbers = False  # its inputs and outputs may be such numbers as they are
         self.kernels: list[Kernel] = []
 
     def shape(self, function: Rule) -> Rule:

@@ -296,3 +296,12 @@ def _(x, shape):
         return x
     result = x.sum_to_size(shape)
     return result if result.dtype is x.dtype else result.to(x.dtype)  # torch sums integers as int64
+
+
+add_v2.on_numbers = "{0} + {1}"
+sub.on_numbers = "{0} - {1}"
+mul.on_numbers = "{0} * {1}"
+floor_div.on_numbers = "{0} // {1}"
+floor_mod.on_numbers = "{0} % {1}"
+maximum.on_numbers = "({0} if {0} >= {1} else {1})"
+minimum.on_numbers = "({0} if {0} <= {1} else {1})"

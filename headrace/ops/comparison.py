@@ -16,10 +16,10 @@ from headrace.ops._declare import binary, broadcast, sum_to_shape, unary, whole_
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
 
-for _name, _kernel in (
-    ("Less", torch.lt), ("LessEqual", torch.le), ("Greater", torch.gt), ("GreaterEqual", torch.ge),
+for _name, _kernel, _sign in (
+    ("Less", torch.lt, "<"), ("LessEqual", torch.le, "<="), ("Greater", torch.gt, ">"), ("GreaterEqual", torch.ge, ">="),
 ):  # fmt: skip
-    binary(_name, _kernel, REAL, out="bool").not_differentiable()
+    binary(_name, _kernel, REAL, out="bool").not_differentiable().on_numbers = f"{{0}} {_sign} {{1}}"
 
 
 def _equality(name, compare, on_bytes):
@@ -53,6 +53,7 @@ def _broadcastable(a, b):
 
 equal = _equality("Equal", torch.eq, np.equal)
 not_equal = _equality("NotEqual", torch.ne, np.not_equal)
+equal.on_numbers, not_equal.on_numbers = "{0} == {1}", "{0} != {1}"
 
 approximate = op("ApproximateEqual(x: T, y: T; tolerance: float = 1e-05) -> (z: bool)", T=NUMERIC)
 approximate.shape(lambda x, y, tolerance: x.merge_with(y))
@@ -72,6 +73,7 @@ negation = op("LogicalNot(x: bool) -> (y: bool)")
 negation.shape(lambda x: x)
 negation.not_differentiable()
 negation.kernel(torch.logical_not)
+negation.on_numbers = "not {0}"
 
 _LOGIC: dict[str, Callable[..., torch.Tensor]] = {"LogicalAnd": torch.logical_and, "LogicalOr": torch.logical_or}
 for _name, _function in _LOGIC.items():
@@ -79,6 +81,7 @@ for _name, _function in _LOGIC.items():
     _logic.shape(broadcast)
     _logic.not_differentiable()
     _logic.kernel(_function)
+    _logic.on_numbers = "{0} and {1}" if _name == "LogicalAnd" else "{0} or {1}"
 
 _KINDS: dict[str, Callable[..., torch.Tensor]] = {
     "IsNan": torch.isnan,

@@ -195,3 +195,6 @@ for _name in ("ReciprocalGrad", "InvGrad"):
         lambda y, dy: -dy * y * y,
         lambda y, dy, z, grad: (_mul(grad, -2.0, dy, y), raw_ops.ReciprocalGrad(conjugate(y), grad)),
     )
+
+neg.on_numbers = "-{0}"
+absolute.on_numbers = "abs({0})"

@@ -1,11 +1,11 @@
 """Conditionals and loops as nodes that hold their bodies.  A body reaches its kernel as a function made by the planner.
 
+Integer and bool scalars among the inputs and outputs are Python numbers (passes/instantiate.py marks them).
+
 Gradients are taken by ``autodiff.control_flow``, which differentiates the bodies.
 """
 
 from __future__ import annotations
-
-import torch
 
 from headrace.core import errors
 from headrace.core.dtypes import ANY
@@ -74,7 +74,7 @@ def _while(name, traits):
             count += 1
             if until is not None and deadline.expired(until):
                 raise errors.DeadlineExceededError(None, None, _late(node, count))
-        return torch.tensor(count, dtype=torch.int32), variables
+        return count, variables
 
     return definition
 

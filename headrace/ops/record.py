@@ -22,6 +22,7 @@ empty.kernel(lambda: ())
 push = op("_PushRecord(rest: variant, values: list(T)) -> (record: variant)", T=ANY, view=True, opaque=True)
 push.shape(lambda rest, values: ())
 push.inline = "({0}, {1})"
+push.takes_numbers = True
 push.kernel(lambda rest, values: (rest, values))
 
 pop = op(
@@ -29,6 +30,7 @@ pop = op(
 )
 pop.shape(lambda record, T: [(), *[None] * len(T)])
 pop.inline = "({0})"
+pop.takes_numbers = True
 pop.kernel(lambda record, T: record)
 
 
@@ -88,7 +90,7 @@ def zeros_of(value):
 def _has_gradient(value):
     if isinstance(value, torch.Tensor):
         return value.is_floating_point() or value.is_complex()
-    return not isinstance(value, np.ndarray)
+    return not isinstance(value, (np.ndarray, int))
 
 
 def sum_of(x, y):

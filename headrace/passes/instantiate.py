@@ -3,8 +3,8 @@
     %c:2 = If(%p, %x, %y; then, else)   fetch %c:0      ->      %c = If(%p, %x; then', else')   with bodies that give one value
 
 A loop keeps the variables that its condition or a used result depends on.  What neither is used nor kept is not computed, so a
-record that only a gradient needs costs nothing in a step without that gradient.  Small integers and bools are marked to stay on
-the host, where conditions are decided.
+record that only a gradient needs costs nothing in a step without that gradient.  Integer and bool scalars are marked to be passed
+as plain numbers on the host, where conditions are decided.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
 from headrace.graph.function import FuncGraph
@@ -111,7 +112,7 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
 
 def on_host(dtype: DType, shape: TensorShape) -> bool:
     """Counters and conditions: what decides how control flows is kept where it is decided."""
-    return shape.ndims == 0 and (dtype.is_integer or dtype.is_bool) and not dtype._is_ref_dtype
+    return shape.ndims == 0 and dtype in (dtypes.int32, dtypes.int64, dtypes.bool)
 
 
 def _needed(bodies: Sequence[StepGraph]) -> list[int]:

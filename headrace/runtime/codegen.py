@@ -16,15 +16,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from headrace.core import dtypes
 from headrace.core.registry import Kernel
 from headrace.graph.infer import group_inputs
+from headrace.passes.instantiate import on_host
 from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_reads, schedule
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources.invoke import bind_attrs, extras, host_value
+from headrace.runtime.number import number, tensor_of, wrap, wrapped
 
 _LITERALS = (bool, int, str, type(None))
 ANYWHERE = "anywhere"  # a constant: bound wherever it is used
 HOST = "host"  # small integers that stay on the host
+NUMBER = "number"  # a scalar held as a Python number
 _ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
 
 
@@ -98,6 +102,11 @@ class _Writer:
         if key not in self.copies:
             copy = self.copies[key] = self.fresh("t")
             self.owned.append(copy)
+            if place is NUMBER:
+                kind = self.bind("y", value.dtype.base_dtype)
+                made = f"{self.bind('g', tensor_of)}({name}, {kind}, {self.bind('d', device)})"
+                self.lines.append((f"{copy} = {made}", node))
+                return copy
             # To the host it must be awaited: kernels there read the bytes at once.
             waits = "" if device.type == "cpu" else ", non_blocking=True"
             self.lines.append((f"{copy} = {name}.to({self.bind('d', device)}{waits})", node))
@@ -107,9 +116,44 @@ class _Writer:
         if value.op.op_def.name == "Const":
             return self.literal(host_value(np.asarray(value.op.attrs["value"])))
         name = self.names[value]
-        return f"{name}.tolist()" if value.dtype.base_dtype.name != "string" else name
+        if self.places[value] is NUMBER or value.dtype.base_dtype.name == "string":
+            return name
+        return f"{name}.tolist()"
+
+    def use_number(self, value: Value) -> str:
+        """An integer or bool scalar as a Python number."""
+        if self.places[value] is ANYWHERE:
+            return self.literal(host_value(np.asarray(value.op.attrs["value"])))
+        name = self.names[value]
+        return name if self.places[value] is NUMBER else f"{self.bind('g', number)}({name})"
+
+    def give_number(self, value: Value) -> str:
+        """The same under a name of its own, to be returned."""
+        given = self.use_number(value)
+        if self.places[value] in (ANYWHERE, NUMBER):
+            return given
+        name = self.fresh("v")
+        self.lines.append((f"{name} = {given}", value.op))
+        return name
 
     # ---- nodes
+
+    def on_numbers(self, node: Node) -> bool:
+        """Emits arithmetic on Python numbers, if that is what the node's inputs are."""
+        expression = node.op_def.on_numbers
+        if expression is None or not any(self.places[v] is NUMBER for v in node.inputs):
+            return False
+        if not all(on_host(v.dtype, v.shape) for v in (*node.inputs, *node.outputs)):
+            return False
+        if not all(self.places[v] is NUMBER or self.places[v] is ANYWHERE for v in node.inputs):
+            return False
+        result = node.outputs[0]
+        name = self.names[result] = self.fresh("v")
+        self.places[result] = NUMBER
+        self.owned.append(name)
+        call = expression.format(*[self.use_number(v) for v in node.inputs])
+        self.lines.append((wrapped(call, result.dtype, name, self.bind("g", wrap)), node))
+        return True
 
     def node(self, node: Node) -> None:
         op_def = node.op_def
@@ -120,6 +164,8 @@ class _Writer:
         if traits.handle:
             self.names[node.outputs[0]] = self.bind("s", self.binder.state(node))
             self.places[node.outputs[0]] = None
+            return
+        if self.on_numbers(node):
             return
         device, place = self.place(node)
         if op_def.inline == "{0}":
@@ -151,8 +197,8 @@ class _Writer:
         plain = [v for a, v in _plain_inputs(node) if not a.host]
         if (
             plain
-            and all(self.places[v] in (HOST, ANYWHERE) for v in plain)
-            and any(self.places[v] is HOST for v in plain)
+            and all(self.places[v] in (HOST, ANYWHERE, NUMBER) for v in plain)
+            and any(self.places[v] in (HOST, NUMBER) for v in plain)
         ):
             if all(v.dtype.base_dtype.is_integer or v.dtype.base_dtype.is_bool for v in node.outputs):
                 return host, HOST  # integer arithmetic on shapes stays on the host, as TF1's int32 kernels do
@@ -168,11 +214,17 @@ class _Writer:
             values = given if arg.is_list else [given]
             if arg.host:
                 names = [self.use_host(v, node) for v in values]
-            elif arg.ref or (node.op_def.traits.transfers and all(self.places[v] is not ANYWHERE for v in values)):
+            elif arg.ref or (
+                node.op_def.traits.transfers and all(self.places[v] not in (ANYWHERE, NUMBER) for v in values)
+            ):
                 names = [self.names[v] for v in values]
             elif hosted is not None:
-                host = self.binder.torch_device("")
-                names = [self.use(v, host if position + i in hosted else device, node) for i, v in enumerate(values)]
+                names = [
+                    self.use_number(v) if position + i in hosted else self.use(v, device, node)
+                    for i, v in enumerate(values)
+                ]
+            elif node.op_def.takes_numbers:
+                names = [self.names[v] if self.places[v] is NUMBER else self.use(v, device, node) for v in values]
             else:
                 names = [self.use(v, device, node) for v in values]
             found.append(f"[{', '.join(names)}]" if arg.is_list else names[0])
@@ -202,7 +254,7 @@ class _Writer:
         targets = []
         rest = list(node.outputs)
         hosted = node.attrs.get("host_outputs", ())
-        host = self.binder.torch_device("") if hosted else None
+        after: list[str] = []
         for out in outputs:
             count = 1
             if out.is_list:
@@ -210,9 +262,9 @@ class _Writer:
             names = []
             for value in rest[:count]:
                 name = self.names[value] = self.fresh("v")
-                self.places[value] = (
-                    None if _is_elsewhere(value) else host if value.value_index in hosted else place
-                )
+                self.places[value] = None if _is_elsewhere(value) else NUMBER if value.value_index in hosted else place
+                if node.op_def.takes_numbers and value.dtype.base_dtype in _NUMBERS:
+                    after.append(self._normal(value, name, place))
                 self.owned.append(name)
                 names.append(name)
             rest = rest[count:]
@@ -221,6 +273,18 @@ class _Writer:
             self.lines.append((call, node))
         else:
             self.lines.append((f"{', '.join(targets)} = {call}", node))
+        self.lines.extend((line, node) for line in after)
+
+    def _normal(self, value: Value, name: str, place: Any) -> str:
+        """What may have come as a number or as a tensor is made the one that is expected of it."""
+        if on_host(value.dtype, value.shape):
+            self.places[value] = NUMBER
+            return f"{name} = {self.bind('g', number)}({name})"
+        kind = self.bind("y", value.dtype.base_dtype)
+        return f"{name} = {self.bind('g', tensor_of)}({name}, {kind}, {self.bind('d', place)})"
+
+
+_NUMBERS = (dtypes.int32, dtypes.int64, dtypes.bool)
 
 
 def _is_elsewhere(value: Value) -> bool:
@@ -255,13 +319,17 @@ def generate(
     results = []
     for i, value in enumerate(outputs):
         if result_places is not None:
-            results.append(writer.use(value, result_places[i], value.op))
+            wanted = result_places[i]
+            results.append(writer.give_number(value) if wanted is NUMBER else writer.use(value, wanted, value.op))
+        elif writer.places[value] is NUMBER:
+            results.append(writer.use(value, host, value.op))
+            writer.places[value] = host
         elif writer.places[value] is ANYWHERE:
             results.append(writer.bind("c", binder.constant(value.op, host)))
         else:
             results.append(writer.names[value])
     if places is not None:
-        places.update((v, p) for v, p in writer.places.items() if p not in (ANYWHERE, None))
+        places.update((v, p) for v, p in writer.places.items() if p not in (ANYWHERE, None, NUMBER))
     text, numbered = _assemble(writer, len(inputs), results)
     code = compile(text, f"<headrace {title}>", "exec")
     namespace = writer.namespace
@@ -274,14 +342,13 @@ def generate_body(body: StepGraph, binder: Binder, device: Any) -> Program:
 
     What leaves the body never shares memory with a variable.  This is the place to compile hot bodies instead.
     """
-    host = binder.torch_device("")
     order = schedule(body.nodes)
     order_reads(order)
     protect_reads(order, set(body.fetches))
     copy_escaping_reads(order, set(body.fetches))
     fed = {v.op for v in body.feeds}
-    places = {v: host if h else device for v, h in zip(body.feeds, body.host_feeds, strict=True)}
-    wanted = [host if h else device for h in body.host_fetches]
+    places = {v: NUMBER if h else device for v, h in zip(body.feeds, body.host_feeds, strict=True)}
+    wanted = [NUMBER if h else device for h in body.host_fetches]
     nodes = [n for n in order if n not in fed]
     return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted)
 
