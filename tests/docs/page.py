@@ -1,0 +1,51 @@
+"""Pages whose programs run: python blocks in order in one namespace, each text block what the block before it printed.
+
+``HEADRACE_UPDATE_DOCS=1 pytest tests/docs`` writes what the programs print now into the pages.
+"""
+
+import contextlib
+import io
+import os
+import re
+from pathlib import Path
+
+import headrace as tf
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+UPDATE = os.environ.get("HEADRACE_UPDATE_DOCS", "") not in ("", "0")
+_BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
+
+
+def run_page(name: str) -> tuple[str, str]:
+    """The page as it is, and as it is with every text block replaced by what was printed."""
+    text = (DOCS / name).read_text()
+    namespace: dict[str, object] = {"__name__": name}
+    printed = ""
+
+    def run(found: re.Match[str]) -> str:
+        nonlocal printed
+        kind, content = found.groups()
+        if kind == "text":
+            return f"```text\n{printed}```"
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(content, name, "exec"), namespace)
+        printed = out.getvalue()
+        return found.group(0)
+
+    with tf.device("/cpu:0"):  # what is printed must not depend on the devices of the machine
+        made = _BLOCK.sub(run, text)
+    for value in namespace.values():
+        if isinstance(value, tf.Session):
+            value.close()
+    return text, made
+
+
+def check_page(name: str) -> None:
+    text, made = run_page(name)
+    if UPDATE:
+        (DOCS / name).write_text(made)
+    else:
+        assert text == made, (
+            f"docs/{name} shows what is not so any more; HEADRACE_UPDATE_DOCS=1 pytest tests/docs rewrites it"
+        )

@@ -1,0 +1,9 @@
+"""The pages that show how Headrace works print what they say they print."""
+
+import pytest
+from docs.page import check_page
+
+
+@pytest.mark.parametrize("page", ["life_of_a_step.md", "compile.md"])
+def test_a_page_prints_what_it_says(page: str) -> None:
+    check_page(page)
