@@ -182,9 +182,9 @@ def save(name: str, result: dict[str, Any], folder: Path = RESULTS) -> Path:
 def machine() -> dict[str, Any]:
     """What the measurements were made on."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
+        lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.SubprocessError):
         lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    kind = {"machine": platform.machine(), "processor": (names or [platform.processor()])[0]}
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("Model name")]
+    kind = {"machine": platform.machine(), "processor": (names or [platform.processor() or "unknown processor"])[0]}
     return {**kind, "cpus": os.cpu_count(), "python": platform.python_version()}

@@ -187,6 +187,7 @@ def _summarise(entry: dict[str, Any]) -> None:
     if samples := entry.get("samples"):
         entry["step_s"] = statistics.median(sample["median_s"] for sample in samples)
         entry["peak_bytes"] = max(sample["peak_bytes"] for sample in samples)
+        entry["start_s"] = entry["build_s"] + entry["first_s"]
         entry["compile_s"] = max(entry["first_s"] - entry["step_s"], 0.0)
 
 

@@ -44,11 +44,11 @@ def others(result: dict[str, Any], title: str, key: str) -> list[list[str]]:
 
 def all_tables(result: dict[str, Any]) -> list[list[list[str]]]:
     """Every table of a result."""
-    more = [
-        ("first step, compiling included", "first_s"),
-        ("building the graph", "build_s"),
+    more = (
+        ("time to the first loss", "start_s"),
+        ("of it compiling", "compile_s"),
         ("peak memory", "peak_bytes"),
-    ]
+    )
     return [step_times(result), *(others(result, title, key) for title, key in more)]
 
 

@@ -24,9 +24,8 @@ def main(order):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: order["threads"]])
     chosen = getattr(workload, order["suite"])[order["workload"]]
     made = PREPARE[order["framework"]](chosen, order)
-    first, losses = made["first_s"], made["losses"]
-    step, batch = made["step"], made["batch"]
-    _answer(version=made["version"], build_s=made["build_s"], first_s=first, losses=losses)
+    step, batch = made.pop("step"), made.pop("batch")
+    _answer(**made)
     for line in sys.stdin:
         times = sample(step, batch, float(line))
         _answer(
@@ -49,16 +48,14 @@ def sample(step, batch, seconds):
 
 
 def _start(version, batch, prepare):
-    """Prepares and runs the first steps, timed."""
+    """Prepares and runs the first steps, timed; neither initial values nor their transfer are part of building."""
+    step, build_s = prepare()
     begin = time.perf_counter()
-    step = prepare()
-    prepared = time.perf_counter()
     losses = [step(*batch)]
-    first_s = time.perf_counter() - prepared
+    first_s = time.perf_counter() - begin
     losses += [step(*batch) for _ in range(FIRST - 1)]
     return {
-        "version": version, "batch": batch, "step": step, "losses": losses,
-        "build_s": prepared - begin, "first_s": first_s,
+        "version": version, "batch": batch, "step": step, "losses": losses, "build_s": build_s, "first_s": first_s,
     }  # fmt: skip
 
 
@@ -69,7 +66,9 @@ def _headrace(mode):
     def prepare(chosen, order):
         tf = importlib.import_module("headrace")
         config = tf.ConfigProto(compile=mode, intra_op_parallelism_threads=order["threads"])
-        return _start(tf.__version__, tf1_peer.example(chosen), lambda: tf1_peer.prepare(tf, chosen, config))
+        return _start(
+            tf.__version__, _fed(chosen, tf1_peer.example(chosen)), lambda: tf1_peer.prepare(tf, chosen, config)
+        )
 
     return prepare
 
@@ -80,7 +79,9 @@ def _tensorflow(chosen, order):
     face = tf1_peer.stand_in(tf)
     count = order["threads"]
     config = tf.ConfigProto(intra_op_parallelism_threads=count, inter_op_parallelism_threads=count)
-    return _start(tf.__version__, tf1_peer.example(chosen), lambda: tf1_peer.prepare(face, chosen, config))
+    return _start(
+        tf.__version__, _fed(chosen, tf1_peer.example(chosen)), lambda: tf1_peer.prepare(face, chosen, config)
+    )
 
 
 def _torch(mode):
@@ -95,7 +96,9 @@ def _torch(mode):
             torch.backends.cudnn.allow_tf32 = True
             torch.backends.cudnn.benchmark = True
         batch = peer.arrange(tf1_peer.example(chosen))
-        return _start(torch.__version__, batch, lambda: peer.prepare(chosen, batch, order["device"], mode))
+        return _start(
+            torch.__version__, _fed(chosen, batch), lambda: peer.prepare(chosen, batch, order["device"], mode)
+        )
 
     return prepare
 
@@ -107,7 +110,7 @@ def _jax(chosen, order):
         jax.config.update("jax_default_matmul_precision", "tensorfloat32")
     peer = importlib.import_module("benchmarks._peers.jax_peer")
     batch = tf1_peer.example(chosen)
-    return _start(jax.__version__, batch, lambda: peer.prepare(chosen, batch))
+    return _start(jax.__version__, _fed(chosen, batch), lambda: peer.prepare(chosen, batch))
 
 
 PREPARE = {
@@ -119,6 +122,11 @@ PREPARE = {
     "torch-graphs": _torch("reduce-overhead"),
     "jax": _jax,
 }
+
+
+def _fed(chosen, batch):
+    """What a step is given: nothing if its batch stays on the device."""
+    return () if chosen.resident else batch
 
 
 def _peak_bytes(device):

@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> None:
     result: dict[str, Any] = {**settings, "device": "cpu", "frameworks": frameworks, "workloads": {}}
     name = f"steps-{time.strftime('%Y%m%d-%H%M%S')}{'-busy' if options.busy else ''}"
     with _step_runner.busy(2 if options.busy else 0):
-        for key in options.workloads or suite:
+        for key in options.workloads or [key for key in suite if key in workload.CPU_DEFAULT]:
             print(f"{suite[key].title}: ", end="", flush=True)
             found = _step_runner.run(key, frameworks, order, options.rounds, options.seconds)
             result["workloads"][key] = {"title": suite[key].title, "found": found}

@@ -6,40 +6,69 @@ import numpy as np
 from jax import lax
 
 from benchmarks._peers import architecture
+from headrace.models.layer import EPSILON, MOMENTUM
 from headrace.models.seeded import initial_value
 
 CHAIN = 1000
 
 
 class Layers:
-    """The layers over a dictionary of parameters, into which missing ones are put as NumPy arrays."""
+    """The layers over a dictionary of parameters, into which missing ones are put as NumPy arrays.
 
-    relu, sigmoid, tanh = staticmethod(jax.nn.relu), staticmethod(jax.nn.sigmoid), staticmethod(jnp.tanh)
-    concat, stack = staticmethod(jnp.concatenate), staticmethod(jnp.stack)
+    `averages` are the values of which moving averages are kept; what they become is put into `updated`.
+    """
 
-    def __init__(self, parameters):
+    sigmoid, tanh = staticmethod(jax.nn.sigmoid), staticmethod(jnp.tanh)
+    join, stack = staticmethod(jnp.concatenate), staticmethod(jnp.stack)
+
+    def __init__(self, parameters, averages):
         self.parameters = parameters
+        self.averages = averages
+        self.updated = {}
 
     def parameter(self, name, *shape):
-        if name not in self.parameters:
-            self.parameters[name] = initial_value(name, shape)
-        return self.parameters[name]
+        return _found(self.parameters, name, shape)
 
     def affine(self, x, kernel, bias):
         return x @ kernel + bias
 
-    def dense(self, x, name, units):
-        return self.affine(
-            x, self.parameter(f"{name}/kernel", x.shape[-1], units), self.parameter(f"{name}/bias", units)
-        )
+    def dense(self, x, name, units, rectify=False):
+        kernel, bias = self.parameter(f"{name}/kernel", x.shape[-1], units), self.parameter(f"{name}/bias", units)
+        y = self.affine(x, kernel, bias)
+        return jax.nn.relu(y) if rectify else y
 
     def convolution(self, x, name, filters, size, stride=1, padding="SAME"):
+        y = self._convolve(x, name, filters, size, stride, padding)
+        return jax.nn.relu(y + self.parameter(f"{name}/bias", filters))
+
+    def normalized_convolution(self, x, name, filters, size, stride=1, padding="SAME"):
+        y = self._convolve(x, name, filters, size, stride, padding)
+        mean = y.mean((0, 1, 2))
+        variance = jnp.square(y - mean).mean((0, 1, 2))
+        count = y.size // filters
+        for kind, value in (("mean", mean), ("variance", variance * (count / (count - 1)))):
+            moving = _found(self.averages, f"{name}/moving_{kind}", (filters,))
+            self.updated[f"{name}/moving_{kind}"] = moving - (moving - lax.stop_gradient(value)) * (1.0 - MOMENTUM)
+        return jax.nn.relu((y - mean) * lax.rsqrt(variance + EPSILON) + self.parameter(f"{name}/beta", filters))
+
+    def _convolve(self, x, name, filters, size, stride, padding):
         height, width = size if isinstance(size, tuple) else (size, size)
         kernel = self.parameter(f"{name}/kernel", height, width, x.shape[-1], filters)
-        return jax.nn.relu(_convolve(x, kernel, stride, padding) + self.parameter(f"{name}/bias", filters))
+        return _convolve(x, kernel, stride, padding)
 
     def max_pool(self, x, size, stride, padding="VALID"):
         return lax.reduce_window(x, -jnp.inf, lax.max, (1, size, size, 1), (1, stride, stride, 1), padding)
+
+    def average_pool(self, x, size, stride, padding="VALID"):
+        window, strides = (1, size, size, 1), (1, stride, stride, 1)
+        count = lax.reduce_window(np.ones((1, *x.shape[1:3], 1), np.float32), 0.0, lax.add, window, strides, padding)
+        return lax.reduce_window(x, 0.0, lax.add, window, strides, padding) / count
+
+    def mean_of_picture(self, x):
+        return x.mean((1, 2))
+
+    def concat(self, branches):
+        return jnp.concatenate(branches, 3)
 
     def flatten(self, x):
         return x.reshape(x.shape[0], -1)
@@ -47,11 +76,17 @@ class Layers:
     def look_up(self, name, rows, width, ids):
         return jnp.take(self.parameter(f"{name}/table", rows, width), ids, axis=0)
 
+    def layer_normalization(self, x, name):
+        gamma, beta = self.parameter(f"{name}/gamma", x.shape[-1]), self.parameter(f"{name}/beta", x.shape[-1])
+        mean = x.mean(-1, keepdims=True)
+        variance = jnp.square(x - mean).mean(-1, keepdims=True)
+        return (x - mean) * lax.rsqrt(variance + 1e-5) * gamma + beta
+
+    def attention(self, queries, keys, values):
+        return jax.nn.dot_product_attention(queries, keys, values, is_causal=True)
+
     def split(self, x, count):
         return jnp.split(x, count, 1)
-
-    def squeeze(self, x):
-        return x.squeeze(1)
 
     def zeros(self, *shape):
         return jnp.zeros(shape, jnp.float32)
@@ -63,6 +98,12 @@ class Layers:
         return (jax.nn.softplus(logits) - logits * labels.astype(logits.dtype)).mean()
 
 
+def _found(values, name, shape):
+    if name not in values:
+        values[name] = initial_value(name, shape)
+    return values[name]
+
+
 def _convolve(x, kernel, stride, padding):
     if isinstance(padding, int):
         padding = [(padding, padding)] * 2
@@ -70,31 +111,49 @@ def _convolve(x, kernel, stride, padding):
 
 
 def prepare(workload, batch):
-    """Makes the parameters; returns the step, which takes NumPy arrays and returns the loss."""
-    if workload.model in ("null", "tiny"):
-        return _bare(workload.model)
-    forward = getattr(architecture, workload.model)
-
-    def loss_of(parameters, inputs, labels):
-        return forward(Layers(parameters), inputs, labels, **workload.arguments)
-
-    made = {}
-    jax.eval_shape(lambda inputs, labels: loss_of(made, inputs, labels), *batch)
-    state = {name: jnp.array(value) for name, value in made.items()}
-
-    def train(parameters, inputs, labels):
-        loss, gradients = jax.value_and_grad(loss_of)(parameters, inputs, labels)
-        rate = workload.learning_rate
-        return loss, {name: value - rate * gradients[name] for name, value in parameters.items()}
-
+    """Makes the parameters; returns the step, which takes NumPy arrays and returns the loss, and the seconds of building."""
+    if workload.bare:
+        return _bare(workload.model), 0.0
+    state, train = _embedding(workload) if workload.model == "embedding" else _training(workload, batch)
     train = jax.jit(train, donate_argnums=0)
+    held = [jnp.asarray(array) for array in batch]
 
     def step(*arrays):
         nonlocal state
         loss, state = train(state, *arrays)
         return float(loss)
 
-    return step
+    return (lambda: step(*held)) if workload.resident else step, 0.0  # it is traced in the first step
+
+
+def _training(workload, batch):
+    forward = architecture.loss_of(workload)
+
+    def loss_of(parameters, averages, inputs, labels):
+        layers = Layers(parameters, averages)
+        loss = forward(layers, inputs, labels)
+        return loss, layers.updated
+
+    made = ({}, {})
+    jax.eval_shape(lambda inputs, labels: loss_of(*made, inputs, labels)[0], *batch)
+
+    def train(state, inputs, labels):
+        parameters, averages = state
+        (loss, averages), gradients = jax.value_and_grad(loss_of, has_aux=True)(parameters, averages, inputs, labels)
+        rate = workload.learning_rate
+        return loss, ({name: value - rate * gradients[name] for name, value in parameters.items()}, averages)
+
+    return jax.tree.map(jnp.array, made), train
+
+
+def _embedding(workload):
+    """Only the rows that were looked up get a gradient, and only they are updated."""
+
+    def train(table, ids, targets):
+        difference = table[ids] - targets  # the gradient of the loss is the difference itself
+        return 0.5 * jnp.square(difference).sum(), table.at[ids].add(-workload.learning_rate * difference)
+
+    return jnp.array(initial_value("embedding/table", (workload.arguments["rows"], 64))), train
 
 
 def _bare(name):

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -48,21 +49,27 @@ def example(workload):
 
 
 def prepare(tf, workload, config):
-    """Builds the graph and fills the variables; returns the step, which returns the loss."""
+    """Builds the graph and fills the variables; returns the step, which returns the loss, and the seconds of the first."""
+    begin = time.perf_counter()
     with tf.Graph().as_default() as graph:
-        if workload.model in ("null", "tiny"):
+        if workload.bare:
             feeds, fetches, initialize = _bare(tf, workload.model)
         else:
             build = importlib.import_module(f"headrace.models.{workload.model}").build
-            model = build(workload.batch, learning_rate=workload.learning_rate, **workload.arguments)
+            rate, resident = workload.learning_rate, workload.resident
+            model = build(workload.batch, learning_rate=rate, resident=resident, **workload.arguments)
             feeds, fetches, initialize = (model.inputs, model.labels), [model.loss, model.train_op], model.initialize
+    built_s = time.perf_counter() - begin
     session = tf.Session(graph=graph, config=config)
     initialize(session)
+    if workload.resident:
+        model.hold(session, *example(workload))
+        return lambda: float(session.run(fetches)[0]), built_s
 
     def step(*arrays):
         return float(session.run(fetches, dict(zip(feeds, arrays, strict=True)))[0])
 
-    return step
+    return step, built_s
 
 
 def _bare(tf, name):

@@ -4,66 +4,105 @@ Pictures are held as `[batch, channels, height, width]`. The step asks autograd 
 in one call, which is quicker than an optimizer object.
 """
 
+import time
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from benchmarks._peers import architecture
+from headrace.models.layer import EPSILON, MOMENTUM
 from headrace.models.seeded import initial_value
 
 CHAIN = 1000
 
 
 class Layers:
-    """The layers; parameters by name, made when first asked for."""
+    """The layers; parameters by name, made when first asked for. Values of which only moving averages are kept: `averages`."""
 
-    relu, sigmoid, tanh = staticmethod(torch.relu), staticmethod(torch.sigmoid), staticmethod(torch.tanh)
-    concat, stack = staticmethod(torch.cat), staticmethod(torch.stack)
+    sigmoid, tanh = staticmethod(torch.sigmoid), staticmethod(torch.tanh)
+    join, stack = staticmethod(torch.cat), staticmethod(torch.stack)
 
-    def __init__(self, device):
+    def __init__(self, device, layout):
         self.device = device
+        self.layout = layout
         self.parameters = {}
+        self.averages = {}
 
     def parameter(self, name, *shape):
         if name not in self.parameters:
-            value = torch.from_numpy(initial_value(name, shape))
-            if value.ndim == 4:  # [height, width, in, out] -> [out, in, height, width]
-                value = value.permute(3, 2, 0, 1).contiguous()
-            self.parameters[name] = value.to(self.device).requires_grad_()
+            self.parameters[name] = self._made(name, shape).requires_grad_()
         return self.parameters[name]
+
+    def _average(self, name, *shape):
+        if name not in self.averages:
+            self.averages[name] = self._made(name, shape)
+        return self.averages[name]
+
+    def _made(self, name, shape):
+        value = torch.from_numpy(initial_value(name, shape))
+        if value.ndim == 4:  # [height, width, in, out] -> [out, in, height, width]
+            value = value.permute(3, 2, 0, 1).contiguous(memory_format=self.layout)
+        return value.to(self.device)
 
     def affine(self, x, kernel, bias):
         return torch.addmm(bias, x, kernel)
 
-    def dense(self, x, name, units):
-        return self.affine(
-            x, self.parameter(f"{name}/kernel", x.shape[-1], units), self.parameter(f"{name}/bias", units)
-        )
+    def dense(self, x, name, units, rectify=False):
+        kernel, bias = self.parameter(f"{name}/kernel", x.shape[-1], units), self.parameter(f"{name}/bias", units)
+        y = self.affine(x, kernel, bias)
+        return torch.relu(y) if rectify else y
 
     def convolution(self, x, name, filters, size, stride=1, padding="SAME"):
-        height, width = size if isinstance(size, tuple) else (size, size)
-        kernel = self.parameter(f"{name}/kernel", height, width, x.shape[1], filters)
         return torch.relu(
-            F.conv2d(x, kernel, self.parameter(f"{name}/bias", filters), stride, _pixels(padding, height, width))
+            self._convolve(x, name, filters, size, stride, padding, self.parameter(f"{name}/bias", filters))
         )
 
+    def normalized_convolution(self, x, name, filters, size, stride=1, padding="SAME"):
+        y = self._convolve(x, name, filters, size, stride, padding, None)
+        mean = self._average(f"{name}/moving_mean", filters)
+        variance = self._average(f"{name}/moving_variance", filters)
+        beta = self.parameter(f"{name}/beta", filters)
+        return torch.relu(F.batch_norm(y, mean, variance, None, beta, True, 1.0 - MOMENTUM, EPSILON))
+
+    def _convolve(self, x, name, filters, size, stride, padding, bias):
+        height, width = size if isinstance(size, tuple) else (size, size)
+        kernel = self.parameter(f"{name}/kernel", height, width, x.shape[1], filters)
+        return F.conv2d(x, kernel, bias, stride, _pixels(padding, height, width))
+
     def max_pool(self, x, size, stride, padding="VALID"):
-        # Windows that hang over the end: what SAME means for an even length and stride 2.
         if stride == 1:
             return F.max_pool2d(x, size, 1, _pixels(padding, size, size))
+        # Windows that hang over the end: what SAME means for an even length and stride 2.
         return F.max_pool2d(x, size, stride, ceil_mode=padding == "SAME")
 
+    def average_pool(self, x, size, stride, padding="VALID"):
+        return F.avg_pool2d(x, size, stride, _pixels(padding, size, size), count_include_pad=False)
+
+    def mean_of_picture(self, x):
+        return x.mean((2, 3))
+
+    def concat(self, branches):
+        return torch.cat(branches, 1)
+
     def flatten(self, x):
-        return x.permute(0, 2, 3, 1).flatten(1)
+        return x.permute(0, 2, 3, 1).flatten(1)  # our dense kernels expect the channels last
 
     def look_up(self, name, rows, width, ids):
         return F.embedding(ids, self.parameter(f"{name}/table", rows, width))
 
+    def layer_normalization(self, x, name):
+        width = x.shape[-1]
+        return F.layer_norm(
+            x, [width], self.parameter(f"{name}/gamma", width), self.parameter(f"{name}/beta", width), 1e-5
+        )
+
+    def attention(self, queries, keys, values):
+        queries, keys, values = (part.transpose(1, 2) for part in (queries, keys, values))
+        return F.scaled_dot_product_attention(queries, keys, values, is_causal=True).transpose(1, 2)
+
     def split(self, x, count):
         return x.chunk(count, 1)
-
-    def squeeze(self, x):
-        return x.squeeze(1)
 
     def zeros(self, *shape):
         return torch.zeros(shape, device=self.device)
@@ -81,29 +120,67 @@ def _pixels(padding, height, width):
     return 0 if padding == "VALID" else padding
 
 
-def prepare(workload, batch, device, mode):
-    """Makes the parameters; returns the step, which takes NumPy arrays and returns the loss. `mode`: None runs eagerly."""
-    compiled = (lambda f: f) if mode is None else (lambda f: torch.compile(f, mode=None if mode == "default" else mode))
-    if workload.model in ("null", "tiny"):
-        return _bare(workload.model, device, compiled)
-    layers = Layers(device)
-    forward = getattr(architecture, workload.model)
+def prepare(workload, batch, device, mode, layout=torch.contiguous_format):
+    """Makes the parameters; returns the step, which takes NumPy arrays and returns the loss, and the seconds of building.
+
+    `mode`: None runs eagerly, else one of torch.compile's.
+    """
+    building = 0.0
+
+    def compiled(function):
+        nonlocal building
+        begin = time.perf_counter()
+        if mode is not None:
+            function = torch.compile(function, mode=mode)
+        building += time.perf_counter() - begin
+        return function
+
+    if workload.bare:
+        step = _bare(workload.model, device, compiled)
+    elif workload.model == "embedding":
+        step = _embedding(workload, device, compiled)
+    else:
+        step = _training(workload, batch, device, layout, compiled)
+    return step, building
+
+
+def _training(workload, batch, device, layout, compiled):
+    layers = Layers(device, layout)
+    forward = architecture.loss_of(workload)
+    held = _tensors(batch, device, layout)
     with torch.no_grad():
-        forward(layers, *_tensors(batch, device), **workload.arguments)
+        forward(layers, *held)
+    for name, value in layers.averages.items():  # that was no step
+        value.copy_(torch.from_numpy(initial_value(name, value.shape)))
     parameters = list(layers.parameters.values())
 
     @compiled
     def loss_of(inputs, labels):
-        return forward(layers, inputs, labels, **workload.arguments)
+        return forward(layers, inputs, labels)
 
-    def step(*arrays):
-        loss = loss_of(*_tensors(arrays, device))
+    def train(inputs, labels):
+        loss = loss_of(inputs, labels)
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             torch._foreach_add_(parameters, gradients, alpha=-workload.learning_rate)
         return loss.item()
 
-    return step
+    if workload.resident:
+        return lambda: train(*held)
+    return lambda *arrays: train(*_tensors(arrays, device, layout))
+
+
+def _embedding(workload, device, compiled):
+    """Only the rows that were looked up get a gradient, and only they are updated."""
+    table = torch.from_numpy(initial_value("embedding/table", (workload.arguments["rows"], 64))).to(device)
+
+    @compiled
+    def train(table, ids, targets):
+        difference = table[ids] - targets  # the gradient of the loss is the difference itself
+        table.index_add_(0, ids, difference, alpha=-workload.learning_rate)
+        return 0.5 * difference.square().sum()
+
+    return lambda *arrays: train(table, *_tensors(arrays, device)).item()
 
 
 def arrange(batch):
@@ -114,8 +191,9 @@ def arrange(batch):
     return inputs, *(label.astype(np.int64) if label.dtype == np.int32 else label for label in labels)
 
 
-def _tensors(arrays, device):
-    return [torch.as_tensor(array).to(device, non_blocking=True) for array in arrays]
+def _tensors(arrays, device, layout=torch.contiguous_format):
+    tensors = [torch.from_numpy(array).to(device) for array in arrays]
+    return [x.to(memory_format=layout) if x.ndim == 4 else x for x in tensors]
 
 
 def _bare(name, device, compiled):

@@ -11,33 +11,60 @@ class Workload:
     title: str
     model: str
     batch: int
-    learning_rate: float = 0.01
-    arguments: dict[str, Any] = field(default_factory=dict)  # of `build`; `example` takes those it knows
+    learning_rate: float = 0.001
+    arguments: dict[str, Any] = field(default_factory=dict)  # of `build`; other functions take those they know
+    resident: bool = False  # whether the batch stays on the device, as in the paper's Table 1, or is fed to every step
+
+    @property
+    def bare(self) -> bool:
+        return self.model in ("null", "tiny")
 
 
 CPU = {
     "null": Workload("null step", "null", 1),
     "tiny": Workload("1,000 tiny ops", "tiny", 1),
-    "logistic": Workload("logistic regression, batch 1", "logistic", 1),
+    "logistic": Workload("logistic regression, batch 1", "logistic", 1, 0.01),
     "mlp": Workload("MLP 784-128-10, batch 32", "mlp", 32, 0.1),
-    "lenet": Workload("LeNet, batch 64", "lenet", 64, 0.02),
+    "lenet": Workload("LeNet, batch 64", "lenet", 64, 0.005),
     "alexnet": Workload("AlexNet, batch 8", "alexnet", 8),
     "overfeat": Workload("Overfeat, batch 4", "overfeat", 4),
     "vgg": Workload("VGG-A, batch 2", "vgg", 2),
     "googlenet": Workload("GoogLeNet, batch 4", "googlenet", 4),
-    "inception_v3": Workload("Inception-v3, batch 2", "inception_v3", 2),
+    "inception_v3": Workload("Inception-v3, batch 2", "inception_v3", 2, 0.005),
     "lstm_lm": Workload("LSTM 2x512, 20 steps, batch 8", "lstm_lm", 8, 0.5),
     "transformer": Workload("transformer 6x512, batch 2x64", "transformer", 2, 0.1),
-    "embedding": Workload("embedding, 10,000 of 1M rows", "embedding", 10_000, 1.0, {"rows": 1_000_000}),
+    "embedding": Workload("embedding, 10,000 of 1M rows", "embedding", 10_000, 0.1, {"rows": 1_000_000}),
+    "embedding16m": Workload("embedding, 10,000 of 16M rows", "embedding", 10_000, 0.1, {"rows": 16_000_000}),
 }
+CPU_DEFAULT = [name for name in CPU if name != "embedding16m"]  # which takes 4 GiB in each of six processes
 
-SMALL = {  # the same programs, small enough to check correctness anywhere in a second
+_SEQUENCE = {"steps": 4, "vocabulary": 50}
+SMALL = {  # the same programs, small enough to check anywhere that all frameworks agree
     "null": CPU["null"],
     "tiny": CPU["tiny"],
     "logistic": CPU["logistic"],
     "mlp": Workload("MLP, small", "mlp", 4, 0.1, {"hidden": 16}),
-    "lenet": Workload("LeNet, small", "lenet", 4, 0.02, {"filters": (4, 8), "hidden": 32}),
-    "lstm_lm": Workload("LSTM, small", "lstm_lm", 2, 0.5, {"steps": 4, "hidden": 16, "vocabulary": 50}),
+    "lenet": Workload("LeNet, small", "lenet", 4, 0.005, {"filters": (4, 8), "hidden": 32}),
+    "alexnet": Workload("AlexNet, small", "alexnet", 2, 0.001, {"size": 64, "divide": 16}),
+    "overfeat": Workload("Overfeat, small", "overfeat", 2, 0.001, {"size": 71, "divide": 16}),
+    "vgg": Workload("VGG-A, small", "vgg", 2, 0.001, {"size": 32, "divide": 16}),
+    "googlenet": Workload("GoogLeNet, small", "googlenet", 2, 0.001, {"size": 64, "divide": 4}),
+    "inception_v3": Workload("Inception-v3, small", "inception_v3", 2, 0.005, {"size": 139, "divide": 8}),
+    "lstm_lm": Workload("LSTM, small", "lstm_lm", 2, 0.5, {"hidden": 16, **_SEQUENCE}),
+    "transformer": Workload(
+        "transformer, small", "transformer", 2, 0.1, {"width": 16, "layers": 2, "heads": 2, **_SEQUENCE}
+    ),
+    "embedding": Workload("embedding, small", "embedding", 50, 0.1, {"rows": 1000}),
 }
 
-GPU: dict[str, Workload] = {}
+GPU = {  # the batches of the paper's Table 1 first, on the device as there
+    "alexnet": Workload("AlexNet, batch 128", "alexnet", 128, resident=True),
+    "overfeat": Workload("Overfeat, batch 128", "overfeat", 128, resident=True),
+    "vgg": Workload("VGG-A, batch 64", "vgg", 64, resident=True),
+    "googlenet": Workload("GoogLeNet, batch 128", "googlenet", 128, resident=True),
+    "lstm_lm": Workload("LSTM 2x512, 20 steps, batch 64", "lstm_lm", 64, 0.5),
+    "transformer": Workload("transformer 6x512, batch 16x128", "transformer", 16, 0.1, {"steps": 128}),
+    "mlp": Workload("MLP 784-128-10, batch 32", "mlp", 32, 0.1),
+    "inception_v3": Workload("Inception-v3, batch 32", "inception_v3", 32, 0.005, resident=True),
+}
+GPU_SMALL = {name: SMALL[name] for name in GPU if name in SMALL}

@@ -2,6 +2,8 @@
 
 Each makes its variables under a scope of its own: `<name>/kernel`, `<name>/bias` ... Pictures are `[batch, height, width,
 channels]`. Every initial value is drawn in the graph; `Model.initialize` gives reproducible ones instead.
+
+The networks for pictures take these functions as an argument, so that another framework's can take their place.
 """
 
 import headrace as tf
@@ -23,11 +25,11 @@ def table(name, rows, width):
         return tf.get_variable("table", [rows, width], tf.float32, tf.random_uniform_initializer(-0.05, 0.05))
 
 
-def dense(x, name, units, activation=None):
-    """`activation(x @ kernel + bias)` over the last of two dimensions."""
+def dense(x, name, units, rectify=False):
+    """`x @ kernel + bias` for a matrix, then perhaps a rectifier."""
     with tf.variable_scope(name):
         y = tf.nn.bias_add(tf.matmul(x, kernel([x.shape.as_list()[-1], units])), bias(units))
-        return y if activation is None else activation(y)
+        return tf.nn.relu(y) if rectify else y
 
 
 def convolution(x, name, filters, size, stride=1, padding="SAME"):
@@ -50,6 +52,16 @@ def max_pool(x, size, stride, padding="VALID"):
 def average_pool(x, size, stride, padding="VALID"):
     """The mean of every window."""
     return tf.nn.avg_pool(x, [1, size, size, 1], [1, stride, stride, 1], padding)
+
+
+def concat(branches):
+    """The channels of all, one after the other."""
+    return tf.concat(branches, 3)
+
+
+def mean_of_picture(x):
+    """The mean of every channel."""
+    return tf.reduce_mean(x, [1, 2])
 
 
 def flatten(x):

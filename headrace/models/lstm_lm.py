@@ -10,10 +10,10 @@ from headrace.models import layer, model, seeded
 FORGET_BIAS = 1.0
 
 
-def build(batch, steps=20, hidden=512, layers=2, vocabulary=10_000, learning_rate=0.5):
+def build(batch, steps=20, hidden=512, layers=2, vocabulary=10_000, learning_rate=0.5, resident=False):
     """The training graph for batches of this many sequences."""
-    inputs = tf.placeholder(tf.int32, [batch, steps], name="inputs")
-    labels = tf.placeholder(tf.int32, [batch, steps], name="labels")
+    inputs = model.source("inputs", tf.int32, [batch, steps], resident)
+    labels = model.source("labels", tf.int32, [batch, steps], resident)
     words = tf.nn.embedding_lookup(layer.table("embedding", vocabulary, hidden), tf.transpose(inputs))
     sequence = tf.unstack(words, num=steps)
     for i in range(1, layers + 1):

@@ -7,12 +7,16 @@ INPUTS = 784
 CLASSES = 10
 
 
-def build(batch, hidden=128, learning_rate=0.1):
+def build(batch, hidden=128, learning_rate=0.1, resident=False):
     """The training graph for batches of this size (None: of any)."""
-    inputs = tf.placeholder(tf.float32, [batch, INPUTS], name="inputs")
-    labels = tf.placeholder(tf.int32, [batch], name="labels")
-    y = layer.dense(inputs, "hidden", hidden, tf.nn.relu)
-    return model.classifier(inputs, labels, layer.dense(y, "logits", CLASSES), learning_rate)
+    inputs = model.source("inputs", tf.float32, [batch, INPUTS], resident)
+    labels = model.source("labels", tf.int32, [batch], resident)
+    return model.classifier(inputs, labels, network(layer, inputs, hidden), learning_rate)
+
+
+def network(f, x, hidden=128):
+    """The logits, by the layers `f`."""
+    return f.dense(f.dense(x, "hidden", hidden, rectify=True), "logits", CLASSES)
 
 
 def example(batch, seed=0):

@@ -9,7 +9,10 @@ from headrace.models.seeded import initial_value
 
 @dataclass(frozen=True)
 class Model:
-    """A training graph: feed `inputs` and `labels`, fetch `loss`, run `train_op`."""
+    """A training graph: feed `inputs` and `labels`, fetch `loss`, run `train_op`.
+
+    A resident model has variables instead of placeholders there: fill them once with `hold`, then run steps without feeds.
+    """
 
     inputs: Any
     labels: Any
@@ -21,12 +24,30 @@ class Model:
     def initialize(self, session, seed=0):
         """Gives every variable its seeded NumPy value (`global_variables_initializer` draws others, in the graph)."""
         for variable in self.variables:
-            value = initial_value(variable.op.name, variable.shape.as_list(), seed)
-            session.run(variable.initializer, {variable.initializer.inputs[1]: value})
+            _assign(session, variable, initial_value(variable.op.name, variable.shape.as_list(), seed))
+
+    def hold(self, session, inputs, labels):
+        """Fills the variables that a resident model reads its batch from."""
+        _assign(session, self.inputs, inputs)
+        _assign(session, self.labels, labels)
 
     def step(self, session, inputs, labels):
         """Runs one training step; returns the loss before it."""
         return float(session.run([self.loss, self.train_op], {self.inputs: inputs, self.labels: labels})[0])
+
+
+def source(name, dtype, shape, resident=False):
+    """Where a batch comes from: a placeholder, or a variable that lives where the model does."""
+    if not resident:
+        return tf.placeholder(dtype, shape, name=name)
+    return tf.get_variable(name, shape, dtype, tf.zeros_initializer(), trainable=False, collections=["batch"])
+
+
+def pictures(batch, size, channels, network, learning_rate, resident=False):
+    """The model that classifies square pictures by `network`, a function that returns logits."""
+    inputs = source("inputs", tf.float32, [batch, size, size, channels], resident)
+    labels = source("labels", tf.int32, [batch], resident)
+    return classifier(inputs, labels, network(tf.identity(inputs)), learning_rate)
 
 
 def classifier(inputs, labels, logits, learning_rate, classes=None):
@@ -41,3 +62,7 @@ def trained(inputs, labels, logits, loss, learning_rate):
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
         train_op = tf.train.GradientDescentOptimizer(learning_rate).minimize(loss)
     return Model(inputs, labels, logits, loss, train_op, tf.global_variables())
+
+
+def _assign(session, variable, value):
+    session.run(variable.initializer, {variable.initializer.inputs[1]: value})
