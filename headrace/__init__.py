@@ -523,6 +523,7 @@ from headrace import sysconfig as sysconfig
 from headrace import version as version
 
 # ---- section: submodules
+from headrace import contrib as contrib
 from headrace import signal as signal
 from headrace import manip as manip
 from headrace import math as math

@@ -6,6 +6,7 @@ nested in the same way.  What repeats a cell over a sequence is in ``static`` an
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from headrace.core.shape import TensorShape, as_shape
@@ -58,6 +59,11 @@ def concat_sizes(batch_size: Any, size: Any) -> list[Any]:
     return [None if static is None else int(static), *as_dims(size)]
 
 
+# What copies of a cell have in common with it.
+_SHARED = {"_graph", "_scope", "_current_scope", "_rnn_scope", "_noise", "_linear"}
+_LISTS = {"_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls"}
+
+
 class RNNCell(Layer):
     """Base class of cells.  A subclass gives ``state_size``, ``output_size`` and ``call(inputs, state)``.
 
@@ -74,6 +80,14 @@ class RNNCell(Layer):
             entered = self._rnn_scope = variable_scope(get_variable_scope(), custom_getter=self._get_variable)
         with entered:
             return super().__call__(inputs, state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A cell with the same arguments; the graph, its tensors and its variables are not copied."""
+        copied = memo[id(self)] = object.__new__(type(self))
+        for key, value in vars(self).items():
+            shared = key in _SHARED or isinstance(value, (Tensor, Variable))
+            setattr(copied, key, copy.copy(value) if key in _LISTS else value if shared else copy.deepcopy(value, memo))
+        return copied
 
     def _get_variable(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
         variable = getter(*args, **kwargs)

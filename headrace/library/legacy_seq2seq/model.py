@@ -1,0 +1,181 @@
+"""Encoder and decoder together: basic, tied, with embeddings, with attention; and a model for several lengths."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.library import array, nest
+from headrace.library.control_flow import cond
+from headrace.library.embedding import embedding_lookup
+from headrace.library.legacy_seq2seq.decoder import (
+    embedding_attention_decoder, embedding_rnn_decoder, extract_argmax_and_embed, rnn_decoder,
+)  # fmt: skip
+from headrace.library.legacy_seq2seq.loss import sequence_loss, sequence_loss_by_example
+from headrace.library.rnn.projection import EmbeddingWrapper, OutputProjectionWrapper
+from headrace.library.rnn.static import static_rnn
+from headrace.library.scope import name_scope
+from headrace.library.variable_scope import get_variable, get_variable_scope, variable_scope
+
+
+def basic_rnn_seq2seq(
+    encoder_inputs: Any, decoder_inputs: Any, cell: Any, dtype: Any = dtypes.float32, scope: Any = None
+) -> tuple[list[Any], Any]:
+    """An encoder and, with variables of its own, a decoder that starts from the encoder's state."""
+    with variable_scope(scope or "basic_rnn_seq2seq"):
+        _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
+        return rnn_decoder(decoder_inputs, state, cell)
+
+
+def tied_rnn_seq2seq(
+    encoder_inputs: Any, decoder_inputs: Any, cell: Any, loop_function: Any = None, dtype: Any = dtypes.float32,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:  # fmt: skip
+    """An encoder and a decoder with the same variables."""
+    with variable_scope("combined_tied_rnn_seq2seq"):
+        scope = scope or "tied_rnn_seq2seq"
+        _, state = static_rnn(cell, encoder_inputs, dtype=dtype, scope=scope)
+        get_variable_scope().reuse_variables()
+        return rnn_decoder(decoder_inputs, state, cell, loop_function=loop_function, scope=scope)
+
+
+def _for_either(
+    feed_previous: Any, state: Any, decode: Callable[[bool], tuple[list[Any], Any]]
+) -> tuple[list[Any], Any]:
+    """A decoder whose ``feed_previous`` may be known only when it runs: then both are in the graph."""
+    if isinstance(feed_previous, bool):
+        return decode(feed_previous)
+
+    def branch(feed: bool) -> list[Any]:
+        with variable_scope(get_variable_scope(), reuse=None if feed else True):
+            outputs, last = decode(feed)
+            return [*outputs, *nest.flatten(last)]
+
+    flat = cond(feed_previous, lambda: branch(True), lambda: branch(False), strict=True)
+    count = len(flat) - len(nest.flatten(state))
+    return flat[:count], nest.pack_sequence_as(state, flat[count:]) if nest.is_sequence(state) else flat[count]
+
+
+def embedding_rnn_seq2seq(
+    encoder_inputs: Any, decoder_inputs: Any, cell: Any, num_encoder_symbols: int, num_decoder_symbols: int,
+    embedding_size: int, output_projection: Any = None, feed_previous: Any = False, dtype: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:  # fmt: skip
+    """``basic_rnn_seq2seq`` over symbols.  Outputs are logits, unless an ``output_projection`` is to be applied later."""
+    with variable_scope(scope or "embedding_rnn_seq2seq") as entered:
+        dtype = entered.dtype if dtype is None else dtype
+        entered.set_dtype(dtype)
+        encoder = EmbeddingWrapper(
+            copy.deepcopy(cell), embedding_classes=num_encoder_symbols, embedding_size=embedding_size
+        )
+        _, state = static_rnn(encoder, encoder_inputs, dtype=dtype)
+        if output_projection is None:
+            cell = OutputProjectionWrapper(cell, num_decoder_symbols)
+        return _for_either(
+            feed_previous,
+            state,
+            lambda feed: embedding_rnn_decoder(
+                decoder_inputs,
+                state,
+                cell,
+                num_decoder_symbols,
+                embedding_size,
+                output_projection,
+                feed,
+                update_embedding_for_previous=isinstance(feed_previous, bool),
+            ),  # fmt: skip
+        )
+
+
+def embedding_tied_rnn_seq2seq(
+    encoder_inputs: Any, decoder_inputs: Any, cell: Any, num_symbols: int, embedding_size: int,
+    num_decoder_symbols: int | None = None, output_projection: Any = None, feed_previous: Any = False,
+    dtype: Any = None, scope: Any = None,
+) -> tuple[list[Any], Any]:  # fmt: skip
+    """``tied_rnn_seq2seq`` over symbols that share one embedding."""
+    with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as entered:
+        dtype = entered.dtype
+        embedding = get_variable("embedding", [num_symbols, embedding_size], dtype=dtype)
+        encoded = [embedding_lookup(embedding, x) for x in encoder_inputs]
+        decoded = [embedding_lookup(embedding, x) for x in decoder_inputs]
+        symbols = num_decoder_symbols or num_symbols
+        if output_projection is None:
+            cell = OutputProjectionWrapper(cell, symbols)
+
+        def decode(feed: bool) -> tuple[list[Any], Any]:
+            update = isinstance(feed_previous, bool)
+            loop = extract_argmax_and_embed(embedding, output_projection, update) if feed else None
+            return tied_rnn_seq2seq(encoded, decoded, cell, loop_function=loop, dtype=dtype)
+
+        if isinstance(feed_previous, bool):
+            return decode(feed_previous)
+        return _for_either(feed_previous, nest.map_structure(lambda _: 0, cell.state_size), decode)
+
+
+def embedding_attention_seq2seq(
+    encoder_inputs: Any, decoder_inputs: Any, cell: Any, num_encoder_symbols: int, num_decoder_symbols: int,
+    embedding_size: int, num_heads: int = 1, output_projection: Any = None, feed_previous: Any = False,
+    dtype: Any = None, scope: Any = None, initial_state_attention: bool = False,
+) -> tuple[list[Any], Any]:  # fmt: skip
+    """An encoder and a decoder over symbols, the decoder attending to all outputs of the encoder."""
+    with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as entered:
+        dtype = entered.dtype
+        encoder = EmbeddingWrapper(
+            copy.deepcopy(cell), embedding_classes=num_encoder_symbols, embedding_size=embedding_size
+        )
+        encoded, state = static_rnn(encoder, encoder_inputs, dtype=dtype)
+        attended = array.concat([array.reshape(e, [-1, 1, cell.output_size]) for e in encoded], 1)
+        output_size = None
+        if output_projection is None:
+            cell = OutputProjectionWrapper(cell, num_decoder_symbols)
+            output_size = num_decoder_symbols
+        return _for_either(
+            feed_previous,
+            state,
+            lambda feed: embedding_attention_decoder(
+                decoder_inputs,
+                state,
+                attended,
+                cell,
+                num_decoder_symbols,
+                embedding_size,
+                num_heads=num_heads,
+                output_size=output_size,
+                output_projection=output_projection,
+                feed_previous=feed,
+                update_embedding_for_previous=isinstance(feed_previous, bool),
+                initial_state_attention=initial_state_attention,
+            ),  # fmt: skip
+        )
+
+
+def model_with_buckets(
+    encoder_inputs: list[Any], decoder_inputs: list[Any], targets: list[Any], weights: list[Any], buckets: Any,
+    seq2seq: Callable[[Any, Any], tuple[list[Any], Any]], softmax_loss_function: Any = None,
+    per_example_loss: bool = False, name: str | None = None,
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    """The outputs and the loss for each bucket (encoder length, decoder length), with shared variables.
+
+    ``seq2seq(encoder_inputs, decoder_inputs)`` gives the outputs and a state.
+    """
+    for what, given, wanted in (
+        ("encoder_inputs", encoder_inputs, buckets[-1][0]),
+        ("targets", targets, buckets[-1][1]),
+        ("weights", weights, buckets[-1][1]),
+    ):
+        if len(given) < wanted:
+            raise ValueError(f"Length of {what} ({len(given)}) must be at least that of last bucket ({wanted}).")
+    losses, outputs = [], []
+    every = [*encoder_inputs, *decoder_inputs, *targets, *weights]
+    with name_scope(name, "model_with_buckets", every):
+        for j, (encoder_length, length) in enumerate(buckets):
+            with variable_scope(get_variable_scope(), reuse=True if j > 0 else None):
+                made, _ = seq2seq(encoder_inputs[:encoder_length], decoder_inputs[:length])
+                outputs.append(made)
+                loss = sequence_loss_by_example if per_example_loss else sequence_loss
+                losses.append(
+                    loss(made, targets[:length], weights[:length], softmax_loss_function=softmax_loss_function)
+                )
+    return outputs, losses

@@ -1,0 +1,177 @@
+"""Wrappers of ``tf.contrib.rnn`` that change what goes in or out of a cell: projections, embeddings, attention to the past.
+
+Unlike DropoutWrapper and its kin these have variables, so they have a scope: ``output_projection_wrapper/kernel``.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+from typing import Any
+
+from headrace.library import array, initializers, math, nest, reduction
+from headrace.library.convolution import conv2d
+from headrace.library.embedding import embedding_lookup
+from headrace.library.layers.named import get_activation
+from headrace.library.rnn.base import RNNCell, assert_like_cell, input_depth
+from headrace.library.rnn.linear import Linear
+from headrace.library.scope import name_scope
+from headrace.library.slicing import slice as slice_
+from headrace.library.softmax import softmax
+from headrace.library.variable_scope import get_variable, get_variable_scope, variable_scope
+
+
+class _Wrapper(RNNCell):
+    def __init__(self, cell: Any, reuse: Any) -> None:
+        super().__init__(_reuse=reuse)
+        assert_like_cell(cell)
+        self._cell = cell
+
+    @property
+    def state_size(self) -> Any:
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        return self._cell.output_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        with name_scope(type(self).__name__ + "ZeroState", values=[batch_size]):
+            return self._cell.zero_state(batch_size, dtype)
+
+
+class InputProjectionWrapper(_Wrapper):
+    """A linear map of the inputs before a cell."""
+
+    def __init__(
+        self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None, reuse: Any = None
+    ) -> None:
+        super().__init__(cell, reuse)
+        self._num_proj = num_proj
+        self._activation = get_activation(activation)
+        self._linear: Linear | None = None
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        if self._linear is None:
+            self._linear = Linear(inputs, self._num_proj, True)
+        projected = self._linear(inputs)
+        return self._cell(self._activation(projected) if self._activation else projected, state)
+
+
+class OutputProjectionWrapper(_Wrapper):
+    """A linear map of the outputs of a cell."""
+
+    def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None) -> None:
+        super().__init__(cell, reuse)
+        if output_size < 1:
+            raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
+        self._output_size = output_size
+        self._activation = get_activation(activation)
+        self._linear: Linear | None = None
+
+    @property
+    def output_size(self) -> Any:
+        return self._output_size
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        output, new_state = self._cell(inputs, state)
+        if self._linear is None:
+            self._linear = Linear(output, self._output_size, True)
+        projected = self._linear(output)
+        return self._activation(projected) if self._activation else projected, new_state
+
+
+class EmbeddingWrapper(_Wrapper):
+    """Takes ids and gives the cell their rows of an embedding, which it trains."""
+
+    def __init__(
+        self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None
+    ) -> None:
+        super().__init__(cell, reuse)
+        if embedding_classes <= 0 or embedding_size <= 0:
+            raise ValueError(
+                f"Both embedding_classes and embedding_size must be > 0: {embedding_classes}, {embedding_size}."
+            )
+        self._embedding_classes = embedding_classes
+        self._embedding_size = embedding_size
+        self._initializer = initializer
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        initializer = self._initializer or get_variable_scope().initializer
+        if initializer is None:
+            sqrt3 = python_math.sqrt(3)  # uniform with variance 1
+            initializer = initializers.RandomUniform(-sqrt3, sqrt3)
+        kind = nest.flatten(state)[0].dtype.base_dtype
+        embedding = get_variable(
+            "embedding", [self._embedding_classes, self._embedding_size], initializer=initializer, dtype=kind
+        )
+        return self._cell(embedding_lookup(embedding, array.reshape(inputs, [-1])), state)
+
+
+class AttentionCellWrapper(_Wrapper):
+    """A cell that attends to its last ``attn_length`` outputs (Bahdanau et al., 2014, over its own past).
+
+    The state is (the cell's state, the last attention, the outputs remembered), or the three joined.
+    """
+
+    def __init__(
+        self, cell: Any, attn_length: int, attn_size: int | None = None, attn_vec_size: int | None = None,
+        input_size: int | None = None, state_is_tuple: bool = True, reuse: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(cell, reuse)
+        if nest.is_sequence(cell.state_size) and not state_is_tuple:
+            raise ValueError(f"Cell returns tuple of states, but the flag state_is_tuple is not set: {cell.state_size}")
+        if attn_length <= 0:
+            raise ValueError(f"attn_length should be greater than zero, got {attn_length}")
+        self._attn_length = attn_length
+        self._attn_size = cell.output_size if attn_size is None else attn_size
+        self._attn_vec_size = self._attn_size if attn_vec_size is None else attn_vec_size
+        self._input_size = input_size
+        self._state_is_tuple = state_is_tuple
+
+    @property
+    def state_size(self) -> Any:
+        sizes = (self._cell.state_size, self._attn_size, self._attn_size * self._attn_length)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> Any:
+        return self._attn_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        return RNNCell.zero_state(self, batch_size, dtype)
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        state, attention, past = self._parts(state)
+        past = array.reshape(past, [-1, self._attn_length, self._attn_size])
+        inputs = Linear([inputs, attention], self._input_size or input_depth(inputs.shape), True)([inputs, attention])
+        output, new_state = self._cell(inputs, state)
+        query = array.concat(nest.flatten(new_state), 1) if self._state_is_tuple else new_state
+        attention, past = self._attend(query, past)
+        with variable_scope("attn_output_projection"):
+            output = Linear([output, attention], self._attn_size, True)([output, attention])
+        past = array.concat([past, array.expand_dims(output, 1)], 1)
+        past = array.reshape(past, [-1, self._attn_length * self._attn_size])
+        parts = (new_state, attention, past)
+        return output, parts if self._state_is_tuple else array.concat(list(parts), 1)
+
+    def _parts(self, state: Any) -> Any:
+        if self._state_is_tuple:
+            return state
+        sizes, start, parts = (self._cell.state_size, self._attn_size, self._attn_size * self._attn_length), 0, []
+        for size in sizes:
+            parts.append(slice_(state, [0, start], [-1, size]))
+            start += size
+        return parts
+
+    def _attend(self, query: Any, past: Any) -> tuple[Any, Any]:
+        """The attention to the past, and the past without its oldest output."""
+        length, size, width = self._attn_length, self._attn_size, self._attn_vec_size
+        with variable_scope("attention"):
+            k = get_variable("attn_w", [1, 1, size, width])
+            v = get_variable("attn_v", [width])
+            hidden = array.reshape(past, [-1, length, 1, size])
+            features = conv2d(hidden, k, [1, 1, 1, 1], "SAME")
+            y = array.reshape(Linear(query, width, True)(query), [-1, 1, 1, width])
+            scores = softmax(reduction.reduce_sum(v * math.tanh(features + y), [2, 3]))
+            attended = reduction.reduce_sum(array.reshape(scores, [-1, length, 1, 1]) * hidden, [1, 2])
+            return array.reshape(attended, [-1, size]), slice_(past, [0, 1, 0], [-1, -1, -1])

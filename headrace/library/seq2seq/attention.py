@@ -1,0 +1,217 @@
+"""Attention mechanisms: how much each position of a memory matters for a query.
+
+``alignments, next_state = mechanism(query, state)``; ``mechanism.values`` is what is then averaged.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.graph.convert import convert_to_tensor
+from headrace.library import array, creation, initializers, math, nest, reduction
+from headrace.library.indexing import where
+from headrace.library.layers.core import Dense
+from headrace.library.linalg import matmul
+from headrace.library.rnn.base import batch_zeros
+from headrace.library.scope import name_scope
+from headrace.library.softmax import softmax
+from headrace.library.variable_scope import get_variable, variable_scope
+
+
+class AttentionMechanism:
+    """Anything with ``alignments_size``, ``state_size``, ``values``, initial values and ``__call__(query, state)``."""
+
+    @property
+    def alignments_size(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def state_size(self) -> Any:
+        raise NotImplementedError
+
+
+def _masked(values: Any, lengths: Any) -> Any:
+    """Values [batch, time, ...] with zeros past the end of each sequence."""
+    if lengths is None:
+        return values
+    mask = creation.sequence_mask(lengths, maxlen=array.shape(values)[1], dtype=values.dtype.base_dtype)
+    rank = values.shape.ndims
+    return values * array.reshape(mask, array.concat([array.shape(mask), [1] * (rank - 2)], 0))
+
+
+class BaseAttentionMechanism(AttentionMechanism):
+    """A mechanism over a memory [batch, time, size], of which ``memory_sequence_length`` positions count."""
+
+    def __init__(
+        self, query_layer: Any, memory: Any, probability_fn: Callable[..., Any], memory_sequence_length: Any = None,
+        memory_layer: Any = None, check_inner_dims_defined: bool = True, score_mask_value: Any = None,
+        custom_key_value_fn: Callable[..., Any] | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._query_layer = query_layer
+        self._memory_layer = memory_layer
+        self.dtype = memory_layer.dtype if memory_layer is not None and memory_layer.dtype else None
+        if not callable(probability_fn):
+            raise TypeError(f"probability_fn must be callable, saw type: {type(probability_fn).__name__}")
+        with name_scope(name, "BaseAttentionMechanismInit", nest.flatten(memory)):
+            lengths = None
+            if memory_sequence_length is not None:
+                lengths = convert_to_tensor(memory_sequence_length, name="memory_sequence_length")
+            memory = convert_to_tensor(memory)
+            if check_inner_dims_defined and None in memory.shape.as_list()[2:]:
+                raise ValueError(
+                    f"Expected memory {memory.name} to have fully defined inner dims, but saw: {memory.shape}"
+                )
+            self._values = _masked(memory, lengths)
+            self._keys = memory_layer(self._values) if memory_layer is not None else self._values
+            if custom_key_value_fn is not None:
+                self._keys, self._values = custom_key_value_fn(self._keys, self._values)
+            batch, positions = self._keys.shape.as_list()[:2]
+            self._batch_size = array.shape(self._keys)[0] if batch is None else batch
+            self._alignments_size = array.shape(self._keys)[1] if positions is None else positions
+        self._lengths = lengths
+        self._score_mask_value = score_mask_value
+        self._given_probability_fn = probability_fn
+
+    def _probability_fn(self, score: Any, previous: Any) -> Any:
+        return self._given_probability_fn(self._mask_score(score), previous)
+
+    def _mask_score(self, score: Any) -> Any:
+        if self._lengths is None:
+            return score
+        low = self._score_mask_value
+        low = score.dtype.base_dtype.as_numpy_dtype(-np.inf) if low is None else low
+        mask = creation.sequence_mask(self._lengths, maxlen=array.shape(score)[1])
+        return where(mask, score, low * creation.ones_like(score))
+
+    @property
+    def memory_layer(self) -> Any:
+        return self._memory_layer
+
+    @property
+    def query_layer(self) -> Any:
+        return self._query_layer
+
+    @property
+    def values(self) -> Any:
+        return self._values
+
+    @property
+    def keys(self) -> Any:
+        return self._keys
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    @property
+    def alignments_size(self) -> Any:
+        return self._alignments_size
+
+    @property
+    def state_size(self) -> Any:
+        return self._alignments_size
+
+    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+        """Zeros."""
+        if isinstance(self._alignments_size, int):
+            return batch_zeros(batch_size, self._alignments_size, dtype)
+        return creation.zeros(array.stack([batch_size, self._alignments_size]), dtype=dtype)
+
+    def initial_state(self, batch_size: Any, dtype: Any) -> Any:
+        return self.initial_alignments(batch_size, dtype)
+
+
+def luong_score(query: Any, keys: Any, scale: Any) -> Any:
+    """Products [batch, time] of a query [batch, size] and keys [batch, time, size]."""
+    depth, key_units = query.shape.as_list()[-1], keys.shape.as_list()[-1]
+    if depth != key_units:
+        raise ValueError(
+            f"Incompatible or unknown inner dimensions between query and keys.  Query ({query.name}) has units: {depth}.  "
+            f"Keys ({keys.name}) have units: {key_units}.  Perhaps you need to set num_units to the keys' dimension."
+        )
+    score = array.squeeze(matmul(array.expand_dims(query, 1), keys, transpose_b=True), [1])
+    return score if scale is None else scale * score
+
+
+class LuongAttention(BaseAttentionMechanism):
+    """Multiplicative attention (Luong et al., 2015), with ``scale`` times a trained number."""
+
+    def __init__(
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None, scale: bool = False,
+        probability_fn: Callable[..., Any] | None = None, score_mask_value: Any = None, dtype: Any = None,
+        custom_key_value_fn: Callable[..., Any] | None = None, name: str = "LuongAttention",
+    ) -> None:  # fmt: skip
+        function, kind = probability_fn or softmax, dtypes.float32 if dtype is None else dtype
+        super().__init__(
+            query_layer=None, memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=kind),
+            memory=memory, probability_fn=lambda score, _: function(score),
+            memory_sequence_length=memory_sequence_length, score_mask_value=score_mask_value,
+            custom_key_value_fn=custom_key_value_fn, name=name,
+        )  # fmt: skip
+        self._num_units = num_units
+        self._scale = scale
+        self._name = name
+
+    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+        with variable_scope(None, "luong_attention", [query]):
+            scale = None
+            if self._scale:
+                scale = get_variable("attention_g", dtype=query.dtype, initializer=initializers.Ones(), shape=[])
+            alignments = self._probability_fn(luong_score(query, self._keys, scale), state)
+        return alignments, alignments
+
+
+def bahdanau_score(processed_query: Any, keys: Any, v: Any, g: Any = None, b: Any = None) -> Any:
+    """``sum(v * tanh(keys + query))``; with ``g`` and ``b`` weight-normalised (Salimans and Kingma, 2016)."""
+    hidden = keys + array.expand_dims(processed_query, 1)
+    if g is not None:
+        v = g * v * math.rsqrt(reduction.reduce_sum(math.square(v)))
+        hidden = hidden + b
+    return reduction.reduce_sum(v * math.tanh(hidden), [2])
+
+
+class BahdanauAttention(BaseAttentionMechanism):
+    """Additive attention (Bahdanau et al., 2014), ``normalize``d if asked."""
+
+    def __init__(
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None, normalize: bool = False,
+        probability_fn: Callable[..., Any] | None = None, score_mask_value: Any = None, dtype: Any = None,
+        custom_key_value_fn: Callable[..., Any] | None = None, name: str = "BahdanauAttention",
+    ) -> None:  # fmt: skip
+        function, kind = probability_fn or softmax, dtypes.float32 if dtype is None else dtype
+        super().__init__(
+            query_layer=Dense(num_units, name="query_layer", use_bias=False, dtype=kind),
+            memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=kind),
+            memory=memory, probability_fn=lambda score, _: function(score),
+            memory_sequence_length=memory_sequence_length, score_mask_value=score_mask_value,
+            custom_key_value_fn=custom_key_value_fn, name=name,
+        )  # fmt: skip
+        self._num_units = num_units
+        self._normalize = normalize
+        self._name = name
+
+    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+        with variable_scope(None, "bahdanau_attention", [query]):
+            processed = self._query_layer(query) if self._query_layer else query
+            v = get_variable("attention_v", [self._num_units], dtype=query.dtype)
+            g = b = None
+            if self._normalize:
+                start = initializers.Constant(python_math.sqrt(1.0 / self._num_units))
+                g = get_variable("attention_g", dtype=query.dtype, initializer=start, shape=[])
+                b = get_variable("attention_b", [self._num_units], dtype=query.dtype, initializer=initializers.Zeros())
+            alignments = self._probability_fn(bahdanau_score(processed, self._keys, v, g, b), state)
+        return alignments, alignments
+
+
+def hardmax(logits: Any, name: str | None = None) -> Any:
+    """One-hot vectors: 1 at the largest element of the last axis."""
+    with name_scope(name, "Hardmax", [logits]):
+        logits = convert_to_tensor(logits, name="logits")
+        depth = logits.shape.as_list()[-1]
+        depth = array.shape(logits)[-1] if depth is None else depth
+        return creation.one_hot(reduction.argmax(logits, -1), depth, dtype=logits.dtype)

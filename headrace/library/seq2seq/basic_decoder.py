@@ -1,0 +1,76 @@
+"""BasicDecoder: a cell, a helper that chooses its inputs, and perhaps a layer on the outputs."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from headrace.core.shape import TensorShape
+from headrace.library import nest
+from headrace.library.rnn.base import assert_like_cell, map_sizes
+from headrace.library.scope import name_scope
+from headrace.library.seq2seq.decoder import Decoder
+from headrace.library.seq2seq.helper import Helper
+
+_Output = namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))
+
+
+class BasicDecoderOutput(_Output):
+    """What a step puts out: ``rnn_output`` of the cell (and the output layer), ``sample_id`` of the helper."""
+
+    __slots__ = ()
+
+
+class BasicDecoder(Decoder):
+    """Runs a cell on the inputs of a helper; ``output_layer`` (a Layer) is applied before sampling."""
+
+    def __init__(self, cell: Any, helper: Helper, initial_state: Any, output_layer: Any = None) -> None:
+        assert_like_cell(cell)
+        if not isinstance(helper, Helper):
+            raise TypeError(f"helper must be a Helper, received: {type(helper)}")
+        if output_layer is not None and not callable(output_layer):
+            raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
+        self._cell = cell
+        self._helper = helper
+        self._initial_state = initial_state
+        self._output_layer = output_layer
+
+    @property
+    def batch_size(self) -> Any:
+        return self._helper.batch_size
+
+    def _rnn_output_size(self) -> Any:
+        size = self._cell.output_size
+        if self._output_layer is None:
+            return size
+        return map_sizes(lambda s: rnn_output_shape(s, self._output_layer), size)
+
+    @property
+    def output_size(self) -> BasicDecoderOutput:
+        return BasicDecoderOutput(rnn_output=self._rnn_output_size(), sample_id=self._helper.sample_ids_shape)
+
+    @property
+    def output_dtype(self) -> BasicDecoderOutput:
+        kind = nest.flatten(self._initial_state)[0].dtype.base_dtype
+        return BasicDecoderOutput(map_sizes(lambda _: kind, self._rnn_output_size()), self._helper.sample_ids_dtype)
+
+    def initialize(self, name: str | None = None) -> Any:
+        return (*self._helper.initialize(), self._initial_state)
+
+    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
+        with name_scope(name, "BasicDecoderStep", (time, inputs, state)):
+            outputs, cell_state = self._cell(inputs, state)
+            if self._output_layer is not None:
+                outputs = self._output_layer(outputs)
+            sample_ids = self._helper.sample(time=time, outputs=outputs, state=cell_state)
+            finished, next_inputs, next_state = self._helper.next_inputs(
+                time=time, outputs=outputs, state=cell_state, sample_ids=sample_ids
+            )
+        return BasicDecoderOutput(outputs, sample_ids), next_state, next_inputs, finished
+
+
+def rnn_output_shape(size: Any, output_layer: Any) -> TensorShape:
+    """The shape of a cell's output, without the batch, after a layer."""
+    dims = size.as_list() if isinstance(size, TensorShape) else [size]
+    shape = output_layer.compute_output_shape(TensorShape([None, *dims]))
+    return TensorShape(shape.as_list()[1:])

@@ -1,0 +1,56 @@
+"""``sequence_loss``: the weighted cross-entropy of a batch of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.graph.convert import convert_to_tensor
+from headrace.library import array, math, reduction
+from headrace.library.scope import name_scope
+from headrace.library.softmax import sparse_softmax_cross_entropy_with_logits
+
+
+def sequence_loss(
+    logits: Any, targets: Any, weights: Any, average_across_timesteps: bool = True, average_across_batch: bool = True,
+    sum_over_timesteps: bool = False, sum_over_batch: bool = False,
+    softmax_loss_function: Callable[..., Any] | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Weighted cross-entropy of logits [batch, time, classes] and targets [batch, time], averaged or summed as asked.
+
+    ``softmax_loss_function(labels=, logits=)`` replaces the sparse softmax cross-entropy.
+    """
+    logits, targets, weights = (convert_to_tensor(t) for t in (logits, targets, weights))
+    if logits.shape.ndims != 3:
+        raise ValueError("Logits must be a [batch_size x sequence_length x logits] tensor")
+    if targets.shape.ndims != 2:
+        raise ValueError("Targets must be a [batch_size x sequence_length] tensor")
+    if weights.shape.ndims != 2:
+        raise ValueError("Weights must be a [batch_size x sequence_length] tensor")
+    if average_across_timesteps and sum_over_timesteps:
+        raise ValueError("average_across_timesteps and sum_over_timesteps cannot be set to True at same time.")
+    if average_across_batch and sum_over_batch:
+        raise ValueError("average_across_batch and sum_over_batch cannot be set to True at same time.")
+    with name_scope(name, "sequence_loss", [logits, targets, weights]):
+        flat_logits = array.reshape(logits, [-1, array.shape(logits)[2]])
+        flat_targets = array.reshape(targets, [-1])
+        compute = softmax_loss_function or sparse_softmax_cross_entropy_with_logits
+        loss = compute(labels=flat_targets, logits=flat_logits) * array.reshape(weights, [-1])
+        if average_across_timesteps and average_across_batch:
+            return math.divide(reduction.reduce_sum(loss), reduction.reduce_sum(weights) + 1e-12)
+        if sum_over_timesteps and sum_over_batch:
+            return math.div_no_nan(reduction.reduce_sum(loss), _count(weights, None, loss))
+        loss = array.reshape(loss, array.shape(logits)[0:2])
+        if average_across_timesteps and not average_across_batch:
+            loss = math.divide(reduction.reduce_sum(loss, axis=[1]), reduction.reduce_sum(weights, axis=[1]) + 1e-12)
+        elif average_across_batch and not average_across_timesteps:
+            loss = math.divide(reduction.reduce_sum(loss, axis=[0]), reduction.reduce_sum(weights, axis=[0]) + 1e-12)
+        elif sum_over_timesteps and not sum_over_batch:
+            loss = math.div_no_nan(reduction.reduce_sum(loss, axis=[1]), _count(weights, [1], loss))
+        elif sum_over_batch and not sum_over_timesteps:
+            loss = math.div_no_nan(reduction.reduce_sum(loss, axis=[0]), _count(weights, [0], loss))
+        return loss
+
+
+def _count(weights: Any, axis: Any, like: Any) -> Any:
+    return math.cast(reduction.count_nonzero(weights, axis=axis), like.dtype)
