@@ -22,6 +22,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
+        graph = context.get_default_graph()
+        if graph.executing_eagerly:
+            return _call_eagerly(graph, f, args, kwargs)
         if kwargs:
             raise ValueError(
                 f"The custom_gradient decorator currently supports keywords arguments only when eager execution is enabled; "
@@ -55,3 +58,28 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     return decorated
+
+
+def _call_eagerly(graph: Any, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Runs ``f`` and leaves it to the eager context to record the whole as one op."""
+    inputs = [convert_to_tensor(a) for a in args]
+    result, grad_fn, variables = graph.run_custom(f, inputs, kwargs)
+    is_list = isinstance(result, (list, tuple))
+    results = [convert_to_tensor(r) for r in (result if is_list else [result])]
+
+    def rule(op: Any, *grads: Any) -> list[Any]:
+        if variables:
+            produced, of_variables = grad_fn(*grads, variables=[v for v, _ in variables])
+        else:
+            produced, of_variables = grad_fn(*grads), []
+        flat = list(produced) if isinstance(produced, (list, tuple)) else [produced]
+        if len(flat) != len(inputs):
+            raise ValueError(
+                f"the gradient function of {f.__name__} returned {len(flat)} gradients for {len(inputs)} arguments"
+            )
+        return [*flat, *of_variables]
+
+    chosen = graph.custom(f.__name__, [*inputs, *(handle for _, handle in variables)], results, rule)
+    if not is_list:
+        return chosen[0]
+    return type(result)(*chosen) if hasattr(result, "_fields") else type(result)(chosen)

@@ -46,9 +46,21 @@ def gradients(
     gate_gradients: bool = False, aggregation_method: int | None = None, stop_gradients: Any = None,
     unconnected_gradients: str = UnconnectedGradients.NONE,
 ) -> list[Any]:  # fmt: skip
-    """The sums of d(ys)/dx for each x in xs: Tensors, IndexedSlices for rows gathered, or None where unconnected."""
+    """The sums of d(ys)/dx for each x in xs: Tensors, IndexedSlices for rows gathered, or None where unconnected.
+
+    >>> x = tf.constant(3.0)
+    >>> y = x ** 3
+    >>> (slope,) = tf.gradients(y, x)
+    >>> (curvature,) = tf.gradients(slope, x)
+    >>> tf.Session().run([slope, curvature])
+    [np.float32(27.0), np.float32(18.0)]
+    """
     if ys is None or xs is None:
         raise TypeError(f"gradients(ys, xs) takes tensors or lists of them, got ys={ys!r}, xs={xs!r} {at()}")
+    if context.executing_eagerly():
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+        )
     ys_list, xs_list, stops = _listed(ys), _listed(xs), _listed(stop_gradients)
     grads_list = [None] * len(ys_list) if grad_ys is None else _listed(grad_ys)
     if len(grads_list) != len(ys_list):

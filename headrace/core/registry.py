@@ -164,6 +164,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._ops: dict[str, OpDef] = {}
+        self.forgetting: list[Callable[[str], None]] = []  # called with the name of an op that is removed
         self.gradients: dict[str, Rule | None] = {}  # names given to RegisterGradient
         # How to shape an op without a rule (set by the ops folder, which may use torch's meta device).
         self.shape_fallback: Callable[[OpDef, Sequence[Any], dict[str, Any]], Any] | None = None
@@ -183,6 +184,8 @@ class Registry:
     def remove(self, name: str) -> None:
         """Forgets a user-defined op (for tests and notebooks)."""
         self._ops.pop(name, None)
+        for forget in self.forgetting:
+            forget(name)
 
     def get(self, name: str) -> OpDef:
         try:

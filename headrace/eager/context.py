@@ -7,21 +7,23 @@ names and no collections of variables.  One context serves the process; what is 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import random
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from headrace.core import errors
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.eager import execute, record, tensor
 from headrace.eager.execute import Bound, Caller, caller
-from headrace.eager.failure import mismatch
 from headrace.eager.record import Record
-from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor
+from headrace.eager.tape import GradientTape
+from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, as_handle
 from headrace.graph import context
-from headrace.graph.build import DtypeMismatch, add_node
+from headrace.graph.build import add_node
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at, user_source
@@ -57,18 +59,18 @@ class EagerContext(Graph):
         """Runs the op and gives its output, its outputs as a named tuple, or None if it has none."""
         return (execute._callers.get(op_def) or caller(op_def))(self, args, kwargs)
 
-    def build(self, how: Caller, key: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def build(self, how: Caller, key: Any, flat: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The thorough way: converts and checks as for a graph, runs, and remembers the binding under ``key``."""
-        try:
-            node: Any = add_node(self, how.op_def, args, kwargs)
-        except DtypeMismatch as e:
-            raise mismatch(e) from None
+        node: Any = add_node(self, how.op_def, args, kwargs)
         bound = node.bound
         if bound is None:
             return node._outputs[0]
         if key is not None:
-            how.remember(key, bound)
+            how.remember(key, flat, bound)
         return how.wrap(bound, node._outputs)
+
+    def wrong_dtype(self, message: str) -> Exception:
+        return errors.InvalidArgumentError(None, None, message)
 
     def create_op(
         self, op_type: str | OpDef, inputs: Sequence[Tensor], dtypes: Sequence[DType] | None = None,
@@ -134,6 +136,23 @@ class EagerContext(Graph):
             f"{tensor!r} (made at {tensor.op.source}) belongs to a graph and has no value, but the {op_type} that uses it "
             f"is executed eagerly {at()}. Build both under `with graph.as_default():`, or run the graph in a tf.Session."
         )
+
+    def run_custom(self, f: Any, inputs: Sequence[Any], kwargs: Any) -> tuple[Any, Any, list[tuple[Any, Any]]]:
+        """A function of ``custom_gradient``: its result, its gradient function, and the variables it read besides."""
+        with GradientTape() as tape:
+            outcome = f(*inputs, **kwargs)
+        if not (isinstance(outcome, tuple) and len(outcome) == 2 and callable(outcome[1])):
+            raise TypeError(
+                f"a function decorated with custom_gradient must return (result, grad_fn), {f.__name__} returned {outcome!r}"
+            )
+        given = {id(t) for t in inputs}
+        variables = [(v, as_handle(v)) for v in tape.watched_variables() if id(as_handle(v)) not in given]
+        if variables and not _takes_variables(outcome[1]):
+            raise TypeError(
+                "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
+                f"keyword argument. {at()}"
+            )
+        return outcome[0], outcome[1], variables
 
     def custom(self, name: str, inputs: Sequence[Any], results: Sequence[Any], rule: Any) -> list[Any]:
         """The results under new names, which tapes see as one op with the gradient ``rule(node, *grads)``."""
@@ -214,6 +233,11 @@ class EagerContext(Graph):
 
     def __str__(self) -> str:
         return "the eager context"
+
+
+def _takes_variables(function: Any) -> bool:
+    parameters = inspect.signature(function).parameters
+    return "variables" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 class _Placed:

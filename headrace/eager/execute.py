@@ -20,7 +20,7 @@ from headrace.core.signature import Arg
 from headrace.eager import record
 from headrace.eager.failure import explain
 from headrace.eager.record import Record
-from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, _handles
+from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, _handles, as_handle
 from headrace.graph.build import wrap_outputs
 from headrace.graph.convert import to_tensor
 from headrace.graph.infer import group_inputs
@@ -255,7 +255,7 @@ class Caller:
         key = self._key(context, args, kwargs, flat)
         found = self.bound.get(key) if key is not None else None
         if found is None:
-            return context.build(self, key, args, kwargs)
+            return context.build(self, key, flat, args if key is None else _with_handles(args), kwargs)
         for i, item in enumerate(flat):
             if not isinstance(item, EagerTensor):
                 if found.codes[i] == _HOST:
@@ -303,7 +303,10 @@ class Caller:
             return None
         return made
 
-    def remember(self, key: Any, bound: Bound) -> None:
+    def remember(self, key: Any, flat: Sequence[Any], bound: Bound) -> None:
+        """Keeps the binding for arguments of this kind, if they came to it as they are."""
+        if any(isinstance(t, EagerTensor) and t._kind != kind for t, kind in zip(flat, bound.kinds, strict=True)):
+            return
         if len(self.bound) >= _LIMIT:
             self.bound.clear()
         self.bound[key] = bound
@@ -342,6 +345,8 @@ def _token(value: Any, arg: Arg, tokens: list[Any], flat: list[Any]) -> bool:
     elif arg.host and (kind is list or kind is tuple) and all(type(v) is int for v in value):
         tokens.append(list)
         value = tuple(value)
+    elif isinstance(value, EagerTensor):
+        tokens.append(value._kind)
     elif kind in _handles:
         value = _handles[kind](value)
         if not isinstance(value, EagerHandle):
@@ -351,6 +356,14 @@ def _token(value: Any, arg: Arg, tokens: list[Any], flat: list[Any]) -> bool:
         return False
     flat.append(value)
     return True
+
+
+def _with_handles(args: Sequence[Any]) -> list[Any]:
+    """The arguments with handles in the place of variables."""
+    return [
+        [as_handle(v) for v in a] if isinstance(a, (list, tuple)) else as_handle(a) if type(a) in _handles else a
+        for a in args
+    ]
 
 
 def _frozen(value: Any) -> Any:

@@ -41,8 +41,3 @@ def _unset(error: BaseException, inputs: Sequence[Any]) -> Any:
 def _shown(tensor: Any) -> str:
     dims = tensor._shape.tuple
     return f"{tensor.dtype.base_dtype.name}{'' if dims is None else list(dims)}"
-
-
-def mismatch(error: BaseException) -> errors.InvalidArgumentError:
-    """A dtype that does not fit: InvalidArgumentError when ops run at once."""
-    return errors.InvalidArgumentError(None, None, str(error))

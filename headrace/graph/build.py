@@ -48,10 +48,6 @@ def add_node(graph: Graph, op_def: OpDef, args: Sequence[Any], kwargs: dict[str,
     return _add(graph, op_def, _bind(op_def, args, kwargs), name)
 
 
-class DtypeMismatch(TypeError):
-    """A tensor of a dtype that the op does not take there."""
-
-
 def wrap_outputs(op_def: OpDef, node: Operation) -> Any:
     """A node's outputs as the caller sees them."""
     outputs = op_def.signature.outputs
@@ -273,10 +269,14 @@ def _to_tensor(
                 found = to_tensor(value, None, arg.name).dtype.name
             except (TypeError, ValueError):
                 raise type(e)(f"{e} (argument '{arg.name}' of '{op_def.name}' Op, at {user_source(2)})") from None
-            raise DtypeMismatch(_mismatch(op_def, arg, found, wanted)) from None
+            raise _wrong_dtype(_mismatch(op_def, arg, found, wanted)) from None
     if wanted is not None and tensor.dtype.base_dtype != wanted.base_dtype:
-        raise DtypeMismatch(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, wanted))
+        raise _wrong_dtype(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, wanted))
     return tensor
+
+
+def _wrong_dtype(message: str) -> Exception:
+    return context.get_default_graph().wrong_dtype(message)
 
 
 def _mismatch(op_def: OpDef, arg: Arg, found: str, wanted: DType) -> str:
@@ -321,10 +321,11 @@ def _convert_list(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) ->
             f"{attrs[number]} of the lists before it. (at {user_source(2)})"
         )
     attrs[number] = len(value)
-    if not value and arg.name != "indices":
+    shortest = op_def.signature.minimums.get(number, 1)
+    if len(value) < shortest and arg.name != "indices":
         raise ValueError(
-            f"List argument '{arg.name}' to '{op_def.name}' Op with length 0 shorter than minimum length 1. "
-            f"(at {user_source(2)})"
+            f"List argument '{arg.name}' to '{op_def.name}' Op with length {len(value)} shorter than minimum length "
+            f"{shortest}. (at {user_source(2)})"
         )
     wanted = arg.dtype or attrs.get(arg.type_attr or "")
     if wanted is None:

@@ -54,6 +54,10 @@ class Graph:
         """Runs the op at once: only for contexts that execute eagerly."""
         raise NotImplementedError("a graph does not run ops when they are called")
 
+    def wrong_dtype(self, message: str) -> Exception:
+        """What to raise for a tensor of a dtype that an op does not take."""
+        return TypeError(message)
+
     def create_op(
         self, op_type: str | OpDef, inputs: Sequence[Tensor], dtypes: Sequence[DType] | None = None,
         input_types: Any = None, name: str | None = None, attrs: dict[str, Any] | None = None, op_def: Any = None,

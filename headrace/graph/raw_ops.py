@@ -11,26 +11,34 @@ from typing import Any as _Any  # ``Any`` is an op
 from headrace.core.registry import REGISTRY
 from headrace.graph.build import call
 
-_functions: dict[str, Callable[..., _Any]] = {}
-
-
 def __getattr__(name: str) -> Callable[..., _Any]:
     if name.startswith("__"):
         raise AttributeError(name)
     if name not in REGISTRY:
         raise AttributeError(f"no op type is called {name!r}")
-    function = _functions.get(name)
     op_def = REGISTRY.get(name)
-    if function is None or getattr(function, "op_def", None) is not op_def:
 
-        def function(*args: _Any, **kwargs: _Any) -> _Any:
-            return call(op_def, args, kwargs)
+    def function(*args: _Any, **kwargs: _Any) -> _Any:
+        return call(op_def, args, kwargs)
 
-        function.__name__ = function.__qualname__ = name
-        function.__doc__ = str(op_def.signature)
-        function.op_def = op_def  # type: ignore[attr-defined]
-        _functions[name] = function
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = str(op_def.signature)
+    function.op_def = op_def  # type: ignore[attr-defined]
+    _made.add(name)
+    globals()[name] = function  # found without coming here from now on
     return function
+
+
+_made: set[str] = set()
+
+
+def _forget(name: str) -> None:
+    if name in _made:
+        _made.discard(name)
+        del globals()[name]
+
+
+REGISTRY.forgetting.append(_forget)
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,12 @@ from headrace.library.scope import colocate_with, control_dependencies, device, 
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
-    """The same value under another name; made inside ``control_dependencies`` it waits for them."""
+    """The same value under another name; made inside ``control_dependencies`` it waits for them.
+
+    >>> x = tf.identity([1.0, 2.0], name='x')
+    >>> x
+    <tf.Tensor 'x:0' shape=(2,) dtype=float32>
+    """
     passed: Tensor = raw_ops.Identity(input, name=name)
     return passed
 
@@ -26,7 +31,12 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:  
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
-    """The same value, a constant to gradients."""
+    """The same value, a constant to gradients.
+
+    >>> x = tf.constant(2.0)
+    >>> tf.Session().run(tf.gradients(x * tf.stop_gradient(x), x))
+    [np.float32(2.0)]
+    """
     passed: Tensor = raw_ops.StopGradient(input, name=name)
     return passed
 
@@ -41,10 +51,19 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     """One operation that finishes when all ``inputs`` (tensors, operations, nested lists of them) have.
 
     ``train = tf.group(update_a, update_b)``.  It has no value: fetching it gives None.
+
+    >>> a, b = tf.Variable(1), tf.Variable(2)
+    >>> both = tf.group(a.initializer, b.initializer)
+    >>> with tf.Session() as sess:
+    ...     sess.run(both)
+    ...     print(sess.run([a, b]))
+    [np.int32(1), np.int32(2)]
     """
     name = kwargs.pop("name", None)
     if kwargs:
         raise ValueError(f"Unknown keyword arguments: {', '.join(map(str, kwargs))}")
+    if context.executing_eagerly():  # all of them have run
+        return None  # type: ignore[return-value]
     with name_scope(name, "group_deps", _flat(inputs)) as scope:
         by_device: dict[str, list[Any]] = {}
         for item in _flat(inputs):
@@ -84,6 +103,8 @@ def _flat(value: Any) -> list[Any]:
 
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
     """The same tensors, none of which is available before all of them, and the ``control_inputs``, are computed."""
+    if context.executing_eagerly():
+        return list(tensors)
     with name_scope(name, "tuple", list(tensors)):
         tensors = [
             t if t is None or isinstance(t, (Operation, Tensor, IndexedSlices)) else convert_to_tensor(t)

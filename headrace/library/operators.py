@@ -7,9 +7,14 @@ of a mismatch), on the left it must.  ``==`` and ``!=`` compare identity, as in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.registry import REGISTRY
+from headrace.eager.execute import caller, scalar
+from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
 from headrace.graph.operation import Tensor
@@ -17,6 +22,7 @@ from headrace.graph.source import at
 from headrace.graph.structures import SparseTensor
 from headrace.library import math
 from headrace.library.linalg import matmul
+from headrace.library.variable import Variable
 
 Binary = Callable[..., Any]
 
@@ -56,14 +62,54 @@ def _reflected(function: Binary, operator: str) -> Binary:
 
 def _graph(x: Tensor) -> Any:
     default = context.get_default_graph()
-    return default if default.building_function or x.graph.building_function else x.graph
+    own: Any = x.graph
+    return default if default.building_function or own.building_function or own.executing_eagerly else own
 
 
-def _install(operator: str, function: Binary) -> None:
-    for name, method in ((f"__{operator}__", _forward), (f"__r{operator}__", _reflected)):
+def _install(operator: str, function: Binary, op_type: str | None = None, kinds: Sequence[DType] = ()) -> None:
+    for name, method, quick in (
+        (f"__{operator}__", _forward, _forward_at_once),
+        (f"__r{operator}__", _reflected, _reflected_at_once),
+    ):
         made = method(function, operator)
         made.__name__ = made.__qualname__ = name
         Tensor._override_operator(name, made)
+        if op_type is not None:
+            setattr(EagerTensor, name, quick(op_type, frozenset(d.as_datatype_enum for d in kinds), made))
+
+
+# ---- when ops run at once: no names, no scopes, straight to the op
+
+
+def _forward_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
+    run = caller(REGISTRY.get(op_type))
+    get = context.get_default_graph
+
+    def forward(x: Any, y: Any) -> Any:
+        if x._kind in kinds and (type(y) is EagerTensor or type(y) in _QUICK):
+            default: Any = get()
+            if default.executing_eagerly:
+                return run(default, (x, y), {})
+        return otherwise(x, y)
+
+    return forward
+
+
+def _reflected_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
+    run = caller(REGISTRY.get(op_type))
+    get = context.get_default_graph
+
+    def reflected(y: Any, x: Any) -> Any:
+        if y._kind in kinds and (type(x) is float or type(x) is int):
+            default: Any = get()
+            if default.executing_eagerly:
+                return run(default, (scalar(x, y._kind), y), {})
+        return otherwise(y, x)
+
+    return reflected
+
+
+_QUICK = frozenset((float, int, Variable))
 
 
 def _add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
@@ -103,14 +149,14 @@ def _pow(x: Tensor, y: Tensor, name: str | None = None) -> Any:
     return raw_ops.Pow(x, y, name=name)
 
 
-_install("add", _add)
-_install("sub", _sub)
-_install("mul", _mul)
+_install("add", _add, "AddV2", dtypes.NUMERIC)
+_install("sub", _sub, "Sub", dtypes.NUMERIC)
+_install("mul", _mul, "Mul", dtypes.NUMERIC)
 _install("div", math.div)
-_install("truediv", math.truediv)
+_install("truediv", math.truediv, "RealDiv", dtypes.FLOAT_OR_COMPLEX)
 _install("floordiv", math.floordiv)
-_install("mod", _mod)
-_install("pow", _pow)
+_install("mod", _mod, "FloorMod", dtypes.NUMERIC)
+_install("pow", _pow, "Pow", dtypes.NUMERIC)
 _install("matmul", matmul)
 _install("and", _by_type(raw_ops.LogicalAnd, "BitwiseAnd"))
 _install("or", _by_type(raw_ops.LogicalOr, "BitwiseOr"))

@@ -15,6 +15,11 @@ class name_scope:  # noqa: N801 - TF1's name
     """``with tf.name_scope("layer"):`` prefixes the names of ops made inside; also ``name_scope(name, default, values)``.
 
     With ``values`` the graph is taken from them.  Entering gives the scope's name with a trailing "/".
+
+    >>> with tf.name_scope('layer'):
+    ...     x = tf.constant(1.0, name='x')
+    >>> x.name
+    'layer/x:0'
     """
 
     def __init__(self, name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None) -> None:
@@ -34,6 +39,9 @@ class name_scope:  # noqa: N801 - TF1's name
             raise ValueError(
                 "At least one of name (None) and default_name (None) must be provided."
             )
+        default = context.get_default_graph()
+        if default.executing_eagerly:
+            return self._enter_eager(default)
         graph = graph_of_inputs(self._values or ())
         scopes = []
         if graph is not context.get_default_graph():
@@ -45,18 +53,52 @@ class name_scope:  # noqa: N801 - TF1's name
         self._stack.append(scopes)
         return entered
 
+    def _enter_eager(self, graph: Any) -> str:
+        """Only variables have names there, which need not be unique."""
+        scopes = graph._scopes
+        old = scopes.name
+        self._stack.append((scopes, old))
+        name = self._name
+        if not name:
+            scopes.name = ""
+        elif name[-1] == "/":
+            scopes.name = name[:-1]
+        else:
+            scopes.name = f"{old}/{name}" if old else name
+        return f"{scopes.name}/" if scopes.name else ""
+
     def __exit__(self, *error: Any) -> None:
-        for scope in reversed(self._stack.pop()):
+        entered = self._stack.pop()
+        if type(entered) is tuple:
+            entered[0].name = entered[1]
+            return
+        for scope in reversed(entered):
             scope.__exit__(*error)
 
 
 def device(device_name_or_function: Any) -> Any:
-    """Ops made inside go to the device: ``with tf.device("/gpu:0"):``."""
+    """Ops made inside go to the device: ``with tf.device("/gpu:0"):``.
+
+    >>> with tf.device('/cpu:0'):
+    ...     x = tf.constant(1.0)
+    >>> x.device
+    '/device:CPU:0'
+    """
     return context.get_default_graph().device(device_name_or_function)
 
 
 def control_dependencies(control_inputs: Any) -> Any:
-    """Ops made inside run after the given ones: ``with tf.control_dependencies([train_op]):``."""
+    """Ops made inside run after the given ones: ``with tf.control_dependencies([train_op]):``.
+
+    >>> v = tf.Variable(1)
+    >>> update = v.assign(5)
+    >>> with tf.control_dependencies([update]):
+    ...     after = tf.identity(v.read_value())
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     print(sess.run(after))
+    5
+    """
     return context.get_default_graph().control_dependencies(control_inputs)
 
 

@@ -9,6 +9,7 @@ at run time is ``resources``' business.
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from typing import Any, NoReturn
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
+from headrace.eager.tensor import EagerTensor, register_handle
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
@@ -25,6 +27,7 @@ from headrace.graph.structures import IndexedSlices
 from headrace.library import assign as update
 from headrace.library.initial_value import guard
 from headrace.library.scope import init_scope, name_scope
+from headrace.library.slicing import slice_spec
 from headrace.library.variable_creator import VariableAggregation, VariableSynchronization, check_kinds, create
 
 
@@ -92,6 +95,15 @@ class Variable(metaclass=VariableMeta):
 
     It must be initialised in each session (``tf.global_variables_initializer``) before it is read.  Used as a tensor it
     stands for its value; ``assign`` and its kin change it.  Variables hash and compare by identity.
+
+    >>> v = tf.Variable([1.0, 2.0], name='v')
+    >>> add = v.assign_add([10.0, 10.0])
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     sess.run(add)
+    ...     print(sess.run(v))
+    array([11., 12.], dtype=float32)
+    [11. 12.]
     """
 
     __array_priority__ = 100
@@ -106,6 +118,7 @@ class Variable(metaclass=VariableMeta):
         aggregation: VariableAggregation = VariableAggregation.NONE, shape: Any = None,
     ) -> None:  # fmt: skip
         self._save_slice_info: SaveSliceInfo | None = None
+        self._snapshot: Any = None  # the read that stands for the value; None while ops run at once
         self._use_resource = bool(use_resource)
         if variable_def is not None:
             if initial_value is not None:
@@ -157,12 +170,22 @@ class Variable(metaclass=VariableMeta):
                 f"initial_value must have a shape specified: {self._initial_value}. Give it one with set_shape, or pass "
                 f"validate_shape=False. {at()}"
             )
+        if graph.executing_eagerly:
+            raw_ops.Assign(self._variable, self._initial_value, validate_shape=validate_shape)
+            self._start_eager()
+            return
         self._safe_initial_value = guard(scope, self._initial_value)
         assigned = raw_ops.Assign(self._variable, self._safe_initial_value, validate_shape=validate_shape)
         self._initializer_op: Operation = assigned.op
         place = graph.device(self._caching_device) if self._caching_device is not None else graph.colocate_with(self.op)
         with place:
-            self._snapshot: Tensor = raw_ops.Identity(self._variable, name="read")
+            self._snapshot = raw_ops.Identity(self._variable, name="read")
+
+    def _start_eager(self) -> None:
+        """Nothing but the handle remains: a read is made when the value is asked for."""
+        handle: Any = self._variable
+        handle.set_owner(self, self._trainable)
+        self._initial_value = self._safe_initial_value = self._snapshot = self._initializer_op = None  # type: ignore[assignment]
 
     def _make_handle(self, scope: str, validate_shape: bool, shape: Any) -> None:
         if shape is None:
@@ -203,7 +226,8 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def dtype(self) -> DType:
-        return self._variable.dtype
+        kind = self._variable.dtype
+        return kind.base_dtype if self._snapshot is None else kind
 
     @property
     def shape(self) -> TensorShape:
@@ -258,8 +282,9 @@ class Variable(metaclass=VariableMeta):
     # ---- reading
 
     def value(self) -> Tensor:
-        """The value read at most once a step."""
-        return self._snapshot
+        """The value read at most once a step; the value of this moment when ops run at once."""
+        snapshot: Tensor = self._snapshot
+        return self.read_value() if snapshot is None else snapshot
 
     def read_value(self) -> Tensor:
         """A new read, which sees the assignments it is made to depend on."""
@@ -267,6 +292,8 @@ class Variable(metaclass=VariableMeta):
 
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialised, else its initial value: for other variables' initial values."""
+        if self._snapshot is None:
+            return self.read_value()
         with init_scope():
             return raw_ops._InitializedValue(self._variable, self._safe_initial_value, name="initialized_value")
 
@@ -278,7 +305,19 @@ class Variable(metaclass=VariableMeta):
         return self._variable
 
     def _AsTensor(self) -> Tensor:
-        return self._snapshot
+        return self.value()
+
+    def numpy(self) -> Any:
+        """The value as an array; only when ops run at once."""
+        if not isinstance(self._variable, EagerTensor):
+            raise NotImplementedError(f"numpy() is only available when eager execution is enabled. {at()}")
+        return raw_ops.Identity(self._variable).numpy()
+
+    def _changed(self, made: Any, read_value: bool) -> Any:
+        """What an update gives: the new value, or the op; when ops run at once the variable itself, or nothing."""
+        if self._snapshot is None:
+            return self if read_value else None
+        return made if read_value else made.op
 
     def eval(self, session: Any = None) -> Any:
         """The value in ``session`` or the default session."""
@@ -296,19 +335,19 @@ class Variable(metaclass=VariableMeta):
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Sets the value.  The result is the new value, or the op itself with ``read_value=False``."""
         made = update.assign(self._variable, value, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        return self._changed(made, read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         made = update.assign_add(self._variable, delta, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        return self._changed(made, read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         made = update.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
-        return made if read_value else made.op
+        return self._changed(made, read_value)
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         return self._scatter(update.scatter_add, sparse_delta, use_locking, name)
@@ -338,7 +377,8 @@ class Variable(metaclass=VariableMeta):
     def _scatter(self, function: Callable[..., Any], delta: Any, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta!r}")
-        return function(self._variable, delta.indices, delta.values, use_locking=use_locking, name=name)
+        made = function(self._variable, delta.indices, delta.values, use_locking=use_locking, name=name)
+        return self._changed(made, True)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         return update.scatter_nd_add(self._variable, indices, updates, use_locking=True, name=name)
@@ -355,6 +395,9 @@ class Variable(metaclass=VariableMeta):
 
     def load(self, value: Any, session: Any = None) -> None:
         """Sets the value in ``session`` or the default session without adding to the graph."""
+        if self._snapshot is None:
+            self.assign(value)
+            return
         session = session or context.get_default_session()
         if session is None:
             raise ValueError("Either session argument should be provided or default session should be established")
@@ -415,6 +458,8 @@ class Variable(metaclass=VariableMeta):
         return self
 
     def __repr__(self) -> str:
+        if isinstance(self._variable, EagerTensor):
+            return f"<tf.Variable '{self._name}' shape={self.shape!s} dtype={self.dtype.name}, numpy={self.numpy()!r}>"
         return f"<tf.Variable '{self._name}' shape={self.shape!s} dtype={self.dtype.name}>"
 
 
@@ -443,15 +488,32 @@ class VariableSlice(Tensor):
         )  # fmt: skip
 
 
+class EagerSlice(EagerTensor):
+    """The same when ops run at once."""
+
+    __slots__ = ()
+
+    def assign(self, value: Any, name: str | None = None) -> Any:
+        """Sets just this part of the variable, which is the result."""
+        whole, item = _slices[self]
+        begin, end, strides, masks = slice_spec(item)
+        raw_ops.StridedSliceAssign(whole._variable, begin, end, strides, value, **masks)
+        return whole
+
+
+_slices: weakref.WeakKeyDictionary[EagerSlice, tuple[Variable, Any]] = weakref.WeakKeyDictionary()
+
+
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
 def _operator(name: str) -> Callable[..., Any]:
     def apply(self: Variable, *args: Any) -> Any:
-        function = getattr(Tensor, name, None)
+        value = self.value()
+        function = getattr(type(value), name, None)
         if function is None:
             return NotImplemented
-        return function(self.value(), *args)
+        return function(value, *args)
 
     apply.__name__ = name
     apply.__doc__ = getattr(getattr(Tensor, name, None), "__doc__", None)
@@ -463,6 +525,11 @@ _TENSOR: Any = Tensor  # its operators are installed later, by the library
 
 def _getitem(self: Variable, item: Any) -> Any:
     """A slice of the value, to which one can also assign: ``v[1:3].assign(x)``."""
+    if self._snapshot is None:
+        part = self.value()[item]  # type: ignore[index]
+        part.__class__ = EagerSlice
+        _slices[part] = (self, item)
+        return part
     part = _TENSOR.__getitem__(self.value(), item)
     if part.op.type == "StridedSlice" and part.op.inputs[0] is self.value():
         part.__class__ = VariableSlice
@@ -483,3 +550,4 @@ def _convert(value: Variable, dtype: DType | None = None, name: str | None = Non
 
 
 convert.register_tensor_conversion_function(Variable, _convert)
+register_handle(Variable, lambda variable: variable._variable)

@@ -38,6 +38,7 @@ class VariableStore:
     """Variables of one graph by name.  As thread-safe as TF1's: two threads that create the same name race."""
 
     def __init__(self) -> None:
+        self.keeps_eager = False  # True in an EagerVariableStore: otherwise eager variables belong to the program alone
         self._vars: dict[str, Variable] = {}
         self._partitioned: dict[str, PartitionedVariable] = {}
 
@@ -50,6 +51,13 @@ class VariableStore:
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:  # fmt: skip
         """The variable, through the custom getter if there is one."""
+        if context.executing_eagerly():
+            if reuse is True and not self.keeps_eager:
+                raise RuntimeError(
+                    "When eager execution is enabled variable reuse is only supported when an EagerVariableStore is "
+                    f"active (asked for variable {name}). {at()}"
+                )
+            reuse = AUTO_REUSE if self.keeps_eager else False
         if custom_getter is not None and not callable(custom_getter):
             raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter!r}")
         kwargs = {
@@ -130,8 +138,10 @@ class VariableStore:
             caching_device=caching_device, dtype=wanted, validate_shape=validate_shape, constraint=constraint,
             use_resource=use_resource, synchronization=synchronization, aggregation=aggregation,
         )  # fmt: skip
-        self._vars[name] = variable
-        if regularizer is not None:
+        eagerly = variable.graph.executing_eagerly
+        if not eagerly or self.keeps_eager:
+            self._vars[name] = variable
+        if regularizer is not None and not eagerly:
             self._regularize(name, variable, regularizer)
         return variable
 

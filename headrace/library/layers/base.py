@@ -123,7 +123,8 @@ class Layer:
                 self._build_for(inputs)
             outputs = self.call(inputs, *args, **kwargs)
             self._regularize_activity(outputs)
-        self._calls.append((inputs, outputs))
+        if not context.executing_eagerly():
+            self._calls.append((inputs, outputs))
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -225,6 +226,9 @@ class Layer:
         return self.add_weight(*args, **kwargs)
 
     def _regularize(self, name: str, variable: Any, regularizer: Callable[[Any], Any]) -> None:
+        if context.executing_eagerly():  # computed anew whenever the losses are asked for
+            self._losses.append(lambda: regularizer(variable))
+            return
         with colocate_with(variable), name_scope(f"{name}/Regularizer"):
             loss = regularizer(variable)
         if loss is not None:
@@ -237,6 +241,10 @@ class Layer:
         for loss in nest.flatten(losses):
             if loss is None:
                 continue
+            if context.executing_eagerly():
+                if callable(loss):
+                    self._losses.append(loss)
+                continue  # a value of this call only: keeping one a call would never end
             tensor = convert_to_tensor(loss() if callable(loss) else loss)
             self._losses.append(tensor)
             _add_once(GraphKeys.REGULARIZATION_LOSSES, tensor)
@@ -245,6 +253,8 @@ class Layer:
         """Adds ops that should run with each training step to the layer's updates and to UPDATE_OPS."""
         for update in nest.flatten(updates):
             made = update() if callable(update) and not isinstance(update, (Tensor, Operation)) else update
+            if context.executing_eagerly():
+                continue  # it has run
             self._updates.append(made)
             _add_once(GraphKeys.UPDATE_OPS, made)
 
@@ -265,7 +275,7 @@ class Layer:
 
     @property
     def losses(self) -> list[Any]:
-        return list(self._losses)
+        return [loss() if callable(loss) else loss for loss in self._losses]
 
     @property
     def updates(self) -> list[Any]:
@@ -337,6 +347,8 @@ class Layer:
 
     def get_weights(self) -> list[np.ndarray]:
         """The variables' values in the default session."""
+        if self._graph.executing_eagerly:
+            return [v.numpy() for v in self.weights]
         values: list[np.ndarray] = default_session(None, self._graph, "get_weights").run(self.weights)
         return values
 
@@ -344,7 +356,7 @@ class Layer:
         """Sets the variables, in the order of ``weights``, in the default session."""
         if len(weights) != len(self.weights):
             raise ValueError(f"Layer {self._name} has {len(self.weights)} weights, but got {len(weights)} values")
-        session = default_session(None, self._graph, "set_weights")
+        session = None if self._graph.executing_eagerly else default_session(None, self._graph, "set_weights")
         for variable, value in zip(self.weights, weights, strict=True):
             variable.load(value, session)
 

@@ -13,6 +13,7 @@ from typing import Any
 from headrace.autodiff.gradients import gradients
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
+from headrace.eager.tape import GradientTape
 from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
@@ -88,6 +89,8 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False, grad_loss: Any = None,
     ) -> GradsAndVars:  # fmt: skip
         """A list of (gradient, variable); the gradient is a Tensor, IndexedSlices, or None where the loss has none."""
+        if context.executing_eagerly():
+            return self._compute_eagerly(loss, var_list, grad_loss)
         if callable(loss):
             loss = loss()
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
@@ -146,11 +149,29 @@ class Optimizer:
                 with control_dependencies([self._finish(updates, "update")]), colocate_with(global_step):
                     one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype, name="value")
                     result = raw_ops.AssignAdd(global_step, one, name=scope)
+        if context.executing_eagerly():
+            return result  # type: ignore[no-any-return]
         operation: Operation = result.op if isinstance(result, Tensor) else result
         collected = context.get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
         if operation not in collected:
             collected.append(operation)
         return operation
+
+    def _compute_eagerly(self, loss: Any, var_list: Any, grad_loss: Any) -> GradsAndVars:
+        """The gradients of a function of no arguments, by default for the trainable variables it reads."""
+        if not callable(loss):
+            raise RuntimeError(
+                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled."
+            )
+        with GradientTape() as tape:
+            if var_list is not None:
+                tape.watch(_flat(var_list))
+            value = loss()
+            variables = list(tape.watched_variables()) if var_list is None else _flat(var_list)
+        self._assert_valid_dtypes([value])
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        return list(zip(tape.gradient(value, variables, grad_loss), variables, strict=True))
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The variable called ``name`` ("momentum", "m" ...) that the optimizer keeps beside ``var``, or None."""
@@ -274,7 +295,8 @@ def _overrides(optimizer: Optimizer, method: str) -> bool:
 
 
 def _var_key(var: Any) -> Any:
-    return (var.op.graph, var.op.name)
+    graph = var.op.graph
+    return var.op if graph.executing_eagerly else (graph, var.op.name)  # eager variables may share a name
 
 
 def _flat(value: Any) -> list[Any]:
