@@ -16,7 +16,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 def fold_shapes(graph: StepGraph) -> StepGraph:
     """Uses each op's own ``value`` rule, which sees shapes only.  What has side effects behind it stays: it must run."""
     const = REGISTRY.get("Const")
-    effects = _after_effects(graph)
+    effects = graph.after_effects()
     replaced: dict[Value, Value] = {}
     gone: dict[Node, Node] = {}
     kept: list[Node] = []
@@ -41,15 +41,6 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
     graph.replace(replaced, gone)
     graph.sweep()
     return graph
-
-
-def _after_effects(graph: StepGraph) -> set[Node]:
-    """Nodes that change something outside the step, or wait for one that does."""
-    found: set[Node] = set()
-    for node in graph.nodes:
-        if node.op_def.traits.has_effect or any(p in found for p in node.predecessors()):
-            found.add(node)
-    return found
 
 
 def _static(node: Node) -> Any:

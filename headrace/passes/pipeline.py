@@ -18,6 +18,7 @@ from headrace.passes.read import insert_reads
 from headrace.passes.share_indices import share_indices
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.sum_products import sum_products
+from headrace.passes.trim import trim
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def run_pipeline(
     """Simplify (fold shapes, fold constants, CSE), plan bodies, place, make reads explicit, rewrite; in that order."""
     passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = []
     if options.simplify:
-        passes += [("fold_shapes", fold_shapes), ("fold", lambda g: fold(g, options.evaluate)), ("cse", cse)]
+        passes += [("fold_shapes", fold_shapes), ("fold", lambda g: fold(g, options.evaluate)), ("cse", cse), ("trim", trim)]
     passes += [
         ("instantiate", lambda g: instantiate(g, lambda inputs, outputs: run_pipeline(inputs, outputs, (), options))),
         ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),

@@ -103,6 +103,14 @@ class StepGraph:
                 found.setdefault(value, []).append(node)
         return found
 
+    def after_effects(self) -> set[Node]:
+        """Nodes that change something outside the step, or wait for one that does."""
+        found: set[Node] = set()
+        for node in self.nodes:
+            if node.op_def.traits.has_effect or any(p in found for p in node.predecessors()):
+                found.add(node)
+        return found
+
     def replace(self, values: dict[Value, Value], nodes: dict[Node, Node]) -> None:
         """Redirects every use of the given values and control edges of the given nodes."""
         if not values and not nodes:

@@ -1,0 +1,28 @@
+"""Trim: control edges that order nothing, and nodes that only pass a value on.
+
+    %a = Exp(%x)   %b = Identity(%y) ^%a   %c = Neg(%b)      ->      %c = Neg(%y)
+
+A control edge matters only if something that changes or waits for the outside lies at its far end or behind it.  The edges
+that gate gradients (TF1's GATE_OP) order pure nodes, and would hide products from the passes that look for them.
+"""
+
+from __future__ import annotations
+
+from headrace.passes.step_graph import StepGraph, Value
+
+
+def trim(graph: StepGraph) -> StepGraph:
+    """Reads of state (an Identity of a handle) stay: they are places in the order."""
+    effects = graph.after_effects()
+    values: dict[Value, Value] = {}
+    for node in graph.nodes:
+        if node.control_inputs:
+            node.control_inputs = [c for c in node.control_inputs if c in effects]
+        if node.inputs and values:
+            node.inputs = [values.get(v, v) for v in node.inputs]
+        passes_on = node.op_def.inline == "{0}" and not node.control_inputs and len(node.outputs) == 1
+        if passes_on and not node.inputs[0].dtype._is_ref_dtype and node not in graph.targets:
+            values[node.outputs[0]] = node.inputs[0]
+    graph.fetches = [values.get(v, v) for v in graph.fetches]
+    graph.sweep()
+    return graph
