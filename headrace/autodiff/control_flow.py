@@ -43,9 +43,10 @@ _LIKE = {"ZerosLike": 0, "OnesLike": 1}
 class GradientBody(FuncGraph):
     """The body of a gradient.  Tensors of the forward body used in it come from the record."""
 
-    def __init__(self, outer_graph: Graph, forward: FuncGraph) -> None:
+    def __init__(self, outer_graph: Graph, forward: FuncGraph, swap: bool = False) -> None:
         super().__init__(f"the gradient of {forward.kind}", outer_graph)
         self.forward = forward
+        self.swap = swap  # tensors wait in the host's memory
         self.recorded: dict[Tensor, Tensor] = {}
         self.record: Tensor | None = None  # the argument that holds this body's frame of the record
         self._popped: Operation | None = None
@@ -91,8 +92,20 @@ class GradientBody(FuncGraph):
             with self.plain_scopes(), self.as_default():
                 found = self._copied[tensor] = make_constant(known, tensor.dtype.base_dtype)
             return found
+        if self.swap and tensor.dtype.base_dtype.is_floating and tensor._shape.ndims != 0:
+            return self._swapped(tensor)
         found = self.recorded[tensor] = self._pop(tensor)
         return found
+
+    def _swapped(self, tensor: Tensor) -> Tensor:
+        with self.forward.as_default(), self.forward.plain_scopes():
+            out: Tensor = raw_ops._SwapOut(tensor)
+        popped = self.recorded[out] = self._pop(out)
+        with self.as_default(), self.plain_scopes():
+            back: Tensor = raw_ops._SwapIn(popped, T=tensor.dtype.base_dtype)
+        back.set_shape(tensor._shape)
+        self._copied[tensor] = back
+        return back
 
     def _pop(self, tensor: Tensor) -> Tensor:
         """One more value of the frame."""
@@ -189,7 +202,7 @@ def loop_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     if not variables:
         return result
     captured = [j for j in range(count, len(inputs)) if wanted[first + j] and is_trainable(inputs[j].dtype)]
-    backward = GradientBody(graph, body)
+    backward = GradientBody(graph, body, op.attrs["swap_memory"])
     with backward.as_default():
         flowing = [backward.add_arg(inputs[j].dtype.base_dtype, inputs[j]._shape, "gradient") for j in variables]
         found = differentiate(

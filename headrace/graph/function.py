@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from headrace.core.dtypes import DType
-from headrace.core.registry import REGISTRY
+from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape
 from headrace.graph.graph import Graph
 from headrace.graph.infer import partial_value
@@ -119,6 +119,17 @@ class FuncGraph(Graph):
         return None
 
     # ---- what differs from a graph of its own
+
+    def create_op(self, op_type: Any, inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Operation:
+        """What is fed, and what outlives a step, is made outside: a body has neither callers nor sessions."""
+        definition = op_type if isinstance(op_type, OpDef) else REGISTRY.get(op_type)
+        traits = definition.traits
+        if (traits.handle or (traits.feed and definition.name != "_Arg")) and not inputs:
+            outer = self.outer_graph
+            name = self._scopes.name
+            with outer.name_scope(f"{name}/" if name else None), outer.control_dependencies(None):
+                return outer.create_op(definition, inputs, *args, **kwargs)
+        return super().create_op(op_type, inputs, *args, **kwargs)
 
     def _own(self, tensor: Tensor, op_type: str) -> Tensor:
         if isinstance(tensor, Tensor) and tensor.op.graph is not self:

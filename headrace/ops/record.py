@@ -52,6 +52,43 @@ def _(node, *grads):
     return [raw_ops._PushRecord(grads[0], kept)]
 
 
+class Swapped:
+    """A tensor of an accelerator that waits in the host's memory."""
+
+    __slots__ = ("device", "value")
+
+    def __init__(self, value):
+        self.device = value.device
+        self.value = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
+        self.value.copy_(value, non_blocking=True)  # queued on the device, as everything that will use it is
+
+    def back(self):
+        return self.value.to(self.device, non_blocking=True)
+
+    def zeros(self):
+        return torch.zeros_like(self.value, device=self.device)
+
+    def add(self, other):
+        return self.back() + (other.back() if isinstance(other, Swapped) else other)
+
+
+swap_out = op("_SwapOut(value: T) -> (swapped: variant)", T=ANY, view=True, opaque=True)
+swap_out.shape(lambda value: ())
+swap_out.kernel(lambda value: Swapped(value) if value.is_cuda else value)
+swap_out.gradient(lambda node, grad: [_swapped_in(grad, node.inputs[0])])
+
+swap_in = op("_SwapIn(swapped: variant; T: type) -> (value: T)", T=ANY, view=True, opaque=True)
+swap_in.shape(lambda swapped, T: None)
+swap_in.kernel(lambda swapped, T: swapped.back() if isinstance(swapped, Swapped) else swapped)
+swap_in.gradient(lambda node, grad: [raw_ops._SwapOut(grad)])
+
+
+def _swapped_in(swapped, like):
+    value = raw_ops._SwapIn(swapped, T=like.dtype.base_dtype)
+    value.set_shape(like.shape)
+    return value
+
+
 zeros = op("_ZerosVariant(x: variant) -> (y: variant)", opaque=True)
 zeros.shape(lambda x: ())
 zeros.gradient(lambda node, grad: [None])
@@ -96,7 +133,7 @@ def _has_gradient(value):
 def sum_of(x, y):
     """The sum of two gradients of one value."""
     if isinstance(x, torch.Tensor):
-        return x + y
+        return y.add(x) if isinstance(y, Swapped) else x + y
     if isinstance(x, tuple):
         pairs = zip(_frames(x), _frames(y), strict=True)
         return _chain([[sum_of(a, b) for a, b in zip(f, g, strict=True)] for f, g in pairs])

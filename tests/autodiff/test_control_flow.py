@@ -59,6 +59,17 @@ class TestRecord:
         _, y = tf.while_loop(lambda i, a: i < 10000, lambda i, a: (i + 1, a + tf.sin(a) * x), (0, x))
         assert np.isfinite(run(tf.gradients(y, x)[0], {x: 1e-4}))
 
+    @pytest.mark.parametrize("second", [False, True])
+    def test_may_wait_in_the_memory_of_the_host(self, second):
+        x = tf.placeholder(tf.float64, [3])
+        found = []
+        for swap in (False, True):
+            y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.sin(a) * x), (0, x), swap_memory=swap)[1]
+            g = tf.gradients(y, x)[0]
+            found.append(tf.gradients(g, x)[0] if second else g)
+        a, b = run(found, {x: [0.1, 0.2, 0.3]})
+        np.testing.assert_allclose(a, b)
+
 
 class TestFlow:
     def test_a_branch_that_does_not_use_an_input_gives_it_zero(self):

@@ -50,7 +50,9 @@ class TestValue:
 
     def test_composites(self, p):
         y = tf.cond(
-            p, lambda: tf.SparseTensor([[0, 1]], [1.0], [2, 2]), lambda: tf.SparseTensor([[0, 0], [1, 1]], [2.0, 3.0], [2, 2])
+            p,
+            lambda: tf.SparseTensor([[0, 1]], [1.0], [2, 2]),
+            lambda: tf.SparseTensor([[0, 0], [1, 1]], [2.0, 3.0], [2, 2]),
         )
         assert run(y, {p: False}).values.tolist() == [2, 3]
 
@@ -133,6 +135,14 @@ class TestEffects:
         assert [v.name for v in tf.trainable_variables()] == ["w:0"]
         assert run(y, {p: True}) == 6
 
+    def test_a_placeholder_made_in_a_branch_can_be_fed(self, p):
+        made = []
+        y = tf.cond(
+            p, lambda: made.append(tf.placeholder(tf.float32, [], name="q")) or made[0] * 2, lambda: tf.constant(0.0)
+        )
+        assert made[0].graph is tf.get_default_graph()
+        assert run(y, {p: True, made[0]: 4.0}) == 8
+
     def test_random_numbers_differ_from_run_to_run(self, p):
         y = tf.cond(p, lambda: tf.random_uniform([3]), lambda: tf.zeros([3]))
         with tf.Session() as session:
@@ -165,7 +175,9 @@ class TestErrors:
     def test_a_tensor_of_a_branch_used_outside(self, p):
         kept = []
         tf.cond(p, lambda: kept.append(tf.constant(1.0) * 2) or kept[0], lambda: tf.constant(0.0))
-        with pytest.raises(ValueError, match=r"belongs to the true_fn of a conditional \(made at .*test_control_flow.py"):
+        with pytest.raises(
+            ValueError, match=r"belongs to the true_fn of a conditional \(made at .*test_control_flow.py"
+        ):
             tf.identity(kept[0])
         with pytest.raises(ValueError, match="the true_fn of a conditional"), tf.Session() as session:
             session.run(kept[0])
@@ -173,7 +185,9 @@ class TestErrors:
     def test_an_error_in_a_branch_names_its_node_and_line(self, p):
         n = tf.placeholder(tf.int32, [1])
         y = tf.cond(p, lambda: tf.reshape(tf.zeros([4]), n, name="bad"), lambda: tf.zeros([1]))
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"cond/bad \(Reshape\) made at .*test_control_flow.py:"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"cond/bad \(Reshape\) made at .*test_control_flow.py:"
+        ):
             run(y, {p: True, n: [3]})
 
 
@@ -181,12 +195,16 @@ class TestCase:
     @pytest.mark.parametrize(("x", "expected"), [(-1, "low"), (0, "zero"), (5, "high")])
     def test_first_that_holds(self, x, expected):
         v = tf.placeholder(tf.int32, [])
-        y = tf.case([(v < 0, lambda: tf.constant("low")), (v > 2, lambda: tf.constant("high"))], lambda: tf.constant("zero"))
+        y = tf.case(
+            [(v < 0, lambda: tf.constant("low")), (v > 2, lambda: tf.constant("high"))], lambda: tf.constant("zero")
+        )
         assert run(y, {v: x}) == expected.encode()
 
     def test_exclusive(self):
         v = tf.placeholder(tf.int32, [])
-        y = tf.case({v < 5: lambda: tf.constant(1), v > 2: lambda: tf.constant(2)}, lambda: tf.constant(3), exclusive=True)
+        y = tf.case(
+            {v < 5: lambda: tf.constant(1), v > 2: lambda: tf.constant(2)}, lambda: tf.constant(3), exclusive=True
+        )
         assert run(y, {v: 1}) == 1
         with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1 conditions"):
             run(y, {v: 3})
