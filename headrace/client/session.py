@@ -114,6 +114,14 @@ class BaseSession:
         """Runs what ``fetches`` needs, with the tensors in ``feed_dict`` replaced by the given values.
 
         Returns arrays (scalars for 0-d) in the structure of ``fetches``; None for operations.
+
+        >>> a, b = tf.constant(3), tf.constant(4)
+        >>> with tf.Session() as sess:
+        ...     total, (first, second) = sess.run([a + b, (a, b)])
+        ...     print(total, first, second)
+        ...     print(sess.run(a + b, feed_dict={a: 10}))  # any tensor can be fed
+        7 3 4
+        14
         """
         try:
             key = (fetch_key(fetches), *feed_dict) if feed_dict else fetch_key(fetches)
@@ -168,7 +176,14 @@ class BaseSession:
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values of ``feed_list`` that runs ``fetches`` with the least overhead."""
+        """A function of the values of ``feed_list`` that runs ``fetches`` with the least overhead.
+
+        >>> x = tf.placeholder(tf.float32, [])
+        >>> with tf.Session() as sess:
+        ...     double = sess.make_callable(x * 2.0, [x])
+        ...     print(double(4.0))
+        8.0
+        """
         if feed_list is not None and not isinstance(feed_list, (list, tuple)):
             raise TypeError(f"feed_list must be a list or tuple, got {feed_list!r}")
         feeds = [self._graph.as_graph_element(f, allow_operation=False) for f in feed_list or ()]
@@ -265,7 +280,13 @@ class BaseSession:
 
 
 class Session(BaseSession):
-    """Runs operations of a graph: ``with tf.Session() as sess: sess.run(train_op, feed_dict={x: batch})``."""
+    """Runs operations of a graph: ``with tf.Session() as sess: sess.run(train_op, feed_dict={x: batch})``.
+
+    >>> x = tf.placeholder(tf.float32, [None])
+    >>> with tf.Session() as sess:
+    ...     print(sess.run({'sum': tf.reduce_sum(x), 'twice': x * 2.0}, feed_dict={x: [1.0, 2.0]}))
+    {'sum': np.float32(3.0), 'twice': array([2., 4.], dtype=float32)}
+    """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         super().__init__(target, graph, config)

@@ -56,7 +56,13 @@ def _candidates(kind: type) -> list[tuple[Any, Converter]]:
 def convert_to_tensor(
     value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
 ) -> Tensor:
-    """The value as a Tensor of the default graph; see the module docstring for the rules."""
+    """The value as a Tensor of the default graph; see the module docstring for the rules.
+
+    >>> tf.convert_to_tensor([1.0, 2.0])
+    <tf.Tensor 'Const:0' shape=(2,) dtype=float32>
+    >>> tf.convert_to_tensor(np.arange(3), dtype=tf.float32).dtype
+    tf.float32
+    """
     preferred = preferred_dtype if preferred_dtype is not None else dtype_hint
     try:
         return to_tensor(
@@ -126,7 +132,13 @@ def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | No
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
 ) -> Tensor:
-    """A constant tensor: ``tf.constant([1, 2])`` is int32, ``tf.constant(1.0)`` float32; ``shape`` repeats the last value."""
+    """A constant tensor: ``tf.constant([1, 2])`` is int32, ``tf.constant(1.0)`` float32; ``shape`` repeats the last value.
+
+    >>> tf.constant([[1, 2], [3, 4]])
+    <tf.Tensor 'Const:0' shape=(2, 2) dtype=int32>
+    >>> tf.Session().run(tf.constant(0.5, shape=[3]))
+    array([0.5, 0.5, 0.5], dtype=float32)
+    """
     try:
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
         if shape is not None and not isinstance(shape, (list, tuple)):

@@ -11,7 +11,11 @@ from headrace.library.scope import name_scope
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """``max(features, 0)``."""
+    """``max(features, 0)``.
+
+    >>> tf.Session().run(tf.nn.relu([-1.0, 0.0, 2.0]))
+    array([0., 0., 2.], dtype=float32)
+    """
     return raw_ops.Relu(features, name=name)
 
 
@@ -68,7 +72,12 @@ def swish(features: Any) -> Tensor:
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """Adds the vector ``bias`` along the channels: the last axis, or the second with ``data_format="NC..."``."""
+    """Adds the vector ``bias`` along the channels: the last axis, or the second with ``data_format="NC..."``.
+
+    >>> tf.Session().run(tf.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0]))
+    array([[11., 22.],
+           [13., 24.]], dtype=float32)
+    """
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         if data_format is not None:
             if data_format.startswith("NC"):

@@ -36,7 +36,12 @@ def either(name: str, value: Any, old_name: str, old_value: Any) -> Any:
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:  # noqa: A002 - TF1's name
-    """The shape as a 1-D tensor: ``tf.shape(images)[0]`` is the size of the batch at hand."""
+    """The shape as a 1-D tensor: ``tf.shape(images)[0]`` is the size of the batch at hand.
+
+    >>> x = tf.placeholder(tf.float32, [None, 3])
+    >>> tf.Session().run(tf.shape(x), {x: np.zeros((2, 3))})
+    array([2, 3], dtype=int32)
+    """
     return shape_of(input, name, dtypes.as_dtype(out_type), optimize=True)
 
 
@@ -89,12 +94,23 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements under another shape; one size may be -1: ``tf.reshape(x, [-1, 784])``."""
+    """The same elements under another shape; one size may be -1: ``tf.reshape(x, [-1, 784])``.
+
+    >>> tf.Session().run(tf.reshape([1, 2, 3, 4, 5, 6], [2, 3]))
+    array([[1, 2, 3],
+           [4, 5, 6]], dtype=int32)
+    >>> tf.reshape(tf.zeros([4, 5, 6]), [4, -1]).shape
+    TensorShape([Dimension(4), Dimension(30)])
+    """
     return raw_ops.Reshape(tensor, shape, name=name)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:  # noqa: A002
-    """Inserts a dimension of size one before ``axis`` (negative: counted from the end)."""
+    """Inserts a dimension of size one before ``axis`` (negative: counted from the end).
+
+    >>> tf.expand_dims(tf.zeros([2, 3]), 1).shape
+    TensorShape([Dimension(2), Dimension(1), Dimension(3)])
+    """
     axis = either("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
@@ -102,7 +118,13 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:  # noqa: A002
-    """Removes dimensions of size one: those in ``axis``, or all of them."""
+    """Removes dimensions of size one: those in ``axis``, or all of them.
+
+    >>> tf.squeeze(tf.zeros([1, 3, 1])).shape
+    TensorShape([Dimension(3)])
+    >>> tf.squeeze(tf.zeros([1, 3, 1]), axis=[2]).shape
+    TensorShape([Dimension(1), Dimension(3)])
+    """
     axis = either("axis", axis, "squeeze_dims", squeeze_dims)
     if axis is None:
         axis = []
@@ -112,7 +134,15 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
-    """Permutes dimensions; without ``perm`` their order is reversed."""
+    """Permutes dimensions; without ``perm`` their order is reversed.
+
+    >>> tf.Session().run(tf.transpose([[1, 2, 3], [4, 5, 6]]))
+    array([[1, 4],
+           [2, 5],
+           [3, 6]], dtype=int32)
+    >>> tf.transpose(tf.zeros([2, 3, 4]), [0, 2, 1]).shape
+    TensorShape([Dimension(2), Dimension(4), Dimension(3)])
+    """
     with name_scope(name, "transpose", [a]) as scope:
         a = convert_to_tensor(a, name="a")
         kind = raw_ops.ConjugateTranspose if conjugate and a.dtype.base_dtype.is_complex else raw_ops.Transpose
@@ -152,7 +182,12 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Joins tensors along an existing dimension: ``tf.concat([a, b], 1)``."""
+    """Joins tensors along an existing dimension: ``tf.concat([a, b], 1)``.
+
+    >>> tf.Session().run(tf.concat([[[1, 2]], [[3, 4]]], axis=0))
+    array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
     if isinstance(axis, (list, tuple)) and isinstance(values, int):
         raise TypeError(f"concat takes the values first and then the axis: tf.concat(values, {values}) {at()}")
     if not isinstance(values, (list, tuple)):
@@ -168,7 +203,12 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Cuts along ``axis``: a number gives equal parts, a list their sizes (one may be -1)."""
+    """Cuts along ``axis``: a number gives equal parts, a list their sizes (one may be -1).
+
+    >>> a, b = tf.split([[1, 2, 3, 4]], 2, axis=1)
+    >>> tf.Session().run([a, b])
+    [array([[1, 2]], dtype=int32), array([[3, 4]], dtype=int32)]
+    """
     if isinstance(num_or_size_splits, (int, np.integer, Dimension)):
         return raw_ops.Split(axis, value, num_split=int(num_or_size_splits), name=name)
     sizes = convert_to_tensor(num_or_size_splits)
@@ -182,7 +222,12 @@ def split(
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Joins tensors along a new dimension: ``tf.stack([a, b])`` has shape [2, ...]."""
+    """Joins tensors along a new dimension: ``tf.stack([a, b])`` has shape [2, ...].
+
+    >>> tf.Session().run(tf.stack([[1, 2], [3, 4]], axis=1))
+    array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     if axis == 0:
         try:
             return convert_to_tensor(values, name=name)
@@ -205,7 +250,12 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tenso
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """The inverse of ``stack``: a list with one tensor for each index along ``axis``."""
+    """The inverse of ``stack``: a list with one tensor for each index along ``axis``.
+
+    >>> a, b = tf.unstack([[1, 2], [3, 4]])
+    >>> tf.Session().run([a, b])
+    [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
+    """
     if num is None:
         value = convert_to_tensor(value)
         dims = value.shape.tuple
@@ -222,14 +272,24 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
-    """Repeats the tensor ``multiples[i]`` times along dimension i."""
+    """Repeats the tensor ``multiples[i]`` times along dimension i.
+
+    >>> tf.Session().run(tf.tile([[1, 2]], [2, 2]))
+    array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
     return raw_ops.Tile(input, multiples, name=name)
 
 
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
-    """Pads each dimension with ``paddings[i]`` = [before, after]; modes CONSTANT, REFLECT and SYMMETRIC."""
+    """Pads each dimension with ``paddings[i]`` = [before, after]; modes CONSTANT, REFLECT and SYMMETRIC.
+
+    >>> tf.Session().run(tf.pad([[1, 2]], [[0, 1], [1, 1]]))
+    array([[0, 1, 2, 0],
+           [0, 0, 0, 0]], dtype=int32)
+    """
     mode = mode.upper()
     if mode == "CONSTANT":
         if not isinstance(constant_values, Tensor) and np.isscalar(constant_values) and constant_values == 0:

@@ -34,7 +34,15 @@ def assign(
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Adds ``value`` to the variable."""
+    """Adds ``value`` to the variable.
+
+    >>> step = tf.Variable(0)
+    >>> count = tf.assign_add(step, 1)
+    >>> with tf.Session() as sess:
+    ...     sess.run(step.initializer)
+    ...     print(sess.run(count), sess.run(count))
+    1 2
+    """
     own = _owns(ref, "assign_add")
     if own is not None:
         return own(value, name=name)

@@ -28,7 +28,11 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """The tensor scaled down, if its norm over ``axes`` is larger, to the norm ``clip_norm``."""
+    """The tensor scaled down, if its norm over ``axes`` is larger, to the norm ``clip_norm``.
+
+    >>> tf.Session().run(tf.clip_by_norm([3.0, 4.0], 1.0))
+    array([0.6, 0.8], dtype=float32)
+    """
     with name_scope(name, "clip_by_norm", [_values(t), clip_norm]) as scope:
         values: Any = convert_to_tensor(_values(t), name="t")
         squared = reduce_sum(values * values, axes, True)

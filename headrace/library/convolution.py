@@ -23,6 +23,15 @@ def conv2d(
     """A 2-D convolution of ``input`` [batch, height, width, in] with ``filter`` [height, width, in, out].
 
     ``padding`` is "SAME", "VALID" or a list of pairs, one for each dimension.
+
+    >>> images = tf.ones([1, 3, 3, 1])
+    >>> filters = tf.ones([2, 2, 1, 1])
+    >>> y = tf.nn.conv2d(images, filters, strides=[1, 1, 1, 1], padding='VALID')
+    >>> y.shape
+    TensorShape([Dimension(1), Dimension(2), Dimension(2), Dimension(1)])
+    >>> tf.Session().run(y)[0, :, :, 0]
+    array([[4., 4.],
+           [4., 4.]], dtype=float32)
     """
     filter = either("filters", filters, "filter", filter)
     padding, explicit = padding_argument(padding, data_format)

@@ -25,14 +25,25 @@ _LARGEST_CONSTANT = 1000  # elements; more are filled in at run time, as TF1 doe
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of zeros (empty strings, False): ``tf.zeros([3, 4], tf.int32)``."""
+    """A tensor of zeros (empty strings, False): ``tf.zeros([3, 4], tf.int32)``.
+
+    >>> tf.zeros([2, 3])
+    <tf.Tensor 'zeros:0' shape=(2, 3) dtype=float32>
+    >>> tf.Session().run(tf.zeros([2], tf.int32))
+    array([0, 0], dtype=int32)
+    """
     dtype = dtypes.as_dtype(dtype).base_dtype
     zero = {dtypes.bool: False, dtypes.string: ""}.get(dtype, 0)
     return _filled(shape, zero, dtype, name, "zeros")
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of ones (True)."""
+    """A tensor of ones (True).
+
+    >>> tf.Session().run(tf.ones([2, 2], tf.int32))
+    array([[1, 1],
+           [1, 1]], dtype=int32)
+    """
     dtype = dtypes.as_dtype(dtype).base_dtype
     return _filled(shape, True if dtype == dtypes.bool else 1, dtype, name, "ones")
 
@@ -84,7 +95,12 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of shape ``dims`` holding one scalar everywhere."""
+    """A tensor of shape ``dims`` holding one scalar everywhere.
+
+    >>> tf.Session().run(tf.fill([2, 3], 7))
+    array([[7, 7, 7],
+           [7, 7, 7]], dtype=int32)
+    """
     return raw_ops.Fill(dims, value, name=name)
 
 
@@ -92,7 +108,15 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A value that every step must be fed: ``x = tf.placeholder(tf.float32, [None, 784])``."""
+    """A value that every step must be fed: ``x = tf.placeholder(tf.float32, [None, 784])``.
+
+    >>> x = tf.placeholder(tf.float32, [None, 3], name='x')
+    >>> x
+    <tf.Tensor 'x:0' shape=(?, 3) dtype=float32>
+    >>> with tf.Session() as sess:
+    ...     print(sess.run(x + 1.0, feed_dict={x: [[1, 2, 3]]}))
+    [[2. 3. 4.]]
+    """
     try:
         kind, static = dtypes.as_dtype(dtype).base_dtype, TensorShape(shape)
     except (TypeError, ValueError) as e:
@@ -101,7 +125,13 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
-    """Passes ``input`` on unless another value is fed."""
+    """Passes ``input`` on unless another value is fed.
+
+    >>> rate = tf.placeholder_with_default(0.5, [])
+    >>> with tf.Session() as sess:
+    ...     print(sess.run(rate), sess.run(rate, {rate: 0.25}))
+    0.5 0.25
+    """
     return raw_ops.PlaceholderWithDefault(input, shape=shape, name=name)
 
 
@@ -132,7 +162,11 @@ _ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:  # noqa: A001
-    """``tf.range(limit)`` or ``tf.range(start, limit, delta)``: numbers from start, below limit, delta apart."""
+    """``tf.range(limit)`` or ``tf.range(start, limit, delta)``: numbers from start, below limit, delta apart.
+
+    >>> tf.Session().run(tf.range(2, 10, 3))
+    array([2, 5, 8], dtype=int32)
+    """
     if limit is None:
         start, limit = 0, start
     with name_scope(name, "Range", [start, limit, delta]) as scope:
@@ -149,7 +183,11 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 
 def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
-    """``num`` numbers evenly spaced from start to stop, both included."""
+    """``num`` numbers evenly spaced from start to stop, both included.
+
+    >>> tf.Session().run(tf.linspace(0.0, 1.0, 5))
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     return raw_ops.LinSpace(start, stop, num, name=name)
 
 
@@ -160,7 +198,12 @@ def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """``on_value`` at each index along a new dimension of ``depth``, ``off_value`` elsewhere (also for bad indices)."""
+    """``on_value`` at each index along a new dimension of ``depth``, ``off_value`` elsewhere (also for bad indices).
+
+    >>> tf.Session().run(tf.one_hot([0, 2], depth=3))
+    array([[1., 0., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
         wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
         on = None if on_value is None else convert_to_tensor(on_value, preferred_dtype=wanted)

@@ -22,6 +22,11 @@ def dropout(
     """Sets each element to zero with probability ``rate = 1 - keep_prob`` and scales the others up to keep the mean.
 
     Give one of the two; ``noise_shape`` broadcasts the choice: ``[batch, 1, 1, channels]`` drops whole channels.
+
+    >>> x = tf.ones([1000])
+    >>> kept = tf.Session().run(tf.nn.dropout(x, rate=0.5, seed=1))
+    >>> sorted(set(kept.tolist()))
+    [0.0, 2.0]
     """
     if keep_prob is not None:
         if rate is not None:

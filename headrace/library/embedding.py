@@ -23,6 +23,11 @@ def embedding_lookup(
     ``params`` may be a list of shards (or a partitioned variable): with "mod" row ``i`` is row ``i // n`` of shard
     ``i % n``; with "div" shards hold consecutive rows, the first ones one more if need be.  Rows longer than
     ``max_norm`` are scaled down to it.
+
+    >>> table = tf.constant([[0.0, 0.1], [1.0, 1.1], [2.0, 2.1]])
+    >>> tf.Session().run(tf.nn.embedding_lookup(table, [2, 0]))
+    array([[2. , 2.1],
+           [0. , 0.1]], dtype=float32)
     """
     shards = _shards(params)
     with name_scope(name, "embedding_lookup", [*shards, ids]) as scope:

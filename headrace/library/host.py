@@ -30,6 +30,10 @@ def py_func(
     others UnknownError.  ``stateful=False`` promises the same result for the same input.
 
     ``root = tf.py_func(np.sqrt, [x], tf.float32)``
+
+    >>> half = tf.py_func(lambda a: a / 2, [tf.constant(3.0)], tf.float32)
+    >>> tf.Session().run(half)
+    np.float32(1.5)
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r}")

@@ -23,7 +23,13 @@ def gather(
     params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = None,
     batch_dims: int = 0,
 ) -> Tensor:  # fmt: skip
-    """Slices of ``params`` along ``axis``: ``tf.gather(embeddings, ids)``.  Its gradient stays sparse for axis 0."""
+    """Slices of ``params`` along ``axis``: ``tf.gather(embeddings, ids)``.  Its gradient stays sparse for axis 0.
+
+    >>> tf.Session().run(tf.gather([10, 20, 30], [2, 0]))
+    array([30, 10], dtype=int32)
+    >>> tf.gather(tf.zeros([5, 3]), [0, 1, 4]).shape
+    TensorShape([Dimension(3), Dimension(3)])
+    """
     del validate_indices  # accepted and ignored, as in TF1
     return raw_ops.GatherV2(params, indices, batch_dims if axis is None else axis, batch_dims=batch_dims, name=name)
 
@@ -96,7 +102,14 @@ tensor_scatter_nd_sub = tensor_scatter_sub
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements (or rows) of x where ``condition`` holds, else of y; without x and y, where ``condition`` holds."""
+    """Elements (or rows) of x where ``condition`` holds, else of y; without x and y, where ``condition`` holds.
+
+    >>> tf.Session().run(tf.where([True, False], [1, 2], [30, 40]))
+    array([ 1, 40], dtype=int32)
+    >>> tf.Session().run(tf.where([False, True, True]))
+    array([[1],
+           [2]])
+    """
     if x is None and y is None:
         with name_scope(name, "Where", [condition]) as scope:
             condition = convert_to_tensor(condition, preferred_dtype=dtypes.bool, name="condition")

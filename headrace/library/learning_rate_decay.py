@@ -26,7 +26,14 @@ def exponential_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """``learning_rate * decay_rate ** (global_step / decay_steps)``; a whole exponent if ``staircase``."""
+    """``learning_rate * decay_rate ** (global_step / decay_steps)``; a whole exponent if ``staircase``.
+
+    >>> step = tf.placeholder(tf.int32, [])
+    >>> rate = tf.train.exponential_decay(0.1, step, decay_steps=100, decay_rate=0.5, staircase=True)
+    >>> with tf.Session() as sess:
+    ...     print([float(sess.run(rate, {step: n}).round(4)) for n in (0, 99, 100, 250)])
+    [0.10000000149011612, 0.10000000149011612, 0.05000000074505806, 0.02500000037252903]
+    """
     _require_step(global_step)
     with name_scope(name, "ExponentialDecay", [learning_rate, global_step]) as scope:
         rate, steps, decay = _converted(learning_rate, decay_steps, decay_rate)

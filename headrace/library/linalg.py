@@ -28,7 +28,15 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices, or of batches of matrices, which broadcast.  The ``_is_sparse`` hints change nothing."""
+    """The product of matrices, or of batches of matrices, which broadcast.  The ``_is_sparse`` hints change nothing.
+
+    >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> tf.Session().run(tf.matmul(a, a))
+    array([[ 7., 10.],
+           [15., 22.]], dtype=float32)
+    >>> tf.matmul(tf.zeros([10, 2, 3]), tf.zeros([10, 4, 3]), transpose_b=True).shape
+    TensorShape([Dimension(10), Dimension(2), Dimension(4)])
+    """
     with name_scope(name, "MatMul", [a, b]) as scope:
         if transpose_a and adjoint_a:
             raise ValueError("Only one of transpose_a and adjoint_a can be True.")

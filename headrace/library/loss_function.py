@@ -20,7 +20,12 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of sigmoid(logits) with respect to ``labels``, element by element, stable for large logits."""
+    """The cross entropy of sigmoid(logits) with respect to ``labels``, element by element, stable for large logits.
+
+    >>> loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0, 0.0], logits=[0.0, 0.0])
+    >>> tf.Session().run(loss).round(3)
+    array([0.693, 0.693], dtype=float32)
+    """
     if _sentinel is not None:
         raise ValueError(
             "Only call `sigmoid_cross_entropy_with_logits` with named arguments (labels=..., logits=..., ...)"

@@ -48,7 +48,16 @@ def _binary(name: str, op_type: str, text: str) -> Binary:
 
 negative = _unary("negative", "Neg", "``-x``.", sparse=True)
 sign = _unary("sign", "Sign", "-1, 0 or 1; for complex numbers ``x / |x|``.", sparse=True)
-square = _unary("square", "Square", "``x * x``.", sparse=True)
+square = _unary(
+    "square",
+    "Square",
+    """``x * x``.
+
+    >>> tf.Session().run(tf.square([1.0, -3.0]))
+    array([1., 9.], dtype=float32)
+    """,
+    sparse=True,
+)
 sqrt = _unary("sqrt", "Sqrt", "The square root.", sparse=True)
 rsqrt = _unary("rsqrt", "Rsqrt", "One over the square root.")
 reciprocal = _unary("reciprocal", "Reciprocal", "``1 / x``.")
@@ -330,6 +339,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """x as another type: floats are cut toward zero when they become integers.
 
     A Tensor, SparseTensor or IndexedSlices; a Tensor that already has the type comes back as it is.
+
+    >>> tf.Session().run(tf.cast([1.8, -1.8], tf.int32))
+    array([ 1, -1], dtype=int32)
     """
     base = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype == base:

@@ -17,7 +17,14 @@ def max_pool(
     value: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None,
     input: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The largest value of each window: ``tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")``, or just 2 and 2."""
+    """The largest value of each window: ``tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")``, or just 2 and 2.
+
+    >>> x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+    >>> y = tf.nn.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding='VALID')
+    >>> tf.Session().run(y)[0, :, :, 0]
+    array([[ 5.,  7.],
+           [13., 15.]], dtype=float32)
+    """
     value = either("input", input, "value", value)
     with name_scope(name, "MaxPool", [value]) as scope:
         return _max_pool(value, ksize, strides, padding, data_format, scope)

@@ -117,6 +117,11 @@ def random_uniform(
     """Values spread evenly over ``[minval, maxval)``: floats by default, integers too (``maxval`` must then be given).
 
     ``tf.random_uniform([], 0, 10, tf.int32)`` is one digit.
+
+    >>> x = tf.random_uniform([2, 3], minval=0, maxval=10, dtype=tf.int32, seed=1)
+    >>> values = tf.Session().run(x)
+    >>> values.shape, bool((values >= 0).all() and (values < 10).all())
+    ((2, 3), True)
     """
     kind, maxval = _uniform_arguments(dtype, maxval)
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:

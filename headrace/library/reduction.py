@@ -60,10 +60,36 @@ def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name:
     return found
 
 
-reduce_sum = _reduce("reduce_sum", "Sum", "The sum over the given axes, or over all.")
-reduce_mean = _reduce("reduce_mean", "Mean", "The mean over the given axes, or over all.")
+reduce_sum = _reduce(
+    "reduce_sum",
+    "Sum",
+    """The sum over the given axes, or over all.
+
+    >>> x = tf.constant([[1, 2], [3, 4]])
+    >>> tf.Session().run([tf.reduce_sum(x), tf.reduce_sum(x, axis=1, keepdims=True)])
+    [np.int32(10), array([[3], [7]], dtype=int32)]
+    """,
+)
+reduce_mean = _reduce(
+    "reduce_mean",
+    "Mean",
+    """The mean over the given axes, or over all.
+
+    >>> x = tf.constant([[1.0, 2.0], [3.0, 6.0]])
+    >>> tf.Session().run([tf.reduce_mean(x), tf.reduce_mean(x, axis=0)])
+    [np.float32(3.0), array([2., 4.], dtype=float32)]
+    """,
+)
 reduce_prod = _reduce("reduce_prod", "Prod", "The product over the given axes, or over all.")
-reduce_max = _reduce("reduce_max", "Max", "The largest element over the given axes, or over all.")
+reduce_max = _reduce(
+    "reduce_max",
+    "Max",
+    """The largest element over the given axes, or over all.
+
+    >>> tf.Session().run(tf.reduce_max([[1, 5], [7, 2]], axis=1))
+    array([5, 7], dtype=int32)
+    """,
+)
 reduce_min = _reduce("reduce_min", "Min", "The smallest element over the given axes, or over all.")
 reduce_all = _reduce("reduce_all", "All", "Whether all elements over the given axes are True.")
 reduce_any = _reduce("reduce_any", "Any", "Whether any element over the given axes is True.")
@@ -168,7 +194,11 @@ def argmax(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Tensor:
-    """The index of the largest element along an axis (0 unless given), the first one where several are equal."""
+    """The index of the largest element along an axis (0 unless given), the first one where several are equal.
+
+    >>> tf.Session().run(tf.argmax([[1, 9, 3], [4, 5, 6]], axis=1))
+    array([1, 2])
+    """
     axis = either("axis", axis, "dimension", dimension)
     result: Tensor = raw_ops.ArgMax(input, 0 if axis is None else axis, output_type=output_type, name=name)
     return result

@@ -14,7 +14,12 @@ from headrace.library.scope import name_scope
 
 
 def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
-    """``exp(logits) / reduce_sum(exp(logits), axis)``; the last axis unless told otherwise."""
+    """``exp(logits) / reduce_sum(exp(logits), axis)``; the last axis unless told otherwise.
+
+    >>> tf.Session().run(tf.nn.softmax([[0.0, 0.0], [0.0, 100.0]]))
+    array([[5.0e-01, 5.0e-01],
+           [3.8e-44, 1.0e+00]], dtype=float32)
+    """
     return _along(raw_ops.Softmax, logits, _axis(axis, dim), name)
 
 
@@ -78,7 +83,12 @@ def _need_names(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """The cross entropy of softmax(logits) with respect to the distributions ``labels``; both get gradients."""
+    """The cross entropy of softmax(logits) with respect to the distributions ``labels``; both get gradients.
+
+    >>> loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[0.0, 1.0]], logits=[[1.0, 1.0]])
+    >>> tf.Session().run(loss).round(3)
+    array([0.693], dtype=float32)
+    """
     axis = _axis(axis, dim)
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
@@ -142,7 +152,12 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of softmax(logits) with respect to class numbers: ``labels`` has one axis less."""
+    """The cross entropy of softmax(logits) with respect to class numbers: ``labels`` has one axis less.
+
+    >>> loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[1.0, 1.0]])
+    >>> tf.Session().run(loss).round(3)
+    array([0.693], dtype=float32)
+    """
     _need_names("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
         labels = convert_to_tensor(labels)

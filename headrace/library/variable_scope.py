@@ -315,6 +315,13 @@ class variable_scope:
 
     A VariableScope given instead of a name is re-entered: same variable names, a new name scope.  With
     ``name_or_scope=None`` the ``default_name`` is made unique.  ``auxiliary_name_scope=False`` keeps the name scope.
+
+    >>> def layer(x):
+    ...     return x * tf.get_variable('w', [])
+    >>> with tf.variable_scope('model', reuse=tf.AUTO_REUSE):
+    ...     y = layer(layer(tf.constant(1.0)))
+    >>> [v.name for v in tf.global_variables()]
+    ['model/w:0']
     """
 
     def __init__(

@@ -23,7 +23,13 @@ def local_variables(scope: str | None = None) -> list[Any]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Variables that optimizers change by default."""
+    """Variables that optimizers change by default.
+
+    >>> w = tf.Variable(1.0, name='w')
+    >>> step = tf.Variable(0, trainable=False, name='step')
+    >>> [v.name for v in tf.trainable_variables()]
+    ['w:0']
+    """
     return context.get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 

@@ -16,6 +16,15 @@ class AdamOptimizer(Optimizer):
     """Steps of ``learning_rate * m / (sqrt(v) + epsilon)``, m and v decaying means of the gradient and its square.
 
     ``epsilon`` is the paper's "epsilon hat".  Sparse gradients decay all of m and v and move every row, as in TF1.
+
+    >>> w = tf.Variable(5.0)
+    >>> train = tf.train.AdamOptimizer(learning_rate=0.1).minimize(tf.square(w - 3.0))
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     for _ in range(200):
+    ...         sess.run(train)
+    ...     print(round(float(sess.run(w)), 1))
+    3.0
     """
 
     def __init__(

@@ -10,7 +10,17 @@ from headrace.library.optimizer.optimizer import Optimizer, cast
 
 
 class GradientDescentOptimizer(Optimizer):
-    """``var -= learning_rate * gradient``."""
+    """``var -= learning_rate * gradient``.
+
+    >>> w = tf.Variable(5.0)
+    >>> train = tf.train.GradientDescentOptimizer(0.25).minimize(tf.square(w - 3.0))
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     for _ in range(3):
+    ...         sess.run(train)
+    ...     print(sess.run(w))
+    3.25
+    """
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)

@@ -14,6 +14,12 @@ class MomentumOptimizer(Optimizer):
     """``accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation``.
 
     With ``use_nesterov`` the gradient is taken where the accumulation alone would lead (Sutskever et al., 2013).
+
+    >>> w = tf.Variable(5.0)
+    >>> optimizer = tf.train.MomentumOptimizer(0.1, momentum=0.9, use_nesterov=True)
+    >>> train = optimizer.minimize(tf.square(w - 3.0))
+    >>> optimizer.get_slot(w, 'momentum').name
+    'Variable/Momentum:0'
     """
 
     def __init__(
