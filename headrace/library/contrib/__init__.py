@@ -1,0 +1,1 @@
+"""The part of TF1's contrib that programs use: layers, argument scopes, slim, hyperparameters, further optimizers."""

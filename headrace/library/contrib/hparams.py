@@ -1,0 +1,181 @@
+"""HParams: named hyperparameters with types, read from and written to text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_SCALAR = r"(?P<value>[^,\[]*)"
+_PARAMETER = re.compile(
+    rf"""(?P<name>[a-zA-Z][\w.]*)      # a name
+         (\[\s*(?P<index>\d+)\s*\])?   # of which element
+         \s*=\s*
+         (({_SCALAR})|\[(?P<list>[^\]]*)\])   # a value, or values in brackets
+         ($|,\s*)""",
+    re.VERBOSE,
+)
+
+
+def _converted(name: str, text: str, kind: type) -> Any:
+    """Text as a value of a type."""
+    text = text.strip()
+    if kind is bool:
+        if text.lower() in ("true", "1"):
+            return True
+        if text.lower() in ("false", "0"):
+            return False
+        raise ValueError(f"Could not parse hparam '{name}' of type 'bool' with value '{text}'")
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"Could not parse hparam '{name}' of type '{kind.__name__}' with value '{text}'") from None
+
+
+def _cast(name: str, value: Any, kind: type) -> Any:
+    """A value as one of the type: integers widen to floats, nothing else changes."""
+    problem = f"Could not cast hparam '{name}' of type '{kind.__name__}' from value {value!r}"
+    if kind is type(None) or value is None:
+        return value
+    if issubclass(kind, bool) != isinstance(value, bool):
+        raise ValueError(problem)
+    if issubclass(kind, int) and not isinstance(value, int):
+        raise ValueError(problem)
+    if issubclass(kind, str) != isinstance(value, (str, bytes)):
+        raise ValueError(problem)
+    if issubclass(kind, (int, float, str)):
+        return kind(value)
+    return value
+
+
+def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
+    """``"a=1,b=[2,3],c[0]=4"`` as {name: value}; values set by index are dictionaries from index to value."""
+    found: dict[str, Any] = {}
+    position = 0
+    while position < len(values):
+        match = _PARAMETER.match(values, position)
+        if match is None:
+            raise ValueError(f"Malformed hyperparameter value: {values[position:]}")
+        position = match.end()
+        name = match["name"]
+        if name not in type_map:
+            if ignore_unknown:
+                continue
+            raise ValueError(f"Unknown hyperparameter type for {name}")
+        kind = type_map[name]
+        if match["list"] is not None:
+            if match["index"] is not None:
+                raise ValueError(f"Assignment of a list to a list index in '{match[0]}'")
+            items = [item for item in match["list"].split(",") if item.strip()]
+            value: Any = [_converted(name, item, kind) for item in items]
+        else:
+            value = _converted(name, match["value"], kind)
+        if match["index"] is not None:
+            found.setdefault(name, {})[int(match["index"])] = value
+        elif name in found:
+            raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
+        else:
+            found[name] = value
+    return found
+
+
+class HParams:
+    """``hparams = HParams(learning_rate=0.1, layers=[64, 64])``; then ``hparams.learning_rate``.
+
+    A value's type is fixed when it is added; a list has one type for all its elements.
+    """
+
+    _hparam_types: dict[str, tuple[type, bool]]
+
+    def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
+        self._hparam_types = {}
+        self._model_structure = model_structure
+        if hparam_def is not None:
+            raise NotImplementedError("hparam_def, a protocol buffer, is not supported; pass keyword arguments")
+        for name, value in kwargs.items():
+            self.add_hparam(name, value)
+
+    def add_hparam(self, name: str, value: Any) -> None:
+        """Adds a parameter with its first value."""
+        if getattr(self, name, None) is not None:
+            raise ValueError(f"Hyperparameter name is reserved: {name}")
+        if isinstance(value, (list, tuple)):
+            if not value:
+                raise ValueError(f"Multi-valued hyperparameters cannot be empty: {name}")
+            self._hparam_types[name] = (type(value[0]), True)
+        else:
+            self._hparam_types[name] = (type(value), False)
+        setattr(self, name, value)
+
+    def set_hparam(self, name: str, value: Any) -> None:
+        """Changes a parameter; the type must stay the same."""
+        kind, is_list = self._hparam_types[name]
+        if isinstance(value, list):
+            if not is_list:
+                raise ValueError(f"Must not pass a list for single-valued parameter: {name}")
+            setattr(self, name, [_cast(name, v, kind) for v in value])
+        else:
+            if is_list:
+                raise ValueError(f"Must pass a list for multi-valued parameter: {name}.")
+            setattr(self, name, _cast(name, value, kind))
+
+    def del_hparam(self, name: str) -> None:
+        if hasattr(self, name):
+            delattr(self, name)
+            del self._hparam_types[name]
+
+    def parse(self, values: str) -> HParams:
+        """Changes parameters by text: ``hparams.parse("learning_rate=0.2,layers=[32,32]")``."""
+        kinds = {name: kind for name, (kind, _) in self._hparam_types.items()}
+        return self.override_from_dict(parse_values(values, kinds))
+
+    def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
+        for name, value in values_dict.items():
+            if isinstance(value, dict) and self._hparam_types[name][1]:
+                changed = list(getattr(self, name))
+                for index, item in value.items():
+                    changed[index] = item
+                value = changed
+            self.set_hparam(name, value)
+        return self
+
+    def set_model_structure(self, model_structure: Any) -> None:
+        self._model_structure = model_structure
+
+    def get_model_structure(self) -> Any:
+        return self._model_structure
+
+    def to_json(
+        self, indent: int | None = None, separators: tuple[str, str] | None = None, sort_keys: bool = False
+    ) -> str:
+        """The values as JSON; functions are left out."""
+        plain = {name: value for name, value in self.values().items() if not callable(value)}
+        return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys)
+
+    def parse_json(self, values_json: str) -> HParams:
+        return self.override_from_dict(json.loads(values_json))
+
+    def values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._hparam_types}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value, or the default, which must be of the parameter's type."""
+        if key not in self._hparam_types:
+            return default
+        if default is not None:
+            kind, is_list = self._hparam_types[key]
+            if is_list != isinstance(default, list) or (
+                not is_list and _cast(key, default, kind) != default and not isinstance(default, kind)
+            ):
+                raise ValueError(f"default {default!r} is not of the type of hparam {key!r}")
+        return getattr(self, key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._hparam_types
+
+    def __str__(self) -> str:
+        return str(sorted(self.values().items()))
+
+    def __repr__(self) -> str:
+        return f"HParams({self})"

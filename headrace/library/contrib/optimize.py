@@ -1,0 +1,235 @@
+"""contrib.layers.optimize_loss, and contrib.training's and slim's create_train_op: gradients, changed, applied."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from headrace.graph import context
+from headrace.graph.collection import GraphKeys
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import IndexedSlices
+from headrace.library import array, clip, math
+from headrace.library.check import check_numerics as check_finite
+from headrace.library.contrib.variables import get_trainable_variables
+from headrace.library.flow import identity, with_dependencies
+from headrace.library.global_step import assert_global_step, get_global_step, get_or_create_global_step
+from headrace.library.initializers import Constant
+from headrace.library.optimizer.adagrad import AdagradOptimizer
+from headrace.library.optimizer.adam import AdamOptimizer
+from headrace.library.optimizer.ftrl import FtrlOptimizer
+from headrace.library.optimizer.gradient_descent import GradientDescentOptimizer
+from headrace.library.optimizer.momentum import MomentumOptimizer
+from headrace.library.optimizer.optimizer import GradsAndVars, Optimizer
+from headrace.library.optimizer.rmsprop import RMSPropOptimizer
+from headrace.library.random import truncated_normal
+from headrace.library.scope import control_dependencies, name_scope
+from headrace.library.variable import Variable
+from headrace.library.variable_scope import get_variable, variable_scope
+from headrace.library.variables import trainable_variables
+
+OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Any]] = {
+    "Adagrad": AdagradOptimizer,
+    "Adam": AdamOptimizer,
+    "Ftrl": FtrlOptimizer,
+    "Momentum": functools.partial(MomentumOptimizer, momentum=0.9),
+    "RMSProp": RMSPropOptimizer,
+    "SGD": GradientDescentOptimizer,
+}
+OPTIMIZER_SUMMARIES = (
+    "learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm",
+)  # fmt: skip
+
+
+def optimize_loss(
+    loss: Any, global_step: Any, learning_rate: Any, optimizer: Any, gradient_noise_scale: float | None = None,
+    gradient_multipliers: Mapping[Any, Any] | None = None, clip_gradients: Any = None,
+    learning_rate_decay_fn: Any = None, update_ops: Any = None, variables: Sequence[Any] | None = None,
+    name: str | None = None, summaries: Sequence[str] | None = None, colocate_gradients_with_ops: bool = False,
+    increment_global_step: bool = True,
+) -> Tensor:  # fmt: skip
+    """An op that runs the update ops, applies the gradients, and gives the loss.
+
+    ``optimizer`` is a name ("SGD", "Adam"...), a class, an instance, or a function of the learning rate.
+    ``clip_gradients`` is a global norm or a function of (gradient, variable) pairs.
+    """
+    loss = convert_to_tensor(loss)
+    if loss.shape.ndims not in (0, None):
+        raise ValueError(f"Loss must be scalar; loss: {loss}")
+    if global_step is None:
+        global_step = get_global_step()
+    else:
+        assert_global_step(global_step)
+    with variable_scope(name, "OptimizeLoss", [loss, global_step]):
+        if update_ops is None:
+            update_ops = set(context.get_default_graph().get_collection(GraphKeys.UPDATE_OPS))
+        if update_ops:
+            loss = with_dependencies(list(update_ops), loss)
+        rate = _learning_rate(learning_rate, learning_rate_decay_fn, global_step)
+        chosen = _optimizer(optimizer, rate)
+        pairs = chosen.compute_gradients(
+            loss, trainable_variables() if variables is None else list(variables),
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )  # fmt: skip
+        if gradient_noise_scale is not None:
+            pairs = _noisy(pairs, gradient_noise_scale)
+        if gradient_multipliers is not None:
+            pairs = multiply_gradients(pairs, gradient_multipliers)
+        pairs = _clipped(pairs, clip_gradients)
+        updates = chosen.apply_gradients(
+            pairs, global_step=global_step if increment_global_step else None, name="train"
+        )
+        return with_dependencies([updates], loss)
+
+
+def _learning_rate(learning_rate: Any, decay_fn: Any, global_step: Any) -> Any:
+    if learning_rate is None:
+        return None
+    if isinstance(learning_rate, (Tensor, Variable)):
+        rate: Any = learning_rate
+    elif isinstance(learning_rate, (int, float)):
+        if learning_rate < 0.0:
+            raise ValueError(f"Invalid learning_rate {learning_rate}.")
+        rate = get_variable("learning_rate", [], trainable=False, initializer=Constant(float(learning_rate)))
+    else:
+        raise ValueError(
+            f"Learning rate should be 0d Tensor or float. Got {learning_rate} of type {type(learning_rate)}"
+        )
+    return decay_fn(rate, global_step) if decay_fn is not None else rate
+
+
+def _optimizer(optimizer: Any, rate: Any) -> Any:
+    if isinstance(optimizer, Optimizer):
+        return optimizer
+    if isinstance(optimizer, str):
+        if rate is None:
+            raise ValueError(f"Learning rate is None, but should be specified if optimizer is string ({optimizer}).")
+        if optimizer not in OPTIMIZER_CLS_NAMES:
+            raise ValueError(
+                f"Optimizer name should be one of [{', '.join(OPTIMIZER_CLS_NAMES)}], you provided {optimizer}."
+            )
+        return OPTIMIZER_CLS_NAMES[optimizer](learning_rate=rate)
+    if isinstance(optimizer, type) and issubclass(optimizer, Optimizer):
+        if rate is None:
+            raise ValueError(f"Learning rate is None, but should be specified if optimizer is class ({optimizer}).")
+        return optimizer(learning_rate=rate)  # type: ignore[call-arg]
+    if callable(optimizer):
+        made = optimizer(rate) if rate is not None else optimizer()
+        if isinstance(made, Optimizer):
+            return made
+        raise ValueError(f"Unrecognized optimizer: function should return subclass of Optimizer. Got {made}.")
+    raise ValueError(
+        f"Unrecognized optimizer: should be string, subclass of Optimizer, instance of subclass of Optimizer or "
+        f"function with one argument. Got {optimizer}."
+    )
+
+
+def _map(pair: tuple[Any, Any], function: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """The gradient's values changed, dense or sparse."""
+    grad, var = pair
+    if grad is None:
+        return grad, var
+    if isinstance(grad, IndexedSlices):
+        return IndexedSlices(function(grad.values), grad.indices, grad.dense_shape), var
+    return function(grad), var
+
+
+def _noisy(pairs: GradsAndVars, scale: float) -> GradsAndVars:
+    def add_noise(values: Any) -> Any:
+        return values + truncated_normal(array.shape(values)) * scale
+
+    return [_map(pair, add_noise) for pair in pairs]
+
+
+def multiply_gradients(grads_and_vars: GradsAndVars, gradient_multipliers: Mapping[Any, Any]) -> GradsAndVars:
+    """Gradients times factors given by variable or by its name."""
+    if not isinstance(gradient_multipliers, Mapping) or not gradient_multipliers:
+        raise ValueError("`gradient_multipliers` must be a non-empty dictionary.")
+    made = []
+    for grad, var in grads_and_vars:
+        key = var if var in gradient_multipliers else var.op.name if var.op.name in gradient_multipliers else var.name
+        if key in gradient_multipliers:
+            if grad is None:
+                raise ValueError("Requested multiple of `None` gradient.")
+            factor = gradient_multipliers[key]
+            made.append(_map((grad, var), lambda v, f=factor: v * math.cast(f, v.dtype)))  # type: ignore[misc]
+        else:
+            made.append((grad, var))
+    return made
+
+
+def clip_gradient_norms(gradients_to_variables: GradsAndVars, max_norm: float) -> GradsAndVars:
+    """Each gradient by itself to a norm of at most ``max_norm``."""
+    return [_map(pair, lambda v: clip.clip_by_norm(v, max_norm)) for pair in gradients_to_variables]
+
+
+def clip_gradient_norms_fn(max_norm: float) -> Callable[[GradsAndVars], GradsAndVars]:
+    return lambda gradients_to_variables: clip_gradient_norms(gradients_to_variables, max_norm)
+
+
+def _clipped(pairs: GradsAndVars, how: Any) -> Any:
+    if how is None:
+        return pairs
+    if callable(how):
+        return how(pairs)
+    if not isinstance(how, (int, float)):
+        raise ValueError(f"Unknown type {type(how)} for clip_gradients")
+    grads, variables = zip(*pairs, strict=True)
+    clipped, _ = clip.clip_by_global_norm(grads, float(how))
+    return list(zip(clipped, variables, strict=True))
+
+
+_USE_GLOBAL_STEP = 0
+
+
+def create_train_op(
+    total_loss: Any, optimizer: Any, global_step: Any = _USE_GLOBAL_STEP, update_ops: Any = None,
+    variables_to_train: Any = None, transform_grads_fn: Any = None, summarize_gradients: bool = False,
+    gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
+    colocate_gradients_with_ops: bool = False, check_numerics: bool = True,
+) -> Tensor:  # fmt: skip
+    """``contrib.training.create_train_op``: an op that trains one step and gives the loss."""
+    if global_step is _USE_GLOBAL_STEP:
+        global_step = get_or_create_global_step()
+    graph = context.get_default_graph()
+    registered = graph.get_collection(GraphKeys.UPDATE_OPS)
+    chosen = registered if update_ops is None else list(update_ops)
+    if chosen:
+        total_loss = with_dependencies(list(chosen), total_loss)
+    variables = get_trainable_variables() if variables_to_train is None else list(variables_to_train)
+    grads = optimizer.compute_gradients(
+        total_loss, variables, gate_gradients=gate_gradients, aggregation_method=aggregation_method,
+        colocate_gradients_with_ops=colocate_gradients_with_ops,
+    )  # fmt: skip
+    if transform_grads_fn is not None:
+        grads = transform_grads_fn(grads)
+    updates = optimizer.apply_gradients(grads, global_step=global_step)
+    with name_scope("train_op"):
+        if check_numerics:
+            total_loss = check_finite(total_loss, "LossTensor is inf or nan")
+        with control_dependencies([updates]):
+            train_op = identity(total_loss)
+    if train_op not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
+        graph.add_to_collection(GraphKeys.TRAIN_OP, train_op)
+    return train_op
+
+
+def slim_create_train_op(
+    total_loss: Any, optimizer: Any, global_step: Any = _USE_GLOBAL_STEP, update_ops: Any = None,
+    variables_to_train: Any = None, clip_gradient_norm: float = 0, summarize_gradients: bool = False,
+    gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
+    colocate_gradients_with_ops: bool = False, gradient_multipliers: Any = None, check_numerics: bool = True,
+) -> Tensor:  # fmt: skip
+    """``slim.learning.create_train_op``: the same, with factors and a norm for the gradients."""
+
+    def transform(grads: GradsAndVars) -> GradsAndVars:
+        if gradient_multipliers:
+            grads = multiply_gradients(grads, gradient_multipliers)
+        return clip_gradient_norms(grads, clip_gradient_norm) if clip_gradient_norm > 0 else grads
+
+    return create_train_op(
+        total_loss, optimizer, global_step, update_ops, variables_to_train, transform, summarize_gradients,
+        gate_gradients, aggregation_method, colocate_gradients_with_ops, check_numerics,
+    )  # fmt: skip
