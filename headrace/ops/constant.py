@@ -39,6 +39,7 @@ feed.shape(lambda dtype, shape: shape)
 
 default = op("PlaceholderWithDefault(input: dtype; shape: shape) -> (output: dtype)", dtype=ANY, view=True)
 default.shape(lambda input, shape: shape)
+default.value(lambda node, input: None)  # the value may be fed
 default.gradient(lambda node, grad: [grad])
 default.kernel(lambda input, shape: input)
 default.inline = "{0}"

@@ -138,7 +138,8 @@ class Layer:
 
     def _build_for(self, inputs: Any) -> None:
         first = nest.flatten(inputs)
-        self._graph = getattr(first[0], "graph", self._graph) if first else self._graph
+        graph = getattr(first[0], "graph", self._graph) if first else self._graph
+        self._graph = getattr(graph, "root", graph)  # variables made in a body belong to the graph around it
         if self._dtype is None and first and hasattr(first[0], "dtype"):
             self._dtype = dtypes.as_dtype(first[0].dtype).base_dtype.name
         if all(hasattr(x, "shape") for x in first):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from headrace.core import dtypes
@@ -65,7 +66,7 @@ def dynamic_decode(
         finished = convert_to_tensor(finished)
         zeros = _zero_outputs(decoder)
         if limit is not None:
-            finished = math.logical_or(finished, 0 >= limit)
+            finished = math.logical_or(finished, limit <= 0)
         lengths = creation.zeros_like(finished, dtype=dtypes.int32)
         arrays = nest.map_structure(_array, zeros)
 
@@ -94,10 +95,8 @@ def dynamic_decode(
         )
         _, written, state, _, _, lengths = result
         outputs = nest.map_structure(lambda ta: ta.stack(), written)
-        try:
+        with suppress(NotImplementedError):
             outputs, state = decoder.finalize(outputs, state, lengths)
-        except NotImplementedError:
-            pass
         if not output_time_major:
             outputs = nest.map_structure(transpose_batch_time, outputs)
     return outputs, state, lengths
