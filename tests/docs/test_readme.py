@@ -1,0 +1,41 @@
+"""What the README counts and measures is so."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+from docs.page import UPDATE
+
+import headrace  # noqa: F401 - registers the ops
+from headrace.core.registry import REGISTRY
+
+ROOT = Path(__file__).parent.parent.parent
+README = ROOT / "README.md"
+START, END = "<!-- session_overhead -->\n", "<!-- end -->"
+
+
+def test_there_are_at_least_as_many_ops_as_it_says() -> None:
+    section = README.read_text().partition("### Ops")[2].partition("### Speed")[0]
+    found = Counter(Path(str(d.location).rpartition(":")[0]).stem for d in REGISTRY if not d.name.startswith("_"))
+    rows = re.findall(r"^\| .*?: (.*?) \| (\d+) \|$", section, re.MULTILINE)
+    assert len(rows) > 10
+    for families, count in rows:
+        assert sum(found[f] for f in re.findall(r"`(\w+)`", families)) >= int(count), families
+
+
+def speed_table() -> str:
+    results = json.loads((ROOT / "benchmarks/results/session_overhead.json").read_text())
+    lines = ["| case | Headrace / TensorFlow |", "| --- | ---: |"]
+    lines += [f"| {name} | {case['ratio']:.2g} |" for name, case in results["cases"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_table_of_speeds_is_the_measured_one() -> None:
+    text = README.read_text()
+    before, _, rest = text.partition(START)
+    shown, _, after = rest.partition(END)
+    if UPDATE:
+        README.write_text(before + START + speed_table() + END + after)
+    else:
+        assert shown == speed_table(), "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_readme.py writes the new results"
