@@ -16,6 +16,7 @@ from headrace.passes.place import HasKernel, place
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
 from headrace.passes.share_indices import share_indices
+from headrace.passes.share_transpose import share_transpose
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.sum_products import sum_products
 from headrace.passes.trim import trim
@@ -40,7 +41,12 @@ def run_pipeline(
     """Simplify (fold shapes, fold constants, CSE), plan bodies, place, make reads explicit, rewrite; in that order."""
     passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = []
     if options.simplify:
-        passes += [("fold_shapes", fold_shapes), ("fold", lambda g: fold(g, options.evaluate)), ("cse", cse), ("trim", trim)]
+        passes += [
+            ("fold_shapes", fold_shapes),
+            ("fold", lambda g: fold(g, options.evaluate)),
+            ("cse", cse),
+            ("trim", trim),
+        ]
     passes += [
         ("instantiate", lambda g: instantiate(g, lambda inputs, outputs: run_pipeline(inputs, outputs, (), options))),
         ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),
@@ -49,7 +55,11 @@ def run_pipeline(
         ("share_indices", share_indices),
     ]
     if options.rewrite:
-        passes += [("sum_products", sum_products), ("accumulate_product", accumulate_product)]
+        passes += [
+            ("sum_products", sum_products),
+            ("accumulate_product", accumulate_product),
+            ("share_transpose", share_transpose),
+        ]
     graph = prune(feeds, fetches, targets)
     observe = options.after_each
     if observe:

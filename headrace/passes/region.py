@@ -80,10 +80,11 @@ def find_regions(order: list[Node], fetches: list[Value], smallest: int = SMALLE
             groups.setdefault((before, node.device), []).append(node)
         elif not node.op_def.traits.blocking and all(p in free for p in node.predecessors()):
             free.add(node)
-    return [_region(nodes, device, order, fetches) for (_, device), nodes in groups.items() if len(nodes) >= smallest]
+    return [describe(nodes, device, order, fetches) for (_, device), nodes in groups.items() if len(nodes) >= smallest]
 
 
-def _region(nodes: list[Node], device: str, order: list[Node], fetches: list[Value]) -> Region:
+def describe(nodes: list[Node], device: str, order: list[Node], fetches: list[Value]) -> Region:
+    """What crosses the border of these nodes, as the graph is now."""
     inside = set(nodes)
     inputs: dict[Value, None] = {}
     refs: dict[Value, None] = {}

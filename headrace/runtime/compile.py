@@ -5,6 +5,7 @@ No Dynamo and no guards: shapes are fixed by specialisation, variables are input
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,8 +19,10 @@ from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
 from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.cuda_graph import GraphedCall
+from headrace.runtime.dump import dump
 
 log = logging.getLogger("headrace.compile")
+_numbers = itertools.count()
 
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
 
@@ -109,6 +112,7 @@ def compile_region(region: Region, binder: Binder, options: dict[str, Any] | Non
     from torch._inductor import standalone_compile
 
     graph, fakes, large = trace_region(region, binder)
+    dump(f"region_{next(_numbers)}.py", graph.print_readable(print_output=False) + "\n")
     device = binder.torch_device(region.device)
     captured = [binder.constant(v.op, device) for v in large]
     artifact = standalone_compile(graph, fakes, dynamic_shapes="from_graph", options=options or {})

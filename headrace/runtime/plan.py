@@ -14,12 +14,13 @@ from headrace.passes.cse import cse
 from headrace.passes.fold import fold
 from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.pipeline import Options, run_pipeline
-from headrace.passes.region import Region, find_regions, replace_region
+from headrace.passes.region import Region, describe, find_regions, replace_region
 from headrace.passes.schedule import order_reads, protect_reads, schedule
 from headrace.passes.specialise import specialise
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.runtime.codegen import Program, generate
 from headrace.runtime.compile import compile_region, warn_once
+from headrace.runtime.dump import dump
 from headrace.runtime.flow import Flow
 from headrace.runtime.narrow import narrowed
 from headrace.runtime.strand import Strand, cut
@@ -84,7 +85,8 @@ def make_compiled_plan(
     escaping = set(graph.fetches) | {v for r in regions for v in r.outputs}
     protect_reads(order, escaping)
     compiled = 0
-    for region in regions:
+    for found in regions:  # replacing one changes the values that flow into the next
+        region = describe(found.nodes, found.device, graph.nodes, graph.fetches)
         if _compile(graph, region, worker, compiled):
             compiled += 1
     return _finish(request, graph, worker, compiled)
@@ -115,6 +117,9 @@ def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: in
     number = next(_numbers)
     places: dict[Value, Any] = {}
     programs = [_program(s, strands, graph, order, fed, async_feeds, worker, number, places) for s in strands]
+    dump(f"step_{number}.plan.txt", graph.to_text() + "\n")
+    for strand, program in zip(strands, programs, strict=True):
+        dump(f"step_{number}.strand_{strand.index}.py", program.source)
     return StepPlan(
         request, graph, strands, programs, Flow.of([s.after for s in strands]), graph.feeds, graph.fetches,
         _borrowed(graph), worker.resources.generation, ThreadChoice(worker.threads), regions,

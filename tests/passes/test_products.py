@@ -89,3 +89,47 @@ class TestAccumulateProduct:
         assert "_ApplyMomentumProduct" in text
         nesterov = tf.train.MomentumOptimizer(0.5, 0.9, use_nesterov=True, name="N").apply_gradients([(gradient, w)])
         assert "_ApplyMomentumProduct" not in piped([], [x, d], [nesterov]).to_text()
+
+
+class TestShareTranspose:
+    def _products(self, count: int):
+        rng = np.random.RandomState(0)
+        w = tf.Variable(rng.randn(256, 300).astype(np.float32), name="w")
+        xs = [tf.placeholder(tf.float32, [2, 300], name=f"x{i}") for i in range(count)]
+        feed = {x: rng.randn(2, 300).astype(np.float32) for x in xs}
+        return w, [tf.matmul(x, w, transpose_b=True) for x in xs], feed
+
+    def test_transposed_once(self) -> None:
+        _, products, feed = self._products(5)
+        text = lines(piped(products, list(feed), []))
+        assert sum("_TransposeCopy(" in line for line in text) == 1
+        assert sum("transpose_b=False" in line for line in text) == 5
+
+    def test_few_products_stay(self) -> None:
+        _, products, feed = self._products(4)
+        assert "_TransposeCopy" not in piped(products, list(feed), []).to_text()
+
+    def test_same_values(self) -> None:
+        w, products, feed = self._products(6)
+        with tf.Session() as sess:
+            sess.run(w.initializer)
+            matrix = sess.run(w)
+            for got, x in zip(sess.run(products, feed), feed.values(), strict=True):
+                np.testing.assert_allclose(got, x @ matrix.T, rtol=1e-4, atol=1e-4)
+
+
+class TestTrim:
+    def test_gated_gradients_are_seen_through(self) -> None:
+        products, values = _terms(3)
+        with tf.control_dependencies(products):
+            gated = [tf.identity(p) for p in products]
+        total = tf.add_n(gated, name="total")
+        text = piped([total], list(values), []).to_text()
+        assert "%total/product = MatMul" in text and "Identity" not in text
+
+    def test_order_after_an_effect_stays(self) -> None:
+        v = tf.Variable(1.0, name="v")
+        write = tf.assign_add(v, 1.0, name="write")
+        with tf.control_dependencies([write]):
+            y = tf.identity(tf.constant(2.0), name="y")
+        assert "^%write" in piped([y], [], []).to_text()

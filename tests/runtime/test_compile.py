@@ -153,3 +153,34 @@ class TestTiers:
         monkeypatch.setenv("HEADRACE_COMPILE", "fast")
         with pytest.raises(ValueError, match="auto, off, always, got 'fast'"):
             compile_mode(config)
+
+
+def test_several_regions_around_a_python_function() -> None:
+    x = tf.placeholder(tf.float32, [3], name="x")
+    first = tf.exp(tf.square(x) + 1.0) * 2.0
+    middle = tf.py_func(lambda v: v + 1, [first], tf.float32)
+    middle.set_shape([3])
+    last = tf.reduce_sum(tf.sqrt(middle) * first + 1.0)
+    value = np.array([0.1, 0.2, 0.3], np.float32)
+    results = []
+    for mode in ("off", "always"):
+        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
+            results.append(sess.run(last, {x: value}))
+            if mode == "always":
+                assert next(iter(next(iter(sess._master._plans.values())).tier.compiled.values())).regions == 2
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
+
+
+def test_dump(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_DUMP", str(tmp_path))
+    feed, loss, train, _ = _classifier()
+    with tf.Session(config=tf.ConfigProto(compile="always")) as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run([loss, train], feed)
+    names = {p.name for p in tmp_path.iterdir()}
+    assert any(n.endswith(".plan.txt") for n in names) and any("strand_0" in n for n in names)
+    regions = [p.read_text() for p in tmp_path.iterdir() if p.name.startswith("region_")]
+    assert any("torch.ops.aten" in text for text in regions)
+    monkeypatch.setenv("HEADRACE_DUMP", "/proc/nowhere")
+    with tf.Session() as sess, pytest.raises(ValueError, match="HEADRACE_DUMP"):
+        sess.run(loss, feed)

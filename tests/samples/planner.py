@@ -32,3 +32,5 @@ SAMPLES["_MaxPoolIndices"] = [
 SAMPLES["_MaxPoolIndexGrad"] = [
     Sample([_IMAGES, np.ones([1, 2, 2, 3], np.float32), _PLACES], _WINDOW, gradient=False),
 ]
+
+SAMPLES["_TransposeCopy"] = [Sample([_B], gradient=False), Sample([np.zeros([0, 3])], gradient=False)]

@@ -1,0 +1,45 @@
+"""Share transpose: a matrix multiplied transposed many times in one step is transposed once.
+
+    %a = MatMul(%x, %w) {transpose_b} ...      ->      %t = _TransposeCopy(%w)   %a = MatMul(%x, %t) ...
+
+For the CPU: a product with few rows reads the whole matrix, and reads it twice as fast in its own order (measured, 8 rows,
+1024 x 2048: 3.2 ms transposed, 1.6 ms straight, 3.4 ms to transpose).  Recurrent networks do this at every step.
+"""
+
+from __future__ import annotations
+
+from headrace.core.registry import REGISTRY
+from headrace.core.shape import TensorShape
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+FEWEST = 5  # products that share the matrix
+SMALLEST = 1 << 16  # elements
+
+
+def share_transpose(graph: StepGraph) -> StepGraph:
+    """Only the second factor, only on the CPU, only large matrices."""
+    uses: dict[Value, list[Node]] = {}
+    for node in graph.nodes:
+        if node.type == "MatMul" and node.attrs["transpose_b"] and "device:CPU" in node.device:
+            size = node.inputs[1].shape.num_elements()
+            if node.attrs["T"].is_floating and size is not None and size >= SMALLEST:
+                uses.setdefault(node.inputs[1], []).append(node)
+    made = []
+    for value, nodes in uses.items():
+        if len(nodes) < FEWEST:
+            continue
+        copy = Node(
+            f"{value.op.name}/transposed" + (f"_{value.value_index}" if value.value_index else ""),
+            REGISTRY.get("_TransposeCopy"), [value], {"T": value.dtype.base_dtype}, nodes[0].order - 0.5,
+            device=nodes[0].device, source=nodes[0].source, origin=nodes[0].origin,
+        )  # fmt: skip
+        dims = value.shape.tuple or (None, None)
+        copy.add_outputs([(value.dtype.base_dtype, TensorShape([dims[1], dims[0]]))])
+        made.append(copy)
+        for node in nodes:
+            node.inputs = [node.inputs[0], copy.outputs[0]]
+            node.attrs = {**node.attrs, "transpose_b": False}
+    if made:
+        graph.nodes = graph.nodes + made
+        graph.sort()
+    return graph
