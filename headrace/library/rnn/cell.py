@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.graph.convert import constant
@@ -17,13 +16,12 @@ from headrace.library.partitioner import fixed_size_partitioner
 from headrace.library.rnn.base import LayerRNNCell, input_depth
 from headrace.library.slicing import slice as slice_
 
-_StateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
 
-
-class LSTMStateTuple(_StateTuple):
+class LSTMStateTuple(NamedTuple):
     """The state of an LSTM: ``c``, what the cell remembers, and ``h``, its last output."""
 
-    __slots__ = ()
+    c: Any
+    h: Any
 
     @property
     def dtype(self) -> Any:

@@ -89,7 +89,8 @@ class _Loop:
         self.steps = array.shape(self.flat_inputs[0])[0]
 
     def _known_sizes(self) -> tuple[int | None, int | None]:
-        steps = batch = None
+        steps: int | None = None
+        batch: int | None = None
         for tensor in self.flat_inputs:
             if tensor.shape.ndims is None or tensor.shape.ndims < 2:
                 raise ValueError(f"inputs of dynamic_rnn must have rank 2 or more, saw {tensor.name}: {tensor.shape}")

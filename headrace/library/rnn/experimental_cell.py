@@ -174,7 +174,7 @@ class GRUBlockCell(GRUCell):
     ) -> None:
         if (num_units is None) == (cell_size is None):
             raise ValueError("Exactly one of num_units or cell_size must be provided.")
-        super().__init__(num_units if cell_size is None else cell_size, reuse=reuse, name=name)
+        super().__init__(num_units or cell_size or 0, reuse=reuse, name=name)
 
 
 class GRUBlockCellV2(GRUBlockCell):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.shape import TensorShape
@@ -18,16 +17,16 @@ from headrace.library.scope import control_dependencies, name_scope
 from headrace.library.seq2seq.attention import AttentionMechanism
 from headrace.library.tensor_array import TensorArray
 
-_State = namedtuple(
-    "AttentionWrapperState",
-    ("cell_state", "attention", "time", "alignments", "alignment_history", "attention_state"),
-)
 
-
-class AttentionWrapperState(_State):
+class AttentionWrapperState(NamedTuple):
     """The wrapped cell's state, the last attention, the step's number, alignments (and all of them, if asked)."""
 
-    __slots__ = ()
+    cell_state: Any
+    attention: Any
+    time: Any
+    alignments: Any
+    alignment_history: Any
+    attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
         """A copy with some parts replaced; new values must have the old ones' shapes.

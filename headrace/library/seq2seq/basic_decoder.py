@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.core.shape import TensorShape
 from headrace.library import nest
@@ -12,13 +11,12 @@ from headrace.library.scope import name_scope
 from headrace.library.seq2seq.decoder import Decoder
 from headrace.library.seq2seq.helper import Helper
 
-_Output = namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))
 
-
-class BasicDecoderOutput(_Output):
+class BasicDecoderOutput(NamedTuple):
     """What a step puts out: ``rnn_output`` of the cell (and the output layer), ``sample_id`` of the helper."""
 
-    __slots__ = ()
+    rnn_output: Any
+    sample_id: Any
 
 
 class BasicDecoder(Decoder):

@@ -6,8 +6,7 @@ beams of a sequence are compared.
 
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,29 +29,30 @@ from headrace.library.seq2seq.decoder import Decoder
 from headrace.library.softmax import log_softmax
 from headrace.library.tensor_array import TensorArray
 
-_State = namedtuple(
-    "BeamSearchDecoderState", ("cell_state", "log_probs", "finished", "lengths", "accumulated_attention_probs")
-)
-_Output = namedtuple("BeamSearchDecoderOutput", ("scores", "predicted_ids", "parent_ids"))
-_Final = namedtuple("FinalBeamSearchDecoderOutput", ("predicted_ids", "beam_search_decoder_output"))
 
-
-class BeamSearchDecoderState(_State):
+class BeamSearchDecoderState(NamedTuple):
     """The cell's state, and for each beam its log-probability, whether it has finished, its length, its attention."""
 
-    __slots__ = ()
+    cell_state: Any
+    log_probs: Any
+    finished: Any
+    lengths: Any
+    accumulated_attention_probs: Any
 
 
-class BeamSearchDecoderOutput(_Output):
+class BeamSearchDecoderOutput(NamedTuple):
     """For each beam of a step: its score, its last id, and the beam it continues."""
 
-    __slots__ = ()
+    scores: Any
+    predicted_ids: Any
+    parent_ids: Any
 
 
-class FinalBeamSearchDecoderOutput(_Final):
+class FinalBeamSearchDecoderOutput(NamedTuple):
     """``predicted_ids`` [batch, time, beam], best beam first, and the outputs of the steps."""
 
-    __slots__ = ()
+    predicted_ids: Any
+    beam_search_decoder_output: Any
 
 
 def gather_tree(
