@@ -99,11 +99,18 @@ def local_devices(
     return found
 
 
+def deterministic() -> bool:
+    """``HEADRACE_DETERMINISTIC=1``: bit-identical reruns, and no rewrite that changes rounding."""
+    return os.environ.get("HEADRACE_DETERMINISTIC", "") not in ("", "0")
+
+
 def configure(devices: Sequence[Device], config: ConfigProto) -> None:
     """Applies what a session's config says about the devices.  These are settings of the process, as they are in torch.
 
     float32 products on CUDA use TF32 by default, as TensorFlow's do; ``HEADRACE_PRECISION=highest`` keeps full float32.
     """
+    if deterministic():
+        torch.use_deterministic_algorithms(True, warn_only=True)
     if not any(d.torch_device.type == "cuda" for d in devices):
         return
     precision = os.environ.get("HEADRACE_PRECISION", "high")
@@ -111,7 +118,7 @@ def configure(devices: Sequence[Device], config: ConfigProto) -> None:
         raise ValueError(f"HEADRACE_PRECISION must be highest, high or medium, got {precision!r}")
     torch.set_float32_matmul_precision(precision)
     torch.backends.cudnn.allow_tf32 = precision != "highest"
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = not deterministic()  # trying algorithms may choose another one next time
     fraction = config.gpu_options.per_process_gpu_memory_fraction
     if 0 < fraction <= 1:
         for device in devices:

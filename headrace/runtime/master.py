@@ -11,9 +11,10 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.pipeline import Options
 from headrace.passes.step_graph import StepGraph
+from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_plan
-from headrace.runtime.tier import Tier, compile_mode, deterministic
+from headrace.runtime.tier import Tier, compile_mode
 from headrace.runtime.worker import LocalWorker
 
 
@@ -42,7 +43,7 @@ class Master:
         found = self._plans.get(key)
         if found is None or found.generation != self.worker.resources.generation:
             found = make_plan(request, self.worker, self._options())
-            if self.compile_mode != "off" and not async_feeds:
+            if self.compile_mode != "off" and not async_feeds and found.framed is None:
                 found.tier = Tier(found, self.compile_mode, self._compile)
             with self._lock:
                 self._plans[key] = found

@@ -20,8 +20,10 @@ from headrace.passes.specialise import specialise
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.runtime.codegen import Program, generate
 from headrace.runtime.compile import compile_region, warn_once
+from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.flow import Flow
+from headrace.runtime.framed import FramedPlan, make_framed, needs_frames
 from headrace.runtime.narrow import narrowed
 from headrace.runtime.strand import Strand, cut
 from headrace.runtime.threads import ThreadChoice
@@ -56,6 +58,7 @@ class StepPlan:
     threads: ThreadChoice
     regions: int = 0
     tier: Any = field(default=None)
+    framed: FramedPlan | None = None  # set instead of strands where the step uses primitives of control flow
 
     @property
     def single(self) -> bool:
@@ -66,7 +69,18 @@ def make_plan(request: Request, worker: LocalWorker, options: Options) -> StepPl
     """The interpreted plan: generated Python over kernels."""
     graph = run_pipeline(request.feeds, request.fetches, request.targets, options)
     _check_fed(graph)
+    if needs_frames(graph):
+        return _framed(request, graph, worker)
     return _finish(request, graph, worker, 0)
+
+
+def _framed(request: Request, graph: StepGraph, worker: LocalWorker) -> StepPlan:
+    """A step with primitives of control flow."""
+    framed = make_framed(graph, worker)
+    return StepPlan(
+        request, graph, [], [], Flow.of([]), graph.feeds, graph.fetches, [True] * len(graph.fetches),
+        worker.resources.generation, ThreadChoice(worker.threads), framed=framed,
+    )  # fmt: skip
 
 
 def make_compiled_plan(
@@ -122,7 +136,7 @@ def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: in
         dump(f"step_{number}.strand_{strand.index}.py", program.source)
     return StepPlan(
         request, graph, strands, programs, Flow.of([s.after for s in strands]), graph.feeds, graph.fetches,
-        _borrowed(graph), worker.resources.generation, ThreadChoice(worker.threads), regions,
+        _borrowed(graph), worker.resources.generation, ThreadChoice(worker.threads, deterministic()), regions,
     )  # fmt: skip
 
 

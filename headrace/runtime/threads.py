@@ -31,10 +31,12 @@ def default_threads() -> int:
 class ThreadChoice:
     """The choice for one kind of step: a machine without clock or threads of its own.  Races only cost a worse guess."""
 
-    __slots__ = ("_best", "_left", "_limit", "_skip", "_spent", "_turn")
+    __slots__ = ("_best", "_fixed", "_left", "_limit", "_skip", "_spent", "_turn")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, fixed: bool = False) -> None:
+        """``fixed``: always ``limit``, because sums come out differently in other splits."""
         self._limit = limit
+        self._fixed = fixed
         self._turn = 0
         self._skip = 2  # first runs: caches are cold, plans are made
         self._best = {1: float("inf"), limit: float("inf")}
@@ -43,15 +45,15 @@ class ThreadChoice:
 
     def pick(self) -> int:
         """The number of threads for the next run."""
-        if self._limit == 1:
-            return 1
+        if self._limit == 1 or self._fixed:
+            return self._limit
         if self._left:
             return 1 if self._turn else self._limit
         return min(self._best, key=lambda n: (self._best[n], n))
 
     def note(self, threads: int, seconds: float) -> None:
         """What the run took."""
-        if self._limit == 1:
+        if self._limit == 1 or self._fixed:
             return
         if self._left:
             if self._skip:

@@ -39,11 +39,6 @@ def compile_mode(config: ConfigProto) -> str:
     return mode
 
 
-def deterministic() -> bool:
-    """``HEADRACE_DETERMINISTIC=1``: bit-identical reruns, and no rewrite that changes rounding."""
-    return os.environ.get("HEADRACE_DETERMINISTIC", "") not in ("", "0")
-
-
 class Tier:
     """The tiers of one planned step.  ``choose`` and ``consider`` are thread-safe; ``spent`` is a rough sum and may race."""
 

@@ -1,0 +1,52 @@
+"""HEADRACE_DETERMINISTIC=1: bit-identical reruns, and nothing rewritten that would round differently."""
+
+import numpy as np
+import pytest
+import torch
+
+import headrace as tf
+from headrace.runtime.device import deterministic
+from headrace.runtime.threads import ThreadChoice
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HEADRACE_DETERMINISTIC", "1")
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def _train(mode: str) -> list[bytes]:
+    with tf.Graph().as_default():
+        tf.set_random_seed(7)
+        rng = np.random.RandomState(0)
+        x = tf.placeholder(tf.float32, [None, 64])
+        w = tf.Variable(tf.random_normal([64, 512]))
+        v = tf.Variable(tf.random_normal([512, 8]))
+        loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.dropout(tf.tanh(tf.matmul(x, w)), rate=0.5), v)))
+        train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+        batch = rng.randn(32, 64).astype(np.float32)
+        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
+            sess.run(tf.global_variables_initializer())
+            losses = [sess.run([loss, train], {x: batch})[0].tobytes() for _ in range(6)]
+            return [*losses, sess.run(w).tobytes(), sess.run(v).tobytes()]
+
+
+@pytest.mark.parametrize("mode", ["off", "always"])
+def test_reruns_are_bit_identical(asked, mode: str) -> None:
+    assert deterministic()
+    assert _train(mode) == _train(mode)
+
+
+def test_threads_are_fixed() -> None:
+    choice = ThreadChoice(4, fixed=True)
+    for _ in range(30):
+        assert choice.pick() == 4
+        choice.note(4, 1.0)
+
+
+def test_off_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADRACE_DETERMINISTIC", raising=False)
+    assert not deterministic()
+    monkeypatch.setenv("HEADRACE_DETERMINISTIC", "0")
+    assert not deterministic()
