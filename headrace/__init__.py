@@ -432,6 +432,13 @@ from headrace.library.tensor_array import TensorArray as TensorArray
 from headrace.library.while_loop import while_loop as while_loop
 
 # ---- section: sparse, strings, parsing, lookup
+from headrace.library.parsing import FixedLenFeature as FixedLenFeature
+from headrace.library.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
+from headrace.library.parsing import SparseFeature as SparseFeature
+from headrace.library.parsing import VarLenFeature as VarLenFeature
+from headrace.library.parsing import parse_example as parse_example
+from headrace.library.parsing import parse_single_example as parse_single_example
+from headrace.library.parsing import parse_single_sequence_example as parse_single_sequence_example
 from headrace.library.sparse import sparse_concat as sparse_concat
 from headrace.library.sparse import sparse_fill_empty_rows as sparse_fill_empty_rows
 from headrace.library.sparse import sparse_merge as sparse_merge
@@ -493,10 +500,17 @@ from headrace.library.scope import get_collection as get_collection
 from headrace.library.scope import get_collection_ref as get_collection_ref
 from headrace.library.scope import name_scope as name_scope
 
+# ---- section: eager
+from headrace.eager.context import disable_eager_execution as disable_eager_execution
+from headrace.eager.context import eager as eager
+from headrace.eager.context import enable_eager_execution as enable_eager_execution
+from headrace.eager.context import executing_eagerly as executing_eagerly
+from headrace.eager.context import executing_eagerly_outside_functions as executing_eagerly_outside_functions
+from headrace.eager.tape import GradientTape as GradientTape
+
 # ---- section: system
 from headrace.library.behavior import control_flow_v2_enabled as control_flow_v2_enabled
 from headrace.library.behavior import disable_control_flow_v2 as disable_control_flow_v2
-from headrace.library.behavior import disable_eager_execution as disable_eager_execution
 from headrace.library.behavior import disable_v2_behavior as disable_v2_behavior
 from headrace.library.behavior import disable_v2_tensorshape as disable_v2_tensorshape
 from headrace.library.version import COMPILER_VERSION as COMPILER_VERSION
@@ -517,6 +531,7 @@ from headrace import compat as compat
 from headrace import examples as examples
 from headrace import flags as flags
 from headrace import gfile as gfile
+from headrace import image as image
 from headrace import logging as logging
 from headrace import resource_loader as resource_loader
 from headrace import sysconfig as sysconfig
@@ -536,7 +551,9 @@ from headrace import debugging as debugging
 from headrace import initializers as initializers
 from headrace import random as random
 from headrace import nest as nest
+from headrace import io as io
 from headrace import nn as nn
+from headrace import python_io as python_io
 from headrace import sparse as sparse
 from headrace import strings as strings
 from headrace import test as test

@@ -32,3 +32,14 @@ from headrace.library.global_step import create_global_step as create_global_ste
 from headrace.library.global_step import get_global_step as get_global_step
 from headrace.library.global_step import get_or_create_global_step as get_or_create_global_step
 from headrace.library.global_step import global_step as global_step
+
+# ---- section: examples
+from headrace.core.example import BytesList as BytesList
+from headrace.core.example import Example as Example
+from headrace.core.example import Feature as Feature
+from headrace.core.example import FeatureList as FeatureList
+from headrace.core.example import FeatureLists as FeatureLists
+from headrace.core.example import Features as Features
+from headrace.core.example import FloatList as FloatList
+from headrace.core.example import Int64List as Int64List
+from headrace.core.example import SequenceExample as SequenceExample

@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from headrace.core import dtypes
@@ -89,6 +89,7 @@ class Signature:
     attrs: tuple[Attr, ...]
     inferred: tuple[Attr, ...]
     allowed: Mapping[str, tuple[DType, ...]]
+    minimums: Mapping[str, int] = field(default_factory=dict)  # the shortest list of each length attribute, if not 1
 
     def __str__(self) -> str:
         attrs = "; " + ", ".join(map(str, self.attrs)) if self.attrs else ""
@@ -171,8 +172,8 @@ def _parse_default(kind: str, text: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType]) -> Signature:
-    """Parses the text; ``constraints`` gives the dtypes each type variable may take."""
+def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType | int]) -> Signature:
+    """Parses the text; ``constraints`` gives the dtypes each type variable may take, and the shortest list of a length."""
     match = _HEAD.match(text)
     if match is None:
         raise ValueError(f"not an op signature: {text!r}; expected 'Name(inputs; attributes) -> (outputs)'")
@@ -184,7 +185,8 @@ def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType]) -> Sign
     _check_distinct(name, "arguments", [*(a.name for a in inputs), *(a.name for a in attrs)])
     _check_distinct(name, "outputs", [a.name for a in outputs])
     given = {a.name for a in attrs}
-    allowed = {k: (v,) if isinstance(v, DType) else tuple(v) for k, v in constraints.items()}
+    minimums = {k: v for k, v in constraints.items() if isinstance(v, int)}
+    allowed = {k: (v,) if isinstance(v, DType) else tuple(v) for k, v in constraints.items() if not isinstance(v, int)}
     inferred: dict[str, Attr] = {}
     for arg in inputs:
         if arg.type_attr and arg.type_attr not in given:
@@ -201,7 +203,7 @@ def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType]) -> Sign
     for attr in allowed:
         if attr not in known:
             raise ValueError(f"{name}: dtypes are given for {attr!r}, which the signature does not mention")
-    return Signature(name, inputs, outputs, attrs, tuple(inferred.values()), allowed)
+    return Signature(name, inputs, outputs, attrs, tuple(inferred.values()), allowed, minimums)
 
 
 def _check_distinct(where: str, what: str, names: Sequence[str]) -> None:

@@ -233,7 +233,7 @@ def _convert_one(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) -> 
     wanted = arg.dtype or attrs.get(arg.type_attr or "")
     preferred = None
     if wanted is None and arg.type_attr and not isinstance(value, Tensor):
-        preferred = _preferred(op_def, arg)
+        preferred = _preferred(op_def, arg, value)
     tensor = _to_tensor(op_def, arg, value, wanted, preferred, attrs)
     if arg.type_attr:
         attrs.setdefault(arg.type_attr, tensor.dtype.base_dtype)
@@ -245,10 +245,11 @@ def _convert_one(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) -> 
     return tensor
 
 
-def _preferred(op_def: OpDef, arg: Arg) -> DType | None:
-    """An index argument given as Python integers is int32 unless only int64 is allowed."""
+def _preferred(op_def: OpDef, arg: Arg, value: Any) -> DType | None:
+    """The dtype of a Python value that does not say: the only one allowed; for ``[]``, the first (a shape is int32)."""
     allowed = op_def.signature.allowed.get(arg.type_attr or "")
-    return allowed[0] if allowed and len(allowed) == 1 else None
+    empty = isinstance(value, (list, tuple)) and not value
+    return allowed[0] if allowed and (len(allowed) == 1 or (empty and dtypes.float32 not in allowed)) else None
 
 
 def _to_tensor(

@@ -131,7 +131,7 @@ def _(indices, old, new, *, device):
 concat = op(
     "SparseConcat(indices: N*int64, values: N*T, shapes: N*int64; concat_dim: int)"
     " -> (output_indices: int64, output_values: T, output_shape: int64)",
-    T=VALUES, opaque=True,
+    T=VALUES, N=2, opaque=True,
 )  # fmt: skip
 concat.not_differentiable()
 

@@ -1,0 +1,88 @@
+"""Records: TF1's file of byte strings, each with its length and checksums (TFRecord).
+
+    length (8 bytes, little endian)   masked CRC-32C of the length (4)   the record   masked CRC-32C of the record (4)
+
+The checksum is computed by google-crc32c where it is installed (``pip install headrace[io]``), else by a table in
+Python, which is correct but slow: about ten megabytes a second.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import IO
+
+from headrace.core import errors
+
+_HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
+
+
+@cache
+def _crc32c() -> Callable[[bytes], int]:
+    try:
+        import google_crc32c
+    except ImportError:
+        return crc32c_by_table
+    return google_crc32c.value  # type: ignore[no-any-return]
+
+
+@cache
+def _table() -> tuple[int, ...]:
+    made = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        made.append(byte)
+    return tuple(made)
+
+
+def crc32c_by_table(data: bytes) -> int:
+    """The checksum without google-crc32c."""
+    table = _table()
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def masked_crc(data: bytes) -> int:
+    """The checksum as it is stored: rotated and shifted, so that checksums of checksums stay useful."""
+    crc = _crc32c()(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def frame(record: bytes) -> bytes:
+    """One record as it stands in the file."""
+    length = struct.pack("<Q", len(record))
+    return length + _CHECKSUM.pack(masked_crc(length)) + record + _CHECKSUM.pack(masked_crc(record))
+
+
+def read_record(file: IO[bytes], path: str, offset: int = 0) -> bytes | None:
+    """The next record, None at the end; DataLossError if the file is damaged or cut off there."""
+    header = file.read(_HEADER.size)
+    if not header:
+        return None
+    if len(header) < _HEADER.size:
+        raise errors.DataLossError(None, None, f"truncated record at {offset} in {path}")
+    length, crc = _HEADER.unpack(header)
+    if masked_crc(header[:8]) != crc:
+        raise errors.DataLossError(
+            None, None, f"corrupted record at {offset} in {path}: its length has a wrong checksum"
+        )
+    record = file.read(length)
+    rest = file.read(_CHECKSUM.size)
+    if len(record) < length or len(rest) < _CHECKSUM.size:
+        raise errors.DataLossError(None, None, f"truncated record at {offset} in {path}")
+    if masked_crc(record) != _CHECKSUM.unpack(rest)[0]:
+        raise errors.DataLossError(None, None, f"corrupted record at {offset} in {path}: it has a wrong checksum")
+    return record
+
+
+def read_records(file: IO[bytes], path: str) -> Iterator[bytes]:
+    """All the records of an open file."""
+    offset = 0
+    while (record := read_record(file, path, offset)) is not None:
+        yield record
+        offset += len(record) + _HEADER.size + _CHECKSUM.size

@@ -1,0 +1,93 @@
+"""The wire format of protocol buffers: varints, tags and fields, as far as records on disk need it.
+
+Owns bytes only; which field means what is in the modules that use it (``example``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_FEW = 32  # below so many bytes a plain loop beats numpy
+
+
+def varint(value: int) -> bytes:
+    """A non-negative integer, seven bits a byte, the lowest first."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """-> the value, and where the next thing begins."""
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ValueError("a varint goes on beyond the end of the message")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def field(number: int, payload: bytes) -> bytes:
+    """A field that holds bytes, a string, a message or packed numbers."""
+    return varint(number << 3 | BYTES) + varint(len(payload)) + payload
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
+    """(number, wire type, payload) of each field: an int for varints, else bytes.  ValueError if it cannot be read."""
+    at, size = 0, len(data)
+    while at < size:
+        tag, at = read_varint(data, at)
+        if not tag >> 3:
+            raise ValueError("field number 0 is not allowed")
+        kind = tag & 7
+        if kind == VARINT:
+            value, at = read_varint(data, at)
+            yield tag >> 3, kind, value
+            continue
+        if kind == BYTES:
+            length, at = read_varint(data, at)
+        elif kind in (FIXED64, FIXED32):
+            length = 8 if kind == FIXED64 else 4
+        else:
+            raise ValueError(f"wire type {kind} is not known")
+        if at + length > size:
+            raise ValueError(f"field {tag >> 3} goes on beyond the end of the message")
+        yield tag >> 3, kind, data[at : at + length]
+        at += length
+
+
+def pack_int64(values: Iterable[int]) -> bytes:
+    """Packed varints; negative numbers as 64-bit two's complement."""
+    return b"".join(varint(v & 0xFFFFFFFFFFFFFFFF) for v in values)
+
+
+def unpack_int64(data: bytes) -> np.ndarray[Any, Any]:
+    """The inverse of ``pack_int64``."""
+    if len(data) <= _FEW:
+        found, at = [], 0
+        while at < len(data):
+            value, at = read_varint(data, at)
+            found.append(value)
+        return np.array(found, np.uint64).astype(np.int64)
+    raw = np.frombuffer(data, np.uint8)
+    last = raw < 0x80
+    if not last[-1]:
+        raise ValueError("a varint goes on beyond the end of the message")
+    ends = np.flatnonzero(last)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    if int((ends - starts).max()) > 9:
+        raise ValueError("a varint is longer than ten bytes")
+    shifts = (np.arange(len(raw)) - np.repeat(starts, ends - starts + 1)).astype(np.uint64) * np.uint64(7)
+    parts = (raw & np.uint8(0x7F)).astype(np.uint64) << shifts
+    return np.bitwise_or.reduceat(parts, starts).astype(np.int64)

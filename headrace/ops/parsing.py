@@ -1,0 +1,339 @@
+"""Examples as tensors: ParseExample, ParseSingleExample, ParseSingleSequenceExample.  Runs on the host.
+
+Dense features have a shape and a default; in a batch, those of variable length (an unknown first dimension) are padded.
+Sparse features become the three parts of a sparse tensor.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.example import entries, read_feature, read_features
+from headrace.core.registry import op
+from headrace.core.wire import fields
+from headrace.ops._string import array_of
+from headrace.resources.value import from_numpy
+
+VALUES = (dtypes.float32, dtypes.int64, dtypes.string)
+_KINDS = {torch.float32: "float_list", torch.int64: "int64_list", dtypes.string: "bytes_list"}
+_NAMES = {"float_list": "float", "int64_list": "int64", "bytes_list": "string"}
+
+
+def _tensor(values, dtype, shape):
+    if dtype is dtypes.string:
+        return array_of(list(values), shape)
+    made = np.array(values, np.float32 if dtype is torch.float32 else np.int64)
+    return from_numpy(made.reshape(shape))
+
+
+def _joined(parts, dtype):
+    """Runs of values one after another."""
+    if dtype is dtypes.string:
+        return array_of([v for part in parts for v in part])
+    return _tensor(np.concatenate(parts) if parts else [], dtype, (-1,))
+
+
+def _vector(numbers):
+    return torch.tensor(numbers, dtype=torch.int64)
+
+
+def _read(function, data, what="example"):
+    try:
+        return function(data)
+    except ValueError as e:
+        raise ValueError(f"Could not parse {what} input, value: {data[:80]!r} ({e})") from None
+
+
+def _values(encoded, name, dtype, where):
+    """A feature's values, None if it has none; its kind must be the one that was asked for."""
+    if name not in encoded:
+        return None
+    kind, values = _read(read_feature, encoded[name])
+    if kind is None:
+        return None
+    if kind != _KINDS[dtype]:
+        raise ValueError(
+            f"{where}, Feature: {name}.  Data types don't match. Data type: {_NAMES[kind]} but expected type: "
+            f"{_NAMES[_KINDS[dtype]]}"
+        )
+    return values
+
+
+def _size(value):
+    return value.size if isinstance(value, np.ndarray) else value.numel()
+
+
+def _listed(default):
+    """A default's elements."""
+    return list(default.reshape(-1)) if isinstance(default, np.ndarray) else default.reshape(-1).numpy()
+
+
+def _dense(encoded, name, dtype, shape, default, where):
+    """The values of a dense feature of known shape, or its default."""
+    values = _values(encoded, name, dtype, where)
+    if values is None:
+        if not _size(default) and math.prod(shape):
+            raise ValueError(
+                f"{where}, Feature: {name} (data type: {_NAMES[_KINDS[dtype]]}) is required but could not be found."
+            )
+        return _listed(default)
+    if len(values) != math.prod(shape):
+        raise ValueError(
+            f"{where}, Key: {name}.  Number of {_NAMES[_KINDS[dtype]]} values != expected.  Values size: {len(values)} but "
+            f"output shape: {list(shape)}"
+        )
+    return values
+
+
+def _steps(encoded, name, dtype, shape, where):
+    """The values of a dense feature of variable length, and how many steps of ``shape`` they make."""
+    values = _values(encoded, name, dtype, where)
+    values = () if values is None else values
+    width = math.prod(shape)
+    if width and len(values) % width:
+        raise ValueError(
+            f"{where}, Key: {name}.  Number of {_NAMES[_KINDS[dtype]]} values is not a multiple of stride length. Saw "
+            f"{len(values)} values but output shape is: {list(shape)}"
+        )
+    return values, len(values) // width if width else 0
+
+
+def _padded(rows, dtype, shape, default):
+    """A batch of runs of different lengths, filled up with the default."""
+    longest = max((steps for _, steps in rows), default=0)
+    width = math.prod(shape)
+    fill = _listed(default)[0] if _size(default) else (b"" if dtype is dtypes.string else 0)
+    kind = object if dtype is dtypes.string else np.float32 if dtype is torch.float32 else np.int64
+    made = np.full((len(rows), longest * width), fill, dtype=kind)
+    for row, (values, _) in zip(made, rows, strict=True):
+        row[: len(values)] = values
+    made = made.reshape(len(rows), longest, *shape)
+    return made if dtype is dtypes.string else from_numpy(made)
+
+
+def _is_variable(shape):
+    return bool(shape) and shape[0] is None
+
+
+def _name(names, i):
+    return f"Name: {names[i].decode('utf-8', 'replace')}" if len(names) else "Name: <unknown>"
+
+
+def _text(keys):
+    return [k[()].decode("utf-8", "surrogateescape") for k in keys]
+
+
+# ---- a batch of examples
+
+parse_example = op(
+    "ParseExample(serialized: string, names: string, sparse_keys: Nsparse*string, dense_keys: Ndense*string,"
+    " dense_defaults: list(Tdense); sparse_types: list(type), dense_shapes: list(shape))"
+    " -> (sparse_indices: Nsparse*int64, sparse_values: list(sparse_types), sparse_shapes: Nsparse*int64,"
+    " dense_values: list(Tdense))",
+    sparse_types=VALUES, Tdense=VALUES, Nsparse=0, Ndense=0, host=True, dynamic_shape=True,
+)  # fmt: skip
+parse_example.not_differentiable()
+
+
+@parse_example.shape
+def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
+    rows = serialized.with_rank(1).tuple
+    names.with_rank(1)
+    count = len(sparse_keys)
+    if len(dense_shapes) != len(dense_keys) or len(sparse_types) != count:
+        raise ValueError(
+            f"{len(dense_keys)} dense keys need as many shapes, got {len(dense_shapes)}; {count} sparse keys need as many "
+            f"types, got {len(sparse_types)}"
+        )
+    batch = rows[0] if rows else None
+    return (
+        [(None, 2)] * count + [(None,)] * count + [(2,)] * count
+        + [None if s.tuple is None else (batch, *s.tuple) for s in dense_shapes]
+    )  # fmt: skip
+
+
+@parse_example.kernel
+def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
+    batch = [_read(read_features, data) for data in serialized]
+    sparse = [_sparse_batch(batch, names, k, t) for k, t in zip(_text(sparse_keys), sparse_types, strict=True)]
+    dense = [
+        _dense_batch(batch, names, k, shape, default)
+        for k, shape, default in zip(_text(dense_keys), dense_shapes, dense_defaults, strict=True)
+    ]
+    return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
+
+
+def _sparse_batch(batch, names, key, dtype):
+    runs = []
+    for i, encoded in enumerate(batch):
+        values = _values(encoded, key, dtype, _name(names, i))
+        runs.append(() if values is None else values)
+    counts = [len(r) for r in runs]
+    rows = np.repeat(np.arange(len(runs)), counts)
+    columns = np.concatenate([np.arange(c) for c in counts]) if counts else np.zeros(0)
+    indices = torch.from_numpy(np.stack([rows, columns], 1).astype(np.int64))
+    return indices, _joined([r for r in runs if len(r)], dtype), _vector([len(runs), max(counts, default=0)])
+
+
+def _dense_batch(batch, names, key, shape, default):
+    dtype = dtypes.string if isinstance(default, np.ndarray) else default.dtype
+    if _is_variable(shape):
+        rows = [_steps(encoded, key, dtype, shape[1:], _name(names, i)) for i, encoded in enumerate(batch)]
+        return _padded(rows, dtype, shape[1:], default)
+    runs = [_dense(encoded, key, dtype, shape, default, _name(names, i)) for i, encoded in enumerate(batch)]
+    joined = _joined(runs, dtype)
+    return joined.reshape(len(batch), *shape)
+
+
+# ---- one example
+
+parse_single = op(
+    "ParseSingleExample(serialized: string, dense_defaults: list(Tdense); num_sparse: int, sparse_keys: list(string),"
+    " dense_keys: list(string), sparse_types: list(type), dense_shapes: list(shape))"
+    " -> (sparse_indices: num_sparse*int64, sparse_values: list(sparse_types), sparse_shapes: num_sparse*int64,"
+    " dense_values: list(Tdense))",
+    sparse_types=VALUES, Tdense=VALUES, host=True, dynamic_shape=True,
+)  # fmt: skip
+parse_single.not_differentiable()
+
+
+@parse_single.shape
+def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
+    serialized.with_rank(0)
+    if not len(sparse_keys) == len(sparse_types) == num_sparse:
+        raise ValueError(f"num_sparse ({num_sparse}) must match len(sparse_keys) ({len(sparse_keys)})")
+    if not len(dense_keys) == len(dense_shapes) == len(dense_defaults):
+        raise ValueError(f"len(dense_keys) ({len(dense_keys)}) must match len(dense_shapes) ({len(dense_shapes)})")
+    return [(None, 1)] * num_sparse + [(None,)] * num_sparse + [(1,)] * num_sparse + list(dense_shapes)
+
+
+@parse_single.kernel
+def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
+    if serialized.ndim:
+        raise ValueError(f"Expected serialized to be a scalar, got shape: {list(serialized.shape)}")
+    encoded = _read(read_features, serialized[()])
+    sparse = [_sparse_single(encoded, k, t, "Name: <unknown>") for k, t in zip(sparse_keys, sparse_types, strict=True)]
+    dense = [
+        _dense_single(encoded, k, shape, default, "Name: <unknown>")
+        for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True)
+    ]
+    return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
+
+
+def _sparse_single(encoded, key, dtype, where):
+    values = _values(encoded, key, dtype, where)
+    values = () if values is None else values
+    return torch.arange(len(values))[:, None], _joined([values] if len(values) else [], dtype), _vector([len(values)])
+
+
+def _dense_single(encoded, key, shape, default, where):
+    dtype = dtypes.string if isinstance(default, np.ndarray) else default.dtype
+    if _is_variable(shape):
+        values, steps = _steps(encoded, key, dtype, shape[1:], where)
+        return _tensor(values, dtype, (steps, *shape[1:]))
+    return _tensor(_dense(encoded, key, dtype, shape, default, where), dtype, shape)
+
+
+# ---- one sequence
+
+parse_sequence = op(
+    "ParseSingleSequenceExample(serialized: string, feature_list_dense_missing_assumed_empty: string,"
+    " context_sparse_keys: Ncontext_sparse*string, context_dense_keys: Ncontext_dense*string,"
+    " feature_list_sparse_keys: Nfeature_list_sparse*string, feature_list_dense_keys: Nfeature_list_dense*string,"
+    " context_dense_defaults: list(Tcontext_dense), debug_name: string; context_sparse_types: list(type) = [],"
+    " feature_list_dense_types: list(type) = [], context_dense_shapes: list(shape) = [],"
+    " feature_list_sparse_types: list(type) = [], feature_list_dense_shapes: list(shape) = [])"
+    " -> (context_sparse_indices: Ncontext_sparse*int64, context_sparse_values: list(context_sparse_types),"
+    " context_sparse_shapes: Ncontext_sparse*int64, context_dense_values: list(Tcontext_dense),"
+    " feature_list_sparse_indices: Nfeature_list_sparse*int64,"
+    " feature_list_sparse_values: list(feature_list_sparse_types),"
+    " feature_list_sparse_shapes: Nfeature_list_sparse*int64,"
+    " feature_list_dense_values: list(feature_list_dense_types))",
+    context_sparse_types=VALUES, Tcontext_dense=VALUES, feature_list_sparse_types=VALUES,
+    feature_list_dense_types=VALUES, Ncontext_sparse=0, Ncontext_dense=0, Nfeature_list_sparse=0,
+    Nfeature_list_dense=0, host=True, dynamic_shape=True,
+)  # fmt: skip
+parse_sequence.not_differentiable()
+
+
+@parse_sequence.shape
+def _(
+    serialized, missing, context_sparse, context_dense, list_sparse, list_dense, defaults, debug_name, *attrs
+):  # fmt: skip
+    _, _, context_shapes, _, list_shapes = attrs
+    serialized.with_rank(0)
+    debug_name.with_rank(0)
+    n, m = len(context_sparse), len(list_sparse)
+    return (
+        [(None, 1)] * n + [(None,)] * n + [(1,)] * n + list(context_shapes)
+        + [(None, 2)] * m + [(None,)] * m + [(2,)] * m
+        + [None if s.tuple is None else (None, *s.tuple) for s in list_shapes]
+    )  # fmt: skip
+
+
+def _feature_lists(data):
+    """The encoded features of each step, by name."""
+    found = {}
+    for number, _, payload in fields(data):
+        if number == 2:
+            for name, encoded in entries(payload):
+                found[name] = [step for n, _, step in fields(encoded) if n == 1]
+    return found
+
+
+@parse_sequence.kernel
+def _(
+    serialized, missing, context_sparse_keys, context_dense_keys, list_sparse_keys, list_dense_keys, defaults,
+    debug_name, context_sparse_types, list_dense_types, context_dense_shapes, list_sparse_types, list_dense_shapes,
+):  # fmt: skip
+    data = serialized[()]
+    where = (
+        f"Name: {debug_name[()].decode('utf-8', 'replace')}"
+        if debug_name.size and debug_name[()]
+        else "Name: <unknown>"
+    )
+    context = _read(read_features, data, "sequence example")
+    lists = _read(_feature_lists, data, "sequence example")
+    sparse = [
+        _sparse_single(context, k, t, where)
+        for k, t in zip(_text(context_sparse_keys), context_sparse_types, strict=True)
+    ]
+    dense = [
+        _dense_single(context, k, shape, default, where)
+        for k, shape, default in zip(_text(context_dense_keys), context_dense_shapes, defaults, strict=True)
+    ]
+    steps_sparse = [
+        _sparse_batch([{k: step} for step in lists.get(k, [])], (), k, t)
+        for k, t in zip(_text(list_sparse_keys), list_sparse_types, strict=True)
+    ]
+    allowed = {k.decode("utf-8", "surrogateescape") for k in missing.reshape(-1)}
+    steps_dense = [
+        _list_dense(lists, k, t, shape, allowed, where)
+        for k, t, shape in zip(_text(list_dense_keys), list_dense_types, list_dense_shapes, strict=True)
+    ]
+    return (
+        *([s[i] for s in sparse] for i in range(3)), dense, *([s[i] for s in steps_sparse] for i in range(3)), steps_dense
+    )  # fmt: skip
+
+
+def _list_dense(lists, key, dtype, shape, allowed, where):
+    """One step after another, each of the same shape."""
+    if key not in lists and key not in allowed:
+        raise ValueError(
+            f"{where}, Feature list '{key}' is required but could not be found.  Did you mean to include it in "
+            "feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?"
+        )
+    runs = []
+    for i, step in enumerate(lists.get(key, [])):
+        values = _values({key: step}, key, dtype, where)
+        if values is None or len(values) != math.prod(shape):
+            raise ValueError(
+                f"{where}, Key: {key}, Index: {i}.  Number of {_NAMES[_KINDS[dtype]]} values != expected.  values size: "
+                f"{0 if values is None else len(values)} but output shape: {list(shape)}"
+            )
+        runs.append(values)
+    return _joined(runs, dtype).reshape(len(runs), *shape)
