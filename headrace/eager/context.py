@@ -8,33 +8,40 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import random
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+import torch
+
 from headrace.core import errors
-from headrace.core.dtypes import DType
+from headrace.core.dtypes import DType, as_dtype, float32, float64, string
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.eager import execute, record, tensor
-from headrace.eager.execute import Bound, Caller, caller
+from headrace.eager.execute import Bound, Caller
 from headrace.eager.record import Record
 from headrace.eager.tape import GradientTape
 from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, as_handle
 from headrace.graph import context
 from headrace.graph.build import add_node
+from headrace.graph.constant import make_array
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at, user_source
 from headrace.resources.container import Containers
 from headrace.resources.invoke import bind_attr, find_kernel
+from headrace.resources.value import TORCH_DTYPES, from_numpy
 from headrace.runtime.device import Device, local_devices
 from headrace.runtime.worker import StateContext
 
 SYNC, ASYNC = 0, 1
 DEVICE_PLACEMENT_EXPLICIT, DEVICE_PLACEMENT_WARN, DEVICE_PLACEMENT_SILENT, DEVICE_PLACEMENT_SILENT_FOR_INT32 = range(4)
 _STATES = 256  # generators kept, by seeds
+_REAL = (None, float32, float64)
 _NOTHING = contextlib.nullcontext()
 
 
@@ -57,7 +64,7 @@ class EagerContext(Graph):
 
     def call(self, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Runs the op and gives its output, its outputs as a named tuple, or None if it has none."""
-        return (execute._callers.get(op_def) or caller(op_def))(self, args, kwargs)
+        return execute.call(self, op_def, args, kwargs)
 
     def build(self, how: Caller, key: Any, flat: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The thorough way: converts and checks as for a graph, runs, and remembers the binding under ``key``."""
@@ -95,6 +102,16 @@ class EagerContext(Graph):
         inputs = [self._own(t, definition.name) for t in inputs]
         bound = Bound(definition, [t.dtype for t in inputs], attrs, outputs, self.place())
         return Record(definition, inputs, execute.run(bound, inputs, self), attrs, bound=bound)
+
+    def constant(self, value: Any, dtype: DType | None) -> EagerTensor:
+        """``value`` as a tensor of its own; a Python number costs little."""
+        if type(value) is float and dtype in _REAL and math.isfinite(value):
+            return EagerTensor(torch.tensor(value, dtype=TORCH_DTYPES[dtype or float32], device=self.place()), dtype or float32)
+        array = make_array(value, dtype)
+        if isinstance(value, np.ndarray):
+            array = array.copy()
+        kind = dtype or (string if array.dtype == object else as_dtype(array.dtype))
+        return EagerTensor(from_numpy(array, None if kind == string else kind, self.place()), kind.base_dtype)
 
     def _constant(self, attrs: dict[str, Any]) -> EagerTensor:
         dtype, where = attrs["dtype"], self.place()
@@ -311,3 +328,12 @@ def executing_eagerly_outside_functions() -> bool:
     while graph.building_function and getattr(graph, "outer_graph", None) is not None:
         graph = graph.outer_graph
     return bool(graph.executing_eagerly)
+
+
+def list_devices() -> list[str]:
+    """The names of the devices that ops may run on."""
+    return [d.name for d in the_context().devices]
+
+
+def num_gpus() -> int:
+    return sum(d.device_type == "GPU" for d in the_context().devices)

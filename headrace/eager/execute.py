@@ -6,7 +6,6 @@ of graph building (``build``), which converts, checks and names what is wrong, a
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from headrace.eager import record
 from headrace.eager.failure import explain
 from headrace.eager.record import Record
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, _handles, as_handle
+from headrace.graph import context as graphs
 from headrace.graph.build import wrap_outputs
 from headrace.graph.convert import to_tensor
 from headrace.graph.infer import group_inputs
@@ -28,6 +28,7 @@ from headrace.resources.invoke import CPU, bind_attrs, extras, find_kernel, flat
 
 _VALUE, _HOST, _READ, _REF = range(4)  # how a kernel receives an input
 _LIMIT = 1024  # bindings kept for one op type: attributes such as seeds may take any number of values
+_KINDS = 1000  # more than there are dtypes
 _new = object.__new__
 _storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore[attr-defined]
 
@@ -207,45 +208,32 @@ _scalars: dict[Any, Any] = {}
 
 def scalar(value: Any, kind: int) -> Any:
     """A Python number as a tensor; those met lately are kept."""
-    key = (value, type(value), kind, math.copysign(1.0, value)) if value == 0 else (value, type(value), kind)
-    found = _scalars.get(key)
-    if found is None:
+    found = _scalars.get((value, kind, value.__class__))
+    if found is None or value == 0:  # 0.0 equals -0.0
+        found = to_tensor(value, _DTYPES[kind])
         if len(_scalars) >= _LIMIT:
             _scalars.clear()
-        found = _scalars[key] = to_tensor(value, _DTYPES[kind])
+        _scalars[value, kind, value.__class__] = found
     return found
 
 
 class Caller:
     """One op type as a function of Python arguments."""
 
-    __slots__ = ("args", "bound", "count", "input_names", "lists", "op_def", "outputs")
+    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "plain")
 
     def __init__(self, op_def: OpDef) -> None:
         self.op_def = op_def
         self.args: tuple[Arg, ...] = op_def.signature.inputs
         self.count = len(self.args)
         self.input_names = {a.name for a in self.args}
-        self.lists = any(a.is_list for a in self.args)
         self.outputs = len(op_def.signature.outputs)
         self.bound: dict[Any, Bound] = {}
+        self.plain: dict[int, Bound] = {}  # the same by dtypes alone: one or two tensors in, one out, no attributes given
 
     def __call__(self, context: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        if kwargs and "name" in kwargs and not self.op_def.traits.handle:
-            del kwargs["name"]
-        if not kwargs and len(args) == self.count and not context.several_devices:
-            if self.count == 2:
-                a, b = args
-                if type(a) is EagerTensor and type(b) is EagerTensor:
-                    found = self.bound.get((a._kind, b._kind))
-                    if found is not None and found.plain:
-                        return run_plain(found, (a, b))
-            elif self.count == 1:
-                (a,) = args
-                if type(a) is EagerTensor:
-                    found = self.bound.get((a._kind,))
-                    if found is not None and found.plain:
-                        return run_plain(found, (a,))
+        if kwargs and not self.op_def.traits.handle:
+            kwargs.pop("name", None)
         return self._general(context, args, kwargs)
 
     def _general(self, context: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -310,6 +298,11 @@ class Caller:
         if len(self.bound) >= _LIMIT:
             self.bound.clear()
         self.bound[key] = bound
+        if bound.plain and len(key) == len(flat) and all(type(t) is int for t in key):
+            if len(key) == 1:
+                self.plain[key[0]] = bound
+            elif len(key) == 2:
+                self.plain[key[0] * _KINDS + key[1]] = bound
 
     def wrap(self, bound: Bound, outputs: Sequence[Any]) -> Any:
         if not bound.multiple:
@@ -319,19 +312,58 @@ class Caller:
         return wrap_outputs(self.op_def, Record(self.op_def, (), outputs, bound.node_attrs))  # type: ignore[arg-type]
 
 
-def run_plain(bound: Bound, inputs: tuple[Any, ...]) -> Any:
-    """``run`` for tensors in, one tensor out, and nothing else to see to."""
-    try:
-        value = bound.function(*[t._value for t in inputs], *bound.attrs)
-    except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-        raise explain(e, bound.op_def, inputs) from e
-    made = _new(EagerTensor)
-    made._value = value
-    made._kind = bound.kind
-    tapes = record.active.get()
-    if tapes and bound.recorded:
-        record.keep(tapes, Record(bound.op_def, inputs, (made,), bound.node_attrs))
-    return made
+def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Runs an op on Python arguments.  The way of most ops, tensors in and one tensor out, is here in one piece."""
+    how = _callers.get(op_def) or caller(op_def)
+    count = len(args)
+    if count == how.count and (not kwargs or (len(kwargs) == 1 and "name" in kwargs)):
+        found: Bound | None = None
+        if count == 2:
+            a, b = args
+            if type(a) is EagerTensor and type(b) is EagerTensor:
+                found = how.plain.get(a._kind * _KINDS + b._kind)
+        elif count == 1:
+            (a,) = args
+            if type(a) is EagerTensor:
+                found = how.plain.get(a._kind)
+        if found is not None:
+            try:
+                value = found.function(*[t._value for t in args], *found.attrs)
+            except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+                raise explain(e, op_def, args) from e
+            made = _new(EagerTensor)
+            made._value = value
+            made._kind = found.kind
+            tapes = record.active.get()
+            if tapes and found.recorded:
+                record.keep(tapes, Record(op_def, args, (made,), found.node_attrs))
+            return made
+    return how(context, args, kwargs)
+
+
+def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
+    """The same for two eager tensors known to be such, when ops run at once: for Python operators."""
+    how = caller(op_def)
+    plain = how.plain
+    tapes_now = record.active.get
+
+    def run(x: Any, y: Any) -> Any:
+        found = plain.get(x._kind * _KINDS + y._kind)
+        if found is None:
+            return how(graphs.get_default_graph(), (x, y), {})
+        try:
+            value = found.function(x._value, y._value, *found.attrs)
+        except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+            raise explain(e, op_def, (x, y)) from e
+        made = _new(EagerTensor)
+        made._value = value
+        made._kind = found.kind
+        tapes = tapes_now()
+        if tapes and found.recorded:
+            record.keep(tapes, Record(op_def, (x, y), (made,), found.node_attrs))
+        return made
+
+    return run
 
 
 def _token(value: Any, arg: Arg, tokens: list[Any], flat: list[Any]) -> bool:
@@ -343,8 +375,11 @@ def _token(value: Any, arg: Arg, tokens: list[Any], flat: list[Any]) -> bool:
             return False  # its dtype depends on the value
         tokens.append(kind)
     elif arg.host and (kind is list or kind is tuple) and all(type(v) is int for v in value):
-        tokens.append(list)
+        tokens.append(list if value else "empty")
         value = tuple(value)
+    elif arg.host and kind is np.ndarray and value.ndim == 1 and value.dtype == np.int32:
+        tokens.append(np.ndarray)
+        value = tuple(value.tolist())
     elif isinstance(value, EagerTensor):
         tokens.append(value._kind)
     elif kind in _handles:

@@ -78,7 +78,7 @@ class EagerTensor(Tensor):
     @property
     def _shape(self) -> TensorShape:  # type: ignore[override]
         shape = getattr(self._current(), "shape", None)
-        return TensorShape(None) if shape is None else TensorShape(list(shape))
+        return TensorShape.from_tuple(None if shape is None else tuple(shape))
 
     @property
     def shape(self) -> TensorShape:

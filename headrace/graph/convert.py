@@ -141,7 +141,11 @@ def constant(
     """
     try:
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
-        if shape is not None and not isinstance(shape, (list, tuple)):
+        if shape is None:
+            default = context.get_default_graph()
+            if default.executing_eagerly:
+                return default.constant(value, wanted)
+        elif not isinstance(shape, (list, tuple)):
             shape = TensorShape(shape).as_list()
         array = make_array(value, wanted, shape, verify_shape)
     except (TypeError, ValueError) as e:

@@ -54,6 +54,10 @@ class Graph:
         """Runs the op at once: only for contexts that execute eagerly."""
         raise NotImplementedError("a graph does not run ops when they are called")
 
+    def constant(self, value: Any, dtype: DType | None) -> Tensor:
+        """The same for a constant."""
+        raise NotImplementedError("a graph has constants only as nodes")
+
     def wrong_dtype(self, message: str) -> Exception:
         """What to raise for a tensor of a dtype that an op does not take."""
         return TypeError(message)

@@ -15,10 +15,6 @@ def disable_control_flow_v2() -> None:
     """Nothing to do: TF1's control flow is the only one a program sees."""
 
 
-def disable_eager_execution() -> None:
-    """Nothing to do: a program builds a graph unless it asks for something else."""
-
-
 def control_flow_v2_enabled() -> bool:
     """False: see `disable_control_flow_v2`."""
     return False

@@ -13,7 +13,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
-from headrace.eager.execute import caller, scalar
+from headrace.eager.execute import binary, caller, scalar
 from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
@@ -82,34 +82,40 @@ def _install(operator: str, function: Binary, op_type: str | None = None, kinds:
 
 
 def _forward_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
-    run = caller(REGISTRY.get(op_type))
+    op_def = REGISTRY.get(op_type)
+    run, run_any = binary(op_def), caller(op_def)
     get = context.get_default_graph
 
     def forward(x: Any, y: Any) -> Any:
-        if x._kind in kinds and (type(y) is EagerTensor or type(y) in _QUICK):
+        if x._kind in kinds:
             default: Any = get()
             if default.executing_eagerly:
-                return run(default, (x, y), {})
+                kind = y.__class__
+                if kind is EagerTensor and not default.several_devices:
+                    return run(x, y)
+                if kind is int or (kind is float and x._kind in _FLOATS):
+                    return run(x, scalar(y, x._kind))
+                if kind is EagerTensor or kind is Variable:
+                    return run_any(default, (x, y), {})
         return otherwise(x, y)
 
     return forward
 
 
 def _reflected_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
-    run = caller(REGISTRY.get(op_type))
+    run = binary(REGISTRY.get(op_type))
     get = context.get_default_graph
 
     def reflected(y: Any, x: Any) -> Any:
-        if y._kind in kinds and (type(x) is float or type(x) is int):
-            default: Any = get()
-            if default.executing_eagerly:
-                return run(default, (scalar(x, y._kind), y), {})
+        if y._kind in kinds and (x.__class__ is int or (x.__class__ is float and y._kind in _FLOATS)):
+            if get().executing_eagerly:
+                return run(scalar(x, y._kind), y)
         return otherwise(y, x)
 
     return reflected
 
 
-_QUICK = frozenset((float, int, Variable))
+_FLOATS = frozenset(d.as_datatype_enum for d in dtypes.FLOAT_OR_COMPLEX)
 
 
 def _add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:

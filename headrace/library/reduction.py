@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
@@ -22,6 +22,8 @@ def reduction_axes(x: Tensor, axis: Any) -> Any:
     if axis is not None:
         return axis
     if x.shape.ndims is not None:
+        if context.executing_eagerly():
+            return list(range(x.shape.ndims))
         return constant(np.arange(x.shape.ndims, dtype=np.int32))
     return raw_ops.Range(
         constant(0, name="range/start"), raw_ops.Rank(x), constant(1, name="range/delta"), name="range"

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.shape import Dimension
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at
@@ -113,6 +113,9 @@ def _check_index(index: Any) -> None:
 def slice_helper(tensor: Any, slice_spec_: Any, var: Any = None) -> Tensor:
     """``tensor[slice_spec_]``: the nodes TF1 makes, named ``strided_slice`` and ``strided_slice/stack``."""
     begin, end, strides, masks = slice_spec(slice_spec_)
+    if context.executing_eagerly() and all(type(v) is int for v in (*begin, *end, *strides)):
+        taken: Tensor = raw_ops.StridedSlice(tensor, begin, end, strides, **masks)
+        return taken
     with name_scope(None, "strided_slice", [tensor, *begin, *end, *strides]) as scope:
         if begin:
             packed = [stack(v) for v in (begin, end, strides)]

@@ -225,6 +225,18 @@ def _get_default_variable_store() -> VariableStore:
     return store
 
 
+@contextmanager
+def with_variable_store(store: VariableStore) -> Iterator[VariableStore]:
+    """Inside, ``get_variable`` makes and finds variables in ``store``."""
+    kept = context.get_default_graph().get_collection_ref(_STORE_KEY)
+    old = list(kept)
+    kept[:] = [store]
+    try:
+        yield store
+    finally:
+        kept[:] = old
+
+
 def get_variable_scope() -> VariableScope:
     """The current variable scope."""
     return _scopes().current

@@ -1,0 +1,20 @@
+"""tf.contrib.eager: what ops running at once offer beyond the main names."""
+
+from headrace.eager.context import ASYNC as ASYNC
+from headrace.eager.context import DEVICE_PLACEMENT_EXPLICIT as DEVICE_PLACEMENT_EXPLICIT
+from headrace.eager.context import DEVICE_PLACEMENT_SILENT as DEVICE_PLACEMENT_SILENT
+from headrace.eager.context import DEVICE_PLACEMENT_SILENT_FOR_INT32 as DEVICE_PLACEMENT_SILENT_FOR_INT32
+from headrace.eager.context import DEVICE_PLACEMENT_WARN as DEVICE_PLACEMENT_WARN
+from headrace.eager.context import SYNC as SYNC
+from headrace.eager.context import enable_eager_execution as enable_eager_execution
+from headrace.eager.context import executing_eagerly as executing_eagerly
+from headrace.eager.context import executing_eagerly as in_eager_mode
+from headrace.eager.context import list_devices as list_devices
+from headrace.eager.context import num_gpus as num_gpus
+from headrace.eager.tape import GradientTape as GradientTape
+from headrace.eager.tape import gradients_function as gradients_function
+from headrace.eager.tape import implicit_gradients as implicit_gradients
+from headrace.eager.tape import implicit_value_and_gradients as implicit_value_and_gradients
+from headrace.eager.tape import value_and_gradients_function as value_and_gradients_function
+from headrace.library.eager_store import EagerVariableStore as EagerVariableStore
+from headrace.library.variable import Variable as Variable
