@@ -15,7 +15,6 @@ Registering a name twice is an error that names the first place.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,10 +43,12 @@ class Traits:
     opaque: bool = False  # the compiler must not look inside
     transfers: bool = False  # moves its inputs to its device itself
     feed: bool = False  # a value the caller must supply (Placeholder)
+    flow: str = ""  # a primitive of control flow: its kind in runtime/frame.py
 
     @property
     def pure(self) -> bool:
-        return not (self.stateful or self.random or self.writes or self.handle or self.blocking or self.feed)
+        changed = self.stateful or self.random or self.writes or self.handle or self.blocking or self.feed
+        return not (changed or self.flow)
 
     @property
     def has_effect(self) -> bool:
@@ -152,11 +153,13 @@ class OpDef:
 
 
 def _keyword_only(function: Rule) -> set[str]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # builtins of torch have no signature
+    """Names of the keyword-only parameters without a default.  Read off the code: ``inspect`` is slow, and import counts."""
+    code = getattr(function, "__code__", None)
+    if code is None:  # builtins of torch have none
         return set()
-    return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+    first = code.co_argcount
+    names = code.co_varnames[first : first + code.co_kwonlyargcount]
+    return set(names) - set(getattr(function, "__kwdefaults__", None) or ())
 
 
 class Registry:

@@ -93,4 +93,5 @@ def _cycles(nodes: Iterable[Any]) -> list[str]:
 
 
 def _before(node: Any) -> list[Any]:
-    return [t.op for t in node.inputs] + list(node.control_inputs)
+    before = [t.op for t in node.inputs] + list(node.control_inputs)
+    return [n for n in before if n.op_def.traits.flow != "next"]

@@ -25,7 +25,7 @@ Build = Callable[[Sequence[Tensor], Sequence[Tensor]], StepGraph]
 def instantiate(graph: StepGraph, build: Build) -> StepGraph:
     """``build(inputs, outputs)`` plans a body."""
     used = set(graph.fetches)
-    waited = set(graph.targets)
+    waited = set(graph.targets) | {n for n in graph.nodes if n.op_def.traits.flow == "next"}  # used by an earlier node
     for node in reversed(graph.nodes):
         if not (node in waited or any(v in used for v in node.outputs)):
             continue

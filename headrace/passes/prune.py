@@ -23,18 +23,23 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         values[tensor] = node.outputs[0]
         feed_values.append(node.outputs[0])
     made: dict[Operation, Node] = {}
-    for op in _closure([t.op for t in fetches if t not in values] + list(targets), values):
-        node = Node(
-            op.name, op.op_def, [values[t] for t in op.inputs], op.attrs, op._id,
-            [made[c] for c in op._control_inputs if c in made], op.device, op.source, op,
-        )  # fmt: skip
+    closure = _closure([t.op for t in fetches if t not in values] + list(targets), values)
+    for op in closure:
+        node = Node(op.name, op.op_def, [], op.attrs, op._id, None, op.device, op.source, op)
         node.colocation = op.colocation
         node.add_outputs((t.dtype, t._shape) for t in op._outputs)
         made[op] = node
         nodes.append(node)
         for tensor, value in zip(op._outputs, node.outputs, strict=True):
             values.setdefault(tensor, value)
-    return StepGraph(nodes, feed_values, [values[t] for t in fetches], [made[op] for op in targets])
+    for op in closure:  # only now: a loop of primitives uses values that are made after their use
+        node = made[op]
+        node.inputs = [values[t] for t in op.inputs]
+        node.control_inputs = [made[c] for c in op._control_inputs if c in made]
+    graph = StepGraph(nodes, feed_values, [values[t] for t in fetches], [made[op] for op in targets])
+    if any(n.op_def.traits.flow for n in nodes):
+        graph.sort()
+    return graph
 
 
 def _feed_node(tensor: Tensor) -> Node:

@@ -164,7 +164,7 @@ def topological(nodes: list[Node], priority: Callable[[Node], Any]) -> list[Node
     after: dict[Node, list[Node]] = {n: [] for n in nodes}
     ready: list[tuple[Any, int, Node]] = []
     for i, node in enumerate(nodes):
-        before = set(node.predecessors())
+        before = {p for p in node.predecessors() if p.op_def.traits.flow != "next"}  # what closes a loop comes later
         waiting[node] = len(before)
         for p in before:
             after[p].append(node)

@@ -46,6 +46,8 @@ def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
             return result
         except Exception as e:
             raise explain(e, program) from e
+    if plan.framed is not None:
+        return plan.framed.run(feeds)
     run = StepRun(plan)
     for value, fed in zip(plan.feeds, feeds, strict=True):
         run.values[value] = fed

@@ -1,0 +1,47 @@
+"""The primitives of control flow (white paper 4.4): what loops and conditionals across devices are made of, for raw use as well.
+
+The executor gives them their meaning (runtime/frame.py); as kernels they pass values on.  A loop is closed by giving a Merge the
+output of a NextIteration made later: ``merge.op._update_input(1, next_iteration)``.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from headrace.core.dtypes import ANY
+from headrace.core.registry import op
+
+switch = op(
+    "Switch(data: T, pred: bool) -> (output_false: T, output_true: T)", T=ANY, flow="switch", view=True, opaque=True
+)
+switch.shape(lambda data, pred: [data, data])
+switch.kernel(lambda data, pred: (data, data))
+
+merge = op("Merge(inputs: N*T) -> (output: T, value_index: int32)", T=ANY, flow="merge", view=True, opaque=True)
+merge.kernel(lambda inputs: (inputs[0], torch.tensor(0, dtype=torch.int32)))
+
+
+@merge.shape
+def _(inputs):
+    first = inputs[0]
+    if any(s.tuple is None or len(s.tuple) != len(first.tuple or ()) for s in inputs) or first.tuple is None:
+        return [None, ()]
+    dims = zip(*[s.tuple for s in inputs], strict=True)
+    return [[d[0] if all(x == d[0] for x in d) else None for d in dims], ()]
+
+
+enter = op(
+    "Enter(data: T; frame_name: string, is_constant: bool = False, parallel_iterations: int = 10) -> (output: T)",
+    T=ANY, flow="enter", view=True, opaque=True,
+)  # fmt: skip
+enter.shape(lambda data, frame_name, is_constant, parallel_iterations: data)
+enter.kernel(lambda data, frame_name, is_constant, parallel_iterations: data)
+
+for _name, _kind in (("Exit", "exit"), ("NextIteration", "next")):
+    _pass = op(f"{_name}(data: T) -> (output: T)", T=ANY, flow=_kind, view=True, opaque=True)
+    _pass.shape(lambda data: data)
+    _pass.kernel(lambda data: data)
+
+loop_cond = op("LoopCond(input: bool) -> (output: bool)", flow="plain", view=True, opaque=True)
+loop_cond.shape(lambda input: input)
+loop_cond.kernel(lambda input: input)
