@@ -159,6 +159,15 @@ def _parse_attr(text: str, where: str) -> Attr:
     return Attr(name.strip(), kind, default)
 
 
+# What most defaults are: literal_eval calls the compiler, and there are hundreds of signatures to read at import.
+_SIMPLE: Final = {
+    **{str(v): v for v in (True, False, 0, 1, -1, 0.0, 1.0)},
+    **{f'"{v}"': v for v in ("", "NHWC", "NDHWC")},
+    "[]": (),
+    "[1, 1, 1, 1]": (1, 1, 1, 1),
+}
+
+
 def _parse_default(kind: str, text: str) -> Any:
     if text == "None":
         return None
@@ -166,7 +175,7 @@ def _parse_default(kind: str, text: str) -> Any:
         return dtypes.as_dtype(text)
     if kind == "list(type)":
         return tuple(dtypes.as_dtype(t) for t in _split(text.strip("[]()")))
-    value = ast.literal_eval(text)
+    value = _SIMPLE[text] if text in _SIMPLE else ast.literal_eval(text)
     if kind == "shape":
         return TensorShape(value)
     return tuple(value) if isinstance(value, list) else value
