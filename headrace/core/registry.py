@@ -18,6 +18,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from headrace.core.dtypes import DType
@@ -154,6 +155,8 @@ class OpDef:
 
 def _keyword_only(function: Rule) -> set[str]:
     """Names of the keyword-only parameters without a default.  Read off the code: ``inspect`` is slow, and import counts."""
+    if isinstance(function, partial):
+        return _keyword_only(function.func) - set(function.keywords)
     code = getattr(function, "__code__", None)
     if code is None:  # builtins of torch have none
         return set()
