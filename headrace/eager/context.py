@@ -28,6 +28,7 @@ from headrace.eager.tape import GradientTape
 from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, as_handle
 from headrace.graph import context
 from headrace.graph.build import add_node
+from headrace.graph.collection import GraphKeys
 from headrace.graph.constant import make_array
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
@@ -223,11 +224,22 @@ class EagerContext(Graph):
         return _NOTHING
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Nothing: a collection would keep alive what the program has dropped."""
+        """Nothing: a collection would keep alive what the program has dropped.  Only the global step is found by its."""
+        if name == GraphKeys.GLOBAL_STEP:
+            self._collections[name] = [value]
+
+    def forget(self) -> None:
+        """A fresh start: no global step, no scopes of variables, no shared state, no seed."""
+        with self._lock:
+            self._collections.clear()
+            self._resources.clear()
+        self.seed = None
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         if isinstance(obj, (EagerTensor, EagerOperation)):
             return obj
+        if isinstance(obj, str):
+            raise KeyError(f"The name {obj!r} refers to nothing: what is executed eagerly is not found by name. {at()}")
         raise TypeError(f"Can not convert a {type(obj).__name__} into a Tensor or Operation of the eager context. {at()}")
 
     # ---- seeds
@@ -280,6 +292,7 @@ def the_context() -> EagerContext:
                 made = EagerContext()
                 tensor.set_context(made)
                 Record.graph = made
+                context.on_reset(made.forget)
                 _contexts.append(made)
     return _contexts[0]
 

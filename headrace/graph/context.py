@@ -75,6 +75,8 @@ def reset_default_graph() -> None:
         )
     with _lock:
         _global.pop("graph", None)
+    for forget in _resets:
+        forget()
 
 
 def default_graph_scope(graph: Graph) -> Any:
@@ -89,6 +91,14 @@ def inside_graph() -> bool:
 def global_graph() -> Graph | None:
     """The process's default graph if something was built in it."""
     return _global.get("graph")
+
+
+_resets: list[Callable[[], None]] = []
+
+
+def on_reset(forget: Callable[[], None]) -> None:
+    """Something else to do when the default graph is reset."""
+    _resets.append(forget)
 
 
 def set_global_eager(graph: Graph | None) -> None:

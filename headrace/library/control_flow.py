@@ -41,12 +41,15 @@ def cond(
     true_fn = _renamed(true_fn, fn1, "true_fn", "fn1")
     false_fn = _renamed(false_fn, fn2, "false_fn", "fn2")
     if not callable(true_fn):
-        raise TypeError("true_fn must be callable.")
+        raise TypeError(f"true_fn must be callable, a function without arguments; got {true_fn!r} {at()}")
     if not callable(false_fn):
-        raise TypeError("false_fn must be callable.")
+        raise TypeError(f"false_fn must be callable, a function without arguments; got {false_fn!r} {at()}")
+    if context.executing_eagerly():
+        taken = true_fn() if pred else false_fn()
+        return taken[0] if not strict and type(taken) in (list, tuple) and len(taken) == 1 else taken
     with name_scope(name, "cond", [pred]):
         if isinstance(pred, bool):
-            raise TypeError(f"pred must not be a Python bool, got {pred}; use `if`, or tf.constant({pred})")
+            raise TypeError(f"pred must not be a Python bool, got {pred}; use `if`, or tf.constant({pred}) {at()}")
         chosen = convert_to_tensor(pred, name="pred")
         if chosen.dtype.base_dtype != dtypes.bool:
             raise TypeError(

@@ -12,6 +12,7 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.function import FuncGraph
 from headrace.graph.functional import build_while
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import IndexedSlices, SparseTensor
 from headrace.library import nest
 from headrace.library.body import flat_tensors, pack_tensors
@@ -32,14 +33,16 @@ def while_loop(
     >>> i, total = tf.while_loop(lambda i, s: i < 10, lambda i, s: (i + 1, s + i), (0, 0))
     """
     if not callable(cond):
-        raise TypeError("cond must be callable.")
+        raise TypeError(f"cond must be callable, a function of the loop variables; got {cond!r} {at()}")
     if not callable(body):
-        raise TypeError("body must be callable.")
+        raise TypeError(f"body must be callable, a function of the loop variables; got {body!r} {at()}")
     if isinstance(parallel_iterations, bool) or not isinstance(parallel_iterations, int) or parallel_iterations < 1:
         raise TypeError(f"parallel_iterations must be a positive integer, got {parallel_iterations!r}.")
+    if not loop_vars:
+        raise ValueError(f"No loop variables provided {at()}")
+    if context.executing_eagerly():
+        return _run_now(cond, body, loop_vars, maximum_iterations, return_same_structure)
     with name_scope(name, "while", nest.flatten(loop_vars)):
-        if not loop_vars:
-            raise ValueError("No loop variables provided")
         if maximum_iterations is not None:
             cond, body, loop_vars, shape_invariants = _counted(
                 cond,
@@ -56,6 +59,20 @@ def while_loop(
         if return_same_structure:
             return packed
         return packed[0] if len(finals) == 1 and isinstance(packed, (list, tuple)) else packed
+
+
+def _run_now(cond: Any, body: Any, loop_vars: Any, limit: Any, same_structure: bool) -> Any:
+    """The loop in Python, when ops run at once."""
+    single = len(loop_vars) == 1 and not same_structure
+    unpacked = False
+    count = 0
+    while (limit is None or count < limit) and cond(*_arguments(loop_vars)):
+        loop_vars = body(*_arguments(loop_vars))
+        if single and not isinstance(loop_vars, (list, tuple)):
+            loop_vars, unpacked = (loop_vars,), True
+        count += 1
+    found = nest.map_structure(lambda v: v if isinstance(v, TensorArray) else convert_to_tensor(v), loop_vars)
+    return found[0] if unpacked else found
 
 
 def _counted(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Tensor) -> tuple[Any, Any, Any, Any]:
@@ -135,7 +152,7 @@ class _Loop:
             if chosen.dtype.base_dtype != dtypes.bool or chosen.shape.ndims not in (None, 0):
                 raise TypeError(
                     f"cond of a while_loop must give a scalar bool, got {chosen.dtype.base_dtype.name} of shape "
-                    f"{chosen.shape} ({chosen.name})"
+                    f"{chosen.shape} ({chosen.name}) {at()}"
                 )
             decide.outputs = [decide._own(chosen, "condition")]
         step = FuncGraph("the body of a loop", self.graph)
