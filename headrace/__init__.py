@@ -542,6 +542,7 @@ from headrace import contrib as contrib
 from headrace import signal as signal
 from headrace import manip as manip
 from headrace import math as math
+from headrace import distributions as distributions
 from headrace import layers as layers
 from headrace import losses as losses
 from headrace import metrics as metrics

@@ -1,6 +1,7 @@
 """tf.contrib: what TF1 kept beside its core, as far as programs still use it."""
 
 from headrace.contrib import eager as eager
+from headrace.contrib import distributions as distributions
 from headrace.contrib import framework as framework
 from headrace.contrib import layers as layers
 from headrace.contrib import legacy_seq2seq as legacy_seq2seq

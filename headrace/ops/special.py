@@ -170,3 +170,14 @@ def _i1e_gradient(node, grad):
 
 unary("BesselI0e", torch.special.i0e, FLOATING, _i0e_gradient)
 unary("BesselI1e", torch.special.i1e, FLOATING, _i1e_gradient)
+
+# ---- the normal distribution's quantiles
+
+
+def _ndtri_gradient(node, grad):
+    """One over the density at the quantile."""
+    half_square = raw_ops.Mul(raw_ops.Square(node.outputs[0]), 0.5)
+    return raw_ops.Mul(grad, raw_ops.Mul(raw_ops.Exp(half_square), math.sqrt(2.0 * math.pi)))
+
+
+unary("Ndtri", torch.special.ndtri, PRECISE, _ndtri_gradient)

@@ -30,4 +30,5 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "BesselI0e": [Sample([np.array([-2.0, 0.5, 3.0], t)]) for t in BOTH],
     "BesselI1e": [Sample([np.array([-2.0, 0.5, 3.0], t)]) for t in BOTH],
+    "Ndtri": [Sample([np.array([0.1, 0.5, 0.8], t)]) for t in BOTH],
 }

@@ -1,0 +1,16 @@
+"""tf.contrib.distributions: random variables with densities, moments, samples and divergences."""
+
+from headrace.library.distribution.continuous import Beta as Beta
+from headrace.library.distribution.continuous import Exponential as Exponential
+from headrace.library.distribution.continuous import Gamma as Gamma
+from headrace.library.distribution.continuous import Laplace as Laplace
+from headrace.library.distribution.continuous import Normal as Normal
+from headrace.library.distribution.continuous import Uniform as Uniform
+from headrace.library.distribution.discrete import Bernoulli as Bernoulli
+from headrace.library.distribution.discrete import Categorical as Categorical
+from headrace.library.distribution.distribution import FULLY_REPARAMETERIZED as FULLY_REPARAMETERIZED
+from headrace.library.distribution.distribution import NOT_REPARAMETERIZED as NOT_REPARAMETERIZED
+from headrace.library.distribution.distribution import Distribution as Distribution
+from headrace.library.distribution.distribution import RegisterKL as RegisterKL
+from headrace.library.distribution.distribution import ReparameterizationType as ReparameterizationType
+from headrace.library.distribution.distribution import kl_divergence as kl_divergence

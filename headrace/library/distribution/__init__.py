@@ -1,0 +1,1 @@
+"""tf.distributions: random variables with densities, moments, samples and divergences."""

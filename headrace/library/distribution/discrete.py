@@ -1,0 +1,174 @@
+"""Discrete distributions: Bernoulli and Categorical."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+from headrace.core import dtypes
+from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
+from headrace.graph.operation import Tensor
+from headrace.library import array, math, random, reduction, softmax
+from headrace.library.creation import one_hot
+from headrace.library.distribution.distribution import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
+from headrace.library.loss_function import sigmoid_cross_entropy_with_logits
+from headrace.library.scope import name_scope
+from headrace.library.softmax import sparse_softmax_cross_entropy_with_logits
+
+
+def _logits_and_probs(logits: Any, probs: Any, several: bool) -> tuple[Any, Any]:
+    """Both forms, from whichever was given."""
+    if (logits is None) == (probs is None):
+        raise ValueError("Must pass probs or logits, but not both.")
+    if probs is not None:
+        (given,) = floats(("probs", probs))
+        with name_scope("logits"):
+            log = raw_ops.Log(given)
+            return (log if several else raw_ops.Sub(log, raw_ops.Log1p(-given), name="sub")), given
+    (given,) = floats(("logits", logits))
+    return given, (softmax.softmax(given, name="probs") if several else raw_ops.Sigmoid(given, name="probs"))
+
+
+class Bernoulli(Distribution):
+    """Zero or one, one with probability ``probs`` = sigmoid(``logits``)."""
+
+    def __init__(
+        self, logits: Any = None, probs: Any = None, dtype: Any = dtypes.int32, validate_args: bool = False,
+        allow_nan_stats: bool = True, name: str = "Bernoulli",
+    ) -> None:  # fmt: skip
+        with name_scope(name, values=[logits, probs]) as scope:
+            self._logits, self._probs = _logits_and_probs(logits, probs, several=False)
+        super().__init__(
+            dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats,
+            {"logits": logits, "probs": probs, "dtype": dtype}, [self._logits, self._probs], scope.removesuffix("/"),
+        )  # fmt: skip
+
+    @property
+    def logits(self) -> Any:
+        return self._logits
+
+    @property
+    def probs(self) -> Any:
+        return self._probs
+
+    def _batch_shape(self) -> TensorShape:
+        shape: TensorShape = self._logits.shape
+        return shape
+
+    def _batch_shape_tensor(self) -> Tensor:
+        return array.shape(self._logits)
+
+    def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
+        uniform = random.random_uniform(shape, dtype=self._probs.dtype, seed=seed)
+        drawn: Tensor = math.cast(raw_ops.Less(uniform, self._probs), self.dtype)
+        return drawn
+
+    def _log_prob(self, event: Any) -> Any:
+        event = math.cast(event, self._logits.dtype)
+        ones = raw_ops.OnesLike(event) * raw_ops.OnesLike(self._logits)
+        return raw_ops.Neg(sigmoid_cross_entropy_with_logits(labels=event * ones, logits=self._logits * ones))
+
+    def _entropy(self) -> Any:
+        return -self._logits * (raw_ops.Sigmoid(self._logits) - 1.0) + raw_ops.Softplus(-self._logits)
+
+    def _mean(self) -> Any:
+        return raw_ops.Identity(self._probs)
+
+    def _variance(self) -> Any:
+        return raw_ops.Mul(self._probs, 1.0 - self._probs, name="mul")
+
+    def _mode(self) -> Any:
+        return math.cast(raw_ops.Greater(self._probs, 0.5), self.dtype)
+
+
+class Categorical(Distribution):
+    """A class number, with probabilities ``probs`` = softmax(``logits``) over the last axis."""
+
+    def __init__(
+        self, logits: Any = None, probs: Any = None, dtype: Any = dtypes.int32, validate_args: bool = False,
+        allow_nan_stats: bool = True, name: str = "Categorical",
+    ) -> None:  # fmt: skip
+        with name_scope(name, values=[logits, probs]) as scope:
+            self._logits, self._probs = _logits_and_probs(logits, probs, several=True)
+            if self._logits.shape.ndims is None:
+                raise ValueError("Categorical needs logits or probs of known rank")
+            sizes: Any = array.shape(self._logits)
+            known = self._logits.shape.as_list()[-1]
+            self._event_size = raw_ops.Identity(known, name="event_size") if known is not None else sizes[-1]
+        super().__init__(
+            dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats,
+            {"logits": logits, "probs": probs, "dtype": dtype}, [self._logits, self._probs], scope.removesuffix("/"),
+        )  # fmt: skip
+
+    @property
+    def logits(self) -> Any:
+        return self._logits
+
+    @property
+    def probs(self) -> Any:
+        return self._probs
+
+    @property
+    def event_size(self) -> Any:
+        """The number of classes."""
+        return self._event_size
+
+    def _batch_shape(self) -> TensorShape:
+        return TensorShape(self._logits.shape.as_list()[:-1])
+
+    def _batch_shape_tensor(self) -> Tensor:
+        sizes: Any = array.shape(self._logits)
+        vector: Tensor = sizes[:-1]
+        return vector
+
+    def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:
+        flat = array.reshape(self._logits, [-1, self._event_size])
+        rows = reduction.reduce_prod(self._batch_shape_tensor()) if self._logits.shape.ndims > 1 else 1
+        count = raw_ops.FloorDiv(reduction.reduce_prod(shape), raw_ops.Maximum(rows, 1))
+        drawn = random.multinomial(flat, count, seed=seed, output_dtype=self.dtype)
+        return array.reshape(array.transpose(drawn), shape)
+
+    def _spread(self, k: Any) -> tuple[Any, Any]:
+        """Class numbers and logits of the same batch shape."""
+        k = math.cast(k, dtypes.int32)
+        if k.shape.is_fully_defined() and k.shape.as_list() == self._logits.shape.as_list()[:-1]:
+            return k, self._logits
+        logits = self._logits * array.expand_dims(raw_ops.OnesLike(math.cast(k, self._logits.dtype)), -1)
+        return k * raw_ops.OnesLike(math.cast(logits[..., 0], dtypes.int32)), logits
+
+    def _log_prob(self, k: Any) -> Any:
+        k, logits = self._spread(k)
+        return raw_ops.Neg(sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits))
+
+    def _cdf(self, k: Any) -> Any:
+        """The probability of a class number below ``k``."""
+        k, logits = self._spread(k)
+        below = reduction.cumsum(softmax.softmax(logits), -1, exclusive=True)
+        chosen = one_hot(k, self._event_size, dtype=below.dtype)
+        return reduction.reduce_sum(below * chosen, -1)
+
+    def _entropy(self) -> Any:
+        log = softmax.log_softmax(self._logits)
+        return raw_ops.Neg(reduction.reduce_sum(raw_ops.Mul(log, softmax.softmax(self._logits)), -1))
+
+    def _mode(self) -> Any:
+        return math.cast(reduction.argmax(self._logits, -1), self.dtype)
+
+
+# ---- divergences
+
+
+@RegisterKL(Bernoulli, Bernoulli)
+def _kl_bernoulli_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = None) -> Any:
+    with name_scope(name, "kl_bernoulli_bernoulli", [a.logits, b.logits]):
+        zeros = raw_ops.Softplus(b.logits) - raw_ops.Softplus(a.logits)
+        ones = raw_ops.Softplus(-b.logits) - raw_ops.Softplus(-a.logits)
+        return raw_ops.AddV2(raw_ops.Sigmoid(a.logits) * ones, raw_ops.Sigmoid(-a.logits) * zeros, name="add")
+
+
+@RegisterKL(Categorical, Categorical)
+def _kl_categorical_categorical(a: Categorical, b: Categorical, name: str | None = None) -> Any:
+    with name_scope(name, "kl_categorical_categorical", [a.logits, b.logits]):
+        difference = softmax.log_softmax(a.logits) - softmax.log_softmax(b.logits)
+        return reduction.reduce_sum(softmax.softmax(a.logits) * difference, -1)
