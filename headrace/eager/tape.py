@@ -123,7 +123,9 @@ class GradientTape:
         for item in (*targets, *flat):
             if not isinstance(item, EagerTensor):
                 raise TypeError(f"GradientTape.gradient takes tensors and variables, got {item!r} {at()}")
-        found = backprop(list(self.records), targets, _weights(targets, output_gradients), flat)
+        known = [s for s in flat if id(s) in self.tracked]
+        grads = iter(backprop(list(self.records), targets, _weights(targets, output_gradients), known))
+        found = [next(grads) if id(s) in self.tracked else None for s in flat]
         if not self._persistent:
             self._forget()
         if unconnected_gradients == UnconnectedGradients.ZERO:
