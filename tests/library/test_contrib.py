@@ -110,6 +110,19 @@ def test_losses_and_metrics_take_predictions_first() -> None:
             assert session.run(a) == session.run(b)
 
 
+def test_vocabulary() -> None:
+    learn = tf.contrib.learn
+    processor = learn.preprocessing.VocabularyProcessor(4)
+    rows = np.array(list(processor.fit_transform(["a red fox", "a fox who's red and quick"])))
+    np.testing.assert_array_equal(rows, [[1, 2, 3, 0], [1, 3, 4, 2]])
+    np.testing.assert_array_equal(list(processor.transform(["new fox"])), [[0, 3, 0, 0]])
+    assert next(processor.reverse([[1, 3, 0]])) == "a fox <UNK>"
+    assert len(processor.vocabulary_) == 7
+    often = learn.preprocessing.VocabularyProcessor(3, min_frequency=1).fit(["b a", "b c", "b a"])
+    assert [often.vocabulary_.reverse(i) for i in range(len(often.vocabulary_))] == ["<UNK>", "b", "a"]
+    assert (learn.ModeKeys.TRAIN, learn.ModeKeys.EVAL, learn.ModeKeys.INFER) == ("train", "eval", "infer")
+
+
 # ---- optimizers
 
 

@@ -22,6 +22,7 @@ from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor, default_session
+from headrace.graph.source import at
 from headrace.library import array, math, nest
 from headrace.library.layers.reach import reachable_from
 from headrace.library.layers.spec import InputSpec as InputSpec
@@ -55,6 +56,10 @@ def _unique_layer_name(base: str) -> str:
 class Layer:
     """Base class of layers.  Building is not thread-safe; one layer belongs to the graph of its first call."""
 
+    trainable: bool = True
+    input_spec: Any = None
+    dynamic = False
+
     def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any) -> None:
         scope, self._reuse = kwargs.pop("_scope", None), kwargs.pop("_reuse", None)
         self._activity_regularizer = kwargs.pop("activity_regularizer", None)
@@ -63,7 +68,7 @@ class Layer:
                 raise TypeError("Keyword argument not understood:", key)
         self.trainable = trainable
         self.built = False
-        self.input_spec: Any = None
+        self.input_spec = None
         self.stateful = False
         self._dtype = None if dtype is None else dtypes.as_dtype(dtype).name
         self._set_name(name)
@@ -409,7 +414,9 @@ class Layer:
         """The layer's dtype, which must be a floating (or complex) one."""
         dtype = dtypes.as_dtype(self._dtype or dtypes.float32)
         if not (dtype.is_floating or dtype.is_complex):
-            raise TypeError(f"Unable to build `{type(self).__name__}` layer with non-floating point dtype {dtype!r}")
+            raise TypeError(
+                f"Unable to build `{type(self).__name__}` layer with non-floating point dtype {dtype!r} {at()}"
+            )
         return dtype
 
 

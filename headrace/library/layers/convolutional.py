@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.library import array
 from headrace.library.activation import bias_add
 from headrace.library.layers.base import InputSpec, Layer
@@ -26,7 +27,7 @@ def numbers(value: Any, count: int, name: str) -> tuple[int, ...]:
     except (TypeError, ValueError):
         values = ()
     if len(values) != count:
-        raise ValueError(f"The `{name}` argument must be a tuple of {count} integers. Received: {value}")
+        raise ValueError(f"The `{name}` argument must be a tuple of {count} integers. Received: {value} {at()}")
     return values
 
 
@@ -35,7 +36,7 @@ def normalize_padding(value: Any, causal: bool = False) -> str:
     known = ("valid", "same", "causal") if causal else ("valid", "same")
     if not isinstance(value, str) or value.lower() not in known:
         accepted = ", ".join(f'"{k}"' for k in known)
-        raise ValueError(f"The `padding` argument must be one of {accepted}. Received: {value}")
+        raise ValueError(f"The `padding` argument must be one of {accepted}. Received: {value} {at()}")
     return value.lower()
 
 
@@ -98,7 +99,7 @@ class Conv(Layer):
         dims = as_shape(input_shape).tuple
         channels = dims[self._channel_axis] if dims else None
         if channels is None:
-            raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
+            raise ValueError(f"The channel dimension of the inputs should be defined. Found `None`. {at()}")
         self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: channels})
         return channels
 

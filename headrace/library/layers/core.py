@@ -10,6 +10,7 @@ from headrace.core.shape import TensorShape, as_shape
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.library import array, dropout as dropout_library
 from headrace.library.activation import bias_add
 
@@ -46,7 +47,7 @@ class Dense(Layer):
         dtype = self._float_dtype()
         width = _last(input_shape)
         if width is None:
-            raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found `None`.")
+            raise ValueError(f"The last dimension of the inputs to `Dense` should be defined. Found `None`. {at()}")
         self.input_spec = InputSpec(min_ndim=2, axes={-1: width})
         self.kernel = self.add_weight(
             "kernel", shape=[width, self.units], initializer=self.kernel_initializer,

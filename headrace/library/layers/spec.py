@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.graph.source import at
 from headrace.library import nest
 
 
@@ -22,6 +23,14 @@ class InputSpec:
         self.max_ndim = max_ndim
         self.min_ndim = min_ndim
         self.axes = {int(k): v for k, v in axes.items()} if axes else {}
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, as plain data."""
+        return {name: getattr(self, name) for name in ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> InputSpec:
+        return cls(**config)
 
     def __repr__(self) -> str:
         fields = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
@@ -42,7 +51,7 @@ def check_inputs(spec: Any, inputs: Any, layer_name: str) -> None:
     for i, (one, value) in enumerate(zip(specs, values, strict=True)):
         problem = _problem(one, value) if one is not None else None
         if problem is not None:
-            raise ValueError(f"Input {i} of layer {layer_name} is incompatible with the layer: {problem}")
+            raise ValueError(f"Input {i} of layer {layer_name} is incompatible with the layer: {problem} {at()}")
 
 
 def _problem(spec: InputSpec, value: Any) -> str | None:
