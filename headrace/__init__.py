@@ -432,6 +432,8 @@ from headrace.library.tensor_array import TensorArray as TensorArray
 from headrace.library.while_loop import while_loop as while_loop
 
 # ---- section: sparse, strings, parsing, lookup
+from headrace.library.lookup import initialize_all_tables as initialize_all_tables
+from headrace.library.lookup import tables_initializer as tables_initializer
 from headrace.library.parsing import FixedLenFeature as FixedLenFeature
 from headrace.library.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
 from headrace.library.parsing import SparseFeature as SparseFeature
@@ -531,7 +533,6 @@ from headrace import compat as compat
 from headrace import examples as examples
 from headrace import flags as flags
 from headrace import gfile as gfile
-from headrace import image as image
 from headrace import logging as logging
 from headrace import resource_loader as resource_loader
 from headrace import sysconfig as sysconfig
@@ -553,6 +554,7 @@ from headrace import initializers as initializers
 from headrace import random as random
 from headrace import nest as nest
 from headrace import io as io
+from headrace import lookup as lookup
 from headrace import nn as nn
 from headrace import python_io as python_io
 from headrace import sparse as sparse

@@ -25,3 +25,4 @@ __all__ = [
     "lecun_normal", "lecun_uniform", "local_variables", "ones", "orthogonal", "random_normal", "random_uniform",
     "truncated_normal", "uniform_unit_scaling", "variables", "variance_scaling", "zeros",
 ]  # fmt: skip
+from headrace.library.lookup import tables_initializer as tables_initializer

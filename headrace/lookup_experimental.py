@@ -1,0 +1,3 @@
+"""tf.lookup.experimental."""
+
+from headrace.library.lookup import DenseHashTable as DenseHashTable

@@ -1,0 +1,250 @@
+"""Lookup tables: handles, initialisation from tensors and files, look-ups, changes.  Everything runs on the host."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import torch
+
+from headrace.core import errors
+from headrace.core.dtypes import ANY, DType, resource, string, variant
+from headrace.core.registry import op
+from headrace.ops._string import array_of
+from headrace.resources.table import Table
+from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
+
+HELD = tuple(t for t in ANY if t not in (resource, variant))
+
+# ---- handles
+
+_HANDLE = (
+    'container: string = "", shared_name: string = "", use_node_name_sharing: bool = False, key_dtype: type,'
+    " value_dtype: type"
+)
+
+
+def _table(name, inputs="", options="", fixed=False):
+    definition = op(
+        f"{name}({inputs}; {_HANDLE}{options}) -> (table_handle: resource)",
+        key_dtype=HELD, value_dtype=HELD, handle=True, stateful=True, host=True,
+    )  # fmt: skip
+    definition.not_differentiable()
+    definition.shape(lambda *arguments: ())
+
+    @definition.state
+    def _(context):
+        attrs = context.attrs
+        shape = attrs["value_shape"].as_list() if "value_shape" in attrs else ()
+        return context.resources.get_or_create(
+            attrs["container"], attrs["shared_name"] or context.name, Table,
+            lambda: Table(context.name, attrs["key_dtype"], attrs["value_dtype"], fixed, shape),
+        )  # fmt: skip
+
+
+_table("HashTableV2", fixed=True)
+_table("MutableHashTableV2")
+_table("MutableHashTableOfTensorsV2", options=", value_shape: shape = []")
+_table(
+    "MutableDenseHashTableV2", "empty_key: key_dtype, deleted_key: key_dtype",
+    ", value_shape: shape = [], initial_num_buckets: int = 131072, max_load_factor: float = 0.8",
+)  # fmt: skip
+
+# ---- between arrays and what tables hold
+
+
+def _dtype(value):
+    return string if isinstance(value, np.ndarray) else FROM_TORCH[value.dtype]
+
+
+def _items(value, width=()):
+    """The elements of an array in a list; those of shape ``width`` as tuples."""
+    if not width:
+        return list(value.reshape(-1)) if isinstance(value, np.ndarray) else value.reshape(-1).tolist()
+    count = math.prod(value.shape[: value.ndim - len(width)])
+    rows = value.reshape(count, math.prod(width))
+    return [tuple(row) for row in (rows if isinstance(rows, np.ndarray) else rows.tolist())]
+
+
+def _array(items, dtype, shape):
+    """The inverse."""
+    flat = [v for item in items for v in item] if items and isinstance(items[0], tuple) else items
+    if dtype is string:
+        return array_of(flat, shape)
+    return torch.tensor(flat, dtype=TORCH_DTYPES[dtype]).reshape(shape)
+
+
+# ---- filling
+
+initialize = op(
+    "InitializeTableV2(table_handle: resource, keys: Tkey, values: Tval) -> ()", Tkey=HELD, Tval=HELD, stateful=True,
+    host=True,
+)  # fmt: skip
+initialize.not_differentiable()
+
+
+@initialize.shape
+def _(table_handle, keys, values):
+    keys.with_rank(1).assert_is_compatible_with(values)
+    return []
+
+
+@initialize.kernel
+def _(table_handle, keys, values):
+    table_handle.check(_dtype(keys), _dtype(values))
+    if tuple(keys.shape) != tuple(values.shape):
+        raise ValueError(f"Keys and values must have the same shape, got {list(keys.shape)} and {list(values.shape)}")
+    table_handle.initialize(_items(keys), _items(values))
+
+
+WHOLE_LINE, LINE_NUMBER = -2, -1
+
+from_file = op(
+    "InitializeTableFromTextFileV2(table_handle: resource, filename: string; key_index: int, value_index: int,"
+    ' vocab_size: int = -1, delimiter: string = "\\t", offset: int = 0) -> ()',
+    stateful=True, host=True,
+)  # fmt: skip
+from_file.not_differentiable()
+
+
+@from_file.shape
+def _(table_handle, filename, key_index, value_index, vocab_size, delimiter, offset):
+    filename.with_rank(0)
+    if min(key_index, value_index) < WHOLE_LINE:
+        raise ValueError(f"key_index and value_index must be at least -2, got {key_index} and {value_index}")
+    if len(delimiter) != 1:
+        raise ValueError(f"delimiter must be only 1 char, got {delimiter!r}")
+    return []
+
+
+def _column(line, number, index, delimiter, dtype, path):
+    if index == LINE_NUMBER:
+        return number
+    text = line
+    if index != WHOLE_LINE:
+        columns = line.split(delimiter)
+        if index >= len(columns):
+            raise ValueError(
+                f"Invalid number of columns in {path} line {number} ({line.decode('utf-8', 'replace')}) : expected at least "
+                f"{index + 1} got {len(columns)}"
+            )
+        text = columns[index]
+    if dtype is string:
+        return text
+    try:
+        return int(text) if dtype.is_integer else float(text)
+    except ValueError:
+        raise ValueError(
+            f"Field {text.decode('utf-8', 'replace')} in line {number} is not a valid {dtype.name}."
+        ) from None
+
+
+@from_file.kernel
+def _(table_handle, filename, key_index, value_index, vocab_size, delimiter, offset):
+    path = os.fsdecode(filename[()])
+    try:
+        with open(path, "rb") as file:
+            lines = [line.rstrip(b"\r\n") for line in file][offset:]
+    except OSError as e:
+        raise errors.NotFoundError(None, None, f"{path}; {e.strerror}") from None
+    if vocab_size >= 0:
+        if len(lines) < vocab_size:
+            raise ValueError(f"Invalid vocab_size in {path}: expected {vocab_size} but got {len(lines)}")
+        lines = lines[:vocab_size]
+    found = [
+        (
+            _column(line, i, key_index, delimiter.encode(), table_handle.key_dtype, path),
+            _column(line, i, value_index, delimiter.encode(), table_handle.value_dtype, path),
+        )
+        for i, line in enumerate(lines)
+    ]
+    table_handle.initialize([k for k, _ in found], [v for _, v in found])
+
+
+# ---- looking up
+
+find = op(
+    "LookupTableFindV2(table_handle: resource, keys: Tin, default_value: Tout) -> (values: Tout)",
+    Tin=HELD, Tout=HELD, stateful=True, reads=True, host=True,
+)  # fmt: skip
+find.not_differentiable()
+
+
+@find.shape
+def _(table_handle, keys, default_value):
+    return keys if default_value.ndims == 0 else None  # else it is a vector, or there is one default for each key
+
+
+@find.kernel
+def _(table_handle, keys, default_value):
+    dtype = _dtype(default_value)
+    table_handle.check(_dtype(keys), dtype)
+    width = table_handle.value_shape
+    shape = (*keys.shape, *width)
+    if tuple(default_value.shape) == width:
+        default = _items(default_value, width)[0]
+    elif tuple(default_value.shape) == shape:
+        default = _items(default_value, width)
+    else:
+        raise ValueError(
+            f"Expected shape {list(width)} or {list(shape)} for default value, got {list(default_value.shape)}"
+        )
+    return _array(table_handle.find(_items(keys), default), dtype, shape)
+
+
+size = op("LookupTableSizeV2(table_handle: resource) -> (size: int64)", stateful=True, reads=True, host=True)
+size.not_differentiable()
+size.shape(lambda table_handle: ())
+size.kernel(lambda table_handle: torch.tensor(len(table_handle)))
+
+export = op(
+    "LookupTableExportV2(table_handle: resource; Tkeys: type, Tvalues: type) -> (keys: Tkeys, values: Tvalues)",
+    Tkeys=HELD, Tvalues=HELD, stateful=True, reads=True, host=True, dynamic_shape=True,
+)  # fmt: skip
+export.not_differentiable()
+export.shape(lambda table_handle, Tkeys, Tvalues: [(None,), None])
+
+
+def _plain(dtype):
+    return dtype if isinstance(dtype, DType) else FROM_TORCH[dtype]
+
+
+@export.kernel
+def _(table_handle, Tkeys, Tvalues):
+    kinds = _plain(Tkeys), _plain(Tvalues)
+    table_handle.check(*kinds)
+    keys, values = table_handle.export()
+    return _array(keys, kinds[0], (len(keys),)), _array(values, kinds[1], (len(keys), *table_handle.value_shape))
+
+
+# ---- changing
+
+
+def _change(name, change):
+    definition = op(
+        f"{name}(table_handle: resource, keys: Tin, values: Tout) -> ()", Tin=HELD, Tout=HELD, stateful=True, host=True
+    )
+    definition.not_differentiable()
+    definition.shape(lambda table_handle, keys, values: [])
+
+    @definition.kernel
+    def _(table_handle, keys, values):
+        table_handle.check(_dtype(keys), _dtype(values))
+        width = table_handle.value_shape
+        if tuple(values.shape) != (*keys.shape, *width):
+            raise ValueError(f"Expected shape {[*keys.shape, *width]} for value, got {list(values.shape)}")
+        change(table_handle, _items(keys), _items(values, width))
+
+
+def _import(table, keys, values):
+    (table.initialize if table.fixed else table.replace)(keys, values)
+
+
+_change("LookupTableInsertV2", Table.insert)
+_change("LookupTableImportV2", _import)
+
+remove = op("LookupTableRemoveV2(table_handle: resource, keys: Tin) -> ()", Tin=HELD, stateful=True, host=True)
+remove.not_differentiable()
+remove.shape(lambda table_handle, keys: [])
+remove.kernel(lambda table_handle, keys: table_handle.remove(_items(keys)))
