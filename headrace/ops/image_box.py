@@ -1,0 +1,292 @@
+"""Boxes on images: drawn, sampled, and thinned out by how much they overlap.
+
+A box is [y1, x1, y2, x2], as fractions of the image's height and width.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import math
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import INTEGER
+from headrace.core.registry import op
+from headrace.resources.value import from_numpy
+
+# ---- drawing
+
+_COLORS = (
+    (1, 1, 0, 1), (0, 0, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0.5, 0, 0.5, 1), (0.5, 0.5, 0, 1), (0.5, 0, 0, 1),
+    (0, 0, 0.5, 1), (0, 1, 1, 1), (1, 0, 1, 1),
+)  # fmt: skip
+
+
+def _draw(images, boxes, colors):
+    height, width, depth = images.shape[1:]
+    if depth == 1:
+        colors = torch.cat([torch.ones_like(colors[:, :1]), colors[:, 1:]], 1)
+    row = torch.arange(height, device=images.device)[:, None]
+    column = torch.arange(width, device=images.device)
+    sides = boxes * boxes.new_tensor([height - 1, width - 1, height - 1, width - 1])
+    sides = sides.to(torch.int64)  # towards zero
+    drawn = images
+    for number in range(boxes.shape[1]):
+        top, left, bottom, right = (sides[:, number, i, None, None] for i in range(4))
+        inside = (row >= top) & (row <= bottom) & (column >= left) & (column <= right)
+        edge = (row == top) | (row == bottom) | (column == left) | (column == right)
+        color = colors[number % colors.shape[0], :depth].to(images.dtype)
+        drawn = torch.where((inside & edge)[..., None], color, drawn)
+    return drawn
+
+
+def _drawn_shape(images, boxes, *colors):
+    if images.with_rank(4).tuple[3] not in (None, 1, 3, 4):
+        raise ValueError(f"images must have 1, 3 or 4 channels, got {images}")
+    boxes.with_rank(3)
+    return images
+
+
+draw = op("DrawBoundingBoxes(images: T, boxes: float32) -> (output: T)", T=(dtypes.float32, dtypes.float16), view=True)
+draw.not_differentiable()
+draw.shape(_drawn_shape)
+draw.kernel(lambda images, boxes: _draw(images, boxes, boxes.new_tensor(_COLORS)))
+
+draw_in = op(
+    "DrawBoundingBoxesV2(images: T, boxes: float32, colors: float32) -> (output: T)",
+    T=(dtypes.float32, dtypes.float16), view=True,
+)  # fmt: skip
+draw_in.not_differentiable()
+draw_in.shape(_drawn_shape)
+draw_in.kernel(
+    lambda images, boxes, colors: _draw(images, boxes, colors if colors.numel() else boxes.new_tensor(_COLORS))
+)
+
+# ---- sampling
+
+sample = op(
+    "SampleDistortedBoundingBoxV2(image_size: host T, bounding_boxes: float32, min_object_covered: float32; "
+    "seed: int = 0, seed2: int = 0, aspect_ratio_range: list(float) = [0.75, 1.33], area_range: list(float) = [0.05, 1.0], "
+    "max_attempts: int = 100, use_image_if_no_bounding_boxes: bool = False) "
+    "-> (begin: T, size: T, bboxes: float32)",
+    T=INTEGER, random=True, stateful=True, host=True,
+)  # fmt: skip
+sample.not_differentiable()
+sample.shape(lambda image_size, *rest: [(3,), (3,), (1, 1, 4)])
+
+
+@sample.state
+def _(context):
+    seeds = context.attrs["seed"], context.attrs["seed2"]
+    digest = hashlib.blake2b(f"{seeds[0]},{seeds[1]}".encode(), digest_size=8).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little") if any(seeds) else None)
+
+
+def _try(random, height, width, aspect_ratio_range, area_range):
+    """A window of a random shape, size and place; None if none of that shape fits."""
+    ratio = random.uniform(*aspect_ratio_range)
+    least, most = area_range[0] * height * width, area_range[1] * height * width
+    low, high = round(math.sqrt(least / ratio)), round(math.sqrt(most / ratio))
+    if round(high * ratio) > width:
+        high = int((width + 0.5 - 1e-7) / ratio)
+        if round(high * ratio) > width:
+            high -= 1
+    high = min(high, height)
+    low = min(low, high)
+    rows = int(random.integers(low, high + 1)) if low < high else low
+    columns = round(rows * ratio)
+    if rows * columns < least:
+        rows += 1
+        columns = round(rows * ratio)
+    if rows * columns > most:
+        rows -= 1
+        columns = round(rows * ratio)
+    if not least <= rows * columns <= most or not (0 < rows <= height and 0 < columns <= width):
+        return None
+    y = int(random.integers(0, height - rows + 1))
+    x = int(random.integers(0, width - columns + 1))
+    return y, x, y + rows, x + columns
+
+
+def _covers(window, boxes, least):
+    """Whether the window covers so much of one of the boxes (of at least one pixel)."""
+    y1, x1, y2, x2 = window
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    rows = np.minimum(boxes[:, 2], y2) - np.maximum(boxes[:, 0], y1)
+    columns = np.minimum(boxes[:, 3], x2) - np.maximum(boxes[:, 1], x1)
+    shared = np.maximum(rows, 0) * np.maximum(columns, 0)
+    return bool(np.any((areas >= 1) & (shared >= least * np.maximum(areas, 1e-12)))) if least > 0 else True
+
+
+@sample.kernel
+def _(
+    image_size, bounding_boxes, min_object_covered, seed, seed2, aspect_ratio_range, area_range, max_attempts,
+    use_image_if_no_bounding_boxes, *, state, node,
+):  # fmt: skip
+    height, width = int(image_size[0]), int(image_size[1])
+    boxes = bounding_boxes.detach().cpu().numpy().reshape(-1, 4).astype(np.float64)
+    if not len(boxes):
+        if not use_image_if_no_bounding_boxes:
+            raise ValueError(
+                "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes if you wish to not "
+                "provide any bounding boxes."
+            )
+        boxes = np.array([[0.0, 0.0, 1.0, 1.0]])
+    if ((boxes < 0) | (boxes > 1)).any() or (boxes[:, :2] >= boxes[:, 2:]).any():
+        raise ValueError(f"All bounding box coordinates must be in [0.0, 1.0], minima below maxima: {boxes.tolist()}")
+    pixels = np.trunc(boxes * [height, width, height, width])
+    least = float(min_object_covered)
+    found = (0, 0, height, width)
+    for _ in range(max_attempts):
+        window = _try(state, height, width, aspect_ratio_range, area_range)
+        if window is not None and _covers(window, pixels, least):
+            found = window
+            break
+    y1, x1, y2, x2 = found
+    dtype = node.outputs[0].dtype.as_numpy_dtype
+    fractions = np.array([[[y1 / height, x1 / width, y2 / height, x2 / width]]], np.float32)
+    begin, size = np.array([y1, x1, 0], dtype), np.array([y2 - y1, x2 - x1, -1], dtype)
+    return from_numpy(begin), from_numpy(size), from_numpy(fractions)
+
+
+# ---- thinning out
+
+
+def _overlaps(boxes):
+    """[n, n]: intersection over union of each pair; boxes of no area overlap nothing."""
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    areas = (high - low).prod(1)
+    sides = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
+    shared = np.maximum(sides, 0).prod(2)
+    union = areas[:, None] + areas - shared
+    usable = (areas[:, None] > 0) & (areas > 0)
+    return np.where(usable, shared / np.where(union > 0, union, 1), 0)
+
+
+def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
+    """Greedily the best, each lowering those it overlaps (or dropping them, where sigma is 0) -> indices, scores."""
+    heap = [(-float(s), i, 0) for i, s in enumerate(scores) if s > least]
+    heapq.heapify(heap)
+    chosen, kept = [], []
+    scale = -0.5 / sigma if sigma > 0 else 0.0
+    while heap and len(chosen) < limit:
+        negative, i, seen = heapq.heappop(heap)
+        score = original = -negative
+        dropped = False
+        for j in reversed(chosen[seen:]):
+            overlap = overlap_of(i, j)
+            if sigma > 0:
+                score *= math.exp(scale * overlap * overlap) if overlap <= threshold else 0.0
+            elif overlap > threshold:
+                dropped = True
+                break
+            if score <= least:
+                break
+        if dropped:
+            continue
+        if score == original:
+            chosen.append(i)
+            kept.append(score)
+        elif score > least:
+            heapq.heappush(heap, (-score, i, len(chosen)))
+    return np.array(chosen, np.int32), np.array(kept)
+
+
+def _nms(boxes, scores, limit, threshold, least, sigma=0.0):
+    if not 0 <= threshold <= 1:
+        raise ValueError("iou_threshold must be in [0, 1]")
+    overlaps = _overlaps(boxes.detach().float().cpu().numpy())
+    return _select(scores.detach().float().cpu().numpy(), lambda i, j: overlaps[i, j], limit, threshold, least, sigma)
+
+
+def _check_boxes(boxes, scores):
+    count, four = boxes.with_rank(2).tuple
+    number = scores.with_rank(1).tuple[0]
+    if four not in (None, 4) or (None not in (count, number) and count != number):
+        raise ValueError(f"boxes must be [number, 4] and scores [number], got {boxes} and {scores}")
+
+
+_T = (dtypes.float32, dtypes.float16)
+_LIMITS = "max_output_size: host int32, iou_threshold: host float32, score_threshold: host float32"
+_TRAITS = {"dynamic_shape": True}
+
+thin = op(f"NonMaxSuppressionV3(boxes: T, scores: T, {_LIMITS}) -> (selected_indices: int32)", T=_T, **_TRAITS)
+thin.not_differentiable()
+
+
+@thin.shape
+def _(boxes, scores, *limits):
+    _check_boxes(boxes, scores)
+    return (None,)
+
+
+@thin.kernel
+def _(boxes, scores, limit, threshold, least):
+    return from_numpy(_nms(boxes, scores, limit, threshold, least)[0]).to(boxes.device)
+
+
+thin_padded = op(
+    f"NonMaxSuppressionV4(boxes: T, scores: T, {_LIMITS}; pad_to_max_output_size: bool = False) "
+    "-> (selected_indices: int32, valid_outputs: int32)",
+    T=_T, **_TRAITS,
+)  # fmt: skip
+thin_padded.not_differentiable()
+
+
+@thin_padded.shape
+def _(boxes, scores, limit, threshold, least, pad_to_max_output_size):
+    _check_boxes(boxes, scores)
+    return [(limit if pad_to_max_output_size else None,), ()]
+
+
+def _padded(found, limit, pad):
+    return np.concatenate([found, np.zeros(limit - len(found), found.dtype)]) if pad else found
+
+
+@thin_padded.kernel
+def _(boxes, scores, limit, threshold, least, pad_to_max_output_size):
+    chosen, _ = _nms(boxes, scores, limit, threshold, least)
+    indices = from_numpy(_padded(chosen, limit, pad_to_max_output_size)).to(boxes.device)
+    return indices, torch.tensor(len(chosen), dtype=torch.int32, device=boxes.device)
+
+
+thin_soft = op(
+    f"NonMaxSuppressionV5(boxes: T, scores: T, {_LIMITS}, soft_nms_sigma: host float32; "
+    "pad_to_max_output_size: bool = False) -> (selected_indices: int32, selected_scores: T, valid_outputs: int32)",
+    T=_T, **_TRAITS,
+)  # fmt: skip
+thin_soft.not_differentiable()
+
+
+@thin_soft.shape
+def _(boxes, scores, limit, threshold, least, sigma, pad_to_max_output_size):
+    _check_boxes(boxes, scores)
+    size = (limit if pad_to_max_output_size else None,)
+    return [size, size, ()]
+
+
+@thin_soft.kernel
+def _(boxes, scores, limit, threshold, least, sigma, pad_to_max_output_size):
+    chosen, kept = _nms(boxes, scores, limit, threshold, least, sigma)
+    indices = from_numpy(_padded(chosen, limit, pad_to_max_output_size)).to(boxes.device)
+    values = from_numpy(_padded(kept.astype(np.float32), limit, pad_to_max_output_size)).to(scores)
+    return indices, values, torch.tensor(len(chosen), dtype=torch.int32, device=boxes.device)
+
+
+thin_by = op(
+    "NonMaxSuppressionWithOverlaps(overlaps: float32, scores: float32, max_output_size: host int32, "
+    "overlap_threshold: host float32, score_threshold: host float32) -> (selected_indices: int32)",
+    **_TRAITS,
+)
+thin_by.not_differentiable()
+thin_by.shape(lambda overlaps, scores, *limits: (None,))
+
+
+@thin_by.kernel
+def _(overlaps, scores, limit, threshold, least):
+    table = overlaps.detach().cpu().numpy()
+    chosen, _ = _select(scores.detach().cpu().numpy(), lambda i, j: table[i, j], limit, threshold, least)
+    return from_numpy(chosen).to(overlaps.device)

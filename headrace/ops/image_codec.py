@@ -1,0 +1,362 @@
+"""Images as files: PNG, JPEG, GIF and BMP, by Pillow, which is imported when the first image is read or written."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+import numpy as np
+
+from headrace.core import dtypes, errors
+from headrace.core.registry import op
+from headrace.resources.value import from_numpy, to_numpy
+
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_KINDS = ((b"\xff\xd8\xff", "jpeg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"))
+
+
+def _pillow():
+    try:
+        from PIL import Image
+    except ImportError:
+        raise errors.UnimplementedError(
+            None, None, "reading and writing images needs Pillow: pip install 'headrace[io]'"
+        ) from None
+    return Image
+
+
+def kind_of(data: bytes) -> str:
+    """jpeg, png, gif or bmp, by the first bytes; empty if none of them."""
+    return next((kind for start, kind in _KINDS if data.startswith(start)), "")
+
+
+def _bytes(contents) -> bytes:
+    array = np.asarray(contents, dtype=object)
+    if array.ndim:
+        raise ValueError(f"contents must be a scalar string, got shape {list(array.shape)}")
+    return array.item()
+
+
+def _opened(contents, accepted):
+    data = _bytes(contents)
+    kind = kind_of(data)
+    if kind not in accepted:
+        what = kind.upper() or f"not an image: {data[:16]!r}" if data else "empty"
+        raise ValueError(f"expected {' or '.join(a.upper() for a in accepted)} data, but the contents are {what}")
+    try:
+        return _pillow().open(io.BytesIO(data), formats=[kind]), kind
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ValueError(f"invalid {kind.upper()} data, size {len(data)}: {error}") from None
+
+
+def _loaded(image, kind):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            image.load()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ValueError(f"invalid {kind.upper()} data: {error}") from None
+    return image
+
+
+def _natural(image) -> int:
+    """The channels of an image as it is."""
+    if image.mode == "P":
+        return 4 if "transparency" in image.info else 3
+    if image.mode in ("1", "L", "I", "I;16", "I;16B", "F"):
+        return 1
+    return {"LA": 2, "RGBA": 4}.get(image.mode, 3)
+
+
+def _pixels(image, channels: int, wide: bool) -> np.ndarray:
+    """[rows, columns, channels], uint8 or, if `wide`, uint16."""
+    channels = channels or _natural(image)
+    if image.mode.startswith("I"):
+        grey = np.asarray(image, dtype=np.uint16)
+        grey = grey if wide else (grey >> 8).astype(np.uint8)
+        full = np.full_like(grey, 65535 if wide else 255)
+        return np.stack([grey, full] if channels == 2 else [grey] * min(channels, 3) + [full] * (channels == 4), -1)
+    if image.mode != _MODES[channels]:
+        image = image.convert(_MODES[channels])
+    array = np.asarray(image)
+    array = array.reshape(*array.shape[:2], channels)
+    return array.astype(np.uint16) * 257 if wide else array
+
+
+def _owned(array):
+    return from_numpy(np.array(array, order="C"))
+
+
+def _plane(channels):
+    return (None, None, channels or None)
+
+
+def _check_channels(channels, accepted):
+    if channels not in accepted:
+        raise ValueError(f"channels must be one of {', '.join(map(str, accepted))}, got {channels}")
+
+
+_PNG = (dtypes.uint8, dtypes.uint16)
+
+decode_png = op(
+    "DecodePng(contents: string; channels: int = 0, dtype: type = uint8) -> (image: dtype)",
+    dtype=_PNG, host=True, dynamic_shape=True,
+)  # fmt: skip
+decode_png.not_differentiable()
+
+
+@decode_png.shape
+def _(contents, channels, dtype):
+    contents.with_rank(0)
+    _check_channels(channels, (0, 1, 3, 4))
+    return _plane(channels)
+
+
+def _is_wide(dtype) -> bool:
+    return str(dtype).endswith("uint16")
+
+
+@decode_png.kernel
+def _(contents, channels, dtype):
+    image, kind = _opened(contents, ("png", "jpeg", "gif"))
+    return _owned(_pixels(_loaded(image, kind), channels, _is_wide(dtype)))
+
+
+_JPEG = (
+    "channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True, try_recover_truncated: bool = False, "
+    'acceptable_fraction: float = 1.0, dct_method: string = ""'
+)
+decode_jpeg = op(f"DecodeJpeg(contents: string; {_JPEG}) -> (image: uint8)", host=True, dynamic_shape=True)
+decode_jpeg.not_differentiable()
+
+
+def _check_jpeg(channels, ratio):
+    _check_channels(channels, (0, 1, 3))
+    if ratio not in (1, 2, 4, 8):
+        raise ValueError(f"ratio must be 1, 2, 4, or 8, got {ratio}")
+
+
+@decode_jpeg.shape
+def _(contents, channels, ratio, *rest):
+    contents.with_rank(0)
+    _check_jpeg(channels, ratio)
+    return _plane(channels)
+
+
+def _jpeg(contents, channels, ratio, recover):
+    image, kind = _opened(contents, ("jpeg", "png", "gif"))
+    if kind == "jpeg":
+        mode = _MODES.get(channels) if image.mode in ("L", "RGB", "YCbCr") else None
+        size = tuple(max(n // ratio, 1) for n in image.size)
+        if ratio > 1 or (mode == "L" and image.mode != "L"):
+            image.draft(mode or image.mode, size)
+    if recover:
+        return _recovered(image, channels)
+    return _pixels(_loaded(image, kind), channels, False)
+
+
+def _recovered(image, channels):
+    from PIL import ImageFile
+
+    before, ImageFile.LOAD_TRUNCATED_IMAGES = ImageFile.LOAD_TRUNCATED_IMAGES, True
+    try:
+        return _pixels(_loaded(image, "jpeg"), channels, False)
+    finally:
+        ImageFile.LOAD_TRUNCATED_IMAGES = before
+
+
+@decode_jpeg.kernel
+def _(contents, channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method):
+    return _owned(_jpeg(contents, channels, ratio, try_recover_truncated))
+
+
+crop_jpeg = op(
+    f"DecodeAndCropJpeg(contents: string, crop_window: host int32; {_JPEG}) -> (image: uint8)",
+    host=True, dynamic_shape=True,
+)  # fmt: skip
+crop_jpeg.not_differentiable()
+
+
+@crop_jpeg.shape
+def _(contents, crop_window, channels, ratio, *rest):
+    contents.with_rank(0)
+    _check_jpeg(channels, ratio)
+    rows, columns = (None, None) if crop_window is None else crop_window[2:]
+    return (rows, columns, channels or None)
+
+
+@crop_jpeg.kernel
+def _(contents, crop_window, channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method):
+    whole = _jpeg(contents, channels, ratio, try_recover_truncated)
+    y, x, rows, columns = crop_window
+    if min(y, x) < 0 or min(rows, columns) <= 0 or y + rows > whole.shape[0] or x + columns > whole.shape[1]:
+        raise ValueError(f"Invalid JPEG data or crop window {crop_window} for an image of {whole.shape[:2]}")
+    return _owned(whole[y : y + rows, x : x + columns])
+
+
+jpeg_shape = op(
+    "ExtractJpegShape(contents: string; output_type: type = int32) -> (image_shape: output_type)",
+    output_type=dtypes.INDEX, host=True,
+)  # fmt: skip
+jpeg_shape.not_differentiable()
+jpeg_shape.shape(lambda contents, output_type: (3,))
+
+
+@jpeg_shape.kernel
+def _(contents, output_type):
+    image, _ = _opened(contents, ("jpeg",))
+    return _owned(np.array([image.height, image.width, len(image.getbands())])).to(output_type)
+
+
+decode_gif = op("DecodeGif(contents: string) -> (image: uint8)", host=True, dynamic_shape=True)
+decode_gif.not_differentiable()
+decode_gif.shape(lambda contents: (None, None, None, 3))
+
+
+def _frames(image):
+    frames = []
+    for number in range(getattr(image, "n_frames", 1)):
+        image.seek(number)
+        frames.append(np.asarray(_loaded(image, "gif").convert("RGB")))
+    return np.stack(frames)
+
+
+@decode_gif.kernel
+def _(contents):
+    image, kind = _opened(contents, ("gif", "png", "jpeg"))
+    return _owned(_frames(image) if kind == "gif" else _pixels(_loaded(image, kind), 3, False)[None])
+
+
+decode_bmp = op("DecodeBmp(contents: string; channels: int = 0) -> (image: uint8)", host=True, dynamic_shape=True)
+decode_bmp.not_differentiable()
+
+
+@decode_bmp.shape
+def _(contents, channels):
+    contents.with_rank(0)
+    _check_channels(channels, (0, 1, 3, 4))
+    return _plane(channels)
+
+
+@decode_bmp.kernel
+def _(contents, channels):
+    image, kind = _opened(contents, ("bmp",))
+    found = _natural(image)
+    if channels not in (0, found):
+        raise ValueError(f"channels attribute {channels} does not match bits per pixel from file {found}")
+    return _owned(_pixels(_loaded(image, kind), channels, False))
+
+
+decode_any = op(
+    "DecodeImage(contents: string; channels: int = 0, dtype: type = uint8, expand_animations: bool = True) "
+    "-> (image: dtype)",
+    dtype=(dtypes.uint8, dtypes.uint16, dtypes.float32), host=True, dynamic_shape=True,
+)  # fmt: skip
+decode_any.not_differentiable()
+
+
+@decode_any.shape
+def _(contents, channels, dtype, expand_animations):
+    contents.with_rank(0)
+    _check_channels(channels, (0, 1, 3, 4))
+    return None if expand_animations else _plane(channels)
+
+
+@decode_any.kernel
+def _(contents, channels, dtype, expand_animations):
+    image, kind = _opened(contents, ("jpeg", "png", "gif", "bmp"))
+    if kind == "gif":
+        if channels not in (0, 3):
+            raise ValueError(f"channels must be 0 or 3 for a GIF, got {channels}")
+        frames = _frames(image)
+        pixels = frames if expand_animations else frames[0]
+    else:
+        pixels = _pixels(_loaded(image, kind), channels, _is_wide(dtype) and kind == "png")
+    if str(dtype).endswith("float32"):
+        return _owned(pixels.astype(np.float32) / (65535 if pixels.dtype == np.uint16 else 255))
+    if _is_wide(dtype) and pixels.dtype != np.uint16:
+        pixels = pixels.astype(np.uint16) * 257
+    return _owned(pixels)
+
+
+encode_png = op("EncodePng(image: T; compression: int = -1) -> (contents: string)", T=_PNG, host=True)
+encode_png.not_differentiable()
+
+
+@encode_png.shape
+def _(image, compression):
+    if image.with_rank(3).tuple[2] not in (None, 1, 2, 3, 4):
+        raise ValueError(f"image must have 1, 2, 3, or 4 channels, got {image}")
+    if not -1 <= compression <= 9:
+        raise ValueError(f"compression should be in [-1,9], got {compression}")
+    return ()
+
+
+def _string(data: bytes):
+    made = np.empty((), object)
+    made[()] = data
+    return made
+
+
+@encode_png.kernel
+def _(image, compression):
+    array = to_numpy(image)
+    if array.shape[2] not in _MODES:
+        raise ValueError(f"image must have 1, 2, 3, or 4 channels, got {list(array.shape)}")
+    if array.dtype == np.uint16 and array.shape[2] > 1:
+        raise errors.UnimplementedError(None, None, "PNG of 16 bits with more than one channel cannot be written")
+    flat = array[:, :, 0] if array.shape[2] == 1 else array
+    written = io.BytesIO()
+    made = _pillow().fromarray(np.ascontiguousarray(flat))
+    made.save(written, "PNG", **({"compress_level": compression} if compression >= 0 else {}))
+    return _string(written.getvalue())
+
+
+encode_jpeg = op(
+    'EncodeJpeg(image: uint8; format: string = "", quality: int = 95, progressive: bool = False, '
+    'optimize_size: bool = False, chroma_downsampling: bool = True, density_unit: string = "in", x_density: int = 300, '
+    'y_density: int = 300, xmp_metadata: string = "") -> (contents: string)',
+    host=True,
+)
+encode_jpeg.not_differentiable()
+
+
+def _save_jpeg(array, format, quality, **options):
+    channels = array.shape[2]
+    if channels not in (1, 3) or format not in ("", "grayscale", "rgb") or not 0 <= quality <= 100:
+        raise ValueError(
+            f"an image of 1 or 3 channels, format '', 'grayscale' or 'rgb' and quality 0 to 100 are accepted, got "
+            f"{list(array.shape)}, {format!r} and {quality}"
+        )
+    if format and channels != {"grayscale": 1, "rgb": 3}[format]:
+        raise ValueError(f"format {format!r} expects {4 - channels} channels, got {channels}")
+    made = _pillow().fromarray(np.ascontiguousarray(array[:, :, 0] if channels == 1 else array))
+    written = io.BytesIO()
+    made.save(written, "JPEG", quality=max(quality, 1), **options)
+    return _string(written.getvalue())
+
+
+@encode_jpeg.shape
+def _(image, *attrs):
+    if image.with_rank(3).tuple[2] not in (None, 1, 3):
+        raise ValueError(f"image must have 1 or 3 channels, got {image}")
+    return ()
+
+
+@encode_jpeg.kernel
+def _(
+    image, format, quality, progressive, optimize_size, chroma_downsampling, density_unit, x_density, y_density,
+    xmp_metadata,
+):  # fmt: skip
+    scale = 2.54 if density_unit == "cm" else 1.0
+    return _save_jpeg(
+        to_numpy(image), format, quality, progressive=progressive, optimize=optimize_size,
+        subsampling=2 if chroma_downsampling else 0, dpi=(round(x_density * scale), round(y_density * scale)),
+        **({"xmp": xmp_metadata.encode()} if xmp_metadata else {}),
+    )  # fmt: skip
+
+
+encode_jpeg_at = op("EncodeJpegVariableQuality(images: uint8, quality: host int32) -> (contents: string)", host=True)
+encode_jpeg_at.not_differentiable()
+encode_jpeg_at.shape(lambda images, quality: ())
+encode_jpeg_at.kernel(lambda images, quality: _save_jpeg(to_numpy(images), "", quality, subsampling=2, dpi=(300, 300)))
