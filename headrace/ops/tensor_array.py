@@ -65,9 +65,8 @@ def _write(kind, flow, index, value):
         raise ValueError(
             f"TensorArray {kind.name}: Could not write to TensorArray index {index} because it has already been written to."
         )
-    if kind.element_shape is not None and not TensorShape(list(value.shape)).is_compatible_with(
-        TensorShape(kind.element_shape)
-    ):
+    shape = kind.element_shape
+    if shape is not None and shape != value.shape and not TensorShape(list(value.shape)).is_compatible_with(shape):
         raise ValueError(
             f"TensorArray {kind.name}: Could not write to TensorArray index {index} because the value shape is "
             f"{list(value.shape)} which is incompatible with the TensorArray's element shape: {list(kind.element_shape)}"

@@ -12,7 +12,7 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array, math, nest, reduction
+from headrace.library import array, creation, math, nest, reduction
 from headrace.library.check import Assert
 from headrace.library.flow import identity
 from headrace.library.rnn.base import (
@@ -115,18 +115,21 @@ class _Loop:
             longest = math.cast(reduction.reduce_max(self.lengths), dtypes.int32)
             bound = math.minimum(self.steps, math.maximum(1, longest))
         time = constant(0, dtype=dtypes.int32, name="time")
-        with name_scope("dynamic_rnn"):
-            arrays = [
-                self._array(kind, [self.static_batch, *as_dims(size)], f"output_{i}")
-                for i, (size, kind) in enumerate(zip(self.sizes, self._output_types(state), strict=True))
-            ]
-            sources = [
-                self._array(t.dtype.base_dtype, t.shape[1:], f"input_{i}").unstack(t)
-                for i, t in enumerate(self.flat_inputs)
-            ]
+        with name_scope("dynamic_rnn") as base_name:
+            pass
+        arrays = [
+            self._array(kind, [self.static_batch, *as_dims(size)], f"{base_name}output_{i}")
+            for i, (size, kind) in enumerate(zip(self.sizes, self._output_types(state), strict=True))
+        ]
+        sources = [
+            self._array(t.dtype.base_dtype, t.shape[1:], f"{base_name}input_{i}").unstack(t)
+            for i, t in enumerate(self.flat_inputs)
+        ]
+
+        finished = None if self.lengths is None else self._finished(self.lengths)
 
         def step(time: Tensor, written: tuple[Any, ...], state: Any) -> Any:
-            return self._step(time, written, state, sources, zeros)
+            return self._step(time, written, state, sources, finished, zeros)
 
         _, written, final_state = while_loop(
             lambda time, *_: time < bound,
@@ -151,9 +154,17 @@ class _Loop:
         size = self.static_steps if self.static_steps is not None else self.steps
         return TensorArray(dtype, size=size, element_shape=TensorShape(shape), tensor_array_name=name)
 
+    def _finished(self, lengths: Tensor) -> TensorArray:
+        """For each step which sequences [batch, 1] have ended: all steps compared at once, not one by one in the loop."""
+        steps = array.reshape(creation.range(self.steps), [-1, 1, 1])
+        ended = math.cast(steps, lengths.dtype.base_dtype) >= array.reshape(lengths, [1, -1, 1])
+        ended.set_shape([self.static_steps, self.static_batch, 1])
+        return self._array(dtypes.bool, [self.static_batch, 1], "finished").unstack(ended)
+
     def _step(
-        self, time: Tensor, written: Sequence[Any], state: Any, sources: list[TensorArray], zeros: list[Any]
-    ) -> Any:
+        self, time: Tensor, written: Sequence[Any], state: Any, sources: list[TensorArray],
+        finished: TensorArray | None, zeros: list[Any],
+    ) -> Any:  # fmt: skip
         values = [source.read(time) for source in sources]
         for value, tensor in zip(values, self.flat_inputs, strict=True):
             value.set_shape(tensor.shape[1:])
@@ -162,8 +173,8 @@ class _Loop:
         outputs = nest.flatten(output)
         if len(outputs) != len(self.sizes):
             raise ValueError(f"the cell's output {output!r} does not match its output_size {self.cell.output_size!r}")
-        if self.lengths is not None:
-            flat = copy_some_through(time, self.lengths, zeros, nest.flatten(state), outputs, nest.flatten(new_state))
+        if finished is not None:
+            flat = copy_some_through(finished.read(time), zeros, nest.flatten(state), outputs, nest.flatten(new_state))
             outputs = flat[: len(outputs)]
             new_state = nest.pack_sequence_as(new_state, flat[len(outputs) :])
         arrays = tuple(ta.write(time, out) for ta, out in zip(written, outputs, strict=True))

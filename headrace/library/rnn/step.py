@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.shape import TensorShape
+from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library import array, creation, math, nest
@@ -62,12 +63,20 @@ def choose(finished: Tensor, old: Any, new: Any) -> Any:
 
 
 def copy_some_through(
-    time: Any, lengths: Tensor, zero_outputs: list[Any], state: list[Any], outputs: list[Any], new_state: list[Any]
+    finished: Tensor, zero_outputs: list[Any], state: list[Any], outputs: list[Any], new_state: list[Any]
 ) -> list[Any]:
-    """Outputs and state after a step: zeros and the old state for the sequences that have ended."""
-    finished = time >= lengths
-    flat = [choose(finished, zero, new) for zero, new in zip(zero_outputs, outputs, strict=True)]
-    return flat + [choose(finished, old, new) for old, new in zip(state, new_state, strict=True)]
+    """Outputs and state after a step: zeros and the old state for the sequences that have ended.
+
+    ``finished`` [batch, 1] says which have.
+    """
+
+    def chosen(old: Any, new: Any) -> Any:
+        if isinstance(new, Tensor) and new.shape.ndims == 2:
+            return raw_ops.SelectV2(finished, old, new, name="Select")
+        return choose(array.reshape(finished, [-1]), old, new)
+
+    flat = [chosen(zero, new) for zero, new in zip(zero_outputs, outputs, strict=True)]
+    return flat + [chosen(old, new) for old, new in zip(state, new_state, strict=True)]
 
 
 def conditional_step(
@@ -85,7 +94,7 @@ def conditional_step(
         return cond(
             time < shortest,
             lambda: outputs + states,
-            lambda: copy_some_through(time, lengths, zeros, old, outputs, states),
+            lambda: copy_some_through(array.expand_dims(time >= lengths, 1), zeros, old, outputs, states),
             strict=True,
         )
 
