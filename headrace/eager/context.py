@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import math
 import random
 import threading
 from collections import OrderedDict
@@ -16,10 +15,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from headrace.core import errors
-from headrace.core.dtypes import DType, as_dtype, float32, float64, string
+from headrace.core.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.eager import execute, record, tensor
 from headrace.eager.execute import Bound, Caller
@@ -35,14 +33,17 @@ from headrace.graph.operation import Tensor
 from headrace.graph.source import at, user_source
 from headrace.resources.container import Containers
 from headrace.resources.invoke import bind_attr, find_kernel
-from headrace.resources.value import TORCH_DTYPES, from_numpy
+from headrace.resources.value import from_numpy
 from headrace.runtime.device import Device, local_devices
 from headrace.runtime.worker import StateContext
 
 SYNC, ASYNC = 0, 1
 DEVICE_PLACEMENT_EXPLICIT, DEVICE_PLACEMENT_WARN, DEVICE_PLACEMENT_SILENT, DEVICE_PLACEMENT_SILENT_FOR_INT32 = range(4)
 _STATES = 256  # generators kept, by seeds
-_REAL = (None, float32, float64)
+_NUMBERS = {  # Python's numbers whose values need no check, by the dtype asked for
+    (float, None): float32, (float, float32): float32, (float, float64): float64,
+    (int, None): int32, (int, int32): int32, (int, int64): int64, (int, float32): float32, (int, float64): float64,
+}  # fmt: skip
 _NOTHING = contextlib.nullcontext()
 
 
@@ -55,6 +56,7 @@ class EagerContext(Graph):
         super().__init__()
         self.devices: list[Device] = local_devices()
         self.several_devices = len({d.torch_device for d in self.devices}) > 1
+        self.quick = not self.several_devices  # whether dtypes and attributes alone decide how an op is run
         self.default_device = self.devices[0].torch_device
         self._resources = Containers()  # state shared by name
         self._states: OrderedDict[Any, Any] = OrderedDict()
@@ -106,8 +108,9 @@ class EagerContext(Graph):
 
     def constant(self, value: Any, dtype: DType | None) -> EagerTensor:
         """``value`` as a tensor of its own; a Python number costs little."""
-        if type(value) is float and dtype in _REAL and math.isfinite(value):
-            return EagerTensor(torch.tensor(value, dtype=TORCH_DTYPES[dtype or float32], device=self.place()), dtype or float32)
+        number = _NUMBERS.get((type(value), dtype))
+        if number is not None and not self.several_devices and (type(value) is not int or -(2**31) <= value < 2**31):
+            return EagerTensor(execute.scalar(value, number.as_datatype_enum)._value, number)
         array = make_array(value, dtype)
         if isinstance(value, np.ndarray):
             array = array.copy()
@@ -222,6 +225,15 @@ class EagerContext(Graph):
 
     def colocate_with_name(self, name: str) -> Any:
         return _NOTHING
+
+    @contextlib.contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        try:
+            with super().gradient_override_map(op_type_map):
+                self.quick = False
+                yield
+        finally:
+            self.quick = not self.several_devices and not self._gradient_overrides
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Nothing: a collection would keep alive what the program has dropped.  Only the global step is found by its."""

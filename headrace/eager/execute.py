@@ -22,9 +22,11 @@ from headrace.eager.record import Record
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, _handles, as_handle
 from headrace.graph import context as graphs
 from headrace.graph.build import wrap_outputs
+from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
 from headrace.graph.infer import group_inputs
 from headrace.resources.invoke import CPU, bind_attrs, extras, find_kernel, flat_outputs
+from headrace.resources.value import from_numpy
 
 _VALUE, _HOST, _READ, _REF = range(4)  # how a kernel receives an input
 _LIMIT = 1024  # bindings kept for one op type: attributes such as seeds may take any number of values
@@ -207,10 +209,10 @@ _scalars: dict[Any, Any] = {}
 
 
 def scalar(value: Any, kind: int) -> Any:
-    """A Python number as a tensor; those met lately are kept."""
+    """A Python number as a tensor; those met lately are kept.  Not for tensors that users hold: tapes go by identity."""
     found = _scalars.get((value, kind, value.__class__))
     if found is None or value == 0:  # 0.0 equals -0.0
-        found = to_tensor(value, _DTYPES[kind])
+        found = EagerTensor(from_numpy(np.asarray(make_array(value, _DTYPES[kind])), _DTYPES[kind]), _DTYPES[kind])
         if len(_scalars) >= _LIMIT:
             _scalars.clear()
         _scalars[value, kind, value.__class__] = found
@@ -220,7 +222,7 @@ def scalar(value: Any, kind: int) -> Any:
 class Caller:
     """One op type as a function of Python arguments."""
 
-    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "plain")
+    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "plain", "simple")
 
     def __init__(self, op_def: OpDef) -> None:
         self.op_def = op_def
@@ -229,7 +231,8 @@ class Caller:
         self.input_names = {a.name for a in self.args}
         self.outputs = len(op_def.signature.outputs)
         self.bound: dict[Any, Bound] = {}
-        self.plain: dict[int, Bound] = {}  # the same by dtypes alone: one or two tensors in, one out, no attributes given
+        self.plain: dict[int, Bound] = {}  # the same by dtypes alone: two tensors in, one out, no attributes given
+        self.simple = not any(a.is_list for a in self.args) and not op_def.traits.handle
 
     def __call__(self, context: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if kwargs and not self.op_def.traits.handle:
@@ -278,17 +281,20 @@ class Caller:
             elif not _token(value, arg, tokens, flat):
                 return None
         if len(args) > count:
-            tokens.append(_frozen(args[count:]))
+            tokens.append(tuple(args[count:]))
         if kwargs:
-            tokens.append(_frozen(tuple(kwargs.items())))
+            tokens.append(tuple(kwargs.items()))
         if context._gradient_overrides:
             tokens.append(context._gradient_overrides.get(self.op_def.name, ""))
         if context.several_devices:
             tokens.append(context.place())
         try:
             hash(made := tuple(tokens))
-        except TypeError:
-            return None
+        except TypeError:  # lists among the attributes
+            try:
+                hash(made := _frozen(made))
+            except TypeError:
+                return None
         return made
 
     def remember(self, key: Any, flat: Sequence[Any], bound: Bound) -> None:
@@ -298,11 +304,8 @@ class Caller:
         if len(self.bound) >= _LIMIT:
             self.bound.clear()
         self.bound[key] = bound
-        if bound.plain and len(key) == len(flat) and all(type(t) is int for t in key):
-            if len(key) == 1:
-                self.plain[key[0]] = bound
-            elif len(key) == 2:
-                self.plain[key[0] * _KINDS + key[1]] = bound
+        if bound.plain and len(key) == len(flat) == 2 and all(type(t) is int for t in key):
+            self.plain[key[0] * _KINDS + key[1]] = bound
 
     def wrap(self, bound: Bound, outputs: Sequence[Any]) -> Any:
         if not bound.multiple:
@@ -315,30 +318,48 @@ class Caller:
 def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Runs an op on Python arguments.  The way of most ops, tensors in and one tensor out, is here in one piece."""
     how = _callers.get(op_def) or caller(op_def)
-    count = len(args)
-    if count == how.count and (not kwargs or (len(kwargs) == 1 and "name" in kwargs)):
-        found: Bound | None = None
-        if count == 2:
-            a, b = args
-            if type(a) is EagerTensor and type(b) is EagerTensor:
-                found = how.plain.get(a._kind * _KINDS + b._kind)
-        elif count == 1:
-            (a,) = args
-            if type(a) is EagerTensor:
-                found = how.plain.get(a._kind)
-        if found is not None:
-            try:
-                value = found.function(*[t._value for t in args], *found.attrs)
-            except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-                raise explain(e, op_def, args) from e
-            made = _new(EagerTensor)
-            made._value = value
-            made._kind = found.kind
-            tapes = record.active.get()
-            if tapes and found.recorded:
-                record.keep(tapes, Record(op_def, args, (made,), found.node_attrs))
-            return made
-    return how(context, args, kwargs)
+    if not how.simple or not context.quick:
+        return how(context, args, kwargs)
+    if kwargs:
+        kwargs.pop("name", None)
+    count = how.count
+    inputs = args if len(args) == count else args[:count]
+    for t in inputs:
+        if type(t) is not EagerTensor:
+            return how(context, args, kwargs)
+    if kwargs or len(args) != count:
+        try:
+            found = how.bound.get(_key_of(inputs, args[count:], kwargs))
+        except TypeError:  # an attribute that is a list
+            return how(context, args, kwargs)
+    elif count == 2:
+        found = how.plain.get(inputs[0]._kind * _KINDS + inputs[1]._kind)
+    else:
+        found = how.bound.get(tuple([t._kind for t in inputs]))
+    if found is None:
+        return how(context, args, kwargs)
+    if not found.plain:
+        return how.wrap(found, run(found, inputs, context))
+    try:
+        value = found.function(*[t._value for t in inputs], *found.attrs)
+    except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+        raise explain(e, op_def, inputs) from e
+    made = _new(EagerTensor)
+    made._value = value
+    made._kind = found.kind
+    tapes = record.active.get()
+    if tapes and found.recorded:
+        record.keep(tapes, Record(op_def, inputs, (made,), found.node_attrs))
+    return made
+
+
+def _key_of(inputs: Sequence[Any], attrs: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The key of a call whose inputs are all tensors; see ``Caller._key``."""
+    if not kwargs:
+        return (*[t._kind for t in inputs], tuple(attrs))
+    if not attrs:
+        return (*[t._kind for t in inputs], tuple(kwargs.items()))
+    return (*[t._kind for t in inputs], tuple(attrs), tuple(kwargs.items()))
 
 
 def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
@@ -402,9 +423,7 @@ def _with_handles(args: Sequence[Any]) -> list[Any]:
 
 
 def _frozen(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple(_frozen(v) for v in value)
-    return (type(value), value) if isinstance(value, bool) else value
+    return tuple([_frozen(v) for v in value]) if isinstance(value, (list, tuple)) else value
 
 
 _callers: dict[OpDef, Caller] = {}

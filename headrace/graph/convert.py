@@ -170,6 +170,9 @@ def _const() -> Any:
 
 
 def _convert_python(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    default = context.get_default_graph()
+    if default.executing_eagerly:
+        return default.constant(value, dtype)
     return make_constant(make_array(value, dtype), dtype, name or "Const")
 
 

@@ -91,11 +91,12 @@ def _forward_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> 
             default: Any = get()
             if default.executing_eagerly:
                 kind = y.__class__
-                if kind is EagerTensor and not default.several_devices:
-                    return run(x, y)
+                if kind is EagerTensor:
+                    return run(x, y) if default.quick else run_any(default, (x, y), {})
                 if kind is int or (kind is float and x._kind in _FLOATS):
-                    return run(x, scalar(y, x._kind))
-                if kind is EagerTensor or kind is Variable:
+                    y = scalar(y, x._kind)
+                    return run(x, y) if default.quick else run_any(default, (x, y), {})
+                if kind is Variable:
                     return run_any(default, (x, y), {})
         return otherwise(x, y)
 
@@ -108,7 +109,8 @@ def _reflected_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -
 
     def reflected(y: Any, x: Any) -> Any:
         if y._kind in kinds and (x.__class__ is int or (x.__class__ is float and y._kind in _FLOATS)):
-            if get().executing_eagerly:
+            default: Any = get()
+            if default.executing_eagerly and default.quick:
                 return run(scalar(x, y._kind), y)
         return otherwise(y, x)
 
