@@ -42,6 +42,7 @@ class Traits:
     view: bool = False  # an output may share memory with an input
     dynamic_shape: bool = False  # output shape depends on input values
     opaque: bool = False  # the compiler must not look inside
+    opaque_on_cpu: bool = False  # the same on the CPU, where the kernel is faster than what the compiler makes of it
     transfers: bool = False  # moves its inputs to its device itself
     feed: bool = False  # a value the caller must supply (Placeholder)
     flow: str = ""  # a primitive of control flow: its kind in runtime/frame.py

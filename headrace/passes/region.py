@@ -36,6 +36,8 @@ def compilable(node: Node) -> bool:
     traits = node.op_def.traits
     if traits.blocking or traits.random or traits.host or traits.opaque or traits.dynamic_shape or traits.feed:
         return False
+    if traits.opaque_on_cpu and "device:CPU" in node.device:
+        return False
     if not node.op_def.kernels and node.op_def.inline is None:
         return False
     for value in (*node.inputs, *node.outputs):
