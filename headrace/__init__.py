@@ -533,6 +533,7 @@ from headrace import compat as compat
 from headrace import examples as examples
 from headrace import flags as flags
 from headrace import gfile as gfile
+from headrace import image as image
 from headrace import logging as logging
 from headrace import resource_loader as resource_loader
 from headrace import sysconfig as sysconfig
