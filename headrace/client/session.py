@@ -169,9 +169,9 @@ class BaseSession:
 
     def _check_options(self, options: Any, run_metadata: Any) -> None:
         if options is not None and not isinstance(options, RunOptions):
-            raise TypeError(f"options must be a tf.RunOptions, but got {type(options).__name__}")
+            raise TypeError(f"options must be a tf.RunOptions, but got {type(options).__name__} {at()}")
         if run_metadata is not None and not isinstance(run_metadata, RunMetadata):
-            raise TypeError(f"run_metadata must be a tf.RunMetadata, but got {type(run_metadata).__name__}")
+            raise TypeError(f"run_metadata must be a tf.RunMetadata, but got {type(run_metadata).__name__} {at()}")
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -229,18 +229,20 @@ class BaseSession:
         """Feeds some of the promised tensors and returns some of the promised fetches."""
         partial = self._partials.get(handle)
         if partial is None:
-            raise ValueError(f"{handle!r} is not a handle of partial_run_setup in this session, or its run has ended")
+            raise ValueError(
+                f"{handle!r} is not a handle of partial_run_setup in this session, or its run has ended {at()}"
+            )
         pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
         wanted = Fetches(self._graph, fetches)
         for tensor in wanted.tensors:
             if tensor not in partial.fetches:
-                raise ValueError(f"{tensor.name} was not named as a fetch in partial_run_setup")
+                raise ValueError(f"{tensor.name} was not named as a fetch in partial_run_setup {at()}")
         with partial.lock:
             for tensor, _ in pairs:
                 if tensor not in partial.feeds:
-                    raise ValueError(f"{tensor.name} was not named as a feed in partial_run_setup")
+                    raise ValueError(f"{tensor.name} was not named as a feed in partial_run_setup {at()}")
                 if tensor not in partial.remaining:
-                    raise ValueError(f"{tensor.name} was fed before in this partial run")
+                    raise ValueError(f"{tensor.name} was fed before in this partial run {at()}")
             converted = [(t, feeder(t)(v)) for t, v in pairs]
             try:
                 for tensor, fed in converted:
@@ -256,7 +258,7 @@ class BaseSession:
                 except KeyError:
                     missing = ", ".join(sorted(t.name for t in partial.remaining))
                     raise ValueError(
-                        f"{tensor.name} cannot be computed from what was fed so far; not fed yet: {missing}"
+                        f"{tensor.name} cannot be computed from what was fed so far; not fed yet: {missing} {at()}"
                     ) from None
         return wanted.rebuild(results)
 

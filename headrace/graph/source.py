@@ -32,7 +32,7 @@ def is_internal(code: CodeType) -> bool:
     if known is None:
         name = code.co_filename
         internal = name.startswith(_PACKAGE) and not name.startswith(_USER_PARTS)
-        generated = name.startswith("<headrace ")
+        generated = name.startswith("<headrace ") or f"{os.sep}site-packages{os.sep}numpy{os.sep}" in name
         known = _internal[code] = internal or generated or name.endswith((f"{os.sep}contextlib.py", "<string>"))
     return known
 

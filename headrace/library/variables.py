@@ -109,7 +109,8 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
         value = convert.convert_to_tensor(variable)
         graph = context.get_default_graph()
         # The rank alone would be known without the value; the control edge makes the read happen.
-        with graph.colocate_with(variable.op), graph.control_dependencies([raw_ops.Identity(value)]):
+        read = raw_ops.Identity(convert.to_tensor(variable, as_ref=True))
+        with graph.colocate_with(variable.op), graph.control_dependencies([read]):
             ranks.append(raw_ops.Rank(value))
     if len(ranks) == 1:
         return ranks[0]

@@ -27,7 +27,9 @@ def _(condition, data, summarize):
         raise InvalidArgumentError(None, None, f"assertion failed: {parts}")
 
 
-numerics = op("CheckNumerics(tensor: T; message: string) -> (output: T)", T=FLOATING, view=True, opaque=True)
+numerics = op(  # stateful: failing is its effect, so nothing may drop it
+    "CheckNumerics(tensor: T; message: string) -> (output: T)", T=FLOATING, view=True, opaque=True, stateful=True
+)
 numerics.shape(lambda tensor, message: tensor)
 
 

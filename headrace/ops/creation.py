@@ -42,6 +42,8 @@ def _(node, grad):
 
 @fill.kernel
 def _(dims, value):
+    if dims and min(dims) < 0:
+        raise ValueError(f"Fill dimensions must be >= 0, got {dims}")
     return value.expand(dims).clone(memory_format=torch.contiguous_format)
 
 

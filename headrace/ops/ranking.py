@@ -20,7 +20,9 @@ def _top_shape(input, k):
 
 def _top(input, k):
     """Of equal elements the first come first, which torch.topk does not promise."""
-    if k == 1 and input.shape[-1]:
+    if input.shape[-1] < k:
+        raise ValueError(f"input must have at least k columns. Had {input.shape[-1]}, needed {k}")
+    if k == 1:
         values, indices = torch.max(input, -1, keepdim=True)
         return values, indices.to(torch.int32)
     values, indices = torch.sort(input, dim=-1, descending=True, stable=True)

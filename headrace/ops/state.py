@@ -23,7 +23,10 @@ def _(context):
     attrs = context.attrs
     name = attrs["shared_name"] or context.name
     return context.resources.get_or_create(
-        attrs["container"], name, Variable, lambda: Variable(context.name, attrs["dtype"], context.device)
+        attrs["container"],
+        name,
+        Variable,
+        lambda: Variable(context.name, attrs["dtype"], context.device, attrs["shape"].tuple),
     )
 
 

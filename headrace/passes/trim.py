@@ -8,7 +8,7 @@ that gate gradients (TF1's GATE_OP) order pure nodes, and would hide products fr
 
 from __future__ import annotations
 
-from headrace.passes.step_graph import StepGraph, Value
+from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 def trim(graph: StepGraph) -> StepGraph:
@@ -17,7 +17,7 @@ def trim(graph: StepGraph) -> StepGraph:
     values: dict[Value, Value] = {}
     for node in graph.nodes:
         if node.control_inputs:
-            node.control_inputs = [c for c in node.control_inputs if c in effects]
+            node.control_inputs = [c for c in node.control_inputs if c in effects or _reads(c)]
         if node.inputs and values:
             node.inputs = [values.get(v, v) for v in node.inputs]
         passes_on = node.op_def.inline == "{0}" and not node.control_inputs and len(node.outputs) == 1
@@ -26,3 +26,8 @@ def trim(graph: StepGraph) -> StepGraph:
     graph.fetches = [values.get(v, v) for v in graph.fetches]
     graph.sweep()
     return graph
+
+
+def _reads(node: Node) -> bool:
+    """Whether the node itself reads state: waiting for it means wanting the error if there is no value yet."""
+    return any(v.dtype._is_ref_dtype for v in node.inputs)

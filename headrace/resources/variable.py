@@ -17,15 +17,20 @@ import torch
 from headrace.core.dtypes import DType
 
 
+def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
+    return len(shape) == len(declared) and all(d is None or d == n for n, d in zip(shape, declared, strict=True))
+
+
 class Variable:
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
-    __slots__ = ("__weakref__", "device", "dtype", "lock", "name", "value", "version")
+    __slots__ = ("__weakref__", "device", "dtype", "lock", "name", "shape", "value", "version")
 
     value: Any
 
-    def __init__(self, name: str, dtype: DType, device: Any) -> None:
+    def __init__(self, name: str, dtype: DType, device: Any, shape: tuple[int | None, ...] | None = None) -> None:
         self.name = name
+        self.shape = shape  # as declared; None, or None for a dimension, where any will do
         self.dtype = dtype
         self.device = device
         self.lock = threading.RLock()
@@ -44,10 +49,10 @@ class Variable:
         if current is not None and current.shape == value.shape:
             current.copy_(value)
             return
-        if current is not None and validate_shape:
+        declared = self.shape if current is None else current.shape
+        if validate_shape and declared is not None and not _fits(value.shape, declared):
             raise ValueError(
-                f"Assign requires shapes of both tensors to match. lhs shape= {list(current.shape)} "
-                f"rhs shape= {list(value.shape)}"
+                f"Assign requires shapes of both tensors to match. lhs shape= {list(declared)} rhs shape= {list(value.shape)}"
             )
         self.value = value.to(self.device, copy=True).contiguous()
 

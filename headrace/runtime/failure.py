@@ -9,6 +9,7 @@ import torch
 
 from headrace.core import errors
 from headrace.core.registry import REGISTRY
+from headrace.graph.collection import GraphKeys
 from headrace.graph.source import user_source
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
@@ -95,9 +96,17 @@ def _uninitialized(node: Node, error: BaseException, program: Program, held: dic
             origin = root(value).op
             return (
                 f"Attempting to use uninitialized value {origin.name}: the variable made at {origin.source} has no value in "
-                "this session yet. Run tf.global_variables_initializer(), or restore it, first"
+                f"this session yet. Run {_initializer(origin)}, or restore it, first"
             )
     return None
+
+
+def _initializer(variable: Node) -> str:
+    """The function whose operation gives this variable its first value."""
+    graph = getattr(variable.origin, "graph", None)
+    local = graph.get_collection(GraphKeys.LOCAL_VARIABLES) if graph is not None else ()
+    is_local = any(getattr(v, "op", None) is variable.origin for v in local)
+    return "tf.local_variables_initializer()" if is_local else "tf.global_variables_initializer()"
 
 
 def _client_name(value: Value) -> str:

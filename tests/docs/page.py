@@ -1,6 +1,8 @@
 """Pages whose programs run: python blocks in order in one namespace, each text block what the block before it printed.
 
-``HEADRACE_UPDATE_DOCS=1 pytest tests/docs`` writes what the programs print now into the pages.
+``HEADRACE_UPDATE_DOCS=1 pytest tests/docs`` writes what the programs print now into the pages.  A block after the line
+``<!-- as of writing -->`` shows what a better plan may change (which passes there are, the code they lead to): it must print
+something, and is brought up to date in the same way, but does not have to be the same.
 """
 
 import contextlib
@@ -13,7 +15,7 @@ import headrace as tf
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 UPDATE = os.environ.get("HEADRACE_UPDATE_DOCS", "") not in ("", "0")
-_BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- as of writing -->\n)?```(python|text)\n(.*?)```", re.DOTALL)
 
 
 def run_page(name: str) -> tuple[str, str]:
@@ -24,9 +26,10 @@ def run_page(name: str) -> tuple[str, str]:
 
     def run(found: re.Match[str]) -> str:
         nonlocal printed
-        kind, content = found.groups()
+        loose, kind, content = found.groups()
         if kind == "text":
-            return f"```text\n{printed}```"
+            assert printed, f"the block before {content!r} prints nothing"
+            return found.group(0) if loose and not UPDATE else f"{loose or ''}```text\n{printed}```"
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             exec(compile(content, name, "exec"), namespace)

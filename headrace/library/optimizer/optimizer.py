@@ -98,6 +98,8 @@ class Optimizer:
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
                 f"Not {gate_gradients}"
             )
+        if not hasattr(loss, "dtype"):
+            raise TypeError(f"loss must be a Tensor that depends on the variables, got {loss!r} {at()}")
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
             self._assert_valid_dtypes([grad_loss])
@@ -130,6 +132,8 @@ class Optimizer:
         pairs = tuple(grads_and_vars)
         if not pairs:
             raise ValueError(f"No variables provided. The list of (gradient, variable) pairs is empty. {at()}")
+        if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+            raise TypeError(f"apply_gradients takes pairs of (gradient, variable), got {list(pairs)!r} {at()}")
         converted = [(_as_gradient(g), v, _processor(v)) for g, v in pairs]
         variables = [v for g, v, _ in converted if g is not None]
         if not variables:
@@ -363,7 +367,7 @@ class _TensorProcessor:
         return self._tensor
 
     def update_op(self, optimizer: Optimizer, grad: Any) -> Any:
-        raise NotImplementedError("Trying to update a Tensor ", self._tensor)
+        raise NotImplementedError(f"Trying to update a Tensor {self._tensor!r}; only variables can be updated {at()}")
 
 
 def _processor(variable: Any) -> Any:
