@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import _harness
+from benchmarks._peers import workload as suites
 
 OURS = ("headrace", "headrace-compiled")
-TOLERANCE = 1e-3  # relative, of the first losses
 LINE_S = 120.0  # the longest a sample may outlast what was asked for
 
 
@@ -142,7 +142,7 @@ def run(
             except WorkerError as error:
                 found[framework] = {"error": str(error)}
                 _note(f"{framework} FAILED; ")
-        _check_losses(found)
+        _check_losses(found, getattr(suites, order.suite)[workload].tolerance)
         workers = [worker for worker in workers if "error" not in found[worker.framework]]
         _measure(workers, found, rounds, seconds, end)
     finally:
@@ -172,14 +172,14 @@ def _measure(workers, found, rounds, seconds, end):  # type: ignore[no-untyped-d
         _note(".")
 
 
-def _check_losses(found: dict[str, dict[str, Any]]) -> None:
+def _check_losses(found: dict[str, dict[str, Any]], tolerance: float) -> None:
     """Marks those whose losses differ from the first's."""
     reference: list[float] = []
     for entry in found.values():
         if "error" in entry:
             continue
         reference = reference or entry["losses"]
-        if any(abs(a - b) > TOLERANCE * abs(b) for a, b in zip(entry["losses"], reference, strict=True)):
+        if any(abs(a - b) > tolerance * abs(b) for a, b in zip(entry["losses"], reference, strict=True)):
             entry["error"] = f"losses {entry['losses']} differ from {reference}"
 
 

@@ -1,4 +1,4 @@
-"""One side of a comparison: `python -m benchmarks._worker headrace|tensorflow <module>`.
+"""One side of a comparison: `python -m benchmarks._worker headrace|torch|tensorflow <module>`.
 
 Reads names of workloads from standard input, one a line, and answers each with one line of JSON: the seconds a call
 took. A workload is a function `module.CASES[name](tf)` that prepares and returns what is to be called.
@@ -28,8 +28,8 @@ def main(library: str, module: str) -> None:
 
 
 def _import(library: str):
-    if library == "headrace":
-        return importlib.import_module("headrace")
+    if library != "tensorflow":
+        return importlib.import_module(library)
     tf = importlib.import_module("tensorflow.compat.v1")
     tf.disable_v2_behavior()
     return tf

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+# Ninety-four batch normalisations magnify rounding: two layouts of the same pictures in one framework differ as much.
+ROUGH = 5e-3
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -13,6 +16,7 @@ class Workload:
     batch: int
     learning_rate: float = 0.001
     arguments: dict[str, Any] = field(default_factory=dict)  # of `build`; other functions take those they know
+    tolerance: float = 1e-3  # relative, of the first losses
     resident: bool = False  # whether the batch stays on the device, as in the paper's Table 1, or is fed to every step
 
     @property
@@ -30,7 +34,7 @@ CPU = {
     "overfeat": Workload("Overfeat, batch 4", "overfeat", 4),
     "vgg": Workload("VGG-A, batch 2", "vgg", 2),
     "googlenet": Workload("GoogLeNet, batch 4", "googlenet", 4),
-    "inception_v3": Workload("Inception-v3, batch 2", "inception_v3", 2, 0.005),
+    "inception_v3": Workload("Inception-v3, batch 2", "inception_v3", 2, tolerance=ROUGH),
     "lstm_lm": Workload("LSTM 2x512, 20 steps, batch 8", "lstm_lm", 8, 0.5),
     "transformer": Workload("transformer 6x512, batch 2x64", "transformer", 2, 0.1),
     "embedding": Workload("embedding, 10,000 of 1M rows", "embedding", 10_000, 0.1, {"rows": 1_000_000}),
@@ -49,7 +53,7 @@ SMALL = {  # the same programs, small enough to check anywhere that all framewor
     "overfeat": Workload("Overfeat, small", "overfeat", 2, 0.001, {"size": 71, "divide": 16}),
     "vgg": Workload("VGG-A, small", "vgg", 2, 0.001, {"size": 32, "divide": 16}),
     "googlenet": Workload("GoogLeNet, small", "googlenet", 2, 0.001, {"size": 64, "divide": 4}),
-    "inception_v3": Workload("Inception-v3, small", "inception_v3", 2, 0.005, {"size": 139, "divide": 8}),
+    "inception_v3": Workload("Inception-v3, small", "inception_v3", 2, 0.001, {"size": 139, "divide": 8}, ROUGH),
     "lstm_lm": Workload("LSTM, small", "lstm_lm", 2, 0.5, {"hidden": 16, **_SEQUENCE}),
     "transformer": Workload(
         "transformer, small", "transformer", 2, 0.1, {"width": 16, "layers": 2, "heads": 2, **_SEQUENCE}
@@ -65,6 +69,6 @@ GPU = {  # the batches of the paper's Table 1 first, on the device as there
     "lstm_lm": Workload("LSTM 2x512, 20 steps, batch 64", "lstm_lm", 64, 0.5),
     "transformer": Workload("transformer 6x512, batch 16x128", "transformer", 16, 0.1, {"steps": 128}),
     "mlp": Workload("MLP 784-128-10, batch 32", "mlp", 32, 0.1),
-    "inception_v3": Workload("Inception-v3, batch 32", "inception_v3", 32, 0.005, resident=True),
+    "inception_v3": Workload("Inception-v3, batch 32", "inception_v3", 32, tolerance=ROUGH, resident=True),
 }
 GPU_SMALL = {name: SMALL[name] for name in GPU if name in SMALL}

@@ -23,13 +23,11 @@ class Model:
 
     def initialize(self, session, seed=0):
         """Gives every variable its seeded NumPy value (`global_variables_initializer` draws others, in the graph)."""
-        for variable in self.variables:
-            _assign(session, variable, initial_value(variable.op.name, variable.shape.as_list(), seed))
+        _assign(session, {v: initial_value(v.op.name, v.shape.as_list(), seed) for v in self.variables})
 
     def hold(self, session, inputs, labels):
         """Fills the variables that a resident model reads its batch from."""
-        _assign(session, self.inputs, inputs)
-        _assign(session, self.labels, labels)
+        _assign(session, {self.inputs: inputs, self.labels: labels})
 
     def step(self, session, inputs, labels):
         """Runs one training step; returns the loss before it."""
@@ -64,5 +62,6 @@ def trained(inputs, labels, logits, loss, learning_rate):
     return Model(inputs, labels, logits, loss, train_op, tf.global_variables())
 
 
-def _assign(session, variable, value):
-    session.run(variable.initializer, {variable.initializer.inputs[1]: value})
+def _assign(session, values):
+    """Runs the variables' initializers on these values instead of their own."""
+    session.run([v.initializer for v in values], {v.initializer.inputs[1]: value for v, value in values.items()})
