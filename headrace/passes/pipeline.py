@@ -32,6 +32,7 @@ class Options:
     simplify: bool = True
     rewrite: bool = True  # rewrites that change rounding
     soft_placement: bool = False
+    lower: bool = False  # loops and conditionals as primitives
     after_each: Callable[[str, StepGraph], None] | None = None
 
 

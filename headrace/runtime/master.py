@@ -28,6 +28,7 @@ class Master:
         self.compile_mode = compile_mode(config)
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()
+        self.lower = False  # run loops and conditionals as primitives of control flow
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
 
     def plan(
@@ -62,6 +63,7 @@ class Master:
             simplify=level >= 0,
             rewrite=level >= 0 and not deterministic(),
             soft_placement=self.config.allow_soft_placement,
+            lower=self.lower,
             after_each=self.after_each_pass,
         )
 

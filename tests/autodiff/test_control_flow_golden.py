@@ -19,5 +19,14 @@ def test_program(seed):
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8, err_msg=part)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_program_lowered_to_primitives(seed):
+    def prepare(session):
+        session._master.lower = True
+
+    for part, got, expected in zip(PARTS, record(tf, seed, prepare), GOLDEN[str(seed)], strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8, err_msg=part)
+
+
 def test_every_recorded_program_is_compared():
     assert set(GOLDEN) == {str(s) for s in SEEDS}

@@ -71,7 +71,7 @@ class Program:
         return found[1] - found[2]
 
 
-def record(tf, seed):
+def record(tf, seed, prepare=lambda session: None):
     """The value, the gradients, and the gradients of the gradients' squares; a missing gradient is zero."""
     with tf.Graph().as_default(), tf.Session() as session:
         inputs = {k: tf.placeholder(tf.float64, [3], name=k) for k in INPUTS}
@@ -80,6 +80,7 @@ def record(tf, seed):
         result = Program(tf, seed).grow("", 3, [*inputs.values(), variable * 1.0])
         first = _gradients(tf, result, xs)
         second = _gradients(tf, tf.add_n([tf.reduce_sum(g * g) for g in first]), xs)
+        prepare(session)
         session.run(tf.global_variables_initializer())
         feeds = {inputs[k]: v for k, v in INPUTS.items()}
         value, first, second = session.run([result, first, second], feeds)

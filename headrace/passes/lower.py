@@ -1,0 +1,150 @@
+"""Lower: conditionals and loops that hold their bodies -> the primitives, with the bodies' nodes in the step's own graph.
+
+    %y = If(%p, %x; then, else)      ->      %f, %t = Switch(%x, %p)   ...then of %t...   ...else of %f...   %y = Merge(%e, %d)
+
+    %n, %y = While(%x; cond, body)   ->      %m = Merge(Enter(%x), %next)   %f, %t = Switch(%m, LoopCond(cond of %m))
+                                             %next = NextIteration(body of %t)   %y = Exit(%f)
+
+This is the form in which a loop can be cut between devices.  What has no inputs in a body waits for the branch or the iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.registry import REGISTRY
+from headrace.core.shape import TensorShape
+from headrace.passes.instantiate import is_instantiated
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+_SCALAR = TensorShape([])
+
+
+def lower(graph: StepGraph) -> StepGraph:
+    """``graph`` after all other passes, its bodies planned."""
+    while True:
+        node = next((n for n in graph.nodes if is_instantiated(n)), None)
+        if node is None:
+            break
+        made = _Lowered(node)
+        values = made.lower_if() if "then_branch" in node.attrs else made.lower_loop()
+        graph.nodes = [n for n in graph.nodes if n is not node] + made.nodes
+        graph.replace(dict(zip(node.outputs, values, strict=True)), {node: values[0].op if values else made.nodes[-1]})
+    graph.sort()
+    return graph
+
+
+class _Lowered:
+    """The nodes that take the place of one."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.nodes: list[Node] = []
+        self.loose: set[Value] = set()  # there in every iteration, whether or not the loop goes on
+
+    def make(
+        self, kind: str, inputs: Sequence[Value], outputs: Sequence[tuple[Any, TensorShape]], controls: Sequence[Node] = (),
+        **attrs: Any,
+    ) -> Node:  # fmt: skip
+        owner = self.node
+        made = Node(
+            f"{owner.name}/_{kind}_{len(self.nodes)}", REGISTRY.get(kind), list(inputs), attrs, owner.order,
+            list(controls), owner.device, owner.source, owner.origin,
+        )  # fmt: skip
+        made.add_outputs(outputs)
+        self.nodes.append(made)
+        return made
+
+    def same(self, kind: str, value: Value, controls: Sequence[Node] = (), **attrs: Any) -> Value:
+        """A node that passes a value on."""
+        base = value.dtype.base_dtype
+        return self.make(kind, [value], [(base, value.shape)], controls, T=base, **attrs).outputs[0]
+
+    def anchored(self, value: Value, controls: Sequence[Node]) -> Value:
+        """The value; a constant as one that waits, so that it has a place in the frames and branches."""
+        return self.same("Identity", value, controls) if self.is_free(value) else value
+
+    def is_free(self, value: Value) -> bool:
+        return value.op.op_def.name == "Const" or value in self.loose
+
+    def switch(self, value: Value, pred: Value, controls: Sequence[Node] = ()) -> Node:
+        kind = (value.dtype.base_dtype, value.shape)
+        return self.make("Switch", [value, pred], [kind, kind], controls, T=value.dtype.base_dtype)
+
+    def merge(self, values: Sequence[Value], shape: TensorShape) -> Value:
+        base = values[0].dtype.base_dtype
+        outputs = [(base, shape), (dtypes.int32, _SCALAR)]
+        return self.make("Merge", values, outputs, T=base, N=len(values)).outputs[0]
+
+    def constant(self, value: int) -> Value:
+        attrs = {"value": np.array(value, np.int32), "dtype": dtypes.int32}
+        return self.make("Const", [], [(dtypes.int32, _SCALAR)], **attrs).outputs[0]
+
+    def inline(self, body: StepGraph, given: Sequence[Value], pivot: Node) -> list[Value]:
+        """The body's nodes on the given values; those that nothing inside ties to the pivot wait for it."""
+        values = dict(zip(body.feeds, given, strict=True))
+        fed = {v.op for v in body.feeds}
+        for node in body.nodes:
+            if node in fed:
+                continue
+            node.inputs = [values.get(v, v) for v in node.inputs]
+            node.control_inputs = list(dict.fromkeys(pivot if c in fed else c for c in node.control_inputs))
+            free = node.op_def.traits.handle or node.op_def.name == "Const"
+            tied = any(not (v.op.op_def.traits.handle or self.is_free(v)) for v in node.inputs)
+            if not free and (not tied or is_instantiated(node)):
+                node.control_inputs.append(pivot)
+            self.nodes.append(node)
+        return [values.get(v, v) for v in body.fetches]
+
+    def lower_if(self) -> list[Value]:
+        node = self.node
+        waits = node.control_inputs
+        pred = self.anchored(node.inputs[0], waits)
+        sides = self.switch(pred, pred, waits)
+        pivots = [self.same("Identity", side).op for side in sides.outputs]
+        given = [
+            (v, v) if v.dtype._is_ref_dtype else tuple(self.switch(self.anchored(v, waits), pred).outputs)
+            for v in node.inputs[1:]
+        ]
+        results = []
+        for side, name in ((0, "else_branch"), (1, "then_branch")):
+            found = self.inline(node.attrs[name], [g[side] for g in given], pivots[side])
+            results.append([self.anchored(v, [pivots[side]]) for v in found])
+        return [self.merge(pair, out.shape) for *pair, out in zip(*results, node.outputs, strict=True)]
+
+    def lower_loop(self) -> list[Value]:
+        node = self.node
+        attrs = node.attrs
+        waits = node.control_inputs
+        counted = "cond" not in attrs
+        first, count = (1 if counted else 0), len(attrs["T"])
+        shapes = [_SCALAR, *attrs["output_shapes"]]
+        frame = {"frame_name": node.name, "parallel_iterations": attrs.get("parallel_iterations", 10)}
+
+        def enter(value: Value, constant: bool) -> Value:
+            return self.same("Enter", self.anchored(value, waits), (), is_constant=constant, **frame)
+
+        initial = [self.constant(0), *node.inputs[first : first + count]]
+        merges = [self.merge([e, e], s) for e, s in zip([enter(v, False) for v in initial], shapes, strict=True)]
+        captured = [v if v.dtype._is_ref_dtype else enter(v, True) for v in node.inputs[first + count :]]
+        self.loose = {v for v in captured if not v.dtype._is_ref_dtype}
+        start = merges[0].op
+        if counted:
+            less = [merges[0], enter(node.inputs[0], True)]
+            pred = self.make("Less", less, [(dtypes.bool, _SCALAR)], T=dtypes.int32).outputs[0]
+        else:
+            pred = self.anchored(self.inline(attrs["cond"], [*merges[1:], *captured], start)[0], [start])
+        go_on = self.make("LoopCond", [pred], [(dtypes.bool, _SCALAR)]).outputs[0]
+        switches = [self.switch(m, go_on) for m in merges]
+        pivot = self.same("Identity", switches[0].outputs[1]).op
+        following = self.inline(attrs["body"], [*(s.outputs[1] for s in switches[1:]), *captured], pivot)
+        one = [pivot.outputs[0], self.constant(1)]
+        added = self.make("AddV2", one, [(dtypes.int32, _SCALAR)], T=dtypes.int32).outputs[0]
+        for merge, value in zip(merges, [added, *following], strict=True):
+            merge.op.inputs = [merge.op.inputs[0], self.same("NextIteration", self.anchored(value, [pivot]))]
+        exits = [self.same("Exit", s.outputs[0]) for s in switches]
+        return exits[1:] if counted else exits
