@@ -1,7 +1,18 @@
 """tf.io: files, records, and what is in them."""
 
+from headrace import io_gfile as gfile
 from headrace.library.host import decode_base64 as decode_base64
 from headrace.library.host import encode_base64 as encode_base64
+from headrace.library.image_file import decode_and_crop_jpeg as decode_and_crop_jpeg
+from headrace.library.image_file import decode_bmp as decode_bmp
+from headrace.library.image_file import decode_gif as decode_gif
+from headrace.library.image_file import decode_image as decode_image
+from headrace.library.image_file import decode_jpeg as decode_jpeg
+from headrace.library.image_file import decode_png as decode_png
+from headrace.library.image_file import encode_jpeg as encode_jpeg
+from headrace.library.image_file import encode_png as encode_png
+from headrace.library.image_file import extract_jpeg_shape as extract_jpeg_shape
+from headrace.library.image_file import is_jpeg as is_jpeg
 from headrace.library.parsing import FixedLenFeature as FixedLenFeature
 from headrace.library.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
 from headrace.library.parsing import SparseFeature as SparseFeature

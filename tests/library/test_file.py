@@ -101,3 +101,19 @@ def test_moving_and_removing(tree: Path) -> None:
     tf.gfile.Remove("f.txt")
     tf.gfile.DeleteRecursively("a")
     assert tf.gfile.ListDirectory(".") == []
+
+
+def test_the_same_under_tf2s_names(tree: Path) -> None:
+    gfile = tf.io.gfile
+    gfile.makedirs("n/m")
+    gfile.mkdir("n/k")
+    gfile.copy("f.txt", "n/c")
+    gfile.rename("n/c", "n/d")
+    assert gfile.listdir("n") == ["d", "k", "m"]
+    assert gfile.glob("n/?") == ["n/d", "n/k", "n/m"]
+    assert (gfile.exists("n/d"), gfile.isdir("n/d"), gfile.stat("n/d").length) == (True, False, 15)
+    assert list(gfile.walk("n", topdown=False))[-1] == ("n", ["k", "m"], ["d"])
+    gfile.remove("n/d")
+    gfile.rmtree("n")
+    assert not gfile.exists("n")
+    assert gfile.GFile is tf.gfile.GFile
