@@ -81,8 +81,8 @@ class _Lowered:
         return self.make("Merge", values, outputs, T=base, N=len(values)).outputs[0]
 
     def constant(self, value: int) -> Value:
-        attrs = {"value": np.array(value, np.int32), "dtype": dtypes.int32}
-        return self.make("Const", [], [(dtypes.int32, _SCALAR)], **attrs).outputs[0]
+        kind = dtypes.int32
+        return self.make("Const", [], [(kind, _SCALAR)], (), value=np.array(value, np.int32), dtype=kind).outputs[0]
 
     def inline(self, body: StepGraph, given: Sequence[Value], pivot: Node) -> list[Value]:
         """The body's nodes on the given values; those that nothing inside ties to the pivot wait for it."""

@@ -94,7 +94,7 @@ class FramedPlan:
         if kind == "merge":
             return [ready.inputs[0], _index(ready.chosen)]
         try:
-            values = program.function(*ready.inputs)  # type: ignore[union-attr]
+            values: Sequence[Any] = program.function(*ready.inputs)  # type: ignore[union-attr]
         except Exception as e:
             raise explain(e, program) from e  # type: ignore[arg-type]
         if kind == "switch":

@@ -1,0 +1,46 @@
+"""Persistent arrays: every version keeps its items, whichever is used next."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.resources.tensor_list import FewTensors, TensorList
+
+
+def test_a_write_leaves_the_old_version_as_it_was():
+    a = TensorList([None, None])
+    b = a.set(0, 1)
+    c = b.set(1, 2)
+    d = b.set(1, 3)
+    assert [v.items() for v in (c, a, d, b, c)] == [[1, 2], [None, None], [1, 3], [1, None], [1, 2]]
+
+
+def test_growing():
+    a = TensorList([])
+    b = a.set(2, 5)
+    assert (a.size, a.items(), b.size, b.items()) == (0, [], 3, [None, None, 5])
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4), st.integers(0, 99)), max_size=30))
+def test_any_history_of_versions(history):
+    versions, expected = [TensorList([None] * 5)], [[None] * 5]
+    for which, index, value in history:
+        which %= len(versions)
+        versions.append(versions[which].set(index, value))
+        copy = list(expected[which])
+        copy[index] = value
+        expected.append(copy)
+    for version, items in zip(versions[::-1], expected[::-1], strict=True):
+        assert version.items() == items
+    for version, items in zip(versions, expected, strict=True):
+        assert version.items() == items
+
+
+def test_sums_of_gradients():
+    full = TensorList([None, 1, None])
+    few = FewTensors.of([1, 2, 2], [10, 5, 6])
+    assert full.add(few).items() == [None, 11, 11]
+    assert few.add(full).items() == [None, 11, 11]
+    assert full.add(TensorList([7])).items() == [7, 1, None]
+    assert few.add(few).items() == [None, 20, 22]
+    assert full.items() == [None, 1, None]
+    assert full.zeros().items() == [None, None, None]
