@@ -65,9 +65,7 @@ class EagerContext(Graph):
 
     # ---- running ops
 
-    def call(self, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Runs the op and gives its output, its outputs as a named tuple, or None if it has none."""
-        return execute.call(self, op_def, args, kwargs)
+    call = execute.call  # runs the op and gives its output, its outputs as a named tuple, or None if it has none
 
     def build(self, how: Caller, key: Any, flat: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The thorough way: converts and checks as for a graph, runs, and remembers the binding under ``key``."""

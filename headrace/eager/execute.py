@@ -211,11 +211,12 @@ _scalars: dict[Any, Any] = {}
 def scalar(value: Any, kind: int) -> Any:
     """A Python number as a tensor; those met lately are kept.  Not for tensors that users hold: tapes go by identity."""
     found = _scalars.get((value, kind, value.__class__))
-    if found is None or value == 0:  # 0.0 equals -0.0
+    if found is None or (value == 0 and str(value)[0] == "-"):  # 0.0 equals -0.0
         found = EagerTensor(from_numpy(np.asarray(make_array(value, _DTYPES[kind])), _DTYPES[kind]), _DTYPES[kind])
         if len(_scalars) >= _LIMIT:
             _scalars.clear()
-        _scalars[value, kind, value.__class__] = found
+        if value != 0 or str(value)[0] != "-":
+            _scalars[value, kind, value.__class__] = found
     return found
 
 

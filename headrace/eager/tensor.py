@@ -21,6 +21,7 @@ from headrace.graph.source import UNKNOWN
 from headrace.resources.value import to_numpy
 
 _DTYPES: dict[int, DType] = dict(dtypes._BY_ENUM)  # by the number that an eager tensor keeps instead of its dtype
+_from_tuple = TensorShape.from_tuple
 _SMALL = 4096  # the largest value, in elements, that static evaluation looks at
 
 
@@ -76,19 +77,17 @@ class EagerTensor(Tensor):
         return _DTYPES[self._kind]
 
     @property
-    def _shape(self) -> TensorShape:  # type: ignore[override]
-        shape = getattr(self._current(), "shape", None)
-        return TensorShape.from_tuple(None if shape is None else tuple(shape))
-
-    @property
     def shape(self) -> TensorShape:
-        return self._shape
+        shape = getattr(self._value, "shape", None)
+        return _from_tuple(None if shape is None else tuple(shape))
+
+    _shape = shape  # type: ignore[assignment]
 
     def get_shape(self) -> TensorShape:
-        return self._shape
+        return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        if not self._shape.is_compatible_with(as_shape(shape)):
+        if shape != () and not self._shape.is_compatible_with(as_shape(shape)):
             raise ValueError(f"EagerTensor's shape {self._shape} is not compatible with supplied shape {as_shape(shape)}")
 
     @property
@@ -229,6 +228,13 @@ class EagerHandle(EagerTensor):
     @property
     def owner(self) -> Any:
         return None if self._owner is None else self._owner()
+
+    @property
+    def shape(self) -> TensorShape:
+        shape = getattr(self._current(), "shape", None)
+        return _from_tuple(None if shape is None else tuple(shape))
+
+    _shape = shape  # type: ignore[assignment]
 
     def _current(self) -> Any:
         state = self._value

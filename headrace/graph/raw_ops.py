@@ -10,6 +10,7 @@ from typing import Any as _Any  # ``Any`` is an op
 
 from headrace.core.registry import REGISTRY
 from headrace.graph.build import call
+from headrace.graph.context import get_default_graph as _default
 
 def __getattr__(name: str) -> Callable[..., _Any]:
     if name.startswith("__"):
@@ -19,6 +20,9 @@ def __getattr__(name: str) -> Callable[..., _Any]:
     op_def = REGISTRY.get(name)
 
     def function(*args: _Any, **kwargs: _Any) -> _Any:
+        default = _default()
+        if default.executing_eagerly:
+            return default.call(op_def, args, kwargs)
         return call(op_def, args, kwargs)
 
     function.__name__ = function.__qualname__ = name

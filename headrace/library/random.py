@@ -61,6 +61,8 @@ def shape_tensor(shape: Any) -> Tensor:
     if isinstance(shape, (list, tuple)):
         shape = [d.value if isinstance(d, Dimension) else d for d in shape]
         dtype = None if shape else dtypes.int32
+        if context.executing_eagerly() and all(type(d) is int for d in shape):
+            return shape  # type: ignore[return-value]  # numbers are what the kernel wants
     return convert_to_tensor(shape, dtype, name="shape")
 
 
