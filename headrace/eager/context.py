@@ -250,7 +250,9 @@ class EagerContext(Graph):
             return obj
         if isinstance(obj, str):
             raise KeyError(f"The name {obj!r} refers to nothing: what is executed eagerly is not found by name. {at()}")
-        raise TypeError(f"Can not convert a {type(obj).__name__} into a Tensor or Operation of the eager context. {at()}")
+        raise TypeError(
+            f"Can not convert a {type(obj).__name__} into a Tensor or Operation of the eager context. {at()}"
+        )
 
     # ---- seeds
 

@@ -60,7 +60,9 @@ class Bound:
         "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "wants_node", "writes",
     )  # fmt: skip
 
-    def __init__(self, op_def: OpDef, dtypes: Sequence[DType], attrs: dict[str, Any], outputs: Sequence[DType], device: Any) -> None:
+    def __init__(
+        self, op_def: OpDef, dtypes: Sequence[DType], attrs: dict[str, Any], outputs: Sequence[DType], device: Any
+    ) -> None:
         traits = op_def.traits
         self.op_def = op_def
         self.node_attrs = attrs
@@ -91,7 +93,9 @@ class Bound:
 def _on_device(op_def: OpDef, attrs: dict[str, Any]) -> bool:
     """Strings are always on the host."""
     return not any(
-        isinstance(v, DType) and v.base_dtype.name == "string" for name, v in attrs.items() if name not in op_def.attr_names
+        isinstance(v, DType) and v.base_dtype.name == "string"
+        for name, v in attrs.items()
+        if name not in op_def.attr_names
     )
 
 
@@ -232,7 +236,7 @@ class Caller:
         self.input_names = {a.name for a in self.args}
         self.outputs = len(op_def.signature.outputs)
         self.bound: dict[Any, Bound] = {}
-        self.plain: dict[int, Bound] = {}  # the same by dtypes alone: two tensors in, one out, no attributes given
+        self.plain: dict[int, Bound] = {}  # the same by dtypes alone: one or two tensors in, one out
         self.simple = not any(a.is_list for a in self.args) and not op_def.traits.handle
 
     def __call__(self, context: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -305,8 +309,11 @@ class Caller:
         if len(self.bound) >= _LIMIT:
             self.bound.clear()
         self.bound[key] = bound
-        if bound.plain and len(key) == len(flat) == 2 and all(type(t) is int for t in key):
-            self.plain[key[0] * _KINDS + key[1]] = bound
+        if bound.plain and len(key) == len(flat) and all(type(t) is int for t in key):
+            if len(key) == 1:
+                self.plain[key[0]] = bound
+            elif len(key) == 2:
+                self.plain[key[0] * _KINDS + key[1]] = bound
 
     def wrap(self, bound: Bound, outputs: Sequence[Any]) -> Any:
         if not bound.multiple:
@@ -324,6 +331,19 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
     if kwargs:
         kwargs.pop("name", None)
     count = how.count
+    if count == 1 and not kwargs and len(args) == 1:
+        x = args[0]
+        if type(x) is EagerTensor and (found := how.plain.get(x._kind)) is not None:
+            try:
+                value = found.function(x._value, *found.attrs)
+            except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+                raise explain(e, op_def, args) from e
+            made = _new(EagerTensor)
+            made._value = value
+            made._kind = found.kind
+            if (tapes := record.active.get()) and found.recorded:
+                record.keep(tapes, Record(op_def, args, (made,), found.node_attrs))
+            return made
     inputs = args if len(args) == count else args[:count]
     for t in inputs:
         if type(t) is not EagerTensor:
@@ -435,4 +455,3 @@ def caller(op_def: OpDef) -> Caller:
     if found is None:
         found = _callers[op_def] = Caller(op_def)
     return found
-

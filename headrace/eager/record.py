@@ -57,7 +57,9 @@ class Record:
         try:
             return self.attrs[name]
         except KeyError:
-            raise ValueError(f"Operation {self.type} has no attr named '{name}'; it has {sorted(self.attrs)}.") from None
+            raise ValueError(
+                f"Operation {self.type} has no attr named '{name}'; it has {sorted(self.attrs)}."
+            ) from None
 
     def __repr__(self) -> str:
         return f"<{self.type} executed, {len(self.inputs)} inputs>"

@@ -1,8 +1,8 @@
 """GradientTape: records the ops executed inside it that depend on what it watches, and differentiates them.
 
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
-    dw = tape.gradient(loss, w)
+with tf.GradientTape() as tape:
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
+dw = tape.gradient(loss, w)
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ class GradientTape:
         if self._used and not self._persistent:
             raise RuntimeError("GradientTape.gradient can only be called once on non-persistent tapes.")
         if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
-            raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; accepted: 'none', 'zero'")
+            raise ValueError(
+                f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; accepted: 'none', 'zero'"
+            )
         if self._recording and not self._persistent:
             self._stop()
         self._used = True
@@ -151,7 +153,9 @@ class GradientTape:
         columns = list(zip(*[list(_leaves(row)) for row in rows], strict=True))
         shape = target.shape.as_list()
         stacked = [
-            None if parts[0] is None else raw_ops.Reshape(raw_ops.Pack(list(parts), 0), shape + parts[0].shape.as_list())
+            None
+            if parts[0] is None
+            else raw_ops.Reshape(raw_ops.Pack(list(parts), 0), shape + parts[0].shape.as_list())
             for parts in columns
         ]
         return _packed(sources, iter(stacked))
@@ -260,7 +264,9 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
         with GradientTape() as tape:
             result = f(*args, **kwargs)
         if result is None:
-            raise ValueError(f"Cannot differentiate a function that returns None; did you forget to return a value? {at()}")
+            raise ValueError(
+                f"Cannot differentiate a function that returns None; did you forget to return a value? {at()}"
+            )
         variables = tape.watched_variables()
         if not variables:
             raise ValueError(f"No trainable variables were accessed while the function was being computed. {at()}")

@@ -21,6 +21,9 @@ from headrace.graph.source import UNKNOWN
 from headrace.resources.value import to_numpy
 
 _DTYPES: dict[int, DType] = dict(dtypes._BY_ENUM)  # by the number that an eager tensor keeps instead of its dtype
+_PLAIN = frozenset(  # dtypes whose tensors numpy can look at as they are; not the refs of handles
+    d.as_datatype_enum for d in (*dtypes.NUMERIC, dtypes.bool) if not d.is_complex and d != dtypes.bfloat16
+)
 _from_tuple = TensorShape.from_tuple
 _SMALL = 4096  # the largest value, in elements, that static evaluation looks at
 
@@ -88,7 +91,9 @@ class EagerTensor(Tensor):
 
     def set_shape(self, shape: Any) -> None:
         if shape != () and not self._shape.is_compatible_with(as_shape(shape)):
-            raise ValueError(f"EagerTensor's shape {self._shape} is not compatible with supplied shape {as_shape(shape)}")
+            raise ValueError(
+                f"EagerTensor's shape {self._shape} is not compatible with supplied shape {as_shape(shape)}"
+            )
 
     @property
     def op(self) -> Any:
@@ -129,6 +134,10 @@ class EagerTensor(Tensor):
 
     def numpy(self) -> Any:
         """The value as an array of its own; a scalar for 0-d."""
+        value = self._value
+        if self._kind in _PLAIN and value.is_cpu:
+            array = value.numpy()
+            return array.copy() if array.ndim else array[()]
         return to_numpy(self._current(), copy=True)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

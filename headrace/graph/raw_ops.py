@@ -12,6 +12,7 @@ from headrace.core.registry import REGISTRY
 from headrace.graph.build import call
 from headrace.graph.context import get_default_graph as _default
 
+
 def __getattr__(name: str) -> Callable[..., _Any]:
     if name.startswith("__"):
         raise AttributeError(name)

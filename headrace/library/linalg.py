@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.eager.tensor import EagerTensor
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -37,6 +38,9 @@ def matmul(
     >>> tf.matmul(tf.zeros([10, 2, 3]), tf.zeros([10, 4, 3]), transpose_b=True).shape
     TensorShape([Dimension(10), Dimension(2), Dimension(4)])
     """
+    if type(a) is type(b) is EagerTensor and a.ndim == b.ndim == 2 and not (adjoint_a or adjoint_b):
+        product: Tensor = raw_ops.MatMul(a, b, transpose_a, transpose_b)
+        return product
     with name_scope(name, "MatMul", [a, b]) as scope:
         if transpose_a and adjoint_a:
             raise ValueError("Only one of transpose_a and adjoint_a can be True.")

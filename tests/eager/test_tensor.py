@@ -230,7 +230,9 @@ def test_enabling_for_the_whole_program():
 def test_random_numbers_repeat_after_the_seed():
     def draw():
         tf.set_random_seed(7)
-        return [tf.random_normal([3]).numpy().tolist() for _ in range(3)] + [tf.random_uniform([2], seed=1).numpy().tolist()]
+        return [tf.random_normal([3]).numpy().tolist() for _ in range(3)] + [
+            tf.random_uniform([2], seed=1).numpy().tolist()
+        ]
 
     first, again = draw(), draw()
     assert first == again and first[0] != first[1]
