@@ -54,9 +54,8 @@ def _depending(records: Sequence[Record], sources: Sequence[Any]) -> set[int]:
 
 
 def _through(record: Record, grads: Sequence[Any]) -> Sequence[Any]:
-    if record.rule is not None:
-        known, rule = True, record.rule
-    else:
+    known, rule = True, record.rule
+    if rule is None:
         known, rule = gradient_rule(record)  # type: ignore[arg-type]
     if known and rule is None:
         return [None] * len(record.inputs)

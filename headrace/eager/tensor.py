@@ -96,7 +96,7 @@ class EagerTensor(Tensor):
             )
 
     @property
-    def op(self) -> Any:
+    def op(self) -> Any:  # type: ignore[override]
         return _plain_op[0]
 
     @property
@@ -149,7 +149,7 @@ class EagerTensor(Tensor):
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         raise NotImplementedError("eval is not supported when eager execution is enabled; use .numpy()")
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # type: ignore[override]
         return bool(self._current())
 
     def __int__(self) -> int:
@@ -167,7 +167,7 @@ class EagerTensor(Tensor):
             raise TypeError(f"only integer scalar tensors can be converted to an index, got {self!r}")
         return int(value)
 
-    def __len__(self) -> int:
+    def __len__(self) -> int:  # type: ignore[override]
         shape = self._current().shape
         if not shape:
             raise TypeError("Scalar tensor has no `len()`")
@@ -222,7 +222,7 @@ class EagerHandle(EagerTensor):
         self.trainable = False
 
     @property
-    def op(self) -> Any:
+    def op(self) -> Any:  # type: ignore[override]
         return self._op
 
     @property

@@ -36,9 +36,7 @@ class name_scope:  # noqa: N801 - TF1's name
 
     def __enter__(self) -> str:
         if self._name is None and self._values is not None:
-            raise ValueError(
-                "At least one of name (None) and default_name (None) must be provided."
-            )
+            raise ValueError("At least one of name (None) and default_name (None) must be provided.")
         default = context.get_default_graph()
         if default.executing_eagerly:
             return self._enter_eager(default)

@@ -526,7 +526,7 @@ _TENSOR: Any = Tensor  # its operators are installed later, by the library
 def _getitem(self: Variable, item: Any) -> Any:
     """A slice of the value, to which one can also assign: ``v[1:3].assign(x)``."""
     if self._snapshot is None:
-        part = self.value()[item]  # type: ignore[index]
+        part: Any = self.value()[item]  # type: ignore[index]
         part.__class__ = EagerSlice
         _slices[part] = (self, item)
         return part

@@ -95,7 +95,7 @@ class TestVariable:
     def test_nothing_keeps_it(self):
         v = tf.Variable(np.zeros(1000, np.float32))
         optimizer = tf.train.AdamOptimizer()
-        optimizer.minimize(lambda: tf.reduce_sum(v * v))
+        optimizer.minimize(lambda v=v: tf.reduce_sum(v * v))
         seen = weakref.ref(v)
         del v, optimizer
         gc.collect()
