@@ -14,7 +14,7 @@ from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 
-empty = op("_EmptyRecord() -> (record: variant)")
+empty = op("_EmptyRecord() -> (record: variant)", opaque=True)
 empty.shape(lambda: ())
 empty.not_differentiable()
 empty.kernel(lambda: ())
