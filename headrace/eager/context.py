@@ -32,13 +32,14 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at, user_source
 from headrace.resources.container import Containers
-from headrace.resources.invoke import bind_attr, find_kernel
+from headrace.resources.invoke import CPU, bind_attr, find_kernel
 from headrace.resources.value import from_numpy
 from headrace.runtime.device import Device, local_devices
 from headrace.runtime.worker import StateContext
 
 SYNC, ASYNC = 0, 1
 DEVICE_PLACEMENT_EXPLICIT, DEVICE_PLACEMENT_WARN, DEVICE_PLACEMENT_SILENT, DEVICE_PLACEMENT_SILENT_FOR_INT32 = range(4)
+_HOST_SIZE = 64
 _STATES = 256  # generators kept, by seeds
 _NUMBERS = {  # Python's numbers whose values need no check, by the dtype asked for
     (float, None): float32, (float, float32): float32, (float, float64): float64,
@@ -113,7 +114,9 @@ class EagerContext(Graph):
         if isinstance(value, np.ndarray):
             array = array.copy()
         kind = dtype or (string if array.dtype == object else as_dtype(array.dtype))
-        return EagerTensor(from_numpy(array, None if kind == string else kind, self.place()), kind.base_dtype)
+        small_numbers = kind.is_integer and array.size <= _HOST_SIZE  # shapes and indices: the host will ask for them
+        where = CPU if small_numbers else self.place()
+        return EagerTensor(from_numpy(array, None if kind == string else kind, where), kind.base_dtype)
 
     def _constant(self, attrs: dict[str, Any]) -> EagerTensor:
         dtype, where = attrs["dtype"], self.place()

@@ -168,11 +168,16 @@ def _values(bound: Bound, inputs: Sequence[Any], tapes: Sequence[Any], context: 
                 unshare(tensor._value)
             values.append(tensor._value)
     if context.several_devices and not bound.transfers:
-        where = bound.device
+        where = _home(values, bound.device) if _REF in bound.codes else bound.device
         for i, value in enumerate(values):
             if bound.codes[i] in (_VALUE, _READ) and isinstance(value, torch.Tensor) and value.device != where:
                 values[i] = value.to(where)
     return values
+
+
+def _home(values: Sequence[Any], otherwise: Any) -> Any:
+    """Where the state lives that an op uses: its other inputs must come there."""
+    return next((v.device for v in values if not isinstance(v, torch.Tensor) and hasattr(v, "device")), otherwise)
 
 
 def host_numbers(tensor: Any) -> Any:

@@ -172,6 +172,24 @@ def test_trains_as_the_graph_does(name):
     assert found[-1] < found[0]
 
 
+def test_several_devices_take_the_long_way(monkeypatch):
+    """With more than one device every op looks where its inputs are; the results are the same."""
+    context = tf.get_default_graph()
+    monkeypatch.setattr(context, "several_devices", True)
+    monkeypatch.setattr(context, "quick", False)
+    x, y = (tf.constant(a) for a in _data())
+    weights = [tf.Variable(w) for w in _weights()]
+    optimizer = tf.train.AdamOptimizer(0.01)
+    found = []
+    for _ in range(5):
+        found.append(float(_loss(x, y, weights)))
+        with tf.device("/cpu:0"):
+            optimizer.minimize(lambda: _loss(x, y, weights))
+    np.testing.assert_allclose(found, _curve_of_graph(OPTIMIZERS["Adam"])[:5], rtol=2e-4)
+    with pytest.raises(RuntimeError, match="no device"), tf.device("/gpu:7"):
+        tf.ones([2])
+
+
 def test_optimizers_want_a_function():
     v = tf.Variable(1.0)
     with pytest.raises(RuntimeError, match="should be a function"):
