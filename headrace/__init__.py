@@ -432,6 +432,8 @@ from headrace.library.tensor_array import TensorArray as TensorArray
 from headrace.library.while_loop import while_loop as while_loop
 
 # ---- section: sparse, strings, parsing, lookup
+from headrace.library.critical_section import CriticalSection as CriticalSection
+from headrace.library.ctc import edit_distance as edit_distance
 from headrace.library.lookup import initialize_all_tables as initialize_all_tables
 from headrace.library.lookup import tables_initializer as tables_initializer
 from headrace.library.parsing import FixedLenFeature as FixedLenFeature
@@ -441,6 +443,16 @@ from headrace.library.parsing import VarLenFeature as VarLenFeature
 from headrace.library.parsing import parse_example as parse_example
 from headrace.library.parsing import parse_single_example as parse_single_example
 from headrace.library.parsing import parse_single_sequence_example as parse_single_sequence_example
+from headrace.library.quantization import dequantize as dequantize
+from headrace.library.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from headrace.library.quantization import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
+from headrace.library.quantization import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from headrace.library.quantization import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
+from headrace.library.quantization import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
+from headrace.library.quantization import (
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+)
+from headrace.library.quantization import quantize as quantize
 from headrace.library.sparse import sparse_concat as sparse_concat
 from headrace.library.sparse import sparse_fill_empty_rows as sparse_fill_empty_rows
 from headrace.library.sparse import sparse_merge as sparse_merge
@@ -558,6 +570,7 @@ from headrace import io as io
 from headrace import lookup as lookup
 from headrace import nn as nn
 from headrace import python_io as python_io
+from headrace import quantization as quantization
 from headrace import sparse as sparse
 from headrace import strings as strings
 from headrace import test as test

@@ -31,6 +31,11 @@ from headrace.library.convolution import conv3d_backprop_filter as conv3d_backpr
 from headrace.library.convolution import conv3d_backprop_filter_v2 as conv3d_backprop_filter_v2
 from headrace.library.convolution import conv3d_transpose as conv3d_transpose
 from headrace.library.convolution import conv_transpose as conv_transpose
+from headrace.library.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
+from headrace.library.ctc import ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2
+from headrace.library.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from headrace.library.ctc import ctc_loss as ctc_loss
+from headrace.library.ctc import ctc_loss_v2 as ctc_loss_v2
 from headrace.library.dropout import dropout as dropout
 from headrace.library.embedding import embedding_lookup as embedding_lookup
 from headrace.library.embedding_sparse import embedding_lookup_sparse as embedding_lookup_sparse

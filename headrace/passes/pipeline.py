@@ -19,6 +19,7 @@ from headrace.passes.share_indices import share_indices
 from headrace.passes.share_transpose import share_transpose
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.sum_products import sum_products
+from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
 
 
@@ -39,8 +40,8 @@ class Options:
 def run_pipeline(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
 ) -> StepGraph:
-    """Simplify (fold shapes, fold constants, CSE), plan bodies, place, make reads explicit, rewrite; in that order."""
-    passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = []
+    """Order critical sections, simplify (fold, CSE), plan bodies, place, make reads explicit, rewrite; in that order."""
+    passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = [("take_turns", take_turns)]
     if options.simplify:
         passes += [
             ("fold_shapes", fold_shapes),

@@ -18,7 +18,7 @@ tf.disable_v2_behavior()
 tf.disable_resource_variables()
 tf.logging.set_verbosity("FATAL")
 
-FAMILIES = ("candidate", "lookup", "parsing", "sparse", "string")
+FAMILIES = ("candidate", "ctc", "lookup", "parsing", "sparse", "string")
 
 
 def make(family: str) -> None:

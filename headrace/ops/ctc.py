@@ -1,0 +1,310 @@
+"""Connectionist temporal classification: the loss, the greedy and the beam-search decoder; and the edit distance.
+
+The last class is the blank.  Sequences come as sparse tensors, time first.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from headrace.core import errors
+from headrace.core.dtypes import ANY, float32, float64, resource, variant
+from headrace.core.registry import op
+from headrace.graph import raw_ops
+from headrace.ops._sparse import check_parts, entries
+
+# ---- the loss
+
+ctc_loss = op(
+    "CTCLoss(inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32;"
+    " preprocess_collapse_repeated: bool = False, ctc_merge_repeated: bool = True,"
+    " ignore_longer_outputs_than_inputs: bool = False) -> (loss: T, gradient: T)",
+    T=(float32, float64), opaque=True,
+)  # fmt: skip
+
+
+@ctc_loss.shape
+def _(inputs, labels_indices, labels_values, sequence_length, *attrs):
+    dims = inputs.with_rank(3).tuple or (None, None, None)
+    entries(labels_indices, labels_values)
+    length = sequence_length.with_rank(1).tuple
+    batch = dims[1] if dims[1] is not None or not length else length[0]
+    if None not in (dims[1], (length or (None,))[0]) and length[0] != dims[1]:
+        raise ValueError(f"Dimensions must be equal, but are {dims[1]} and {length[0]}: the sizes of the batch")
+    return [(batch,), (dims[0], batch, dims[2])]
+
+
+def _targets(indices, values, batch, classes, collapse):
+    """The labels of each sequence in a list.  From the blank's number on, labels are padding."""
+    given = [[] for _ in range(batch)]
+    for (row, _), label in zip(indices.tolist(), values.tolist(), strict=True):
+        if not 0 <= row < batch:
+            raise ValueError(f"label SparseTensor is not valid: row {row} is not in a batch of {batch}")
+        given[row].append(label)
+    return [_labels(row, labels, classes, collapse) for row, labels in enumerate(given)]
+
+
+def _labels(row, labels, classes, collapse):
+    if not labels:
+        raise ValueError(f"Labels length is zero in batch {row}")
+    if min(labels) < 0:
+        raise ValueError(f"All labels must be nonnegative integers, batch: {row} labels: {labels}")
+    count = next((i for i, label in enumerate(labels) if label >= classes - 1), len(labels))
+    if any(label < classes - 1 for label in labels[count:]):
+        raise ValueError(
+            f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {row} num_classes: {classes} "
+            f"labels: {labels}"
+        )
+    return _merged(labels[:count]) if collapse else labels[:count]
+
+
+def _merged(labels):
+    return [label for i, label in enumerate(labels) if not i or label != labels[i - 1]]
+
+
+def _possible(labels, length, merge):
+    """Whether there is time for the labels: between equal neighbours stands a blank, if they would be merged."""
+    return len(labels) + (len(labels) - len(_merged(labels)) if merge else 0) <= length
+
+
+@ctc_loss.kernel
+def _(inputs, labels_indices, labels_values, sequence_length, collapse, merge, ignore_longer):
+    steps, batch, classes = inputs.shape
+    lengths = sequence_length.tolist()
+    if len(lengths) != batch:
+        raise ValueError(f"len(sequence_length) != batch_size: {len(lengths)} vs {batch}")
+    if any(not 0 <= n <= steps for n in lengths):
+        raise ValueError(f"sequence_length({max(lengths)}) <= {steps} is needed")
+    targets = _targets(labels_indices, labels_values, batch, classes, collapse)
+    loss, gradient = torch.zeros_like(inputs[0, :, 0]), torch.zeros_like(inputs)
+    rows = []
+    for row, (labels, length) in enumerate(zip(targets, lengths, strict=True)):
+        if len(labels) > length:
+            if not ignore_longer:
+                raise ValueError(
+                    f"Not enough time for target transition sequence (required: {len(labels)}, available: {length}): "
+                    f"sequence {row}. ignore_longer_outputs_than_inputs leaves such sequences out"
+                )
+        elif _possible(labels, length, merge):
+            rows.append(row)
+        else:
+            loss[row] = math.inf
+            gradient[:length, row] = torch.softmax(inputs[:length, row], 1)
+    if rows:
+        with torch.enable_grad():
+            logits = inputs.detach()[:, rows].requires_grad_()
+            scores = torch.log_softmax(logits, 2)
+            one = _standard_loss if merge else _unmerged_loss
+            losses = one(scores, [targets[row] for row in rows], [lengths[row] for row in rows])
+            gradient[:, rows] = torch.autograd.grad(losses.sum(), logits)[0]
+        loss[rows] = losses.detach()
+    return loss, gradient
+
+
+def _standard_loss(scores, targets, lengths):
+    flat = torch.tensor([label for labels in targets for label in labels], dtype=torch.int64, device=scores.device)
+    sizes = torch.tensor([len(labels) for labels in targets])
+    return torch.nn.functional.ctc_loss(
+        scores, flat, torch.tensor(lengths), sizes, blank=scores.shape[2] - 1, reduction="none"
+    )
+
+
+def _unmerged_loss(scores, targets, lengths):
+    """Each label lasts one step, so that equal neighbours need no blank between them."""
+    return torch.stack([_unmerged_one(scores[:n, i], targets[i]) for i, n in enumerate(lengths)])
+
+
+def _unmerged_one(scores, labels):
+    blank = scores.shape[1] - 1
+    states = [blank]
+    for label in labels:
+        states += [label, blank]
+    is_blank = torch.tensor([s == blank for s in states], device=scores.device)
+    emitted = scores[:, states]
+    never = torch.full_like(emitted[0], -math.inf) if len(scores) else scores.new_zeros(0)
+    if not len(scores):
+        return scores.sum()
+    alpha = torch.where(torch.arange(len(states), device=scores.device) < 2, emitted[0], never)
+    for step in emitted[1:]:
+        stay = torch.where(is_blank, alpha, never)
+        move = torch.cat([never[:1], alpha[:-1]])
+        skip = torch.where(is_blank, never, torch.cat([never[:2], alpha[:-2]])[: len(states)])
+        # The lowest number instead of minus infinity: the gradient of a sum of impossibilities is not a number.
+        alpha = step + torch.logsumexp(torch.stack([stay, move, skip]).clamp_min(torch.finfo(scores.dtype).min / 2), 0)
+    return -torch.logsumexp(alpha[-2:], 0)
+
+
+@ctc_loss.gradient
+def _(node, loss_grad, gradient_grad):
+    spread = raw_ops.ExpandDims(raw_ops.ExpandDims(loss_grad, 0), -1)
+    return [raw_ops.Mul(spread, node.outputs[1]), None, None, None]
+
+
+# ---- decoders
+
+
+def _sparse(sequences):
+    """Sequences as the three parts of a sparse tensor."""
+    indices = [[row, i] for row, sequence in enumerate(sequences) for i in range(len(sequence))]
+    values = [v for sequence in sequences for v in sequence]
+    shape = [len(sequences), max(map(len, sequences), default=0)]
+    return (
+        torch.tensor(indices, dtype=torch.int64).reshape(-1, 2), torch.tensor(values, dtype=torch.int64),
+        torch.tensor(shape, dtype=torch.int64),
+    )  # fmt: skip
+
+
+def _check_lengths(inputs, sequence_length):
+    steps, batch, _ = inputs.shape
+    lengths = sequence_length.tolist()
+    if len(lengths) != batch or any(not 0 <= n <= steps for n in lengths):
+        raise errors.FailedPreconditionError(
+            None, None, f"sequence_length must hold {batch} numbers up to {steps}, got {lengths}"
+        )
+    return lengths
+
+
+greedy = op(
+    "CTCGreedyDecoder(inputs: T, sequence_length: int32; merge_repeated: bool = False)"
+    " -> (decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T)",
+    T=(float32, float64), host=True, dynamic_shape=True,
+)  # fmt: skip
+greedy.not_differentiable()
+
+
+@greedy.shape
+def _(inputs, sequence_length, merge_repeated):
+    dims = inputs.with_rank(3).tuple or (None, None, None)
+    sequence_length.with_rank(1)
+    return [(None, 2), (None,), (2,), (dims[1], 1)]
+
+
+@greedy.kernel
+def _(inputs, sequence_length, merge_repeated):
+    lengths = _check_lengths(inputs, sequence_length)
+    best, choice = inputs.max(2)
+    blank = inputs.shape[2] - 1
+    sequences, total = [], torch.zeros((inputs.shape[1], 1), dtype=inputs.dtype)
+    for row, length in enumerate(lengths):
+        found, last = [], -1
+        for label in choice[:length, row].tolist():
+            if label != blank and not (merge_repeated and label == last):
+                found.append(label)
+            last = label
+        sequences.append(found)
+        total[row] = -best[:length, row].sum()
+    return *_sparse(sequences), total
+
+
+beam = op(
+    "CTCBeamSearchDecoder(inputs: T, sequence_length: int32; beam_width: int, top_paths: int,"
+    " merge_repeated: bool = True) -> (decoded_indices: top_paths*int64, decoded_values: top_paths*int64,"
+    " decoded_shape: top_paths*int64, log_probability: T)",
+    T=(float32, float64), host=True, dynamic_shape=True,
+)  # fmt: skip
+beam.not_differentiable()
+
+
+@beam.shape
+def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
+    dims = inputs.with_rank(3).tuple or (None, None, None)
+    sequence_length.with_rank(1)
+    if not 1 <= top_paths <= beam_width:
+        raise ValueError(f"top_paths ({top_paths}) must be at least 1 and at most beam_width ({beam_width})")
+    return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(dims[1], top_paths)]
+
+
+def _search(scores, width):
+    """The best prefixes with their log-probabilities.  Each is kept as (ends in a blank, ends in its last label)."""
+    blank = scores.shape[1] - 1
+    beams = {(): (0.0, -math.inf)}
+    for step in scores.tolist():
+        found = {}
+        for prefix, (in_blank, in_label) in beams.items():
+            total = np.logaddexp(in_blank, in_label)
+            stay = in_label + step[prefix[-1]] if prefix else -math.inf
+            old = found.get(prefix, (-math.inf, -math.inf))
+            found[prefix] = (np.logaddexp(old[0], total + step[blank]), np.logaddexp(old[1], stay))
+            for label, score in enumerate(step[:blank]):
+                longer = (*prefix, label)
+                come = (in_blank if prefix and prefix[-1] == label else total) + score
+                old = found.get(longer, (-math.inf, -math.inf))
+                found[longer] = (old[0], np.logaddexp(old[1], come))
+        ranked = sorted(found.items(), key=lambda item: -np.logaddexp(*item[1]))
+        beams = dict(ranked[:width])
+    return sorted(((float(np.logaddexp(*p)), prefix) for prefix, p in beams.items()), key=lambda b: -b[0])
+
+
+@beam.kernel
+def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
+    lengths = _check_lengths(inputs, sequence_length)
+    scores = torch.log_softmax(inputs.double(), 2).numpy()
+    paths = [[] for _ in range(top_paths)]
+    total = torch.zeros((inputs.shape[1], top_paths), dtype=inputs.dtype)
+    for row, length in enumerate(lengths):
+        best = _search(scores[:length, row], beam_width)
+        if len(best) < top_paths:
+            raise ValueError(f"Less leaves in the beam search than requested: {len(best)} of {top_paths}")
+        for i, (score, labels) in enumerate(best[:top_paths]):
+            paths[i].append(_merged(labels) if merge_repeated else list(labels))
+            total[row, i] = score
+    parts = [_sparse(p) for p in paths]
+    return *([p[i] for p in parts] for i in range(3)), total
+
+
+# ---- how far apart sequences are
+
+distance = op(
+    "EditDistance(hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: host int64,"
+    " truth_indices: int64, truth_values: T, truth_shape: host int64; normalize: bool = True) -> (output: float32)",
+    T=tuple(t for t in ANY if t not in (resource, variant)), host=True,
+)  # fmt: skip
+distance.not_differentiable()
+
+
+@distance.shape
+def _(hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, normalize):
+    entries(hypothesis_indices, hypothesis_values)
+    entries(truth_indices, truth_values)
+    if hypothesis_shape is None or truth_shape is None:
+        return None
+    if len(hypothesis_shape) != len(truth_shape):
+        raise ValueError(f"Dimensions must be equal, but are {len(hypothesis_shape)} and {len(truth_shape)}: the ranks")
+    return _common(hypothesis_shape, truth_shape)
+
+
+def _common(a, b):
+    return [None if x is None or y is None else max(x, y) for x, y in zip(a[:-1], b[:-1], strict=True)]
+
+
+def _by_row(indices, values):
+    items = values if isinstance(values, np.ndarray) else values.tolist()
+    found = {}
+    for place, value in zip(indices.tolist(), items, strict=True):
+        found.setdefault(tuple(place[:-1]), []).append(value)
+    return found
+
+
+def _levenshtein(a, b):
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
+    return row[-1]
+
+
+@distance.kernel
+def _(hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, normalize):
+    check_parts(hypothesis_indices, hypothesis_values, hypothesis_shape)
+    check_parts(truth_indices, truth_values, truth_shape)
+    mine, wanted = _by_row(hypothesis_indices, hypothesis_values), _by_row(truth_indices, truth_values)
+    result = torch.zeros(_common(hypothesis_shape, truth_shape))
+    for place in {**mine, **wanted}:
+        a, b = mine.get(place, []), wanted.get(place, [])
+        edits = _levenshtein(a, b)
+        result[place] = edits if not normalize else edits / len(b) if b else math.inf
+    return result

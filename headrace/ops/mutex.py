@@ -1,0 +1,29 @@
+"""Mutual exclusion: a mutex, taking it, giving it back."""
+
+from __future__ import annotations
+
+from headrace.core.registry import op
+from headrace.resources.mutex import Mutex
+
+mutex = op(
+    'MutexV2(; container: string = "", shared_name: string = "") -> (resource: resource)', handle=True, stateful=True
+)
+mutex.not_differentiable()
+mutex.shape(lambda container, shared_name: ())
+
+
+@mutex.state
+def _(context):
+    attrs = context.attrs
+    return context.resources.get_or_create(attrs["container"], attrs["shared_name"] or context.name, Mutex, Mutex)
+
+
+lock = op("MutexLock(mutex: resource) -> (mutex_lock: variant)", stateful=True, host=True, blocking=True)
+lock.not_differentiable()
+lock.shape(lambda mutex: ())
+lock.kernel(lambda mutex: mutex.acquire())
+
+unlock = op("ConsumeMutexLock(mutex_lock: variant) -> ()", stateful=True, host=True)
+unlock.not_differentiable()
+unlock.shape(lambda mutex_lock: [])
+unlock.kernel(lambda mutex_lock: mutex_lock.release())
