@@ -33,7 +33,7 @@ class _Values(list[Any]):
     def insert(self, index: SupportsIndex, value: Any) -> None:
         super().insert(index, self._convert(value))
 
-    def __iadd__(self, values: Iterable[Any]) -> _Values:  # type: ignore[override,misc]
+    def __iadd__(self, values: Iterable[Any]) -> _Values:  # type: ignore[misc]
         self.extend(values)
         return self
 
@@ -141,10 +141,9 @@ class _List(_Message):
     """The values of one feature."""
 
     __slots__ = ("_value",)
-    _convert: ClassVar[Callable[[Any], Any]]
 
     def __init__(self, value: Iterable[Any] = ()) -> None:
-        self._value = _Values(type(self)._convert, value)
+        self._value = _Values(_CONVERT[self._kind], value)
 
     @property
     def value(self) -> _Values:
@@ -168,7 +167,6 @@ class _List(_Message):
 
 class BytesList(_List):
     __slots__ = ()
-    _convert = staticmethod(_bytes)
     _kind = "bytes_list"
 
     def _encode(self) -> bytes:
@@ -180,7 +178,6 @@ class BytesList(_List):
 
 class FloatList(_List):
     __slots__ = ()
-    _convert = staticmethod(_float)
     _kind = "float_list"
 
     def _encode(self) -> bytes:
@@ -192,13 +189,13 @@ class FloatList(_List):
 
 class Int64List(_List):
     __slots__ = ()
-    _convert = staticmethod(_int64)
     _kind = "int64_list"
 
     def _encode(self) -> bytes:
         return wire.field(1, wire.pack_int64(self._value)) if self._value else b""
 
 
+_CONVERT: dict[str, Callable[[Any], Any]] = {"bytes_list": _bytes, "float_list": _float, "int64_list": _int64}
 _LISTS: dict[str, type[_List]] = {"bytes_list": BytesList, "float_list": FloatList, "int64_list": Int64List}
 _PLAIN = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", ord('"'): '\\"', ord("'"): "\\'", ord("\\"): "\\\\"}
 

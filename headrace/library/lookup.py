@@ -307,7 +307,9 @@ class MutableHashTable(_Handled):
         wide: Tensor = raw_ops.MutableHashTableOfTensorsV2(value_shape=shape, name=name, **options)
         return wide
 
-    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Tensor:
+    def lookup(  # type: ignore[override]
+        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Tensor:
         """The values of ``keys``; the table's default, or one given for each key, where there is none."""
         keys = convert_to_tensor(keys, self._key_dtype, name="keys")
         with name_scope(name, f"{self.name}_lookup_table_find", [self.resource_handle, keys, self._default_value]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
@@ -117,7 +118,7 @@ def _check_element_count(sp_input: SparseTensor, shape: Tensor) -> None:
         raise ValueError(f"At most one dimension can be inferred (-1). Found: {after.tolist()}")
     if (after == -1).any():
         return
-    wanted, found = int(np.prod(after, dtype=object)), int(np.prod(before.as_list(), dtype=object))
+    wanted, found = math.prod(after.tolist()), before.num_elements()
     if wanted != found:
         raise ValueError(
             f"Cannot reshape a tensor with {found} elements to shape {after.tolist()} ({wanted} elements)."
@@ -149,12 +150,12 @@ def _reversed_axes(sp_input: SparseTensor) -> Tensor:
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
     """A dimension of size 1 put in before ``axis`` (the last one by default)."""
     sp_input = as_sparse(sp_input)
-    rank = sp_input.dense_shape.shape[0].value
+    rank: Any = sp_input.dense_shape.shape[0].value
     if rank is None:
         rank = array.shape(sp_input.dense_shape)[0]
     axis = -1 if axis is None else axis
     with name_scope(name, "expand_dims", [sp_input]):
-        if isinstance(axis, Integral) and isinstance(rank, int):
+        if isinstance(axis, int) and isinstance(rank, int):
             if not -rank - 1 <= axis <= rank:
                 raise ValueError(f"axis {axis} out of range for a sparse tensor of rank {rank}")
             axis = axis + rank + 1 if axis < 0 else axis
@@ -229,7 +230,7 @@ def _concat_shape(inputs: Sequence[SparseTensor], axis: int, expand: bool, compu
     """The dense shape where it is known before running, else the computed one."""
     if not all(sp.shape.is_fully_defined() for sp in inputs):
         return computed
-    sizes = [sp.shape.as_list() for sp in inputs]
+    sizes: list[list[Any]] = [sp.shape.as_list() for sp in inputs]
     if not expand and any(
         a != b for s in sizes for d, (a, b) in enumerate(zip(s, sizes[0], strict=True)) if d != axis % len(s)
     ):

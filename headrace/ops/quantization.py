@@ -49,9 +49,12 @@ def _(inputs, min, max, num_bits, narrow_range):
     return inputs
 
 
-by_args.kernel(
-    lambda inputs, min, max, num_bits, narrow: _fake(inputs, *_as_tensors(inputs, min, max), num_bits, narrow)
-)
+@by_args.kernel
+def _(inputs, min, max, num_bits, narrow_range):
+    low, high = _as_tensors(inputs, min, max)
+    return _fake(inputs, low, high, num_bits, narrow_range)
+
+
 by_args.gradient(lambda node, grad: [raw_ops.FakeQuantWithMinMaxArgsGradient(grad, node.inputs[0], **node.attrs)])
 
 by_args_grad = op(
