@@ -49,10 +49,12 @@ class TensorList:
 
     def set(self, index: int, value: Any) -> TensorList:
         """A version with one item changed, and grown if need be."""
-        items = self._held()
+        items = self._items
+        if items is None:
+            items = self._held()
         if index >= len(items):
             items.extend([None] * (index + 1 - len(items)))
-        newer = TensorList(items, max(self.size, index + 1))
+        newer = TensorList(items, self.size if index < self.size else index + 1)
         self._items, self._newer, self._place, self._value = None, newer, index, items[index]
         items[index] = value
         return newer
