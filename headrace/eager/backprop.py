@@ -11,6 +11,7 @@ from headrace.autodiff.registration import gradient_rule
 from headrace.eager.record import Record
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices
 
 
@@ -68,7 +69,7 @@ def _through(record: Record, grads: Sequence[Any]) -> Sequence[Any]:
         raise ValueError(
             f"Num gradients {len(found)} generated for op {record.type} do not match num inputs {len(record.inputs)}"
         )
-    return [g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g) for g in found]
+    return [g if g is None or isinstance(g, (Tensor, IndexedSlices)) else convert_to_tensor(g) for g in found]
 
 
 def ones_like(tensor: Any) -> Any:

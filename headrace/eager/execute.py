@@ -14,13 +14,14 @@ import numpy as np
 import torch
 
 from headrace.core.dtypes import DType
-from headrace.core.registry import OpDef
+from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.signature import Arg
 from headrace.eager import record
 from headrace.eager.failure import explain
 from headrace.eager.record import Record
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, _handles, as_handle
 from headrace.graph import context as graphs
+from headrace.graph.build import call as build_call
 from headrace.graph.build import wrap_outputs
 from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
@@ -408,6 +409,51 @@ def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
         tapes = tapes_now()
         if tapes and found.recorded:
             record.keep(tapes, Record(op_def, (x, y), (made,), found.node_attrs))
+        return made
+
+    return run
+
+
+def of_two(op_type: str) -> Callable[[Any, Any], Any]:
+    """``binary`` in whatever context: for the library's functions of one op."""
+    found: list[Callable[[Any, Any], Any]] = []
+    default = graphs.get_default_graph
+
+    def run(x: Any, y: Any) -> Any:
+        context: Any = default()
+        if not (context.executing_eagerly and context.quick):
+            return build_call(REGISTRY.get(op_type), (x, y), {})
+        if not found:
+            found.append(binary(REGISTRY.get(op_type)))
+        return found[0](x, y)
+
+    return run
+
+
+def unary(op_type: str) -> Callable[[Any], Any]:
+    """The same for one eager tensor, in whatever context: for the library's functions of one op."""
+    found_caller: list[Caller] = []
+    tapes_now = record.active.get
+    default = graphs.get_default_graph
+
+    def run(x: Any) -> Any:
+        context: Any = default()
+        if not found_caller:
+            found_caller.append(caller(REGISTRY.get(op_type)))
+        how = found_caller[0]
+        found = how.plain.get(x._kind) if context.executing_eagerly and context.quick else None
+        if found is None:
+            return build_call(how.op_def, (x,), {})
+        try:
+            value = found.function(x._value, *found.attrs)
+        except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+            raise explain(e, how.op_def, (x,)) from e
+        made = _new(EagerTensor)
+        made._value = value
+        made._kind = found.kind
+        tapes = tapes_now()
+        if tapes and found.recorded:
+            record.keep(tapes, Record(how.op_def, (x,), (made,), found.node_attrs))
         return made
 
     return run

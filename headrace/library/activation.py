@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.eager.execute import unary
+from headrace.eager.tensor import EagerTensor
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -16,7 +18,12 @@ def relu(features: Any, name: str | None = None) -> Tensor:
     >>> tf.Session().run(tf.nn.relu([-1.0, 0.0, 2.0]))
     array([0., 0., 2.], dtype=float32)
     """
+    if features.__class__ is EagerTensor and name is None:
+        return _relu_now(features)
     return raw_ops.Relu(features, name=name)
+
+
+_relu_now = unary("Relu")
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:

@@ -9,6 +9,8 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
+from headrace.eager.execute import of_two, unary
+from headrace.eager.tensor import EagerTensor
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.operation import Tensor
@@ -24,7 +26,11 @@ Binary = Callable[..., Any]
 def _unary(name: str, op_type: str, text: str, sparse: bool = False) -> Unary:
     """A function of ``x`` that makes one node; ``sparse`` ones also map the values of a SparseTensor."""
 
+    run_now = unary(op_type)
+
     def function(x: Any, name: str | None = None) -> Any:
+        if x.__class__ is EagerTensor and name is None:
+            return run_now(x)
         if sparse and isinstance(x, SparseTensor):
             with name_scope(name, op_type, [x.values]) as scope:
                 return SparseTensor(x.indices, getattr(raw_ops, op_type)(x.values, name=scope), x.dense_shape)
@@ -38,7 +44,11 @@ def _unary(name: str, op_type: str, text: str, sparse: bool = False) -> Unary:
 def _binary(name: str, op_type: str, text: str) -> Binary:
     """A function of ``x`` and ``y``, which broadcast, that makes one node."""
 
+    run_now = of_two(op_type)
+
     def function(x: Any, y: Any, name: str | None = None) -> Any:
+        if x.__class__ is EagerTensor and y.__class__ is EagerTensor and name is None:
+            return run_now(x, y)
         return getattr(raw_ops, op_type)(x, y, name=name)
 
     function.__name__ = function.__qualname__ = name
