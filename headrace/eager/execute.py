@@ -414,6 +414,36 @@ def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
     return run
 
 
+def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``binary`` in one piece for ``x + y`` of two eager tensors of known dtypes; anything else is left to ``otherwise``."""
+    plain = caller(op_def).plain
+    tapes_now, entered, default = record.active.get, graphs.entered_graphs, graphs.get_default_graph
+
+    def apply(x: Any, y: Any) -> Any:
+        if y.__class__ is not EagerTensor:
+            return otherwise(x, y)
+        found = plain.get(x._kind * _KINDS + y._kind)
+        if found is None:
+            return otherwise(x, y)
+        graphs_entered = entered()
+        context: Any = graphs_entered[-1] if graphs_entered else default()
+        if not context.executing_eagerly or not context.quick:
+            return otherwise(x, y)
+        try:
+            value = found.function(x._value, y._value, *found.attrs)
+        except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+            raise explain(e, op_def, (x, y)) from e
+        made = _new(EagerTensor)
+        made._value = value
+        made._kind = found.kind
+        tapes = tapes_now()
+        if tapes and found.recorded:
+            record.keep(tapes, Record(op_def, (x, y), (made,), found.node_attrs))
+        return made
+
+    return apply
+
+
 def of_two(op_type: str) -> Callable[[Any, Any], Any]:
     """``binary`` in whatever context: for the library's functions of one op."""
     found: list[Callable[[Any, Any], Any]] = []

@@ -47,6 +47,9 @@ _lock = threading.Lock()
 _new_graph: list[Callable[[], Graph]] = []
 
 
+entered_graphs = _graphs.get  # the graphs entered in this thread, innermost last: for the few who cannot afford a call
+
+
 def set_graph_factory(factory: Callable[[], Graph]) -> None:
     """Called once by the graph module: how to make the global default graph."""
     _new_graph[:] = [factory]

@@ -14,6 +14,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
 from headrace.eager.execute import binary, caller, scalar
+from headrace.eager.execute import operator as at_once
 from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
@@ -100,7 +101,7 @@ def _forward_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> 
                     return run_any(default, (x, y), {})
         return otherwise(x, y)
 
-    return forward
+    return at_once(op_def, forward)
 
 
 def _reflected_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
@@ -180,6 +181,7 @@ def _comparison(op_type: str) -> Binary:
 
 for _operator, _op_type in (("lt", "Less"), ("le", "LessEqual"), ("gt", "Greater"), ("ge", "GreaterEqual")):
     Tensor._override_operator(f"__{_operator}__", _comparison(_op_type))
+    setattr(EagerTensor, f"__{_operator}__", at_once(REGISTRY.get(_op_type), _comparison(_op_type)))
 
 
 def _invert(x: Tensor) -> Any:
