@@ -453,6 +453,11 @@ from headrace.library.quantization import (
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
 )
 from headrace.library.quantization import quantize as quantize
+from headrace.library.serialize import deserialize_many_sparse as deserialize_many_sparse
+from headrace.library.serialize import parse_tensor as parse_tensor
+from headrace.library.serialize import serialize_many_sparse as serialize_many_sparse
+from headrace.library.serialize import serialize_sparse as serialize_sparse
+from headrace.library.serialize import serialize_tensor as serialize_tensor
 from headrace.library.sparse import sparse_concat as sparse_concat
 from headrace.library.sparse import sparse_fill_empty_rows as sparse_fill_empty_rows
 from headrace.library.sparse import sparse_merge as sparse_merge

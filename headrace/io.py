@@ -24,6 +24,11 @@ from headrace.library.record import TFRecordCompressionType as TFRecordCompressi
 from headrace.library.record import TFRecordOptions as TFRecordOptions
 from headrace.library.record import TFRecordWriter as TFRecordWriter
 from headrace.library.record import tf_record_iterator as tf_record_iterator
+from headrace.library.serialize import deserialize_many_sparse as deserialize_many_sparse
+from headrace.library.serialize import parse_tensor as parse_tensor
+from headrace.library.serialize import serialize_many_sparse as serialize_many_sparse
+from headrace.library.serialize import serialize_sparse as serialize_sparse
+from headrace.library.serialize import serialize_tensor as serialize_tensor
 from headrace.library.string import decode_compressed as decode_compressed
 from headrace.library.string import decode_csv as decode_csv
 from headrace.library.string import decode_raw as decode_raw

@@ -1,0 +1,111 @@
+"""TensorProto: how TF1 writes a tensor's value as bytes.
+
+Owns the encoding of arrays (bytes objects for strings) with their dtype and shape, and the decoding of every form TF1
+itself writes: raw contents, or one field of values, whose last one stands for all that follow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, wire
+from headrace.core.dtypes import DType
+
+_DTYPE, _SHAPE, _CONTENT, _STRINGS = 1, 2, 4, 8
+# Fields of values: number -> how they are packed.
+_FLOAT, _DOUBLE, _INT, _COMPLEX64, _INT64, _BOOL, _COMPLEX128, _HALF, _UINT32, _UINT64 = (
+    5,
+    6,
+    7,
+    9,
+    10,
+    11,
+    12,
+    13,
+    16,
+    17,
+)
+_FIXED = {_FLOAT: "<f4", _DOUBLE: "<f8", _COMPLEX64: "<c8", _COMPLEX128: "<c16"}
+_VARINTS = (_INT, _INT64, _BOOL, _HALF, _UINT32, _UINT64)
+
+
+def encode(array: Any, dtype: DType, raw_strings: bool = False) -> bytes:
+    """An array of this dtype as an encoded TensorProto; ``raw_strings`` puts strings into the raw contents too."""
+    dims = b"".join(wire.field(2, wire.varint(1 << 3) + wire.varint(size) if size else b"") for size in array.shape)
+    head = wire.varint(_DTYPE << 3) + wire.varint(dtype.as_datatype_enum) + wire.field(_SHAPE, dims)
+    if dtype == dtypes.string:
+        items = list(array.reshape(-1))
+        if not raw_strings:
+            return head + b"".join(wire.field(_STRINGS, v) for v in items)
+        content = b"".join(wire.varint(len(v)) for v in items) + b"".join(items)
+    else:
+        content = np.ascontiguousarray(array).tobytes()
+    return head + (wire.field(_CONTENT, content) if content else b"")
+
+
+def decode(data: bytes) -> tuple[DType, Any]:
+    """-> the dtype and the array (bfloat16 as its bits); ValueError if the bytes are no TensorProto."""
+    dtype, content = None, None
+    shape: tuple[int, ...] = ()
+    values: list[Any] = []
+    for number, kind, payload in wire.fields(data):
+        if number == _DTYPE:
+            dtype = dtypes.as_dtype(payload)
+        elif number == _SHAPE:
+            shape = _shape(payload)
+        elif number == _CONTENT:
+            content = payload
+        elif number == _STRINGS:
+            values.append(payload)
+        elif number in _FIXED:
+            values.extend(np.frombuffer(payload, _FIXED[number]).tolist())
+        elif number in _VARINTS:
+            values.extend([payload] if kind == wire.VARINT else wire.unpack_int64(payload).tolist())
+    if dtype is None:
+        raise ValueError("a TensorProto needs a dtype")
+    return dtype, _array(dtype, shape, content, values)
+
+
+def _shape(data: bytes) -> tuple[int, ...]:
+    sizes = []
+    for number, _, payload in wire.fields(data):
+        if number == 2:
+            sizes.append(next((v for n, _, v in wire.fields(payload) if n == 1), 0))
+    return tuple(sizes)
+
+
+def _array(dtype: DType, shape: tuple[int, ...], content: bytes | None, values: list[Any]) -> Any:
+    count = math.prod(shape)
+    if dtype == dtypes.string:
+        values = values if content is None else _strings(content, count)
+        strings = np.empty(count, dtype=object)
+        strings[:] = values + (values[-1:] or [b""]) * (count - len(values))
+        return strings.reshape(shape)
+    plain = np.dtype(np.uint16 if dtype == dtypes.bfloat16 else dtype.as_numpy_dtype)
+    if content is not None:
+        return np.frombuffer(content, plain).reshape(shape).copy()
+    filled = values + (values[-1:] or [0]) * (count - len(values))
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        bits = np.array(filled, np.uint16)
+        return (bits if dtype == dtypes.bfloat16 else bits.view(np.float16)).reshape(shape)
+    if dtype.is_complex and values:  # real and imaginary parts are values of their own on the wire
+        return np.array(filled[:count], plain).reshape(shape)
+    return np.array(filled).astype(plain).reshape(shape)
+
+
+def _strings(content: bytes, count: int) -> list[bytes]:
+    """Strings from raw contents: all their lengths, then all their bytes."""
+    lengths, at = [], 0
+    for _ in range(count):
+        length, at = wire.read_varint(content, at)
+        lengths.append(length)
+    if at + sum(lengths) != len(content):
+        raise ValueError("the contents do not hold the strings they announce")
+    found = []
+    for length in lengths:
+        found.append(content[at : at + length])
+        at += length
+    return found

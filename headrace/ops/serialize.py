@@ -1,0 +1,166 @@
+"""Tensors and sparse tensors as strings, and back.  Runs on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes
+from headrace.core.dtypes import ANY, DType, resource, string, variant
+from headrace.core.registry import op
+from headrace.core.tensor_proto import decode, encode
+from headrace.ops._sparse import check_parts, entries, join, select
+from headrace.ops._string import array_of
+from headrace.resources.value import FROM_TORCH, from_numpy
+
+HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)
+
+
+def _pack(value, raw_strings=True):
+    """A run-time value as an encoded TensorProto."""
+    if isinstance(value, np.ndarray):
+        return encode(value, string, raw_strings)
+    if value.dtype is torch.bfloat16:
+        return encode(value.view(torch.int16).numpy(), dtypes.bfloat16)
+    return encode(value.numpy(), FROM_TORCH[value.dtype])
+
+
+def _unpack(data, wanted):
+    """The inverse; the dtype must be the one that was asked for."""
+    try:
+        dtype, array = decode(data)
+    except (ValueError, TypeError) as e:
+        raise ValueError(f"Could not parse `serialized` as TensorProto, contents: {data[:60]!r} ({e})") from None
+    wanted = wanted if isinstance(wanted, DType) else FROM_TORCH[wanted]
+    if dtype != wanted:
+        raise ValueError(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({wanted.name})")
+    if dtype == string:
+        return array
+    value = from_numpy(array.view(np.int16) if dtype == dtypes.bfloat16 else array)
+    return value.view(torch.bfloat16) if dtype == dtypes.bfloat16 else value
+
+
+serialize = op("SerializeTensor(tensor: T) -> (serialized: string)", T=HELD, host=True)
+serialize.not_differentiable()
+serialize.shape(lambda tensor: ())
+serialize.kernel(lambda tensor: array_of([_pack(tensor, raw_strings=False)], ()))
+
+parse = op(
+    "ParseTensor(serialized: string; out_type: type) -> (output: out_type)",
+    out_type=HELD,
+    host=True,
+    dynamic_shape=True,
+)
+parse.not_differentiable()
+parse.shape(lambda serialized, out_type: None)
+
+
+@parse.kernel
+def _(serialized, out_type):
+    if serialized.ndim:
+        raise ValueError(f"Expected `serialized` to be a scalar, got shape: {list(serialized.shape)}")
+    return _unpack(serialized[()], out_type)
+
+
+# ---- sparse tensors: indices, values and shape, each a string
+
+_PARTS = "sparse_indices: int64, sparse_values: T, sparse_shape: int64; out_type: type = string"
+
+one = op(f"SerializeSparse({_PARTS}) -> (serialized_sparse: string)", T=HELD, out_type=string, host=True)
+one.not_differentiable()
+
+
+@one.shape
+def _(sparse_indices, sparse_values, sparse_shape, out_type):
+    entries(sparse_indices, sparse_values)
+    return (3,)
+
+
+@one.kernel
+def _(sparse_indices, sparse_values, sparse_shape, out_type):
+    check_parts(sparse_indices, sparse_values, sparse_shape.tolist())
+    return array_of([_pack(sparse_indices), _pack(sparse_values), _pack(sparse_shape)])
+
+
+many = op(
+    f"SerializeManySparse({_PARTS}) -> (serialized_sparse: string)",
+    T=HELD,
+    out_type=string,
+    host=True,
+    dynamic_shape=True,
+)
+many.not_differentiable()
+
+
+@many.shape
+def _(sparse_indices, sparse_values, sparse_shape, out_type):
+    entries(sparse_indices, sparse_values)
+    return (None, 3)
+
+
+@many.kernel
+def _(sparse_indices, sparse_values, sparse_shape, out_type):
+    """One row for each row of the first dimension."""
+    sizes = sparse_shape.tolist()
+    check_parts(sparse_indices, sparse_values, sizes)
+    if len(sizes) < 2:
+        raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(sizes)}")
+    shape = _pack(sparse_shape[1:].clone())
+    found = []
+    for row in range(sizes[0]):
+        mine = sparse_indices[:, 0] == row
+        found += [_pack(sparse_indices[mine][:, 1:].contiguous()), _pack(select(sparse_values, mine)), shape]
+    return array_of(found, (sizes[0], 3))
+
+
+_BACK = "(serialized_sparse: string; dtype: type) -> (sparse_indices: int64, sparse_values: dtype, sparse_shape: int64)"
+
+
+def _join_rows(rows, lead, dtype):
+    """Serialized sparse tensors of one rank as one of a higher rank; ``lead`` is the shape of the new dimensions."""
+    parts = [(_unpack(i, torch.int64), _unpack(v, dtype), _unpack(s, torch.int64)) for i, v, s in rows]
+    ranks = {p[2].shape[0] for p in parts}
+    if len(ranks) > 1:
+        raise ValueError(f"Inconsistent rank across SparseTensors: saw ranks {sorted(ranks)}")
+    indices, shape = [], torch.stack([p[2] for p in parts]).amax(0)
+    for place, (index, _, _) in zip(np.ndindex(*lead), parts, strict=True):
+        outer = torch.tensor(place, dtype=torch.int64).expand(index.shape[0], len(lead))
+        indices.append(torch.cat([outer, index], 1))
+    return torch.cat(indices), join([p[1] for p in parts]), torch.cat([torch.tensor(lead, dtype=torch.int64), shape])
+
+
+back_many = op(f"DeserializeManySparse{_BACK}", dtype=HELD, host=True, dynamic_shape=True)
+back = op(f"DeserializeSparse{_BACK}", dtype=HELD, host=True, dynamic_shape=True)
+for _definition in (back_many, back):
+    _definition.not_differentiable()
+
+
+@back_many.shape
+def _(serialized_sparse, dtype):
+    serialized_sparse.merge_with([None, 3])
+    return [(None, None), (None,), (None,)]
+
+
+@back.shape
+def _(serialized_sparse, dtype):
+    dims = serialized_sparse.with_rank_at_least(1).tuple
+    if dims is not None and dims[-1] not in (None, 3):
+        raise ValueError(f"Dimension must be 3 but is {dims[-1]}")
+    return [(None, None), (None,), (None,)]
+
+
+@back_many.kernel
+def _(serialized_sparse, dtype):
+    if serialized_sparse.ndim != 2 or serialized_sparse.shape[1] != 3 or not len(serialized_sparse):
+        raise ValueError(f"Serialized sparse should be a matrix with 3 columns, got {list(serialized_sparse.shape)}")
+    return _join_rows(serialized_sparse, serialized_sparse.shape[:1], dtype)
+
+
+@back.kernel
+def _(serialized_sparse, dtype):
+    if not serialized_sparse.ndim or serialized_sparse.shape[-1] != 3 or not serialized_sparse.size:
+        raise ValueError(f"Serialized sparse should have 3 as the last dimension, got {list(serialized_sparse.shape)}")
+    if serialized_sparse.ndim == 1:
+        parts = zip(serialized_sparse, (torch.int64, dtype, torch.int64), strict=True)
+        return tuple(_unpack(data, kind) for data, kind in parts)
+    return _join_rows(serialized_sparse.reshape(-1, 3), serialized_sparse.shape[:-1], dtype)
