@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from headrace.autodiff.registration import register_anonymous
 from headrace.graph import context, raw_ops
+from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.source import at
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,24 +43,61 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         is_list = isinstance(result, (list, tuple))
         results = [convert_to_tensor(r) for r in (result if is_list else [result])]
 
+        variables = _variables_used(results, inputs)
+        if variables and not takes_variables(grad_fn):
+            if any(v._use_resource for v in variables):
+                raise TypeError(
+                    "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
+                    f"'variables' keyword argument; {f.__name__} uses {', '.join(v.name for v in variables)} {at()}"
+                )
+            variables = []  # TF1's variables of the plain kind get no gradient here
+
         def rule(op: Any, *grads: Any) -> list[Any]:
-            produced = grad_fn(*grads[: len(results)])
+            of_variables: Any = []
+            if variables:
+                produced, of_variables = grad_fn(*grads[: len(results)], variables=variables)
+                if len(of_variables) != len(variables):
+                    raise ValueError(
+                        f"the gradient function of {f.__name__} returned {len(of_variables)} gradients for the "
+                        f"{len(variables)} variables it uses: {', '.join(v.name for v in variables)}"
+                    )
+            else:
+                produced = grad_fn(*grads[: len(results)])
             flat = list(produced) if isinstance(produced, (list, tuple)) else [produced]
             if len(flat) != len(inputs):
                 raise ValueError(
                     f"the gradient function of {f.__name__} returned {len(flat)} gradients for {len(inputs)} arguments"
                 )
-            return [None] * len(results) + flat
+            return [None] * len(results) + flat + list(of_variables)
 
         name = register_anonymous(rule)
         with context.get_default_graph().gradient_override_map({"IdentityN": name}):
-            tensors = raw_ops.IdentityN([*results, *inputs])
+            tensors = raw_ops.IdentityN([*results, *inputs, *(v.value() for v in variables)])
         chosen = tensors[: len(results)]
         return (
             type(result)(chosen) if is_list and not hasattr(result, "_fields") else (chosen if is_list else chosen[0])
         )
 
     return decorated
+
+
+def takes_variables(function: Callable[..., Any]) -> bool:
+    """Whether a gradient function has a parameter ``variables``."""
+    parameters = inspect.signature(function).parameters
+    return "variables" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _variables_used(results: list[Any], inputs: list[Any]) -> list[Any]:
+    """The trainable variables that ``results`` depend on other than through ``inputs``, in the order of their making."""
+    known = {v.op: v for v in context.get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)}
+    seen = {t.op for t in inputs}
+    waiting = [t.op for t in results]
+    while waiting:
+        op = waiting.pop()
+        if op not in seen:
+            seen.add(op)
+            waiting.extend(t.op for t in op.inputs)
+    return [v for op, v in known.items() if op in seen]
 
 
 def _call_eagerly(graph: Any, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from headrace.client.feed import Convert, expand_feeds, feeder
 from headrace.client.fetch import Fetches, fetch_key
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
-from headrace.core.errors import NotFoundError
+from headrace.core.errors import InvalidArgumentError, NotFoundError
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
@@ -198,8 +198,10 @@ class BaseSession:
                 call = state[0] = self._make_call(wanted, feeds)
             if len(values) != len(feeds):
                 names = ", ".join(t.name for t in feeds)
-                raise ValueError(
-                    f"this callable takes {len(feeds)} values to feed, got {len(values)}; it feeds {names} {at()}"
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"this callable takes {len(feeds)} values to feed, got {len(values)}; it feeds {names} {at()}",
                 )
             return self._execute(call, values)
 
@@ -236,13 +238,17 @@ class BaseSession:
         wanted = Fetches(self._graph, fetches)
         for tensor in wanted.tensors:
             if tensor not in partial.fetches:
-                raise ValueError(f"{tensor.name} was not named as a fetch in partial_run_setup {at()}")
+                raise InvalidArgumentError(
+                    None, None, f"{tensor.name} was not named as a fetch in partial_run_setup {at()}"
+                )
         with partial.lock:
             for tensor, _ in pairs:
                 if tensor not in partial.feeds:
-                    raise ValueError(f"{tensor.name} was not named as a feed in partial_run_setup {at()}")
+                    raise InvalidArgumentError(
+                        None, None, f"{tensor.name} was not named as a feed in partial_run_setup {at()}"
+                    )
                 if tensor not in partial.remaining:
-                    raise ValueError(f"{tensor.name} was fed before in this partial run {at()}")
+                    raise InvalidArgumentError(None, None, f"{tensor.name} was fed before in this partial run {at()}")
             converted = [(t, feeder(t)(v)) for t, v in pairs]
             try:
                 for tensor, fed in converted:
@@ -257,8 +263,10 @@ class BaseSession:
                     results.append(to_numpy(partial.run.get(partial.fetches[tensor]), True))
                 except KeyError:
                     missing = ", ".join(sorted(t.name for t in partial.remaining))
-                    raise ValueError(
-                        f"{tensor.name} cannot be computed from what was fed so far; not fed yet: {missing} {at()}"
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        f"{tensor.name} cannot be computed from what was fed so far; not fed yet: {missing} {at()}",
                     ) from None
         return wanted.rebuild(results)
 

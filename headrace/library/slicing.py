@@ -16,6 +16,7 @@ from headrace.graph.operation import Tensor
 from headrace.graph.source import at
 from headrace.library.array import stack
 from headrace.library.creation import ones_like
+from headrace.library.indexing import boolean_mask
 from headrace.library.scope import name_scope
 
 newaxis = None
@@ -110,8 +111,15 @@ def _check_index(index: Any) -> None:
         raise TypeError(f"{_ERROR}, got {index!r} {at()}")
 
 
+def _is_mask(spec: Any) -> bool:
+    """TF1's rule: a tensor or an array of bools by itself is a mask."""
+    return isinstance(spec, (Tensor, np.ndarray)) and spec.dtype == dtypes.bool
+
+
 def slice_helper(tensor: Any, slice_spec_: Any, var: Any = None) -> Tensor:
     """``tensor[slice_spec_]``: the nodes TF1 makes, named ``strided_slice`` and ``strided_slice/stack``."""
+    if _is_mask(slice_spec_):
+        return boolean_mask(tensor, slice_spec_)
     begin, end, strides, masks = slice_spec(slice_spec_)
     if context.executing_eagerly() and all(type(v) is int for v in (*begin, *end, *strides)):
         taken: Tensor = raw_ops.StridedSlice(tensor, begin, end, strides, **masks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 
+import numpy as np
 import torch
 
 from headrace.core import dtypes
@@ -22,7 +23,7 @@ def _same(node, grad):
 
 add = binary("Add", torch.add, (*NUMERIC, dtypes.string), _same)
 follow(add, operator.add)
-add.kernel(lambda x, y: x + y, T=dtypes.string)
+add.kernel(lambda x, y: np.asarray(x + y, dtype=object), T=dtypes.string)  # two scalars add up to plain bytes
 
 add_v2 = binary("AddV2", torch.add, NUMERIC, _same)
 follow(add_v2, operator.add)

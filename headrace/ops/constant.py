@@ -38,7 +38,14 @@ feed = op("_Feed(; dtype: type, shape: shape = None) -> (output: dtype)", dtype=
 feed.shape(lambda dtype, shape: shape)
 
 default = op("PlaceholderWithDefault(input: dtype; shape: shape) -> (output: dtype)", dtype=ANY, view=True)
-default.shape(lambda input, shape: shape)
+
+
+@default.shape
+def _(input, shape):  # noqa: A002 - the op's name for it
+    input.merge_with(shape)  # what is not fed must fit as well
+    return shape
+
+
 default.value(lambda node, input: None)  # the value may be fed
 default.gradient(lambda node, grad: [grad])
 default.kernel(lambda input, shape: input)

@@ -90,8 +90,10 @@ def _mean(x, axis, keep):
 
 
 def _integer_mean(x, axis, keep):
-    result = _integer_sum(x, axis, keep)
-    return torch.div(result, max(1, x.numel() // max(1, result.numel())), rounding_mode="trunc")
+    if axis == []:
+        return x.clone()
+    result = torch.sum(x, axis, keep, dtype=torch.int64)  # as TensorFlow: the sum may not fit the type of the mean
+    return torch.div(result, max(1, x.numel() // max(1, result.numel())), rounding_mode="trunc").to(x.dtype)
 
 
 mean = _reduction("Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)

@@ -179,6 +179,54 @@ class TestRules:
         with pytest.raises(TypeError, match="must return \\(result, grad_fn\\)"):
             tf.custom_gradient(lambda x: x)(tf.constant(1.0))
 
+    @pytest.mark.parametrize("make", [lambda: tf.Variable(3.0), lambda: tf.get_variable("w", initializer=3.0)])
+    def test_custom_gradient_with_variables(self, make) -> None:
+        @tf.custom_gradient
+        def scaled(x):
+            w = make()
+
+            def grad(dy, variables=None):
+                return dy * w, [dy * 7.0 for _ in variables]
+
+            return x * w, grad
+
+        x = tf.constant(2.0)
+        y = scaled(x)
+        (w,) = tf.global_variables()
+        assert run([y, *tf.gradients(y * 10.0, [x, w])]) == [6, 30, 70]
+
+    def test_custom_gradient_is_not_told_of_variables_it_was_given(self) -> None:
+        @tf.custom_gradient
+        def double(x):
+            def grad(dy, variables=None):
+                assert variables is None
+                return dy * 5.0
+
+            return x * 2.0, grad
+
+        v = tf.Variable(1.0)
+        assert run(tf.gradients(double(v), v)) == [5]
+
+    def test_custom_gradient_unaware_of_variables(self) -> None:
+        @tf.custom_gradient
+        def scaled(x):
+            return x * v, lambda dy: dy * 100.0
+
+        v = tf.Variable(3.0)
+        x = tf.constant(2.0)
+        by_x, by_v = tf.gradients(scaled(x), [x, v])
+        assert run(by_x) == 100
+        assert by_v is None
+        v = tf.Variable(3.0, use_resource=True)
+        with pytest.raises(TypeError, match="must accept a 'variables' keyword argument"):
+            scaled(x)
+
+    def test_custom_gradient_leaves_out_a_variable(self) -> None:
+        v = tf.Variable(3.0)
+        y = tf.custom_gradient(lambda x: (x * v, lambda dy, variables=None: (dy, [])))(tf.constant(2.0))
+        with pytest.raises(ValueError, match="0 gradients for the 1 variables"):
+            tf.gradients(y, v)
+
     def test_wrong_number_of_gradients(self) -> None:
         @tf.RegisterGradient("TestTwo")
         def _(op, grad):

@@ -237,7 +237,7 @@ class TestCallable:
         with tf.Session() as sess:
             f = sess.make_callable({"d": x - y}, [x, y])
             assert f(5.0, 3.0) == {"d": 2.0}
-            with pytest.raises(ValueError, match="takes 2 values to feed, got 1"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="takes 2 values to feed, got 1"):
                 f(1.0)
             with pytest.raises(TypeError, match="must be a list"):
                 sess.make_callable(x, x)
@@ -256,15 +256,17 @@ class TestPartialRun:
 
     def test_mistakes(self) -> None:
         a, b = (tf.placeholder(tf.float32, [], name=n) for n in "ab")
-        r = a + b
+        r = tf.add(a, b, name="r")
         with tf.Session() as sess:
             h = sess.partial_run_setup([r], [a, b])
-            with pytest.raises(ValueError, match="not fed yet: b:0"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="not fed yet: b:0"):
                 sess.partial_run(h, r, {a: 1.0})
-            with pytest.raises(ValueError, match="a:0 was fed before"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="a:0 was fed before"):
                 sess.partial_run(h, [], {a: 1.0})
-            with pytest.raises(ValueError, match="not named as a fetch"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="not named as a fetch"):
                 sess.partial_run(h, a + 1.0)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="r:0 was not named as a feed"):
+                sess.partial_run(h, [], {r: 1.0})
             assert sess.partial_run(h, r, {b: 2.0}) == 3.0
             with pytest.raises(ValueError, match="not a handle"):
                 sess.partial_run("nonsense", r)

@@ -116,3 +116,11 @@ def test_names_in_scopes():
         assert (x + x).op.name == "layer/add_1"
         assert (-x).op.name == "layer/Neg"
         assert (x / 2).op.inputs[1].op.name == "layer/truediv/y"
+
+
+def test_strings_add_up():
+    x = tf.placeholder(tf.string, [])
+    joined = x + "b"
+    assert run(joined, {x: "a"}) == b"ab"
+    assert run(tf.concat([[joined + joined], ["c"]], 0), {x: "a"}).tolist() == [b"abab", b"c"]
+    assert run(["x", "y"] + x, {x: "a"}).tolist() == [b"xa", b"ya"]

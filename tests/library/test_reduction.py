@@ -158,3 +158,13 @@ def test_following_values_is_not_exponential():
     for _ in range(1500):
         count = count + size
     assert tf.zeros([count, 3]).shape.as_list() == [None, 3]
+
+
+def test_a_mean_of_integers_does_not_overflow():
+    with tf.Session() as session:
+        for dtype, value in ((tf.int8, 100), (tf.uint8, 200), (tf.int16, 30000), (tf.int32, 2**31 - 1)):
+            x = tf.placeholder_with_default(tf.constant([[value, value], [value, value]], dtype), [2, 2])
+            for mean in session.run([tf.reduce_mean(x, 0), tf.reduce_mean(x, 1)]):
+                assert mean.dtype == dtype.as_numpy_dtype
+                assert mean.tolist() == [value, value]
+        assert session.run(tf.reduce_mean(tf.constant([-1, -2]))) == -1  # towards zero

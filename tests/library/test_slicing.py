@@ -70,13 +70,6 @@ def test_a_wrong_kind_of_index_is_a_type_error(key):
         tf.zeros([2, 2])[key]
 
 
-def test_a_boolean_tensor_is_no_index():
-    with tf.Graph().as_default():
-        x = tf.zeros([2])
-        with pytest.raises(TypeError, match="Only integers, slices"):
-            x[tf.constant([True, False])]
-
-
 def test_vector_tensors_and_two_ellipses_are_refused():
     with tf.Graph().as_default():
         x = tf.zeros([2, 2])
@@ -137,3 +130,16 @@ def test_static_shape_with_unknown_bounds():
         assert x[:, :k].shape.as_list() == [None, None, 6]
         assert x[3:1].shape.as_list() == [0, 4, 6]
         assert x[k].shape.as_list() == [4, 6]
+
+
+def test_bools_are_a_mask():
+    x = tf.constant([[1, 2], [3, 4], [5, 6]])
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(x[tf.constant([True, False, True])]), [[1, 2], [5, 6]])
+        np.testing.assert_array_equal(session.run(x[x > 3]), [4, 5, 6])
+        np.testing.assert_array_equal(session.run(x[np.array([False, True, False])]), [[3, 4]])
+    assert x[x > 3].shape.as_list() == [None]
+    with pytest.raises(ValueError, match="mask cannot be scalar"):
+        x[tf.constant(True)]
+    with pytest.raises(ValueError, match="incompatible"):
+        x[np.array([True, False])]
