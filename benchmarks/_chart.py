@@ -30,31 +30,36 @@ def draw(path: Path) -> str:
 
 
 def main(path: Path) -> None:
-    """Bars for every workload: each framework's step time over that of our best."""
+    """A row of dots for every workload: each framework's step time over that of our best."""
     import matplotlib  # a program of its own, in an environment that has it
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     result = json.loads(path.read_text())
     rows = {w["title"]: w["found"] for w in result["workloads"].values() if _step_runner.best(w["found"])}
-    figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.7 * len(rows)))
-    height = 0.8 / len(result["frameworks"])
-    for i, framework in enumerate(result["frameworks"]):
-        places, lengths = [], []
-        for row, found in enumerate(rows.values()):
-            if "step_s" in found.get(framework, {}):
-                places.append(row - 0.4 + (i + 0.5) * height)
-                lengths.append(found[framework]["step_s"] / found[_step_runner.best(found) or ""]["step_s"])
-        axes.barh(places, lengths, height, label=NAMES.get(framework, framework))
+    figure, axes = pyplot.subplots(figsize=(9, 1.6 + 0.4 * len(rows)))
+    for framework, marker in zip(result["frameworks"], "oDsv^P*X", strict=False):
+        points = [
+            (found[framework]["step_s"] / found[_step_runner.best(found) or ""]["step_s"], row)
+            for row, found in enumerate(rows.values())
+            if "step_s" in found.get(framework, {}) and "error" not in found[framework]
+        ]
+        xs, ys = [x for x, _ in points], [y for _, y in points]
+        axes.scatter(xs, ys, marker=marker, s=45, alpha=0.85, label=NAMES.get(framework, framework))
     axes.set_yticks(range(len(rows)), list(rows))
-    axes.invert_yaxis()
+    axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.axvline(1.0, color="black", linewidth=0.8)
-    axes.set_xscale("log")
-    axes.set_xlabel("step time over that of Headrace's best (shorter is better)")
-    axes.set_title(f"{result['processor']}, {result.get('threads') or result['cpus']} threads", fontsize=9)
-    axes.legend(fontsize=8)
-    figure.tight_layout()
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}x"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("step time over that of Headrace's best (left of the line: faster than Headrace)")
+    place = result.get("accelerator") or f"{result['processor']}, {result.get('threads') or result['cpus']} threads"
+    figure.suptitle(f"{place}, {result['time'][:10]}", fontsize=9)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
+    figure.set_layout_engine("constrained")
     figure.savefig(path.with_suffix(".png"), dpi=150)
 
 

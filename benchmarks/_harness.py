@@ -187,4 +187,13 @@ def machine() -> dict[str, Any]:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("Model name")]
     kind = {"machine": platform.machine(), "processor": (names or [platform.processor() or "unknown processor"])[0]}
-    return {**kind, "cpus": os.cpu_count(), "python": platform.python_version()}
+    return {**kind, "cpus": os.cpu_count(), "python": platform.python_version(), "commit": _commit()}
+
+
+def _commit() -> str:
+    """The commit that was measured, marked if files were changed since; empty outside a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
