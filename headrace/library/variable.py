@@ -287,8 +287,11 @@ class Variable(metaclass=VariableMeta):
         return self.read_value() if snapshot is None else snapshot
 
     def read_value(self) -> Tensor:
-        """A new read, which sees the assignments it is made to depend on."""
-        return raw_ops.Identity(self._variable, name="read")
+        """A new read, which sees the assignments it is made to depend on and no later ones."""
+        value: Tensor = raw_ops.Identity(self._variable, name="read")
+        if not context.executing_eagerly():
+            value.op._set_attr("_place", True)  # it is not moved to where it is used, as the read ``value()`` shares is
+        return value
 
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialised, else its initial value: for other variables' initial values."""

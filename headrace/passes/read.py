@@ -33,7 +33,7 @@ def insert_reads(graph: StepGraph) -> StepGraph:
         if not any(v.dtype._is_ref_dtype for v in node.inputs):
             continue
         if node.op_def.name == "Identity":  # the snapshot of a variable is itself the read
-            node.op_def, node.attrs = read, {"T": node.attrs["T"]}
+            node.op_def, node.attrs = read, {k: a for k, a in node.attrs.items() if k in ("T", "_place")}
             continue
         accepts = ref_positions(node)
         node.inputs = [

@@ -8,12 +8,18 @@ that gate gradients (TF1's GATE_OP) order pure nodes, and would hide products fr
 
 from __future__ import annotations
 
+from headrace.passes.read import ref_positions
+from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 def trim(graph: StepGraph) -> StepGraph:
-    """Reads of state (an Identity of a handle) stay: they are places in the order."""
+    """Reads of state (an Identity of a handle) stay: they are places in the order.
+
+    So does an Identity of what was read of a variable that the step writes: it keeps the value of its own place.
+    """
     effects = graph.after_effects()
+    written = {root(n.inputs[p]) for n in graph.nodes if n.op_def.traits.writes for p in ref_positions(n)}
     values: dict[Value, Value] = {}
     for node in graph.nodes:
         if node.control_inputs:
@@ -21,11 +27,19 @@ def trim(graph: StepGraph) -> StepGraph:
         if node.inputs and values:
             node.inputs = [values.get(v, v) for v in node.inputs]
         passes_on = node.op_def.inline == "{0}" and not node.control_inputs and len(node.outputs) == 1
-        if passes_on and not node.inputs[0].dtype._is_ref_dtype and node not in graph.targets:
+        if passes_on and node not in graph.targets and not _holds(node.inputs[0], written):
             values[node.outputs[0]] = node.inputs[0]
     graph.fetches = [values.get(v, v) for v in graph.fetches]
     graph.sweep()
     return graph
+
+
+def _holds(value: Value, written: set[Value]) -> bool:
+    """Whether the value is a handle, or what was read of one that is written."""
+    if value.dtype._is_ref_dtype:
+        return True
+    op = value.op
+    return bool(written) and op.op_def.name == "Identity" and _reads(op) and root(op.inputs[0]) in written
 
 
 def _reads(node: Node) -> bool:

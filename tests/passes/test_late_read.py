@@ -57,3 +57,34 @@ def test_two_writes_in_a_row() -> None:
     with tf.Session() as sess:
         sess.run(v.initializer)
         assert sess.run([last, v.read_value()])[0] == 20.5
+
+
+@pytest.mark.parametrize("mode", ["off", "always"])
+@pytest.mark.parametrize("write", [tf.assign, tf.assign_add, lambda v, x: tf.scatter_update(v, [0, 1], x)])
+def test_a_copy_taken_before_the_write_keeps_its_value(mode: str, write) -> None:  # type: ignore[no-untyped-def]
+    v = tf.Variable([1.0, 2.0])
+    copies = [tf.identity(v), tf.stop_gradient(v), v.read_value()]
+    with tf.control_dependencies(copies):
+        written = write(v, [5.0, 6.0])
+    with tf.control_dependencies([written]):
+        kept = [c + 0.0 for c in copies]
+        new = [tf.identity(v), v.read_value(), v + 0.0]
+    with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
+        sess.run(v.initializer)
+        old, new = sess.run([kept, new])
+        for value in old:
+            np.testing.assert_array_equal(value, [1.0, 2.0])
+        for value in new:
+            np.testing.assert_array_equal(value, sess.run(v))
+
+
+def test_how_far_a_variable_moved() -> None:
+    v = tf.Variable(1.0)
+    before = v.read_value()
+    train = tf.train.GradientDescentOptimizer(0.25).minimize(tf.square(v))
+    with tf.control_dependencies([train]):
+        moved = v - before
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(moved) == -0.5
+        assert sess.run(moved) == -0.25
