@@ -448,7 +448,9 @@ from headrace.library.quantization import fake_quant_with_min_max_args as fake_q
 from headrace.library.quantization import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
 from headrace.library.quantization import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
 from headrace.library.quantization import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
-from headrace.library.quantization import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
+from headrace.library.quantization import (
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+)
 from headrace.library.quantization import (
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
 )

@@ -302,7 +302,11 @@ def _(input, ksize, strides, padding, explicit, data_format):
 index_grad = op(f"_MaxPoolIndexGrad(input: T, grad: T, indices: int64; {INDEXED}) -> (output: T)", T=FLOATING)
 index_grad.not_differentiable()
 index_grad.shape(lambda input, grad, indices, *values: input.with_rank(4))
-index_grad.kernel(lambda input, grad, indices, *values: max_pool_grad(input, grad, *values, indices=indices))
+
+
+@index_grad.kernel
+def _(input, grad, indices, ksize, strides, padding, explicit, data_format):
+    return max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format, indices)
 
 
 def declare_avg(suffix, rank, layout):

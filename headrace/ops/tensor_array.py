@@ -34,8 +34,9 @@ class ArrayKind:
         """What an item that was not written reads as, if its shape is known."""
         if like is not None:
             return torch.zeros_like(like) if isinstance(like, torch.Tensor) else np.full(like.shape, b"", object)
-        if self.element_shape is not None and None not in self.element_shape:
-            return torch.zeros(self.element_shape, dtype=self.dtype, device=self.device)
+        dims: Any = self.element_shape
+        if dims is not None and None not in dims:
+            return torch.zeros(dims, dtype=self.dtype, device=self.device)
         return None
 
 

@@ -1,4 +1,4 @@
-"""Makes control_flow.json: every program of control_flow_cases.py run with TensorFlow.  `python tests/golden/make_control_flow.py`"""
+"""Runs the programs of control_flow_cases.py under TensorFlow and writes their values and gradients to control_flow.json."""
 
 import json
 from pathlib import Path

@@ -80,8 +80,14 @@ class TestArray:
         ("make", "message"),
         [
             (lambda: tf.TensorArray(tf.float32, 3).read(0), "Could not read index 0"),
-            (lambda: tf.TensorArray(tf.float32, 3).write(0, 1.0).read(5), "Tried to read from index 5 but array size is: 3"),
-            (lambda: tf.TensorArray(tf.float32, 3).write(4, 1.0).flow, "Tried to write to index 4 but array is not resizeable"),
+            (
+                lambda: tf.TensorArray(tf.float32, 3).write(0, 1.0).read(5),
+                "Tried to read from index 5 but array size is: 3",
+            ),
+            (
+                lambda: tf.TensorArray(tf.float32, 3).write(4, 1.0).flow,
+                "Tried to write to index 4 but array is not resizeable",
+            ),
             (lambda: tf.TensorArray(tf.float32, 3).write(0, 1.0).write(0, 2.0).flow, "has already been written to"),
             (lambda: tf.TensorArray(tf.float32, 2).write(-1, 1.0).flow, "Tried to write to index -1"),
             (lambda: tf.TensorArray(tf.float32, 3).unstack(tf.zeros([5])).flow, "not resizeable and size is: 3"),

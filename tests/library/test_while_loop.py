@@ -92,7 +92,9 @@ class TestValue:
     @pytest.mark.parametrize(("limit", "expected"), [(3, 3), (100, 10), (0, 0)])
     def test_maximum_iterations(self, limit, expected):
         assert run(tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0], maximum_iterations=limit)) == expected
-        i, j = tf.while_loop(lambda i, j: i < 10, lambda i, j: (i + 1, j), [0, 1], maximum_iterations=tf.constant(limit))
+        i, j = tf.while_loop(
+            lambda i, j: i < 10, lambda i, j: (i + 1, j), [0, 1], maximum_iterations=tf.constant(limit)
+        )
         assert run(i) == expected
 
     def test_a_constant_condition_of_python(self):
@@ -113,11 +115,15 @@ class TestShapes:
             tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.concat([a, a], 0)), (0, tf.ones([1, 2])))
 
     def test_an_invariant_that_the_initial_value_breaks(self):
-        with pytest.raises(ValueError, match="shape invariant specified for .* is not compatible with the initial shape"):
+        with pytest.raises(
+            ValueError, match="shape invariant specified for .* is not compatible with the initial shape"
+        ):
             tf.while_loop(lambda a: True, lambda a: a, [tf.ones([2])], shape_invariants=[tf.TensorShape([3])])
 
     def test_a_type_that_changes(self):
-        with pytest.raises(TypeError, match="'start:0' enters the loop with type int32, but has type float32 after one"):
+        with pytest.raises(
+            TypeError, match="'start:0' enters the loop with type int32, but has type float32 after one"
+        ):
             tf.while_loop(lambda a: True, lambda a: tf.to_float(a), [tf.constant(1, name="start")])
 
 
@@ -157,7 +163,9 @@ class TestEffects:
 
     def test_random_numbers_differ_from_iteration_to_iteration(self):
         array = tf.TensorArray(tf.float32, 4)
-        _, array = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a.write(i, tf.random_uniform([]))), (0, array))
+        _, array = tf.while_loop(
+            lambda i, a: i < 4, lambda i, a: (i + 1, a.write(i, tf.random_uniform([]))), (0, array)
+        )
         assert len(set(run(array.stack()).tolist())) == 4
 
     def test_feeding_between_runs_does_not_keep_state(self):
@@ -170,7 +178,10 @@ class TestEffects:
 class TestEndless:
     def test_timeout_names_the_loop(self):
         i = tf.while_loop(lambda i: i >= 0, lambda i: tf.abs(i), [1])
-        with pytest.raises(tf.errors.DeadlineExceededError, match=r"loop made at .*test_while_loop.py:"), tf.Session() as s:
+        with (
+            pytest.raises(tf.errors.DeadlineExceededError, match=r"loop made at .*test_while_loop.py:"),
+            tf.Session() as s,
+        ):
             s.run(i, options=tf.RunOptions(timeout_in_ms=50))
 
     def test_interrupt(self):
@@ -218,5 +229,7 @@ class TestErrors:
     def test_an_error_in_the_body_names_its_node(self):
         bad = tf.placeholder(tf.int32, [1])
         y = tf.while_loop(lambda i: i < 3, lambda i: i + tf.reduce_sum(tf.reshape([0, 0, 1, 0], bad, name="bad")), [0])
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"while/bad \(Reshape\) made at .*test_while_loop.py:"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"while/bad \(Reshape\) made at .*test_while_loop.py:"
+        ):
             run(y, {bad: [3]})
