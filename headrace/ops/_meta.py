@@ -43,6 +43,8 @@ def shapes_by_meta(op_def: OpDef, arguments: Sequence[tuple[Any, Any]], attrs: d
             results.append([tuple(t.shape) for t in flat_outputs(op_def, out)])
     except _Unknown:
         return None
+    except (ArithmeticError, AttributeError, KeyError):
+        return None  # the kernel's own mistake: it belongs to the run, where the error names the node
     except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as e:
         if any(_is_open(shape) for _, shape in arguments):
             return None  # the guessed sizes may be at fault

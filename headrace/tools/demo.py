@@ -179,7 +179,7 @@ def _progress(steps: int) -> Progress:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m headrace.tools.demo", description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=_positive, default=700, help="training steps (default: %(default)s)")
+    parser.add_argument("--steps", type=_positive, default=1500, help="training steps (default: %(default)s)")
     parser.add_argument("--batch-size", type=_positive, default=64, help="images per step (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the weights and the order of the images")
     parser.add_argument("--goal", type=float, default=GOAL, help="test accuracy to reach (default: %(default)s)")

@@ -29,7 +29,7 @@ def test_it_shows_progress_without_tqdm(capsys: pytest.CaptureFixture[str], monk
 
 
 def test_training_lowers_the_loss(capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo.main(["--steps", "60", "--goal", "0.8"]) == 0
+    assert demo.main(["--steps", "150", "--goal", "0.8"]) == 0
 
 
 @pytest.mark.parametrize("steps", ["0", "-3", "many"])
