@@ -39,3 +39,18 @@ def test_the_table_of_speeds_is_the_measured_one() -> None:
         README.write_text(before + START + speed_table() + END + after)
     else:
         assert shown == speed_table(), "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_readme.py writes the new results"
+
+
+def test_the_gpu_table_is_the_measured_one() -> None:
+    results = json.loads((ROOT / "benchmarks/results/gpu-20261115.json").read_text())
+    shown = re.findall(
+        r"^\| [^|]+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", README.read_text().partition("<!-- gpu -->")[2], re.M
+    )
+    measured = [
+        (w["ms"]["headrace-compiled"], w["ms"][w["best_peer"]], w["ratio_to_best_peer"])
+        for w in results["workloads"].values()
+    ]
+    assert len(shown) == len(measured)
+    for row, numbers in zip(shown, measured, strict=True):
+        for text, number in zip(row, numbers, strict=True):
+            assert abs(float(text) - number) <= 0.01 * number, (row, numbers)
