@@ -34,7 +34,7 @@ def caption(result: dict[str, Any]) -> str:
     place = result.get("accelerator") or f"{result['processor']}, {result.get('threads') or result['cpus']} threads"
     return (
         f"{result['time'][:10]}, {place}{beside}; {versions}. "
-        f"Median step time over {result['rounds']} interleaved rounds of {result['seconds']:g} s; "
+        f"{'Mean' if result.get('busy') else 'Median'} step time, median over {result['rounds']} interleaved rounds of {result['seconds']:g} s; "
         "ratios are the best of Headrace over the peer, median (range) over rounds: below 1, Headrace is faster."
     )
 

@@ -14,7 +14,7 @@ class Workload:
     title: str
     model: str
     batch: int
-    learning_rate: float = 0.001
+    learning_rate: float = 1e-4
     arguments: dict[str, Any] = field(default_factory=dict)  # of `build`; other functions take those they know
     tolerance: float = 1e-3  # relative, of the first losses
     resident: bool = False  # whether the batch stays on the device, as in the paper's Table 1, or is fed to every step
@@ -29,12 +29,12 @@ CPU = {
     "tiny": Workload("1,000 tiny ops", "tiny", 1),
     "logistic": Workload("logistic regression, batch 1", "logistic", 1, 0.01),
     "mlp": Workload("MLP 784-128-10, batch 32", "mlp", 32, 0.1),
-    "lenet": Workload("LeNet, batch 64", "lenet", 64),
+    "lenet": Workload("LeNet, batch 64", "lenet", 64, 0.001),
     "alexnet": Workload("AlexNet, batch 8", "alexnet", 8),
     "overfeat": Workload("Overfeat, batch 4", "overfeat", 4),
     "vgg": Workload("VGG-A, batch 2", "vgg", 2),
     "googlenet": Workload("GoogLeNet, batch 4", "googlenet", 4),
-    "inception_v3": Workload("Inception-v3, batch 2", "inception_v3", 2, tolerance=ROUGH),
+    "inception_v3": Workload("Inception-v3, batch 2", "inception_v3", 2, 0.001, tolerance=ROUGH),
     "lstm_lm": Workload("LSTM 2x512, 20 steps, batch 8", "lstm_lm", 8, 0.5),
     "transformer": Workload("transformer 6x512, batch 2x64", "transformer", 2, 0.1),
     "embedding": Workload("embedding, 10,000 of 1M rows", "embedding", 10_000, 0.1, {"rows": 1_000_000}),
@@ -70,6 +70,6 @@ GPU = {  # the batches of the paper's Table 1 first, on the device as there
     "lstm_lm": Workload("LSTM 2x512, 20 steps, batch 64", "lstm_lm", 64, 0.5, **TF32),
     "transformer": Workload("transformer 6x512, batch 16x128", "transformer", 16, 0.1, {"steps": 128}, **TF32),
     "mlp": Workload("MLP 784-128-10, batch 32", "mlp", 32, 0.1, **TF32),
-    "inception_v3": Workload("Inception-v3, batch 32", "inception_v3", 32, resident=True, **TF32),
+    "inception_v3": Workload("Inception-v3, batch 32", "inception_v3", 32, 0.001, resident=True, **TF32),
 }
 GPU_SMALL = {name: SMALL[name] for name in GPU}
