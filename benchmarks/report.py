@@ -32,9 +32,10 @@ def caption(result: dict[str, Any]) -> str:
     )
     beside = ", two busy processes beside" if result.get("busy") else ""
     place = result.get("accelerator") or f"{result['processor']}, {result.get('threads') or result['cpus']} threads"
+    kind = "Mean" if result.get("busy") else "Median"
     return (
         f"{result['time'][:10]}, {place}{beside}; {versions}. "
-        f"{'Mean' if result.get('busy') else 'Median'} step time, median over {result['rounds']} interleaved rounds of {result['seconds']:g} s; "
+        f"{kind} step time, median over {result['rounds']} interleaved rounds of {result['seconds']:g} s; "
         "ratios are the best of Headrace over the peer, median (range) over rounds: below 1, Headrace is faster."
     )
 
