@@ -16,6 +16,7 @@ import torch
 
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INDEX
 from headrace.core.registry import op
+from headrace.resources.variable import locked
 
 _GRADS = ("grad", "delta")
 
@@ -45,14 +46,6 @@ def _shape_rule(signature):
         return shape
 
     return rule
-
-
-def _locked(refs):
-    """All locks, in an order that is the same for every update, so that two updates cannot wait for each other."""
-    stack = contextlib.ExitStack()
-    for ref in sorted(refs, key=id):
-        stack.enter_context(ref.lock)
-    return stack
 
 
 def _different_shapes(var, grad):
@@ -86,7 +79,7 @@ def _register(definition, count, apply):
     def kernel(*args):
         refs = args[:count]
         if args[lock]:
-            with _locked(refs):
+            with locked(refs, True):
                 apply([ref.value for ref in refs], args)
         else:
             apply([ref.value for ref in refs], args)
