@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from headrace.core.registry import REGISTRY, Rule
 from headrace.graph.operation import Operation
 from headrace.graph.source import user_source
@@ -63,9 +60,6 @@ def register_anonymous(function: Rule) -> str:
     name = f"CustomGradient-{_unique[0]}"
     REGISTRY.gradients[name] = function
     return name
-
-
-FALLBACK: Callable[..., Any] | None = None
 
 
 def gradient_rule(op: Operation) -> tuple[bool, Rule | None]:

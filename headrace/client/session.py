@@ -56,6 +56,7 @@ class _Partial(NamedTuple):
     feeds: dict[Tensor, Any]
     fetches: dict[Tensor, Any]
     remaining: set[Tensor]
+    unfetched: set[Tensor]
     lock: Any
 
 
@@ -223,7 +224,7 @@ class BaseSession:
         feed_values = dict(zip(fed, plan.feeds, strict=True))
         fetch_values = dict(zip(tensors, plan.fetches, strict=True))
         self._partials[handle] = _Partial(
-            self._master.partial_run(plan), plan, feed_values, fetch_values, set(fed), threading.Lock()
+            self._master.partial_run(plan), plan, feed_values, fetch_values, set(fed), set(tensors), threading.Lock()
         )
         return handle
 
@@ -268,6 +269,9 @@ class BaseSession:
                         None,
                         f"{tensor.name} cannot be computed from what was fed so far; not fed yet: {missing} {at()}",
                     ) from None
+            partial.unfetched.difference_update(wanted.tensors)
+            if not partial.remaining and not partial.unfetched:  # nothing more can be asked of it
+                self._partials.pop(handle, None)
         return wanted.rebuild(results)
 
     # ---- life

@@ -7,7 +7,6 @@ names and no collections of variables.  One context serves the process; what is 
 from __future__ import annotations
 
 import contextlib
-import inspect
 import random
 import threading
 from collections import OrderedDict
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.autodiff.custom import takes_variables
 from headrace.core import errors
 from headrace.core.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from headrace.core.registry import REGISTRY, OpDef
@@ -169,7 +169,7 @@ class EagerContext(Graph):
             )
         given = {id(t) for t in inputs}
         variables = [(v, as_handle(v)) for v in tape.watched_variables() if id(as_handle(v)) not in given]
-        if variables and not _takes_variables(outcome[1]):
+        if variables and not takes_variables(outcome[1]):
             raise TypeError(
                 "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
                 f"keyword argument. {at()}"
@@ -277,11 +277,6 @@ class EagerContext(Graph):
 
     def __str__(self) -> str:
         return "the eager context"
-
-
-def _takes_variables(function: Any) -> bool:
-    parameters = inspect.signature(function).parameters
-    return "variables" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 class _Placed:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import torch
 
 from headrace.core.dtypes import ANY, NUMERIC
@@ -46,11 +44,6 @@ initialized = op(
 initialized.not_differentiable()
 initialized.shape(lambda ref: ())
 initialized.kernel(lambda ref: torch.tensor(ref.initialized))
-
-
-def locked(ref, use_locking):
-    """The variable's lock if the update asks for it."""
-    return ref.lock if use_locking else contextlib.nullcontext()
 
 
 assign = op(

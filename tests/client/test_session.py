@@ -253,6 +253,8 @@ class TestPartialRun:
             assert sess.partial_run(h, r1, {a: 1.0, b: 2.0}) == 4.0
             assert sess.partial_run(h, r2, {c: 10.0}) == 40.0
             assert len(counting) == 1
+            with pytest.raises(ValueError, match="its run has ended"):  # and its values are freed
+                sess.partial_run(h, r2)
 
     def test_mistakes(self) -> None:
         a, b = (tf.placeholder(tf.float32, [], name=n) for n in "ab")
