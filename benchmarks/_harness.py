@@ -79,10 +79,18 @@ class Worker:
 
     def sample(self, case: str) -> float:
         """Seconds per call, from one short sample."""
+        return float(self._ask(case)["seconds"])
+
+    def values(self, case: str) -> list[float]:
+        """Some of the numbers that a call gives."""
+        found: list[float] = self._ask(f"= {case}")["values"]
+        return found
+
+    def _ask(self, line: str) -> dict[str, Any]:
         assert self._process.stdin is not None
-        self._process.stdin.write(case + "\n")
+        self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
-        return float(self._answer()["seconds"])
+        return self._answer()
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None and self._process.stderr is not None
