@@ -17,6 +17,7 @@ from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
 from headrace.passes.share_indices import share_indices
 from headrace.passes.share_transpose import share_transpose
+from headrace.passes.simplify import simplify
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
@@ -34,7 +35,14 @@ class Options:
     rewrite: bool = True  # rewrites that change rounding
     soft_placement: bool = False
     lower: bool = False  # loops and conditionals as primitives
+    off: frozenset[str] = frozenset()  # names of passes to leave out, to measure what they are worth
     after_each: Callable[[str, StepGraph], None] | None = None
+
+
+OPTIONAL = frozenset({
+    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "sum_products", "accumulate_product",
+    "share_transpose",
+})  # fmt: skip
 
 
 def run_pipeline(
@@ -46,8 +54,9 @@ def run_pipeline(
         passes += [
             ("fold_shapes", fold_shapes),
             ("fold", lambda g: fold(g, options.evaluate)),
-            ("cse", cse),
             ("trim", trim),
+            ("simplify", lambda g: simplify(g, options.rewrite)),
+            ("cse", cse),
         ]
     passes += [
         ("instantiate", lambda g: instantiate(g, lambda inputs, outputs: run_pipeline(inputs, outputs, (), options))),
@@ -67,6 +76,8 @@ def run_pipeline(
     if observe:
         observe("prune", graph)
     for name, one in passes:
+        if name in options.off:
+            continue
         graph = one(graph)
         if observe:
             observe(name, graph)

@@ -19,7 +19,7 @@ def trim(graph: StepGraph) -> StepGraph:
     So does an Identity of what was read of a variable that the step writes: it keeps the value of its own place.
     """
     effects = graph.after_effects()
-    written = {root(n.inputs[p]) for n in graph.nodes if n.op_def.traits.writes for p in ref_positions(n)}
+    written = written_handles(graph)
     values: dict[Value, Value] = {}
     for node in graph.nodes:
         if node.control_inputs:
@@ -27,14 +27,18 @@ def trim(graph: StepGraph) -> StepGraph:
         if node.inputs and values:
             node.inputs = [values.get(v, v) for v in node.inputs]
         passes_on = node.op_def.inline == "{0}" and not node.control_inputs and len(node.outputs) == 1
-        if passes_on and node not in graph.targets and not _holds(node.inputs[0], written):
+        if passes_on and node not in graph.targets and not holds(node.inputs[0], written):
             values[node.outputs[0]] = node.inputs[0]
     graph.fetches = [values.get(v, v) for v in graph.fetches]
     graph.sweep()
     return graph
 
 
-def _holds(value: Value, written: set[Value]) -> bool:
+def written_handles(graph: StepGraph) -> set[Value]:
+    return {root(n.inputs[p]) for n in graph.nodes if n.op_def.traits.writes for p in ref_positions(n)}
+
+
+def holds(value: Value, written: set[Value]) -> bool:
     """Whether the value is a handle, or what was read of one that is written."""
     if value.dtype._is_ref_dtype:
         return True

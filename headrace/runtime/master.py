@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from headrace.core.config import ConfigProto
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.pipeline import Options
+from headrace.passes.pipeline import OPTIONAL, Options
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
@@ -64,6 +65,7 @@ class Master:
             rewrite=level >= 0 and not deterministic(),
             soft_placement=self.config.allow_soft_placement,
             lower=self.lower,
+            off=passes_off(),
             after_each=self.after_each_pass,
         )
 
@@ -76,3 +78,15 @@ class Master:
     def close(self) -> None:
         self._plans.clear()
         self.worker.close()
+
+
+def passes_off() -> frozenset[str]:
+    """``HEADRACE_PASSES_OFF=simplify,cse``: passes to leave out, to see what they do and what they are worth."""
+    names = {n.strip() for n in os.environ.get("HEADRACE_PASSES_OFF", "").split(",")} - {""}
+    unknown = names - OPTIONAL
+    if unknown:
+        raise ValueError(
+            f"HEADRACE_PASSES_OFF names {', '.join(sorted(unknown))}; the passes that can be left out are "
+            f"{', '.join(sorted(OPTIONAL))}"
+        )
+    return frozenset(names)

@@ -1,0 +1,117 @@
+"""What a rule of ``simplify`` is given and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.core.registry import REGISTRY
+from headrace.core.shape import TensorShape
+from headrace.passes.step_graph import Node, Value
+
+LARGEST = 1 << 16  # elements of a constant worth looking at
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The node becomes one of another kind, in its place; ``made`` are constants it needs."""
+
+    kind: str
+    inputs: list[Value]
+    attrs: dict[str, Any]
+    made: list[Node] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a rule may ask of the graph as it was before."""
+
+    users: dict[Value, list[Node]]
+    fetched: set[Value]
+    targets: set[Node]
+
+    def only_use(self, value: Value) -> bool:
+        """Whether one node uses the value and nobody else wants it."""
+        return len(self.users.get(value, ())) == 1 and value not in self.fetched and value.op not in self.targets
+
+
+Answer = Value | list[Value] | Change | None
+
+
+class Rule(NamedTuple):
+    """A function of (node, facts) for nodes of these kinds.  ``rounds``: the result may differ by rounding."""
+
+    function: Callable[[Node, Facts], Answer]
+    kinds: tuple[str, ...]
+    rounds: bool
+
+
+def collect(rules: list[Rule]) -> Callable[..., Callable[[Callable[[Node, Facts], Answer]], Callable[..., Answer]]]:
+    """A decorator that adds functions to the list: ``@rule("Neg", "Conj", rounds=True)``."""
+
+    def rule(*kinds: str, rounds: bool = False) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+        def register(function: Callable[..., Answer]) -> Callable[..., Answer]:
+            rules.append(Rule(function, kinds, rounds))
+            return function
+
+        return register
+
+    return rule
+
+
+def constant(value: Value) -> np.ndarray[Any, Any] | None:
+    """The value of a small constant."""
+    if value.op.op_def.name != "Const":
+        return None
+    array = np.asarray(value.op.attrs["value"])
+    return array if array.size <= LARGEST else None
+
+
+def uniform(value: Value) -> Any:
+    """The one number that all elements of a constant are, or None."""
+    array = constant(value)
+    if array is None or not array.size or array.dtype == object:
+        return None
+    first = array.flat[0]
+    return first if array.size == 1 or bool((array == first).all()) else None
+
+
+def numbers(value: Value) -> list[int] | None:
+    """A constant list of integers."""
+    array = constant(value)
+    return None if array is None else [int(n) for n in array.reshape(-1)]
+
+
+def make_constant(near: Node, label: str, array: np.ndarray[Any, Any], like: Value) -> Node:
+    """A constant for the use of ``near``."""
+    dtype = like.dtype.base_dtype
+    node = Node(
+        f"{near.name}/{label}", REGISTRY.get("Const"), [], {"value": array, "dtype": dtype}, near.order,
+        device=near.device, source=near.source,
+    )  # fmt: skip
+    return node.add_outputs([(dtype, TensorShape(list(array.shape)))])
+
+
+def same_shape(a: Value, b: Value) -> bool:
+    """Whether two values are known to have the same shape in every run."""
+    return a is b or (a.shape.is_fully_defined() and a.shape.tuple == b.shape.tuple)
+
+
+def keeps_shape(value: Value, other: Value) -> bool:
+    """Whether broadcasting ``value`` with ``other`` gives the shape of ``value`` in every run."""
+    mine, theirs = value.shape.tuple, other.shape.tuple
+    if theirs is None:
+        return False
+    if not theirs:
+        return True
+    if mine is None or len(theirs) > len(mine):
+        return False
+    ends = mine[len(mine) - len(theirs) :]
+    return all(t == 1 or (t is not None and t == m) for t, m in zip(theirs, ends, strict=True))
+
+
+def attrs_of(node: Node, *names: str) -> dict[str, Any]:
+    return {name: node.attrs[name] for name in names}

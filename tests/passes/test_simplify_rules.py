@@ -1,0 +1,298 @@
+"""The rules of simplify: before -> after as types of nodes, and the same values through a session."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from passes.steps import lines, piped, step
+
+import headrace as tf
+from headrace.graph import raw_ops
+from headrace.passes.simplify import RULES, simplify
+
+
+def kinds(graph):  # type: ignore[no-untyped-def]
+    """The types of the nodes that compute."""
+    return [n.type for n in graph.nodes if n.type not in ("_Feed", "Const", "Placeholder", "VariableV2")]
+
+
+def matrix(dtype=tf.float32, shape=(2, 3)):  # type: ignore[no-untyped-def]
+    return tf.placeholder(dtype, list(shape), name="x")
+
+
+def bools():  # type: ignore[no-untyped-def]
+    return matrix(tf.bool)
+
+
+ints = lambda: matrix(tf.int32)  # noqa: E731
+EXACT = {  # name: (input, function, types that are left)
+    "x * 1": (matrix, lambda x: x * 1.0, []),
+    "1 * x": (matrix, lambda x: np.ones((1, 3), np.float32) * x, []),
+    "x * ones of a larger shape": (matrix, lambda x: raw_ops.Mul(x, np.ones((2, 2, 3), np.float32)), ["Mul"]),
+    "-x * -y": (matrix, lambda x: tf.negative(x) * tf.negative(x + 1.0), ["AddV2", "Mul"]),
+    "integer factors": (ints, lambda x: (x * 3) * 5, ["Mul"]),
+    "x - 0": (matrix, lambda x: x - 0.0, []),
+    "x - -0.": (matrix, lambda x: raw_ops.Sub(x, np.float32(-0.0)), ["Sub"]),
+    "x + 0 of integers": (ints, lambda x: x + 0, []),
+    "x + -0.": (matrix, lambda x: raw_ops.AddV2(x, np.float32(-0.0)), []),
+    "x + -y": (matrix, lambda x: x + tf.negative(tf.exp(x)), ["Exp", "Sub"]),
+    "-y + x": (matrix, lambda x: tf.negative(tf.exp(x)) + x, ["Exp", "Sub"]),
+    "x - -y": (matrix, lambda x: x - tf.negative(tf.exp(x)), ["Exp", "AddV2"]),
+    "x / 1": (matrix, lambda x: x / 1.0, []),
+    "x // 1 of integers": (ints, lambda x: x // 1, []),
+    "x // 1 of floats": (matrix, lambda x: x // 1.0, ["FloorDiv"]),
+    "x ** 1": (matrix, lambda x: x**1.0, []),
+    "--x": (matrix, lambda x: tf.negative(-x), []),
+    "not not": (bools, lambda x: tf.logical_not(tf.logical_not(x)), []),
+    "relu(relu(x))": (matrix, lambda x: tf.nn.relu(tf.nn.relu(x)), ["Relu"]),
+    "abs(-x)": (matrix, lambda x: tf.abs(-x), ["Abs"]),
+    "square(-x)": (matrix, lambda x: tf.square(-x), ["Square"]),
+    "maximum(x, x)": (matrix, lambda x: tf.maximum(x, x), []),
+    "x & True": (bools, lambda x: tf.logical_and(x, True), []),
+    "x | False": (bools, lambda x: tf.logical_or(x, False), []),
+    "x & False": (bools, lambda x: tf.logical_and(x, False), ["LogicalAnd"]),
+    "where(True)": (matrix, lambda x: raw_ops.SelectV2(True, x, tf.exp(x)), []),
+    "where(False)": (matrix, lambda x: raw_ops.SelectV2(False, tf.exp(x), x), []),
+    "where(True), broadcast": (matrix, lambda x: raw_ops.SelectV2(True, 1.0, x), ["SelectV2"]),
+    "add_n of one": (matrix, lambda x: raw_ops.AddN([x]), []),
+    "cast to the same": (matrix, lambda x: raw_ops.Cast(x, DstT=tf.float32), []),
+    "cast up twice": (matrix, lambda x: tf.cast(tf.cast(x, tf.float64), tf.int32), ["Cast"]),
+    "cast down and up": (matrix, lambda x: tf.cast(tf.cast(x, tf.int32), tf.float32), ["Cast", "Cast"]),
+    "cast integers over floats": (ints, lambda x: tf.cast(tf.cast(x, tf.float64), tf.uint8), ["Cast", "Cast"]),
+    "transpose in order": (matrix, lambda x: tf.transpose(x, [0, 1]), []),
+    "transpose twice": (matrix, lambda x: tf.transpose(tf.transpose(x)), []),
+    "transpose thrice": (
+        lambda: matrix(shape=(2, 3, 4)),
+        lambda x: tf.transpose(tf.transpose(x, [1, 2, 0]), [0, 2, 1]),
+        ["Transpose"],
+    ),
+    "reshape to the same": (matrix, lambda x: tf.reshape(x, [2, -1]), []),
+    "reshape to its own shape": (
+        lambda: matrix(shape=(None, None)),
+        lambda x: raw_ops.Reshape(x, raw_ops.Shape(x)),
+        [],
+    ),
+    "reshape with one unknown": (lambda: matrix(shape=(None, 3)), lambda x: tf.reshape(x, [-1, 3]), []),
+    "reshape that may fail": (lambda: matrix(shape=(None, 3)), lambda x: tf.reshape(x, [2, 3]), ["Reshape"]),
+    "reshape twice": (matrix, lambda x: tf.reshape(tf.reshape(x, [6]), [3, 2]), ["Reshape"]),
+    "reshape back": (matrix, lambda x: tf.reshape(tf.expand_dims(x, 1), [2, 3]), []),
+    "squeeze what was expanded": (matrix, lambda x: tf.squeeze(tf.expand_dims(x, -1), [2]), []),
+    "squeeze another axis": (
+        lambda: matrix(shape=(1, 3)),
+        lambda x: tf.squeeze(tf.expand_dims(x, -1), [0]),
+        ["ExpandDims", "Squeeze"],
+    ),
+    "broadcast to the same": (matrix, lambda x: tf.broadcast_to(x, [2, 3]), []),
+    "tile once": (matrix, lambda x: tf.tile(x, [1, 1]), []),
+    "tile twice": (matrix, lambda x: tf.tile(x, [1, 2]), ["Tile"]),
+    "pad by nothing": (matrix, lambda x: tf.pad(x, [[0, 0], [0, 0]]), []),
+    "slice the whole": (matrix, lambda x: tf.slice(x, [0, 0], [2, -1]), []),
+    "slice a part": (matrix, lambda x: tf.slice(x, [0, 1], [2, -1]), ["Slice"]),
+    "reverse twice": (matrix, lambda x: tf.reverse(tf.reverse(x, [-1]), [1]), []),
+    "reverse other axes": (matrix, lambda x: tf.reverse(tf.reverse(x, [0]), [1]), ["ReverseV2", "ReverseV2"]),
+    "sum over no axes": (matrix, lambda x: tf.reduce_sum(x, np.zeros(0, np.int32)), []),
+    "gather in order": (matrix, lambda x: tf.gather(x, [0, 1, 2], axis=1), []),
+    "gather some": (matrix, lambda x: tf.gather(x, [0, 1], axis=1), ["GatherV2"]),
+    "concat of one": (matrix, lambda x: raw_ops.ConcatV2([x], 0), []),
+    "split and concat": (matrix, lambda x: tf.concat(tf.split(x, 3, 1), -1), []),
+    "split and concat elsewhere": (matrix, lambda x: tf.concat(tf.split(x, 3, 1), 0), ["Split", "ConcatV2"]),
+    "split into one": (matrix, lambda x: tf.exp(tf.split(x, 1, 1)[0]), ["Exp"]),
+    "unstack and stack": (matrix, lambda x: tf.stack(tf.unstack(x)), []),
+    "stack and unstack": (matrix, lambda x: tf.unstack(tf.stack([x, tf.exp(x)]))[1], ["Exp"]),
+}
+ROUNDED = {
+    "x + 0.": (matrix, lambda x: x + 0.0, []),
+    "-(x - y)": (matrix, lambda x: -(x - tf.exp(x)), ["Exp", "Sub"]),
+    "factors": (matrix, lambda x: 2.0 * (x * 0.3), ["Mul"]),
+    "factors that overflow": (matrix, lambda x: (x * 3e38) * 10.0, ["Mul", "Mul"]),
+    "1 / sqrt(x)": (matrix, lambda x: 1.0 / tf.sqrt(tf.abs(x)), ["Abs", "Rsqrt"]),
+    "reciprocal(sqrt(x))": (matrix, lambda x: tf.math.reciprocal(tf.sqrt(tf.abs(x))), ["Abs", "Rsqrt"]),
+    "x ** 2": (matrix, lambda x: x**2.0, ["Square"]),
+    "matmul of a transpose": (matrix, lambda x: tf.matmul(tf.transpose(x), x), ["MatMul"]),
+    "matmul of stacks": (
+        lambda: matrix(shape=(2, 3, 4)),
+        lambda x: tf.matmul(x, tf.transpose(x, [0, 2, 1])),
+        ["BatchMatMulV2"],
+    ),
+}
+
+
+def _example(x):  # type: ignore[no-untyped-def]
+    shape = [2 if n is None else n for n in x.shape.as_list()]
+    values = np.random.RandomState(0).randn(*shape) * 3
+    return (values > 0) if x.dtype == tf.bool else values.astype(x.dtype.as_numpy_dtype)
+
+
+class TestRules:
+    @pytest.mark.parametrize("name", EXACT)
+    def test_same_bits(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        make, function, left = EXACT[name]
+        x = make()
+        y = function(x)
+        assert kinds(piped([y], [x], rewrite=False)) == left
+        got = []
+        for off in ("", "simplify"):
+            monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+            with tf.Session() as session:
+                got.append(session.run(y, {x: _example(x)}))
+        assert got[0].dtype == got[1].dtype
+        np.testing.assert_array_equal(got[0], got[1], strict=True)
+
+    @pytest.mark.parametrize("name", ROUNDED)
+    def test_same_up_to_rounding(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        make, function, left = ROUNDED[name]
+        x = make()
+        y = function(x)
+        assert kinds(piped([y], [x])) == left
+        assert len(kinds(piped([y], [x], rewrite=False))) >= len(left)
+        got = []
+        for off in ("", "simplify"):
+            monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+            with tf.Session() as session:
+                got.append(session.run(y, {x: _example(x)}))
+        np.testing.assert_allclose(got[0], got[1], rtol=1e-5)
+
+    def test_every_rule_is_named_and_documented(self) -> None:
+        rules = {r for found in RULES.values() for r in found}
+        assert len(rules) > 35
+        assert all(r.function.__doc__ for r in rules)
+
+
+class TestWhatStays:
+    def test_infinities_and_nans(self) -> None:
+        x = tf.placeholder(tf.float32, [3], name="x")
+        with tf.Session() as session:
+            values = session.run([x * 1.0 - 0.0, tf.negative(-x), x**2.0], {x: [np.inf, -np.inf, np.nan]})
+        np.testing.assert_array_equal(values[0], [np.inf, -np.inf, np.nan])
+        np.testing.assert_array_equal(values[1], [np.inf, -np.inf, np.nan])
+        np.testing.assert_array_equal(values[2], [np.inf, np.inf, np.nan])
+
+    def test_x_times_zero_may_be_nan(self) -> None:
+        x = matrix()
+        assert kinds(step([x * 0.0], [x], [], simplify)) == ["Mul"]
+
+    def test_a_write_in_the_branch_not_taken_happens(self) -> None:
+        v = tf.Variable(1.0, use_resource=False)
+        y = raw_ops.SelectV2(True, tf.constant(5.0), tf.assign_add(v, 1.0))
+        with tf.Session() as session:
+            session.run(v.initializer)
+            assert session.run(y) == 5.0
+            assert session.run(v) == 2.0
+
+    def test_what_a_node_waits_for_still_runs_first(self) -> None:
+        v = tf.Variable(1.0, use_resource=False)
+        x = tf.placeholder(tf.float32, [])
+        with tf.control_dependencies([tf.assign_add(v, 1.0)]):
+            y = x * 1.0
+        with tf.Session() as session:
+            session.run(v.initializer)
+            assert session.run(y, {x: 3.0}) == 3.0
+            assert session.run(v) == 2.0
+
+    def test_a_value_taken_before_a_write_keeps_it(self) -> None:
+        """-v negated, taken before the write is not the variable's value after it."""
+        v = tf.Variable(1.0)
+        before = tf.negative(tf.negative(v))
+        with tf.control_dependencies([tf.assign_add(v, 1.0)]):
+            after = before + tf.constant(10.0)
+        with tf.Session() as session:
+            session.run(v.initializer)
+            assert session.run(after) == 11.0
+
+    def test_a_fetched_variable_is_a_copy(self) -> None:
+        v = tf.Variable([1.0, 2.0])
+        y = v * 1.0
+        with tf.Session() as session:
+            session.run(v.initializer)
+            first = session.run(y)
+            session.run(tf.assign_add(v, [1.0, 1.0]))
+            np.testing.assert_array_equal(first, [1.0, 2.0])
+
+    def test_fed_and_fetched_tensors_keep_their_meaning(self) -> None:
+        x = matrix()
+        inner = -x
+        outer = -inner
+        with tf.Session() as session:
+            got = session.run([outer, inner], {inner: np.full((2, 3), 4.0)})
+        assert got[0][0, 0] == -4.0 and got[1][0, 0] == 4.0
+
+    def test_targets_and_waiting_for_what_is_gone(self) -> None:
+        x = matrix()
+        y = tf.multiply(x, 1.0, name="y")
+        with tf.control_dependencies([y]):
+            done = tf.no_op(name="done")
+        assert lines(step([], [x], [done, y.op], simplify))[-2:] == [
+            "%done = NoOp() ^%_feed/x/0",
+            "run %done, %_feed/x/0",
+        ]
+        with tf.Session() as session:
+            assert session.run([done, y.op], {x: _example(x)}) == [None, None]
+
+    def test_errors_name_the_user_s_node(self) -> None:
+        x = tf.placeholder(tf.float32, [None], name="x")
+        y = tf.add(x, tf.negative(tf.placeholder(tf.float32, [None], name="z")), name="mine")
+        with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="mine"):
+            session.run(y, {x: [1.0, 2.0], "z:0": [1.0, 2.0, 3.0]})
+
+    def test_in_a_loop_and_a_branch(self) -> None:
+        x = tf.placeholder(tf.float32, [])
+        loop = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.negative(-(y * 1.0)) + 2.0), [0, x])[1]
+        branch = tf.cond(x > 0, lambda: (x * 2.0) * 3.0, lambda: x / 1.0)
+        with tf.Session() as session:
+            assert session.run([loop, branch], {x: 1.0}) == [7.0, 6.0]
+            assert session.run([loop, branch], {x: -1.0}) == [5.0, -1.0]
+
+    def test_an_unknown_pass_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HEADRACE_PASSES_OFF", "simplify,nonsense")
+        with tf.Session() as session, pytest.raises(ValueError, match="nonsense.*can be left out are.*simplify"):
+            session.run(tf.constant(1.0) + 1.0)
+
+
+# ---- random expressions
+
+UNARY = [
+    tf.negative, tf.abs, tf.square, tf.nn.relu, tf.sin, tf.floor, tf.identity, tf.stop_gradient,
+    lambda x: tf.transpose(x, list(range(x.shape.ndims))[::-1]),
+    lambda x: tf.reshape(x, [-1]), lambda x: tf.reshape(x, [2, 3]), lambda x: tf.expand_dims(x, 0),
+    lambda x: tf.cast(tf.cast(x, tf.float64), tf.float32), lambda x: tf.tile(x, [1] * x.shape.ndims),
+    lambda x: tf.pad(x, [[0, 0]] * x.shape.ndims), lambda x: tf.stack(tf.unstack(x)),
+    lambda x: tf.concat(tf.split(x, x.shape.as_list()[-1], -1), -1),
+    lambda x: tf.gather(x, list(range(x.shape.as_list()[0]))), lambda x: tf.reverse(x, [0]),
+    lambda x: 1.0 / tf.sqrt(tf.square(x) + 1.0), lambda x: x**2.0,
+]  # fmt: skip
+BINARY = [tf.add, tf.subtract, tf.multiply, tf.maximum, lambda x, y: x + -y, lambda x, y: x - -y, lambda x, y: -x * -y]
+CONSTANTS = [0.0, -0.0, 1.0, 2.0, -1.5]
+
+
+@st.composite
+def programs(draw):  # type: ignore[no-untyped-def]
+    """Instructions: (kind, which function, which earlier values, which constant)."""
+    count = draw(st.integers(1, 12))
+    pick = st.integers(0, 10**6)
+    return [draw(st.tuples(st.sampled_from("ubc"), pick, pick, pick)) for _ in range(count)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs())
+def test_random_expressions_keep_their_value(program) -> None:  # type: ignore[no-untyped-def]
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, 3])
+        values = [x]
+        for kind, which, first, second in program:
+            a, b = values[first % len(values)], values[second % len(values)]
+            if kind == "u":
+                values.append(UNARY[which % len(UNARY)](a))
+            elif kind == "b":
+                values.append(BINARY[which % len(BINARY)](a, tf.reshape(b, a.shape)))
+            else:
+                values.append(BINARY[which % 3](a, CONSTANTS[second % len(CONSTANTS)]))
+        feed = {x: np.random.RandomState(1).randn(2, 3).astype(np.float32)}
+        fetches = [values[-1], values[len(values) // 2]]
+        got = []
+        with pytest.MonkeyPatch.context() as patch:
+            for off in ("", "simplify,cse,fold,fold_shapes,trim"):
+                patch.setenv("HEADRACE_PASSES_OFF", off)
+                with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+                    got.append(session.run(fetches, feed))
+    for left, right in zip(*got, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4 * (1 + np.nanmax(np.abs(right), initial=0)))
