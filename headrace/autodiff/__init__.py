@@ -3,6 +3,6 @@
 Importing this registers the gradients of the nodes that hold bodies.
 """
 
-from headrace.autodiff import control_flow
+from headrace.autodiff import control_flow, function
 
-__all__ = ["control_flow"]
+__all__ = ["control_flow", "function"]

@@ -41,16 +41,19 @@ _LIKE = {"ZerosLike": 0, "OnesLike": 1}
 
 
 class GradientBody(FuncGraph):
-    """The body of a gradient.  Tensors of the forward body used in it come from the record."""
+    """The body of a gradient.  Tensors of the forward body used in it come from the record.
 
-    def __init__(self, outer_graph: Graph, forward: FuncGraph, swap: bool = False) -> None:
-        super().__init__(f"the gradient of {forward.kind}", outer_graph)
+    With a ``name`` it is a function, for every call of the forward one: what that captured comes from the record too.
+    """
+
+    def __init__(self, outer_graph: Graph, forward: FuncGraph, swap: bool = False, name: str = "") -> None:
+        super().__init__(f"the gradient of {forward.kind}", outer_graph, name)
         self.forward = forward
         self.swap = swap  # tensors wait in the host's memory
         self.recorded: dict[Tensor, Tensor] = {}
         self.record: Tensor | None = None  # the argument that holds this body's frame of the record
         self._popped: Operation | None = None
-        self._sources = {inner: outer for outer, inner in forward.captures.items()}
+        self._sources = {} if name else {inner: outer for outer, inner in forward.captures.items()}
 
     @property
     def rest(self) -> Tensor:
@@ -111,7 +114,8 @@ class GradientBody(FuncGraph):
         """One more value of the frame."""
         if self._popped is None:
             variant = dtypes.variant
-            self.record = self._new_arg(variant, TensorShape([]), "record")
+            if self.record is None:
+                self.record = self._new_arg(variant, TensorShape([]), "record")
             with self.plain_scopes():
                 self._popped = self.create_op("_PopRecord", [self.record], [variant], name="pop", attrs={"T": ()})
         popped = self._popped

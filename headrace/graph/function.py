@@ -4,11 +4,13 @@ Its nodes may use tensors of the graphs around it: each becomes an ``_Arg`` of t
 capture, so that the node that holds the body can be given the value.  A variable is captured by its handle: reads and
 assignments in the body act on the variable itself.  Small things that never change (constants) are copied into the body.
 
-Names, collections and the seed are those of the outermost graph, so that a TF1 program sees one graph, as it expects.
+Names, collections and the seed are those of the outermost graph, so that a TF1 program sees one graph, as it expects.  The
+body of a function, which may be called from many places, has a name and node names of its own.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -21,11 +23,25 @@ from headrace.graph.infer import partial_value
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.source import user_source
 
+_numbers = itertools.count()
+
+
+def function_name(name: str) -> str:
+    """A name no other function of the process has, in TF's form."""
+    return f"__inference_{name}_{next(_numbers)}"
+
+
+class UnknownResult(Exception):  # noqa: N818 - nothing is wrong
+    """A function calls itself while nothing is known of its result yet: whoever has another branch goes on with that one."""
+
 
 class FuncGraph(Graph):
-    """A body.  ``args`` are the values its holder passes, ``captures`` map outer tensors to further arguments."""
+    """A body.  ``args`` are the values its holder passes, ``captures`` map outer tensors to further arguments.
 
-    def __init__(self, kind: str, outer_graph: Graph) -> None:
+    With a ``name`` it is the body of a function: ``outputs`` are its results, ``control_outputs`` what must run besides.
+    """
+
+    def __init__(self, kind: str, outer_graph: Graph, name: str = "") -> None:
         super().__init__()
         self.kind = kind  # in words, for messages: "the body of a loop"
         self.outer_graph = outer_graph
@@ -35,13 +51,24 @@ class FuncGraph(Graph):
         self.args: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
         self.outputs: list[Tensor] = []
+        self.control_outputs: list[Operation] = []
+        self.name = name
+        self.recursive = False  # whether it calls itself, so that no plan can take its nodes for the call
+        self.gradients: dict[Any, Any] = {}  # what autodiff made of it, by what was asked
         self.outer_controls: dict[Operation, None] = {}
         self._copied: dict[Tensor, Tensor] = {}
         self._lock = self.root._lock
-        self._names_in_use = self.root._names_in_use
-        self._collections = self.root._collections
+        self._collections = outer_graph._collections
+        if outer_graph.executing_eagerly:  # nothing may stay behind in the eager context
+            self._collections = {k: list(v) for k, v in outer_graph._collections.items()}
         self._container = outer_graph._container
         self._gradient_overrides = outer_graph._gradient_overrides
+        self.reads_anew = bool(name) or outer_graph.reads_anew
+        if name:
+            self.prefix = f"{name}/"
+            return
+        self.prefix = outer_graph.prefix
+        self._names_in_use = outer_graph._names_in_use
         self._scopes.name = outer_graph._scopes.name
         self._scopes.devices = list(outer_graph._scopes.devices)
 
@@ -212,3 +239,54 @@ def share_captures(bodies: Sequence[FuncGraph]) -> list[Tensor]:
             body.captures[tensor] = body._new_arg(tensor.dtype, tensor._shape, "unused")
         body.captures = {t: body.captures[t] for t in every}
     return [t for t in every if not t.dtype._is_ref_dtype] + [t for t in every if t.dtype._is_ref_dtype]
+
+
+def order_effects(body: FuncGraph) -> list[Operation]:
+    """Makes what changes or waits for the outside run in the order it was built; returns what must run for all of it to run.
+
+    A read of a variable sees the writes built before it and none of those after it.
+    """
+    last: Operation | None = None
+    writes: dict[Tensor, Operation] = {}
+    reads: dict[Tensor, list[Operation]] = {}
+    for op in body._nodes:
+        traits = op.op_def.traits
+        handles = [_handle_of(t) for t in op.inputs if t.dtype._is_ref_dtype]
+        before: list[Operation | None] = []
+        if traits.has_effect:
+            before = [last, *(r for h in handles for r in reads.pop(h, ()))]
+            if traits.writes:
+                writes.update((h, op) for h in handles)
+            last = op
+        elif handles and op.type != "_Arg":
+            before = [writes.get(h) for h in handles]
+            for h in handles:
+                reads.setdefault(h, []).append(op)
+        known = {t.op for t in op.inputs} | set(op._control_inputs)
+        op._control_inputs.extend(b for b in dict.fromkeys(before) if b is not None and b not in known)
+    return [] if last is None else [last]
+
+
+def _handle_of(ref: Tensor) -> Tensor:
+    while ref.op.inputs and ref.dtype._is_ref_dtype:
+        ref = ref.op.inputs[0]
+    return ref
+
+
+def lifted(tensor: Tensor, target: Graph) -> Tensor | None:
+    """A tensor of a function's body computed again outside it; None if it depends on the function's arguments."""
+    made: dict[Operation, Any] = {}
+    order: list[Operation] = []
+    stack = [tensor.op]
+    while stack:
+        op = stack.pop()
+        if op.graph is not tensor.op.graph or op.op_def.traits.feed or op.op_def.traits.has_effect:
+            return None
+        order.append(op)
+        stack.extend(t.op for t in op.inputs)
+    for op in dict.fromkeys(reversed(order)):
+        inputs = [made[t.op]._outputs[t.value_index] for t in op.inputs]
+        kinds = [t.dtype for t in op._outputs]
+        made[op] = target.create_op(op.op_def, inputs, kinds, name=op.name.split("/")[-1], attrs=dict(op.attrs))
+    found: Tensor = made[tensor.op]._outputs[tensor.value_index]
+    return found

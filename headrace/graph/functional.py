@@ -3,8 +3,10 @@
     If(cond, captured values, handles; then_branch, else_branch) -> outputs
     While(loop variables, captured values, handles; cond, body) -> iterations, final loop variables
     _Repeat(count, loop variables, captured values, handles; body) -> final loop variables
+    PartitionedCall(arguments, captured values, handles; f) -> results
 
-``Stateless...`` is the same node when its bodies only compute.  A gradient may later add a *record* to a node it
+``Stateless...`` is the same node when its bodies only compute (a call is ``Stateful...`` when its function does more).
+A gradient may later add a *record* to a node it
 differentiates: one more output (of a loop: one more loop variable) that holds what the backward pass needs.  Records come after
 the outputs the user sees, so whoever holds an output keeps it; a step that does not use the record does not make it.
 """
@@ -72,6 +74,41 @@ def build_repeat(count: Tensor, variables: Sequence[Tensor], body: FuncGraph, na
         "swap_memory": False, **options,
     }  # fmt: skip
     return _create("_Repeat", [count, *variables], [body], list(kinds), attrs, name)
+
+
+def build_call(
+    f: FuncGraph, args: Sequence[Tensor], captured: Sequence[Tensor], outputs: Sequence[Tensor], name: str,
+    stateful: bool | None = None, controls: Sequence[Operation] = (),
+) -> Operation:  # fmt: skip
+    """A call of a function; the captured values, then handles, as this graph has them; results like ``outputs``."""
+    graph = context.get_default_graph()
+    inputs = [graph._own(t, "call") for t in (*args, *captured)]
+    refs = [t for t in inputs if t.dtype._is_ref_dtype]
+    values = [t for t in inputs if not t.dtype._is_ref_dtype]
+    kinds = tuple(t.dtype.base_dtype for t in outputs)
+    attrs = {
+        "f": f, "Tin": tuple(t.dtype for t in values), "Tref": tuple(t.dtype.base_dtype for t in refs), "Tout": kinds,
+        "output_shapes": tuple(t._shape for t in outputs), "visible": len(kinds), "config": "", "config_proto": "",
+        "executor_type": "",
+    }  # fmt: skip
+    kind = "StatefulPartitionedCall" if (f.stateful if stateful is None else stateful) else "PartitionedCall"
+    with graph.control_dependencies(controls):
+        return graph.create_op(REGISTRY.get(kind), [*values, *refs], kinds, name=name or kind, attrs=attrs)
+
+
+def is_call(op: Any) -> bool:
+    return holds_function(op.attrs)
+
+
+def holds_function(attrs: dict[str, Any]) -> bool:
+    """Whether these are the attributes of a call."""
+    return isinstance(attrs.get("f"), FuncGraph)
+
+
+def extend_call(op: Operation, count: int) -> None:
+    """Gives a call the first ``count`` outputs of its function, those that gradients added among them."""
+    for tensor in op.attrs["f"].outputs[len(op._outputs) : count]:
+        _append_output(op, dtypes.variant if tensor is None else tensor.dtype.base_dtype, "Tout")
 
 
 def _create(

@@ -31,6 +31,9 @@ class Graph:
     """A dataflow graph.  Building wrong things raises TypeError or ValueError at the user's line."""
 
     executing_eagerly = False  # True for the context that runs ops at once (eager/context.py)
+    quick = False  # True while, besides, dtypes and attributes alone decide how an op is run
+    prefix = ""  # of the names that its nodes have in plans: a function's, whose names are its own
+    reads_anew = False  # whether each use of a variable is a read of its own: in functions, whose effects are in order
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -47,6 +50,7 @@ class Graph:
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self.building_function = False
+        self._traces: dict[Any, Any] = {}  # the functions called here, as bodies (library/function.py)
 
     # ---- making nodes
 

@@ -13,7 +13,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph
+from headrace.graph.function import FuncGraph, UnknownResult
 from headrace.graph.functional import build_if
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at
@@ -56,8 +56,7 @@ def cond(
                 f"pred must be a bool tensor, got {chosen.name} of type {chosen.dtype.base_dtype.name} {at()}"
             )
         chosen = raw_ops.Identity(chosen, name="pred_id")
-        first = _Built(true_fn, "true_fn", chosen, strict)
-        second = _Built(false_fn, "false_fn", chosen, strict)
+        first, second = _build_both(true_fn, false_fn, chosen, strict)
         _check_alike(first, second)
         node = build_if(chosen, first.body, second.body, "If")
         merged = [raw_ops.Identity(t, name="Merge") for t in node._outputs]
@@ -86,6 +85,19 @@ class _Built:
                 result = result[0]
             self.result = result
             self.body.outputs = flat_tensors(result, self.body, pred)
+
+
+def _build_both(true_fn: Branch, false_fn: Branch, pred: Tensor, strict: bool) -> tuple[_Built, _Built]:
+    """Both branches.  One that calls a function whose result is not known yet is left out: the other one tells it."""
+    try:
+        first = _Built(true_fn, "true_fn", pred, strict)
+    except UnknownResult:
+        second = _Built(false_fn, "false_fn", pred, strict)
+        return second, second
+    try:
+        return first, _Built(false_fn, "false_fn", pred, strict)
+    except UnknownResult:
+        return first, first
 
 
 def _check_alike(first: _Built, second: _Built) -> None:

@@ -20,6 +20,7 @@ from headrace.core.shape import TensorShape, as_shape
 from headrace.eager.tensor import EagerTensor, register_handle
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
+from headrace.graph.function import lifted
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.source import at
@@ -75,6 +76,14 @@ class SaveSliceInfo:
         if export_scope and name.startswith(export_scope + "/"):
             name = name[len(export_scope) + 1 :]
         return SaveSliceInfo(name, self.full_shape, self.var_offset, self.var_shape)
+
+
+def _outside(value: Any, graph: Graph) -> Any:
+    """An initial value computed in a function's body, computed where the variable is made."""
+    if not isinstance(value, Tensor) or value.graph is graph or not value.graph.reads_anew:
+        return value
+    found = lifted(value, graph)
+    return value if found is None else found
 
 
 class VariableMeta(type):
@@ -158,7 +167,7 @@ class Variable(metaclass=VariableMeta):
                     self._initial_value = convert.to_tensor(initial_value(), dtype, "initial_value")
                 self._make_handle(scope, validate_shape, shape)
         else:
-            self._initial_value = convert.to_tensor(initial_value, dtype, "initial_value")
+            self._initial_value = convert.to_tensor(_outside(initial_value, graph), dtype, "initial_value")
             self._make_handle(scope, validate_shape, shape)
         if self._initial_value.graph is not graph:
             raise ValueError(
@@ -282,9 +291,9 @@ class Variable(metaclass=VariableMeta):
     # ---- reading
 
     def value(self) -> Tensor:
-        """The value read at most once a step; the value of this moment when ops run at once."""
+        """The value read at most once a step; the value of this moment when ops run at once, and in functions."""
         snapshot: Tensor = self._snapshot
-        return self.read_value() if snapshot is None else snapshot
+        return self.read_value() if snapshot is None or context.get_default_graph().reads_anew else snapshot
 
     def read_value(self) -> Tensor:
         """A new read, which sees the assignments it is made to depend on and no later ones."""

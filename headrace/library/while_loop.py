@@ -9,7 +9,7 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
-from headrace.graph.function import FuncGraph
+from headrace.graph.function import FuncGraph, UnknownResult
 from headrace.graph.functional import build_while
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at
@@ -52,7 +52,10 @@ def while_loop(
                 convert_to_tensor(maximum_iterations, name="maximum_iterations"),
             )
         loop = _Loop(loop_vars, shape_invariants)
-        result, finals = loop.build(cond, body, parallel_iterations, back_prop, swap_memory)
+        try:
+            result, finals = loop.build(cond, body, parallel_iterations, back_prop, swap_memory)
+        except UnknownResult:  # the body calls a function whose result is not known yet: think of no iteration
+            result, finals = loop_vars, loop.initial
         packed = pack_tensors(result, finals)
         if maximum_iterations is not None:
             packed, finals = packed[1], finals[1:]

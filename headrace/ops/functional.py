@@ -1,4 +1,4 @@
-"""Conditionals and loops as nodes that hold their bodies.  A body reaches its kernel as a function made by the planner.
+"""Conditionals, loops and calls as nodes that hold their bodies.  A body reaches its kernel as a function made by the planner.
 
 Integer and bool scalars among the inputs and outputs are Python numbers (passes/instantiate.py marks them).
 
@@ -77,6 +77,28 @@ def _while(name, traits):
         return count, variables
 
     return definition
+
+
+def _call(name, traits):
+    definition = op(
+        f"{name}(args: list(Tin), refs: ref list(Tref); f: func, Tout: list(type), output_shapes: list(shape) = None, "
+        'visible: int = 0, config: string = "", config_proto: string = "", executor_type: string = "") -> '
+        "(output: list(Tout))",
+        Tin=ANY, Tref=ANY, Tout=ANY, **traits,
+    )  # fmt: skip
+    definition.shape(
+        lambda args, refs, f, Tout, output_shapes, visible, config, config_proto, executor_type: list(output_shapes)
+    )
+
+    @definition.kernel
+    def _(args, refs, f, Tout, output_shapes, visible, config, config_proto, executor_type, *, node):  # noqa: N803
+        return f(*args, *refs)
+
+    return definition
+
+
+partitioned_call = _call("PartitionedCall", _TRAITS)
+stateful_partitioned_call = _call("StatefulPartitionedCall", _EFFECTS)
 
 
 def _late(node, count):

@@ -5,6 +5,8 @@
 A loop keeps the variables that its condition or a used result depends on.  What neither is used nor kept is not computed, so a
 record that only a gradient needs costs nothing in a step without that gradient.  Integer and bool scalars are marked to be passed
 as plain numbers on the host, where conditions are decided.
+
+A function that calls itself is planned once for the results that are used; the calls inside it share that very plan.
 """
 
 from __future__ import annotations
@@ -19,10 +21,19 @@ from headrace.graph.function import FuncGraph
 from headrace.graph.operation import Tensor
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-Build = Callable[[Sequence[Tensor], Sequence[Tensor]], StepGraph]
+Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run) -> plan
 
 
-def instantiate(graph: StepGraph, build: Build) -> StepGraph:
+class Recursion:
+    """The functions that call themselves, as far as one step has planned them."""
+
+    def __init__(self) -> None:
+        self.under_way: dict[FuncGraph, set[int]] = {}  # the results that calls met so far use
+        self.plans: dict[FuncGraph, StepGraph] = {}  # of those under way
+        self.done: dict[tuple[FuncGraph, tuple[int, ...]], StepGraph] = {}
+
+
+def instantiate(graph: StepGraph, build: Build, recursion: Recursion) -> StepGraph:
     """``build(inputs, outputs)`` plans a body."""
     used = set(graph.fetches)
     waited = set(graph.targets) | {n for n in graph.nodes if n.op_def.traits.flow == "next"}  # used by an earlier node
@@ -30,7 +41,7 @@ def instantiate(graph: StepGraph, build: Build) -> StepGraph:
         if not (node in waited or any(v in used for v in node.outputs)):
             continue
         if any(isinstance(a, FuncGraph) for a in node.attrs.values()):
-            _cut(node, used, node in waited, build)
+            _cut(node, used, node in waited, build, recursion)
         used.update(node.inputs)
         waited.update(node.control_inputs)
     graph.sweep()
@@ -41,11 +52,13 @@ def is_instantiated(node: Node) -> bool:
     return any(isinstance(a, StepGraph) for a in node.attrs.values())
 
 
-def _cut(node: Node, used: set[Value], whole: bool, build: Build) -> None:
+def _cut(node: Node, used: set[Value], whole: bool, build: Build, recursion: Recursion) -> None:
     node.attrs = dict(node.attrs)
     results = _first_result(node)
     wanted = [i for i, v in enumerate(node.outputs[results:]) if v in used or (whole and i < node.attrs["visible"])]
-    if "then_branch" in node.attrs:
+    if "f" in node.attrs:
+        _plan_call(node, set(wanted), build, recursion)
+    elif "then_branch" in node.attrs:
         _cut_if(node, wanted, build)
     else:
         _cut_loop(node, wanted, build)
@@ -97,17 +110,72 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
     variables = node.outputs[first_out:]
     attrs["T"] = tuple(v.dtype for v in variables)
     attrs["output_shapes"] = tuple(v.shape for v in variables)
-    kinds = [on_host(v.dtype, v.shape) for v in variables]
-    kinds_in = kinds + [on_host(v.dtype, v.shape) for v in node.inputs[first_in + len(live) :]]
-    for one in bodies:
-        one.host_feeds = kinds_in
-    planned.host_fetches = kinds
     if "cond" in attrs:
         attrs["cond"] = bodies[0]
-        bodies[0].host_fetches = [True]
     attrs["body"] = planned
+    mark_numbers(node)
+
+
+def mark_numbers(loop: Node) -> None:
+    """Says which inputs and outputs of a planned loop, and of its bodies, are plain numbers."""
+    attrs = loop.attrs
+    first_in, first_out = (0, 1) if "cond" in attrs else (1, 0)
+    kinds = [on_host(v.dtype, v.shape) for v in loop.outputs[first_out:]]
+    kinds_in = kinds + [on_host(v.dtype, v.shape) for v in loop.inputs[first_in + len(kinds) :]]
+    attrs["body"].host_feeds = kinds_in
+    attrs["body"].host_fetches = kinds
+    if "cond" in attrs:
+        attrs["cond"].host_feeds = kinds_in
+        attrs["cond"].host_fetches = [True]
     attrs["host_inputs"] = {first_in + i for i, h in enumerate(kinds_in) if h}
     attrs["host_outputs"] = set(range(first_out)) | {first_out + i for i, h in enumerate(kinds) if h}
+
+
+def _plan_call(node: Node, wanted: set[int], build: Build, recursion: Recursion) -> None:
+    """A recursive call: all inputs stay; the outputs are those that its function's plan gives."""
+    f: FuncGraph = node.attrs["f"]
+    if f in recursion.under_way:
+        recursion.under_way[f] |= wanted
+        kept = sorted(recursion.under_way[f])
+        plan = recursion.plans[f]
+    else:
+        plan, kept = _plan_function(f, wanted, build, recursion)
+    values = [node.outputs[i] if i < len(node.outputs) else None for i in kept]
+    node.outputs = _renumbered(
+        [
+            Value(node, 0, f.outputs[i].dtype, f.outputs[i]._shape) if v is None else v
+            for i, v in zip(kept, values, strict=True)
+        ]
+    )
+    attrs = node.attrs
+    attrs["f"] = plan
+    attrs["Tout"] = tuple(v.dtype for v in node.outputs)
+    attrs["output_shapes"] = tuple(v.shape for v in node.outputs)
+    attrs["host_inputs"] = {i for i, t in enumerate(f.inputs) if on_host(t.dtype, t._shape)}
+    attrs["host_outputs"] = {k for k, i in enumerate(kept) if on_host(f.outputs[i].dtype, f.outputs[i]._shape)}
+
+
+def _plan_function(f: FuncGraph, wanted: set[int], build: Build, recursion: Recursion) -> tuple[StepGraph, list[int]]:
+    """The plan of a recursive function for the results that are wanted here or by the calls inside it."""
+    found = recursion.done.get((f, tuple(sorted(wanted))))
+    if found is not None:
+        return found, list(found.results or ())
+    recursion.under_way[f] = set(wanted)
+    before = dict(recursion.done)
+    while True:
+        kept = sorted(recursion.under_way[f])
+        plan = recursion.plans[f] = StepGraph([], [], [], [])
+        built = build(f.inputs, [f.outputs[i] for i in kept], f.control_outputs)
+        if sorted(recursion.under_way[f]) == kept:
+            break
+        recursion.done = dict(before)  # what was planned meanwhile calls a plan that is not wanted any more
+    plan.nodes, plan.feeds, plan.fetches, plan.targets = built.nodes, built.feeds, built.fetches, built.targets
+    plan.host_feeds = [on_host(t.dtype, t._shape) for t in f.inputs]
+    plan.host_fetches = [on_host(f.outputs[i].dtype, f.outputs[i]._shape) for i in kept]
+    plan.results = tuple(kept)
+    del recursion.under_way[f], recursion.plans[f]
+    recursion.done[f, tuple(sorted(wanted))] = recursion.done[f, tuple(kept)] = plan
+    return plan, kept
 
 
 def on_host(dtype: DType, shape: TensorShape) -> bool:

@@ -10,7 +10,8 @@ from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.cse import cse
 from headrace.passes.fold import Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
-from headrace.passes.instantiate import instantiate
+from headrace.passes.inline import inline
+from headrace.passes.instantiate import Recursion, instantiate
 from headrace.passes.late_read import late_reads
 from headrace.passes.place import HasKernel, place
 from headrace.passes.prune import prune
@@ -46,10 +47,19 @@ OPTIONAL = frozenset({
 
 
 def run_pipeline(
-    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
-) -> StepGraph:
-    """Order critical sections, simplify (fold, CSE), plan bodies, place, make reads explicit, rewrite; in that order."""
-    passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = [("take_turns", take_turns)]
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options,
+    recursion: Recursion | None = None,
+) -> StepGraph:  # fmt: skip
+    """Inline calls, order critical sections, simplify (fold, CSE), plan bodies, place, make reads explicit, rewrite.
+
+    In that order.  ``recursion`` is given for the bodies of a step: the recursive functions that are being planned.
+    """
+    known = recursion or Recursion()
+
+    def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = ()) -> StepGraph:
+        return run_pipeline(inputs, outputs, run, options, known)
+
+    passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = [("inline", inline), ("take_turns", take_turns)]
     if options.simplify:
         passes += [
             ("fold_shapes", fold_shapes),
@@ -59,7 +69,7 @@ def run_pipeline(
             ("cse", cse),
         ]
     passes += [
-        ("instantiate", lambda g: instantiate(g, lambda inputs, outputs: run_pipeline(inputs, outputs, (), options))),
+        ("instantiate", lambda g: instantiate(g, build, known)),
         ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),
         ("insert_reads", insert_reads),
         ("late_reads", late_reads),

@@ -24,9 +24,11 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         feed_values.append(node.outputs[0])
     made: dict[Operation, Node] = {}
     closure = _closure([t.op for t in fetches if t not in values] + list(targets), values)
+    known = {op.name for op in closure}
     for op in closure:
-        node = Node(op.name, op.op_def, [], op.attrs, op._id, None, op.device, op.source, op)
-        node.colocation = op.colocation
+        prefix = op.graph.prefix
+        node = Node(prefix + op.name, op.op_def, [], op.attrs, op._id, None, op.device, op.source, op)
+        node.colocation = _groups(op.colocation, prefix, known) if prefix else op.colocation
         node.add_outputs((t.dtype, t._shape) for t in op._outputs)
         made[op] = node
         nodes.append(node)
@@ -40,6 +42,12 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
     if any(n.op_def.traits.flow for n in nodes):
         graph.sort()
     return graph
+
+
+def _groups(colocation: Sequence[str], prefix: str, known: set[str]) -> tuple[str, ...]:
+    """The groups under the names that a function's nodes have in a plan; what lies outside keeps its name."""
+    found = (group.removeprefix("loc:@") for group in colocation)
+    return tuple(f"loc:@{prefix}{name}" if name in known else f"loc:@{name}" for name in found)
 
 
 def _feed_node(tensor: Tensor) -> Node:

@@ -52,9 +52,21 @@ class Program:
     functions: tuple[Program, ...] = ()  # the bodies that lines of this one call
 
 
+class _Recursive:
+    """A function that calls itself while it is being written: who must be told of it."""
+
+    def __init__(self) -> None:
+        self.function: Callable[..., Any] | None = None
+        self.users: list[tuple[dict[str, Any], str]] = []
+
+
+_Recursions = dict[tuple[StepGraph, Any], _Recursive]
+
+
 class _Writer:
-    def __init__(self, binder: Binder) -> None:
+    def __init__(self, binder: Binder, recursions: _Recursions) -> None:
         self.binder = binder
+        self.recursions = recursions
         self.namespace: dict[str, Any] = {}
         self.names: dict[Value, str] = {}
         self.places: dict[Value, Any] = {}  # torch device, HOST or ANYWHERE
@@ -233,9 +245,27 @@ class _Writer:
 
     def body(self, body: StepGraph, device: Any) -> str:
         """The name of a body's function; the body is planned by now."""
-        program = generate_body(body, self.binder, device)
+        if body.results is not None:
+            return self.recursive(body, device)
+        program = generate_body(body, self.binder, device, self.recursions)
         self.functions.append(program)
         return self.bind("f", program.function)
+
+    def recursive(self, body: StepGraph, device: Any) -> str:
+        """The same for a function that calls itself: while it is written, its name waits for the function."""
+        found = self.recursions.get((body, device))
+        if found is None:
+            found = self.recursions[body, device] = _Recursive()
+            program = generate_body(body, self.binder, device, self.recursions)
+            self.functions.append(program)
+            found.function = program.function
+            for namespace, name in found.users:
+                namespace[name] = program.function
+        if found.function is not None:
+            return self.bind("f", found.function)
+        name = self.bind("f", found)
+        found.users.append((self.namespace, name))
+        return name
 
     def call(self, node: Node, device: Any, arguments: list[str]) -> str:
         kernel = self.binder.kernel(node, device.type)
@@ -303,12 +333,13 @@ def _plain_inputs(node: Node) -> list[tuple[Any, Value]]:
 def generate(
     nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value], binder: Binder, title: str,
     places: dict[Value, Any] | None = None, result_places: Sequence[Any] | None = None,
+    recursions: _Recursions | None = None,
 ) -> Program:  # fmt: skip
     """``nodes`` in the order to run; ``inputs`` become the function's parameters, ``outputs`` its result, always a tuple.
 
     Results are brought to ``result_places`` (torch devices) if those are given.
     """
-    writer = _Writer(binder)
+    writer = _Writer(binder, {} if recursions is None else recursions)
     host = binder.torch_device("")
     for i, value in enumerate(inputs):
         writer.names[value] = f"i{i}"
@@ -337,7 +368,7 @@ def generate(
     return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions))
 
 
-def generate_body(body: StepGraph, binder: Binder, device: Any) -> Program:
+def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:
     """The function of a planned body: its feeds are the parameters, its fetches the results.
 
     What leaves the body never shares memory with a variable.  This is the place to compile hot bodies instead.
@@ -350,7 +381,7 @@ def generate_body(body: StepGraph, binder: Binder, device: Any) -> Program:
     places = {v: NUMBER if h else device for v, h in zip(body.feeds, body.host_feeds, strict=True)}
     wanted = [NUMBER if h else device for h in body.host_fetches]
     nodes = [n for n in order if n not in fed]
-    return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted)
+    return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted, recursions)
 
 
 def _assemble(writer: _Writer, inputs: int, results: list[str]) -> tuple[str, dict[int, Node]]:
