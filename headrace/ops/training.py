@@ -48,18 +48,18 @@ def _shape_rule(signature):
     return rule
 
 
-def _different_shapes(var, grad):
+def different_shapes(var, grad):
     return ValueError(f"var and grad do not have the same shape {list(var.shape)} {list(grad.shape)}")
 
 
-def _on_host(buffer):
+def on_host(buffer):
     """Whether values may be taken out of tensors: these are in the host's memory, and real (not traced)."""
     return type(buffer) is torch.Tensor and buffer.is_cpu
 
 
 def _rest(x, buffer):
     """``1 - x``, as a weight for the buffer's ``lerp_``."""
-    return 1 - x.item() if _on_host(buffer) else 1 - x
+    return 1 - x.item() if on_host(buffer) else 1 - x
 
 
 def _declare(text, types, **index):
@@ -95,7 +95,7 @@ def dense(text, rule, types=FLOATING):
 
     def apply(buffers, args):
         if args[grad_at].shape != buffers[0].shape:
-            raise _different_shapes(buffers[0], args[grad_at])
+            raise different_shapes(buffers[0], args[grad_at])
         rule(*buffers, *args[count:lock], *args[lock + 1 :])
 
     return _register(definition, count, apply)
@@ -110,7 +110,7 @@ def sparse(text, rule, types=FLOATING):
         indices = args[rows_at].long()
         rows = [buffer.index_select(0, indices) for buffer in buffers]
         if args[grad_at].shape != rows[0].shape:
-            raise _different_shapes(rows[0], args[grad_at])
+            raise different_shapes(rows[0], args[grad_at])
         rule(*rows, *args[count:rows_at], *args[rows_at + 1 : lock], *args[lock + 1 :])
         for buffer, row in zip(buffers, rows, strict=True):
             buffer.index_copy_(0, indices, row)
@@ -121,13 +121,13 @@ def sparse(text, rule, types=FLOATING):
 # ---- gradient descent
 
 
-def _gradient_descent(var, alpha, delta):
+def gradient_descent(var, alpha, delta):
     var.addcmul_(delta, alpha, value=-1)
 
 
 dense(
     "ApplyGradientDescent(var: ref T, alpha: T, delta: T; use_locking: bool = False) -> (out: ref T)",
-    _gradient_descent, FLOAT_OR_COMPLEX,
+    gradient_descent, FLOAT_OR_COMPLEX,
 )  # fmt: skip
 
 
@@ -156,7 +156,7 @@ sparse(
 # ---- momentum
 
 
-def _momentum(var, accum, lr, grad, momentum, use_nesterov):
+def momentum(var, accum, lr, grad, momentum, use_nesterov):
     accum.mul_(momentum).add_(grad)
     if use_nesterov:
         grad = torch.addcmul(grad, accum, momentum)
@@ -168,23 +168,23 @@ def _momentum(var, accum, lr, grad, momentum, use_nesterov):
 dense(
     "ApplyMomentum(var: ref T, accum: ref T, lr: T, grad: T, momentum: T; use_locking: bool = False, "
     "use_nesterov: bool = False) -> (out: ref T)",
-    _momentum, FLOAT_OR_COMPLEX,
+    momentum, FLOAT_OR_COMPLEX,
 )  # fmt: skip
 sparse(
     "SparseApplyMomentum(var: ref T, accum: ref T, lr: T, grad: T, indices: Tindices, momentum: T; "
     "use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
-    _momentum, FLOAT_OR_COMPLEX,
+    momentum, FLOAT_OR_COMPLEX,
 )  # fmt: skip
 
 
 # ---- adam and its relatives
 
 
-def _adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
+def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
     fresh = _rest(beta1, m)
     m.lerp_(grad, fresh)
     step = torch.addcmul(grad * fresh, m, beta1) if use_nesterov else m
-    if _on_host(v):
+    if on_host(v):
         v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2.item())
         alpha = lr.item() * math.sqrt(1 - beta2_power.item()) / (1 - beta1_power.item())
         var.addcdiv_(step, v.sqrt().add_(epsilon), value=-alpha)
@@ -197,7 +197,7 @@ def _adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, 
 dense(
     "ApplyAdam(var: ref T, m: ref T, v: ref T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, "
     "grad: T; use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
-    _adam,
+    adam,
 )  # fmt: skip
 
 
@@ -217,7 +217,7 @@ dense(
 # ---- adagrad
 
 
-def _adagrad(var, accum, lr, grad, update_slots):
+def adagrad(var, accum, lr, grad, update_slots):
     if update_slots:
         accum.addcmul_(grad, grad)
     var.addcmul_(accum.rsqrt(), grad * lr, value=-1)
@@ -226,12 +226,12 @@ def _adagrad(var, accum, lr, grad, update_slots):
 dense(
     "ApplyAdagrad(var: ref T, accum: ref T, lr: T, grad: T; use_locking: bool = False, update_slots: bool = True) "
     "-> (out: ref T)",
-    _adagrad, FLOAT_OR_COMPLEX,
+    adagrad, FLOAT_OR_COMPLEX,
 )  # fmt: skip
 sparse(
     "SparseApplyAdagrad(var: ref T, accum: ref T, lr: T, grad: T, indices: Tindices; use_locking: bool = False, "
     "update_slots: bool = True) -> (out: ref T)",
-    _adagrad, FLOAT_OR_COMPLEX,
+    adagrad, FLOAT_OR_COMPLEX,
 )  # fmt: skip
 
 
@@ -315,7 +315,7 @@ sparse(
 )  # fmt: skip
 
 
-def _rmsprop(var, ms, mom, lr, rho, momentum, epsilon, grad):
+def rmsprop(var, ms, mom, lr, rho, momentum, epsilon, grad):
     ms.lerp_(grad * grad, _rest(rho, ms))
     mom.mul_(momentum).addcmul_((ms + epsilon).rsqrt_(), grad * lr)
     var.sub_(mom)
@@ -324,12 +324,12 @@ def _rmsprop(var, ms, mom, lr, rho, momentum, epsilon, grad):
 dense(
     "ApplyRMSProp(var: ref T, ms: ref T, mom: ref T, lr: T, rho: T, momentum: T, epsilon: T, grad: T; "
     "use_locking: bool = False) -> (out: ref T)",
-    _rmsprop, FLOAT_OR_COMPLEX,
+    rmsprop, FLOAT_OR_COMPLEX,
 )  # fmt: skip
 sparse(
     "SparseApplyRMSProp(var: ref T, ms: ref T, mom: ref T, lr: T, rho: T, momentum: T, epsilon: T, grad: T, "
     "indices: Tindices; use_locking: bool = False) -> (out: ref T)",
-    _rmsprop, FLOAT_OR_COMPLEX,
+    rmsprop, FLOAT_OR_COMPLEX,
 )  # fmt: skip
 
 

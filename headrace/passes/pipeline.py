@@ -10,6 +10,7 @@ from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.cse import cse
 from headrace.passes.fold import Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
+from headrace.passes.fuse_updates import fuse_updates
 from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, instantiate
 from headrace.passes.late_read import late_reads
@@ -42,7 +43,7 @@ class Options:
 
 OPTIONAL = frozenset({
     "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "sum_products", "accumulate_product",
-    "share_transpose",
+    "share_transpose", "fuse_updates",
 })  # fmt: skip
 
 
@@ -80,6 +81,7 @@ def run_pipeline(
             ("sum_products", sum_products),
             ("accumulate_product", accumulate_product),
             ("share_transpose", share_transpose),
+            ("fuse_updates", fuse_updates),
         ]
     graph = prune(feeds, fetches, targets)
     observe = options.after_each

@@ -52,6 +52,7 @@ def explain(error: BaseException, program: Program) -> BaseException:
     node, held, program = failed_node(program, error.__traceback__)
     if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
+    node = _blamed(node, error)
     if node.type == "_Region" and isinstance(error, errors.OpError) and error.op is not None:
         return error  # it names its node already
     uninitialized = _uninitialized(node, error, program, held)
@@ -71,6 +72,12 @@ def explain(error: BaseException, program: Program) -> BaseException:
     if kind is errors.OpError:
         kind = errors.UnknownError
     return kind(origin.node_def if origin is not None else None, origin, text)  # type: ignore[call-arg]
+
+
+def _blamed(node: Node, error: BaseException) -> Node:
+    """Of several updates that run as one (passes/fuse_updates.py), the one the error is about."""
+    members = node.attrs.get("_members")
+    return node if members is None else members[getattr(error, "member", 0)]
 
 
 def error_kind(error: BaseException) -> tuple[type[errors.OpError], str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from headrace.core.config import ConfigProto
@@ -52,7 +53,10 @@ class Master:
         return found
 
     def _compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
-        return make_compiled_plan(plan.request, shapes, self.worker, self._options())
+        options = self._options()
+        # A compiler makes one loop of an update and the gradient it takes; apart from it they would be two.
+        options = replace(options, off=options.off | {"fuse_updates"})
+        return make_compiled_plan(plan.request, shapes, self.worker, options)
 
     def _options(self) -> Options:
         worker = self.worker

@@ -33,4 +33,26 @@ SAMPLES["_MaxPoolIndexGrad"] = [
     Sample([_IMAGES, np.ones([1, 2, 2, 3], np.float32), _PLACES], _WINDOW, gradient=False),
 ]
 
+SAMPLES["_AddProduct"] = [
+    Sample([_B, np.ones([4, 2], np.float32), _W], gradient=False),
+    Sample([np.zeros([0, 3]), np.zeros([0, 2]), _W.astype(np.float64)], gradient=False),
+]
+
 SAMPLES["_TransposeCopy"] = [Sample([_B], gradient=False), Sample([np.zeros([0, 3])], gradient=False)]
+
+_PAIR, _GRADS = [_W, _B[0]], [_W / 5 - 0.3, _B[1]]
+_SLOTS = [_W / 3 + 0.1, _B[2] + 0.1]
+_RATES = [np.float32(n) for n in (0.9, 0.99, 0.1, 0.9, 0.99, 1e-3)]
+
+SAMPLES["_ApplyGradientDescentTogether"] = [
+    Sample([_PAIR, _LR, _GRADS], gradient=False),
+    Sample([[np.zeros([0, 2])], np.float64(0.1), [np.zeros([0, 2])]], {"use_locking": True}, gradient=False),
+]
+SAMPLES["_ApplyMomentumTogether"] = [
+    Sample([_PAIR, _SLOTS, _LR, _GRADS, _M], {"use_nesterov": flag}, gradient=False) for flag in (False, True)
+]
+SAMPLES["_ApplyAdamTogether"] = [Sample([_PAIR, _SLOTS, _SLOTS, *_RATES, _GRADS], gradient=False)]
+SAMPLES["_ApplyAdagradTogether"] = [Sample([_PAIR, _SLOTS, _LR, _GRADS], gradient=False)]
+SAMPLES["_ApplyRMSPropTogether"] = [
+    Sample([_PAIR, _SLOTS, _SLOTS, _LR, _M, _M, np.float32(1e-3), _GRADS], gradient=False)
+]

@@ -1,0 +1,185 @@
+"""Updates of many variables in one call, by torch's kernels for lists of tensors.  Made by the planner only, for the CPU.
+
+Each op takes lists where the single update takes one variable, slot or gradient.  The numbers are the same up to rounding:
+torch's formulas are TF1's once bias corrections are folded into the rate.  What those kernels cannot take (a traced
+tensor, a layout that differs between a variable and its slot) is updated by the rule of the single op.
+
+An exception carries ``member``, the position of the variable it is about.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from headrace.core.dtypes import float32, float64
+from headrace.core.registry import op
+from headrace.ops import training
+from headrace.resources.variable import locked
+
+SMALL = 1 << 14  # elements; temporaries of larger variables are made one at a time
+_LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one
+
+
+def _together(text, rule, fused):
+    """Declares ``_Apply*Together``; ``fused(lists, scalars, attributes)`` updates those of usable layout."""
+    definition = op(text, T=(float32, float64), writes=True, stateful=True)
+    definition.not_differentiable()
+    definition.shape(lambda *arguments: [])
+    inputs = definition.signature.inputs
+    lists = [i for i, a in enumerate(inputs) if a.is_list]
+    refs = sum(a.ref for a in inputs)
+    lock = len(inputs)
+
+    @definition.kernel
+    def kernel(*args):
+        held = [v for i in range(refs) for v in args[i]]
+        if args[lock]:
+            with locked(held, True):
+                update(args)
+        else:
+            update(args)
+
+    def update(args):
+        columns = [_buffers(args[i]) if i < refs else list(args[i]) for i in lists]
+        scalars = [a for i, a in enumerate(args[:lock]) if i not in lists]
+        attributes = args[lock + 1 :]
+        for i, (buffer, grad) in enumerate(zip(columns[0], columns[-1], strict=True)):
+            if buffer.shape != grad.shape:
+                raise _about(training.different_shapes(buffer, grad), i)
+        rest = range(len(columns[0]))
+        if training.on_host(columns[0][0]):
+            rest = _arrange(columns)
+            if len(rest) < len(columns[0]):
+                usable = columns if not rest else [[c for i, c in enumerate(col) if i not in rest] for col in columns]
+                fused(usable, scalars, attributes)
+        for i in rest:
+            one = iter(c[i] for c in columns)
+            other = iter(scalars)
+            rule(*[next(one) if p in lists else next(other) for p in range(lock)], *attributes)
+
+    return definition
+
+
+def _buffers(variables):
+    try:
+        return [v.value for v in variables]
+    except AttributeError as error:
+        unset = next(i for i, v in enumerate(variables) if not v.initialized)
+        raise _about(error, unset) from None
+
+
+def _about(error, member):
+    error.member = member
+    return error
+
+
+def _arrange(columns):
+    """Gives gradients the layout of their variables; returns the positions whose slots have another one.
+
+    torch's kernels walk through memory and trust that it means the same in every list.
+    """
+    rest = set()
+    variables, grads = columns[0], columns[-1]
+    for i, (variable, grad) in enumerate(zip(variables, grads, strict=True)):
+        stride = variable.stride()
+        if any(slot[i].stride() != stride for slot in columns[1:-1]):
+            rest.add(i)
+        elif grad.stride() != stride:
+            grads[i] = torch.empty_like(variable).copy_(grad)
+    return rest
+
+
+# ---- the rules
+
+
+def _gradient_descent(lists, scalars, attributes):
+    variables, grads = lists
+    torch._fused_sgd_(
+        variables, grads, [], weight_decay=0.0, momentum=0.0, lr=scalars[0].item(), dampening=0.0, nesterov=False,
+        maximize=False, is_first_step=False,
+    )  # fmt: skip
+
+
+_together(
+    "_ApplyGradientDescentTogether(var: ref N*T, alpha: T, delta: N*T; use_locking: bool = False) -> ()",
+    training.gradient_descent, _gradient_descent,
+)  # fmt: skip
+
+
+def _momentum(lists, scalars, attributes):
+    variables, slots, grads = lists
+    lr, momentum = scalars
+    torch._fused_sgd_(
+        variables, grads, slots, weight_decay=0.0, momentum=momentum.item(), lr=lr.item(), dampening=0.0,
+        nesterov=attributes[0], maximize=False, is_first_step=False,
+    )  # fmt: skip
+
+
+_together(
+    "_ApplyMomentumTogether(var: ref N*T, accum: ref N*T, lr: T, grad: N*T, momentum: T; use_locking: bool = False, "
+    "use_nesterov: bool = False) -> ()",
+    training.momentum, _momentum,
+)  # fmt: skip
+
+
+def _adam(lists, scalars, attributes):
+    variables, m, v, grads = lists
+    beta1_power, beta2_power, lr, beta1, beta2, epsilon = [s.item() for s in scalars]
+    if beta1 >= 1 or beta2 >= 1:  # torch's corrections would be none
+        for variable, one, two, grad in zip(*lists, strict=True):
+            training.adam(variable, one, two, *scalars, grad, False)
+        return
+    rate = lr * math.sqrt(1 - beta2_power) / (1 - beta1_power)
+    torch._fused_adam_(
+        variables, grads, m, v, [], [_LATE] * len(variables), lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0,
+        eps=epsilon, amsgrad=False, maximize=False,
+    )  # fmt: skip
+
+
+_together(
+    "_ApplyAdamTogether(var: ref N*T, m: ref N*T, v: ref N*T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, "
+    "epsilon: T, grad: N*T; use_locking: bool = False, use_nesterov: bool = False) -> ()",
+    training.adam, _adam,
+)  # fmt: skip
+
+
+def _adagrad(lists, scalars, attributes):
+    variables, sums, grads = lists
+    torch._fused_adagrad_(
+        variables, grads, sums, [_LATE] * len(variables), lr=scalars[0].item(), lr_decay=0.0, weight_decay=0.0, eps=0.0,
+        maximize=False,
+    )  # fmt: skip
+
+
+_together(
+    "_ApplyAdagradTogether(var: ref N*T, accum: ref N*T, lr: T, grad: N*T; use_locking: bool = False, "
+    "update_slots: bool = True) -> ()",
+    training.adagrad, _adagrad,
+)  # fmt: skip
+
+
+def _rmsprop(lists, scalars, attributes):
+    small = [i for i, v in enumerate(lists[0]) if v.numel() <= SMALL]
+    for i in range(len(lists[0])):
+        if i not in set(small):
+            variable, ms, mom, grad = (column[i] for column in lists)
+            training.rmsprop(variable, ms, mom, *scalars, grad)
+    if not small:
+        return
+    variables, ms, mom, grads = ([column[i] for i in small] for column in lists)
+    lr, rho, momentum, epsilon = [s.item() for s in scalars]
+    torch._foreach_lerp_(ms, torch._foreach_mul(grads, grads), 1 - rho)
+    roots = torch._foreach_add(ms, epsilon)
+    torch._foreach_sqrt_(roots)
+    torch._foreach_mul_(mom, momentum)
+    torch._foreach_addcdiv_(mom, grads, roots, value=lr)
+    torch._foreach_sub_(variables, mom)
+
+
+_together(
+    "_ApplyRMSPropTogether(var: ref N*T, ms: ref N*T, mom: ref N*T, lr: T, rho: T, momentum: T, epsilon: T, grad: N*T; "
+    "use_locking: bool = False) -> ()",
+    training.rmsprop, _rmsprop,
+)  # fmt: skip

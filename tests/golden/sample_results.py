@@ -1,0 +1,82 @@
+"""What real TensorFlow makes of every op's samples (tests/samples): where it is kept, and which ops are not compared.
+
+One file per family in `tests/golden/sample_results/`, made by `make_samples.py`: a compressed message (tests/conformance/wire.py),
+op -> a list with one entry per sample: the digest of the call and TensorFlow's result.
+"""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from conformance.call import Call, NotData, from_sample
+from conformance.wire import decode, encode
+
+from headrace.core.registry import REGISTRY
+from headrace.library.opcheck import Sample
+
+FOLDER = Path(__file__).parent / "sample_results"
+UPDATE = "HEADRACE_TF_PYTHON=<python with tensorflow> python tests/golden/make_samples.py"
+FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glob("*.py") if p.stem != "__init__")
+
+_INTERNAL = "made by Headrace's passes and gradients; TensorFlow has no such op"
+_TABLE = "takes the handle of a table; tests/golden/lookup_programs.py compares whole programs"
+_DECODED = "its inputs come from QuantizeV2, which is compared; tests/library/test_ctc.py runs both"
+NOT_COMPARED = {
+    "GatherTree": "TensorFlow has it in an add-on; tests/golden/rnn_cases.py compares beam search",
+    "MutexLock": "takes the handle of a mutex; tests/library/test_critical_section.py runs it",
+    "ConsumeMutexLock": "takes the handle of a mutex; tests/library/test_critical_section.py runs it",
+    "Dequantize": _DECODED,
+    "PyFunc": "calls a Python function; tests/library/test_py_func.py runs it",
+    "PyFuncStateless": "calls a Python function; tests/library/test_py_func.py runs it",
+    "Timestamp": "tells the time",
+    "MatchingFiles": "depends on where the checkout is; tests/library/test_string.py runs it",
+    "ReadFile": "depends on where the checkout is; tests/library/test_string.py runs it",
+    **dict.fromkeys(
+        ("InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableExportV2", "LookupTableFindV2",
+         "LookupTableImportV2", "LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableSizeV2"), _TABLE,
+    ),
+    **dict.fromkeys(
+        ("_ApplyAdagradTogether", "_ApplyAdamTogether", "_ApplyGradientDescentTogether", "_ApplyMomentumTogether",
+         "_ApplyRMSPropTogether", "_ApplyMomentumProduct", "_ApplyProduct", "_GatherGrad", "_InitializedValue", "_LogSoftmaxGrad", "_MaxPoolIndexGrad",
+         "_MaxPoolIndices", "_Read", "_ReadCopy", "_SoftmaxGrad", "_SparseReducedShape", "_SumToShape", "_TransposeCopy",
+         "_Unreduce"), _INTERNAL,
+    ),
+}  # fmt: skip
+
+
+def samples(family: str) -> dict[str, list[Sample]]:
+    found: dict[str, list[Sample]] = importlib.import_module(f"samples.{family}").SAMPLES
+    return found
+
+
+def calls(name: str, given: list[Sample]) -> Iterator[tuple[Sample, Call | None]]:
+    """Each sample with its call; None for one that is wrong already in what it gives the op."""
+    for sample in given:
+        try:
+            yield sample, from_sample(name, sample)
+        except NotData:
+            raise
+        except Exception:
+            if sample.error is None:
+                raise
+            yield sample, None
+
+
+def random(name: str, sample: Sample) -> bool:
+    return sample.random or REGISTRY.get(name).traits.random
+
+
+def save(folder: Path, family: str, results: dict[str, list[Any]]) -> int:
+    """Writes one family's results -> the number of bytes."""
+    data = zlib.compress(encode(results), 9)
+    (folder / f"{family}.bin").write_bytes(data)
+    return len(data)
+
+
+def load(folder: Path, family: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = decode(zlib.decompress((folder / f"{family}.bin").read_bytes()))
+    return found
