@@ -521,6 +521,17 @@ from headrace.library.scope import get_collection as get_collection
 from headrace.library.scope import get_collection_ref as get_collection_ref
 from headrace.library.scope import name_scope as name_scope
 
+# ---- section: search, sets, text, sound
+from headrace.core.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
+from headrace.core.errors import OpError as OpError
+from headrace.library.log import get_logger as get_logger
+from headrace.library.parsing import decode_json_example as decode_json_example
+from headrace.library.search import repeat as repeat
+from headrace.library.search import searchsorted as searchsorted
+from headrace.library.search import unravel_index as unravel_index
+from headrace.library.space import extract_volume_patches as extract_volume_patches
+from headrace.library.string import fingerprint as fingerprint
+
 # ---- section: eager
 from headrace.eager.context import disable_eager_execution as disable_eager_execution
 from headrace.eager.context import eager as eager
@@ -560,7 +571,11 @@ from headrace import version as version
 
 # ---- section: submodules
 from headrace import contrib as contrib
+from headrace import audio as audio
+from headrace import dtypes as dtypes
+from headrace import sets as sets
 from headrace import signal as signal
+from headrace import spectral as spectral
 from headrace import manip as manip
 from headrace import math as math
 from headrace import distributions as distributions

@@ -25,6 +25,9 @@ from headrace.library.check import is_non_decreasing as is_non_decreasing
 from headrace.library.check import is_numeric_tensor as is_numeric_tensor
 from headrace.library.check import is_strictly_increasing as is_strictly_increasing
 from headrace.library.check import verify_tensor_all_finite as assert_all_finite
+from headrace.library.math import is_finite as is_finite
+from headrace.library.math import is_inf as is_inf
+from headrace.library.math import is_nan as is_nan
 
 __all__ = [
     "Assert",
@@ -49,6 +52,9 @@ __all__ = [
     "assert_scalar",
     "assert_type",
     "check_numerics",
+    "is_finite",
+    "is_inf",
+    "is_nan",
     "is_non_decreasing",
     "is_numeric_tensor",
     "is_strictly_increasing",

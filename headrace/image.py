@@ -66,3 +66,6 @@ from headrace.library.image_resize import resize_nearest_neighbor as resize_near
 from headrace.library.image_resize import resize_images as resize
 from headrace.library.random import random_crop as random_crop
 from headrace.library.space import extract_image_patches as extract_image_patches
+from headrace.library.image_box import combined_non_max_suppression as combined_non_max_suppression
+from headrace.library.image_box import extract_glimpse as extract_glimpse
+from headrace.library.space import extract_patches as extract_patches

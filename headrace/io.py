@@ -35,3 +35,5 @@ from headrace.library.string import decode_raw as decode_raw
 from headrace.library.string import matching_files as matching_files
 from headrace.library.string import read_file as read_file
 from headrace.library.string import write_file as write_file
+from headrace.library.parsing import decode_json_example as decode_json_example
+from headrace.library.parsing import parse_sequence_example as parse_sequence_example

@@ -38,3 +38,5 @@ from headrace.library.indexing import matrix_diag_part as diag_part
 from headrace.library.indexing import matrix_set_diag as set_diag
 from headrace.library.normalization import l2_normalize as l2_normalize
 from headrace.library.linalg import matrix_square_root as sqrtm
+from headrace.library.tridiagonal import tridiagonal_matmul as tridiagonal_matmul
+from headrace.library.tridiagonal import tridiagonal_solve as tridiagonal_solve

@@ -100,3 +100,7 @@ from headrace.library.rnn.raw import raw_rnn as raw_rnn
 from headrace.library.rnn.static import static_bidirectional_rnn as static_bidirectional_rnn
 from headrace.library.rnn.static import static_rnn as static_rnn
 from headrace.library.rnn.static import static_state_saving_rnn as static_state_saving_rnn
+from headrace.library.morphology import dilation2d as dilation2d
+from headrace.library.morphology import erosion2d as erosion2d
+from headrace.library.pooling import fractional_avg_pool as fractional_avg_pool
+from headrace.library.pooling import fractional_max_pool as fractional_max_pool

@@ -15,9 +15,31 @@ from headrace.library.random import stateless_random_normal as stateless_normal
 from headrace.library.random import stateless_random_uniform as stateless_uniform
 from headrace.library.random import stateless_truncated_normal as stateless_truncated_normal
 from headrace.library.random import truncated_normal as truncated_normal
+from headrace.library.candidate import all_candidate_sampler as all_candidate_sampler
+from headrace.library.candidate import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
+from headrace.library.candidate import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
+from headrace.library.candidate import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+from headrace.library.candidate import uniform_candidate_sampler as uniform_candidate_sampler
 
 __all__ = [
-    "categorical", "gamma", "get_seed", "multinomial", "normal", "poisson", "set_random_seed", "shuffle",
-    "stateless_categorical", "stateless_multinomial", "stateless_normal", "stateless_truncated_normal",
-    "stateless_uniform", "truncated_normal", "uniform",
-]  # fmt: skip
+    "all_candidate_sampler",
+    "categorical",
+    "fixed_unigram_candidate_sampler",
+    "gamma",
+    "get_seed",
+    "learned_unigram_candidate_sampler",
+    "log_uniform_candidate_sampler",
+    "multinomial",
+    "normal",
+    "poisson",
+    "set_random_seed",
+    "shuffle",
+    "stateless_categorical",
+    "stateless_multinomial",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+    "uniform_candidate_sampler",
+]

@@ -12,3 +12,16 @@ from headrace.library.signal import irfft3d as irfft3d
 from headrace.library.signal import rfft as rfft
 from headrace.library.signal import rfft2d as rfft2d
 from headrace.library.signal import rfft3d as rfft3d
+from headrace.library.short_time import dct as dct
+from headrace.library.short_time import fftshift as fftshift
+from headrace.library.short_time import frame as frame
+from headrace.library.short_time import hamming_window as hamming_window
+from headrace.library.short_time import hann_window as hann_window
+from headrace.library.short_time import idct as idct
+from headrace.library.short_time import ifftshift as ifftshift
+from headrace.library.short_time import inverse_stft as inverse_stft
+from headrace.library.short_time import inverse_stft_window_fn as inverse_stft_window_fn
+from headrace.library.short_time import linear_to_mel_weight_matrix as linear_to_mel_weight_matrix
+from headrace.library.short_time import mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms
+from headrace.library.short_time import overlap_and_add as overlap_and_add
+from headrace.library.short_time import stft as stft

@@ -31,3 +31,5 @@ from headrace.library.segment import sparse_segment_sum as segment_sum
 from headrace.library.sparse_math import sparse_softmax as softmax
 from headrace.library.sparse_math import sparse_tensor_dense_matmul as matmul
 from headrace.library.sparse_math import sparse_tensor_dense_matmul as sparse_dense_matmul
+from headrace.library.sparse import sparse_cross as cross
+from headrace.library.sparse import sparse_cross_hashed as cross_hashed

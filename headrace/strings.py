@@ -17,3 +17,9 @@ from headrace.library.string import string_upper as upper
 from headrace.library.string import strings_split as split
 from headrace.library.string import substr as substr
 from headrace.library.string import unsorted_segment_join as unsorted_segment_join
+from headrace.library.unicode import unicode_decode as unicode_decode
+from headrace.library.unicode import unicode_decode_with_offsets as unicode_decode_with_offsets
+from headrace.library.unicode import unicode_encode as unicode_encode
+from headrace.library.unicode import unicode_split as unicode_split
+from headrace.library.unicode import unicode_split_with_offsets as unicode_split_with_offsets
+from headrace.library.unicode import unicode_transcode as unicode_transcode

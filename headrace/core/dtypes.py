@@ -261,6 +261,7 @@ INDEX: tuple[DType, ...] = (int32, int64)
 REAL: tuple[DType, ...] = FLOATING + INTEGER
 NUMERIC: tuple[DType, ...] = REAL + COMPLEX
 QUANTIZED: tuple[DType, ...] = (qint8, quint8, qint16, quint16, qint32)
+QUANTIZED_DTYPES = frozenset(QUANTIZED)  # TF1's name
 ANY: tuple[DType, ...] = (*NUMERIC, bool, string, *QUANTIZED, resource, variant)
 
 _REAL_PART: dict[DType, DType] = {complex64: float32, complex128: float64}

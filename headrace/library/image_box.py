@@ -91,3 +91,33 @@ def non_max_suppression_overlaps(
     with name_scope(name, "non_max_suppression_overlaps"):
         limit = _limit(max_output_size)
         return raw_ops.NonMaxSuppressionWithOverlaps(overlaps, scores, limit, overlap_threshold, score_threshold)
+
+
+def combined_non_max_suppression(
+    boxes: Any, scores: Any, max_output_size_per_class: Any, max_total_size: Any, iou_threshold: Any = 0.5,
+    score_threshold: Any = float("-inf"), pad_per_class: bool = False, clip_boxes: bool = True, name: str | None = None,
+) -> Any:  # fmt: skip
+    """`non_max_suppression` for each class of each image, [batch, boxes, 1 or classes, 4], and the best of all of them.
+
+    -> boxes, scores, classes, filled up with zeros, and how many of them count in each image.
+    """
+    with name_scope(name, "combined_non_max_suppression"):
+        return raw_ops.CombinedNonMaxSuppression(
+            boxes, scores, convert_to_tensor(max_output_size_per_class, dtypes.int32, name="max_output_size_per_class"),
+            convert_to_tensor(max_total_size, dtypes.int32, name="max_total_size"), iou_threshold, score_threshold,
+            pad_per_class=pad_per_class, clip_boxes=clip_boxes,
+        )  # fmt: skip
+
+
+def extract_glimpse(
+    input: Any, size: Any, offsets: Any, centered: bool = True, normalized: bool = True, uniform_noise: bool = True,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A window of `size` at an offset of each image, noise where it lies outside.
+
+    Offsets are [batch, 2], y and x: fractions of the image if `normalized`, from its centre if `centered`, pixels otherwise.
+    """
+    return raw_ops.ExtractGlimpse(
+        input, size, offsets, centered=centered, normalized=normalized, uniform_noise=uniform_noise,
+        noise="uniform" if uniform_noise else "gaussian", name=name,
+    )  # fmt: skip

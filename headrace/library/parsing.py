@@ -233,3 +233,39 @@ def parse_single_sequence_example(
             feature_list_sparse_types=list(steps.sparse.values()), feature_list_dense_shapes=steps.shapes,
         )  # fmt: skip
         return _outputs(context, *parts[:4]), _outputs(steps, *parts[4:])
+
+
+def parse_sequence_example(
+    serialized: Any, context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None, example_names: Any = None, name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:  # fmt: skip
+    """A vector of encoded SequenceExamples -> features of their contexts, of their steps, and the numbers of steps.
+
+    Steps of dense features are filled up to the longest sequence of the batch.
+    """
+    if not context_features and not sequence_features:
+        raise ValueError("Missing features: one of `context_features` and `sequence_features` is needed.")
+    context = _Plan(context_features, (VarLenFeature, FixedLenFeature))
+    steps = _Plan(sequence_features, (VarLenFeature, FixedLenSequenceFeature))
+    for key, default in steps.defaults.items():
+        if default is not None:
+            raise ValueError(f"Value feature_list_dense_defaults[{key}] must be None, got {default!r}")
+    with name_scope(name, "ParseSequenceExample", [serialized]):
+        names = convert_to_tensor([] if example_names is None else example_names, dtypes.string, name="debug_name")
+        parts = raw_ops.ParseSequenceExample(
+            serialized, names, context.default_tensors(), feature_list_dense_missing_assumed_empty=list(steps.defaults),
+            context_sparse_keys=list(context.sparse), context_dense_keys=list(context.dense),
+            feature_list_sparse_keys=list(steps.sparse), feature_list_dense_keys=list(steps.dense),
+            Ncontext_sparse=len(context.sparse), Ncontext_dense=len(context.dense),
+            Nfeature_list_sparse=len(steps.sparse), Nfeature_list_dense=len(steps.dense),
+            context_sparse_types=list(context.sparse.values()),
+            feature_list_dense_types=[kind for kind, _ in steps.dense.values()], context_dense_shapes=context.shapes,
+            feature_list_sparse_types=list(steps.sparse.values()), feature_list_dense_shapes=steps.shapes,
+        )  # fmt: skip
+        lengths = dict(zip(steps.dense, parts[8], strict=True))
+        return _outputs(context, *parts[:4]), _outputs(steps, *parts[4:8]), lengths
+
+
+def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
+    """Examples written as JSON in their binary encoding, as `parse_example` takes them."""
+    return raw_ops.DecodeJSONExample(json_examples, name=name)  # type: ignore[no-any-return]

@@ -169,3 +169,26 @@ def max_pool_with_argmax(
         strides=window_argument(strides, 2, data_format, "strides"), Targmax=kind or dtypes.int64, padding=padding,
         include_batch_in_index=include_batch_in_index, name=name,
     )  # fmt: skip
+
+
+def fractional_max_pool(
+    value: Any, pooling_ratio: Any, pseudo_random: bool = False, overlapping: bool = False, deterministic: bool = False,
+    seed: int = 0, seed2: int = 0, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Max pools over windows of random sizes that shrink the image by ``pooling_ratio``, [1, rows, columns, 1].
+
+    -> the pools, and where the windows begin along rows and columns.  ``deterministic`` draws the windows once only.
+    """
+    return raw_ops.FractionalMaxPool(
+        value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2, name=name
+    )
+
+
+def fractional_avg_pool(
+    value: Any, pooling_ratio: Any, pseudo_random: bool = False, overlapping: bool = False, deterministic: bool = False,
+    seed: int = 0, seed2: int = 0, name: str | None = None,
+) -> Any:  # fmt: skip
+    """``fractional_max_pool`` with means."""
+    return raw_ops.FractionalAvgPool(
+        value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2, name=name
+    )

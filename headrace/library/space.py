@@ -101,3 +101,13 @@ def extract_image_patches(
     """Every window of the images, flattened into the last dimension."""
     ksizes = either("sizes", sizes, "ksizes", ksizes)
     return raw_ops.ExtractImagePatches(images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name)
+
+
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
+    """`extract_image_patches` under the name and arguments tf.image has for it."""
+    return raw_ops.ExtractImagePatches(images, ksizes=sizes, strides=strides, rates=rates, padding=padding, name=name)
+
+
+def extract_volume_patches(input: Any, ksizes: Any, strides: Any, padding: str, name: str | None = None) -> Tensor:
+    """Every window of volumes [batch, planes, rows, columns, channels], flattened into the last dimension."""
+    return raw_ops.ExtractVolumePatches(input, ksizes=ksizes, strides=strides, padding=padding, name=name)

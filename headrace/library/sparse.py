@@ -343,3 +343,54 @@ def sparse_eye(
             array.stack([diagonal, diagonal], axis=1), creation.ones(array.expand_dims(count, 0), dtype=dtype),
             array.stack([rows, columns]),
         )  # fmt: skip
+
+
+# ---- crosses
+
+_HASH_KEY = 0xDECAFCAFFE
+
+
+def sparse_cross(inputs: Any, name: str | None = None) -> SparseTensor:
+    """Every combination of one value from each input, row by row, joined as text: "a_X_b".
+
+    Inputs are sparse or dense matrices of strings or integers; in a combination the values of sparse ones come first.
+
+    >>> a, b = tf.constant([["x", "y"]]), tf.constant([[1, 2]], tf.int64)
+    >>> tf.Session().run(tf.sparse.cross([a, b])).values
+    array([b'x_X_1', b'x_X_2', b'y_X_1', b'y_X_2'], dtype=object)
+    """
+    return _crossed(inputs, False, 0, _HASH_KEY, name)
+
+
+def sparse_cross_hashed(
+    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """`cross` with a bucket, 0 to `num_buckets` (or any int64), for each combination."""
+    return _crossed(inputs, True, num_buckets, _HASH_KEY if hash_key is None else hash_key, name)
+
+
+def _crossed(inputs: Any, hashed: bool, num_buckets: int, hash_key: int, name: str | None) -> SparseTensor:
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError(f"Inputs must be a list, got {type(inputs).__name__}")
+    sparse = [i for i in inputs if isinstance(i, SparseTensor)]
+    dense: list[Any] = [convert_to_tensor(i) for i in inputs if not isinstance(i, SparseTensor)]
+    kinds: list[Any] = [*sparse, *dense]
+    words = any(i.dtype.base_dtype == dtypes.string for i in kinds)
+    values = [_whole(s.values) for s in sparse]
+    parts = raw_ops.SparseCross(
+        [s.indices for s in sparse], values, [s.dense_shape for s in sparse], [_whole(d) for d in dense],
+        hashed_output=hashed, num_buckets=num_buckets, hash_key=hash_key,
+        out_type=dtypes.int64 if hashed else dtypes.string,
+        internal_type=dtypes.string if words or not hashed else dtypes.int64, name=name,
+    )  # fmt: skip
+    return SparseTensor(*parts)
+
+
+def _whole(values: Any) -> Any:
+    """Integers as int64; strings as they are."""
+    kind = values.dtype.base_dtype
+    if kind == dtypes.string or kind == dtypes.int64:
+        return values
+    if not kind.is_integer:
+        raise TypeError(f"Inputs must be integers or strings, got {kind.name}")
+    return raw_ops.Cast(values, DstT=dtypes.int64)

@@ -271,3 +271,9 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The names of the files that match one of the patterns, sorted."""
     found: Tensor = raw_ops.MatchingFiles(pattern, name=name)
     return found
+
+
+def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) -> Tensor:
+    """Eight bytes for each row, the same for the same contents on every machine."""
+    found: Tensor = raw_ops.Fingerprint(data, method, name=name)
+    return found

@@ -290,3 +290,81 @@ def _(overlaps, scores, limit, threshold, least):
     table = overlaps.detach().cpu().numpy()
     chosen, _ = _select(scores.detach().cpu().numpy(), lambda i, j: table[i, j], limit, threshold, least)
     return from_numpy(chosen).to(overlaps.device)
+
+
+for _name, _least in (
+    ("NonMaxSuppression", "; iou_threshold: float = 0.5"),
+    ("NonMaxSuppressionV2", ", iou_threshold: host float32"),
+):
+    _plain = op(
+        f"{_name}(boxes: T, scores: T, max_output_size: host int32{_least}) -> (selected_indices: int32)",
+        T=_T,
+        **_TRAITS,
+    )
+    _plain.not_differentiable()
+
+    @_plain.shape
+    def _(boxes, scores, *limits):
+        _check_boxes(boxes, scores)
+        return (None,)
+
+    @_plain.kernel
+    def _(boxes, scores, limit, threshold):
+        return from_numpy(_nms(boxes, scores, limit, threshold, -math.inf)[0]).to(boxes.device)
+
+
+# ---- by class, a batch at once
+
+thin_classes = op(
+    "CombinedNonMaxSuppression(boxes: float32, scores: float32, max_output_size_per_class: host int32, "
+    "max_total_size: host int32, iou_threshold: host float32, score_threshold: host float32; pad_per_class: bool = False, "
+    "clip_boxes: bool = True) "
+    "-> (nmsed_boxes: float32, nmsed_scores: float32, nmsed_classes: float32, valid_detections: int32)",
+    **_TRAITS,
+)
+thin_classes.not_differentiable()
+
+
+def _kept(per_class, total, classes, pad_per_class):
+    if pad_per_class and None not in (per_class, classes, total):
+        return min(total, per_class * classes)
+    return None if pad_per_class else total
+
+
+@thin_classes.shape
+def _(boxes, scores, per_class, total, threshold, least, pad_per_class, clip_boxes):
+    batch, count, groups, four = boxes.with_rank(4).tuple
+    own, number, classes = scores.with_rank(3).tuple
+    if four not in (None, 4) or (None not in (groups, classes) and groups not in (1, classes)):
+        raise ValueError(
+            f"boxes must be [batch, boxes, 1 or classes, 4] and scores [batch, boxes, classes], got {boxes} and {scores}"
+        )
+    if None not in (count, number) and count != number:
+        raise ValueError(f"Dimensions must be equal, but are {count} and {number}: boxes and scores")
+    size = _kept(per_class, total, classes, pad_per_class)
+    batch = own if batch is None else batch
+    return [(batch, size, 4), (batch, size), (batch, size), (batch,)]
+
+
+@thin_classes.kernel
+def _(boxes, scores, per_class, total, threshold, least, pad_per_class, clip_boxes):
+    if total <= 0 or per_class <= 0:
+        raise ValueError(f"max_total_size and max_output_size_per_class must be > 0, got {total} and {per_class}")
+    batch, classes = scores.shape[0], scores.shape[2]
+    size = _kept(per_class, total, classes, pad_per_class)
+    found_boxes, found = np.zeros((batch, size, 4), np.float32), np.zeros((2, batch, size), np.float32)
+    valid = np.zeros(batch, np.int32)
+    places, points = boxes.detach().cpu(), scores.detach().cpu()
+    for b in range(batch):
+        best = []
+        for c in range(classes):
+            own = places[b, :, min(c, places.shape[2] - 1)]
+            chosen, kept = _nms(own, points[b, :, c], per_class, threshold, least)
+            best += [(-score, c, own[i].numpy()) for i, score in zip(chosen.tolist(), kept.tolist(), strict=True)]
+        best.sort(key=lambda one: one[0])
+        for n, (score, c, box) in enumerate(best[:size]):
+            found_boxes[b, n] = np.clip(box, 0, 1) if clip_boxes else box
+            found[:, b, n] = -score, c
+        valid[b] = min(len(best), size)
+    made = (found_boxes, found[0], found[1], valid)
+    return tuple(from_numpy(np.ascontiguousarray(m)).to(boxes.device) for m in made)

@@ -1,4 +1,6 @@
-"""Examples as tensors: ParseExample, ParseSingleExample, ParseSingleSequenceExample.  Runs on the host.
+"""Examples as tensors: ParseExample, ParseSingleExample, ParseSingleSequenceExample, ParseSequenceExample.
+
+Runs on the host.
 
 Dense features have a shape and a default; in a batch, those of variable length (an unknown first dimension) are padded.
 Sparse features become the three parts of a sparse tensor.
@@ -6,13 +8,15 @@ Sparse features become the three parts of a sparse tensor.
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 
 import numpy as np
 import torch
 
 from headrace.core import dtypes
-from headrace.core.example import entries, read_feature, read_features
+from headrace.core.example import Example, entries, read_feature, read_features
 from headrace.core.registry import op
 from headrace.core.wire import fields
 from headrace.ops._string import array_of
@@ -337,3 +341,136 @@ def _list_dense(lists, key, dtype, shape, allowed, where):
             )
         runs.append(values)
     return _joined(runs, dtype).reshape(len(runs), *shape)
+
+
+# ---- a batch of sequences
+
+parse_sequences = op(
+    "ParseSequenceExample(serialized: string, debug_name: string, context_dense_defaults: list(Tcontext_dense);"
+    " feature_list_dense_missing_assumed_empty: list(string), context_sparse_keys: list(string),"
+    " context_dense_keys: list(string), feature_list_sparse_keys: list(string), feature_list_dense_keys: list(string),"
+    " Ncontext_sparse: int = 0, Ncontext_dense: int = 0, Nfeature_list_sparse: int = 0, Nfeature_list_dense: int = 0,"
+    " context_sparse_types: list(type) = [], feature_list_dense_types: list(type) = [],"
+    " context_dense_shapes: list(shape) = [], feature_list_sparse_types: list(type) = [],"
+    " feature_list_dense_shapes: list(shape) = [])"
+    " -> (context_sparse_indices: Ncontext_sparse*int64, context_sparse_values: list(context_sparse_types),"
+    " context_sparse_shapes: Ncontext_sparse*int64, context_dense_values: list(Tcontext_dense),"
+    " feature_list_sparse_indices: Nfeature_list_sparse*int64,"
+    " feature_list_sparse_values: list(feature_list_sparse_types),"
+    " feature_list_sparse_shapes: Nfeature_list_sparse*int64,"
+    " feature_list_dense_values: list(feature_list_dense_types),"
+    " feature_list_dense_lengths: Nfeature_list_dense*int64)",
+    context_sparse_types=VALUES, Tcontext_dense=VALUES, feature_list_sparse_types=VALUES,
+    feature_list_dense_types=VALUES, host=True, dynamic_shape=True,
+)  # fmt: skip
+parse_sequences.not_differentiable()
+
+
+@parse_sequences.shape
+def _(serialized, debug_name, defaults, *attrs):
+    n, dense, m, lists = attrs[5:9]
+    context_shapes, list_shapes = attrs[11], attrs[13]
+    if len(context_shapes) != dense or len(list_shapes) != lists:
+        raise ValueError(
+            f"{dense} and {lists} dense keys need as many shapes, got {len(context_shapes)}, {len(list_shapes)}"
+        )
+    rows = serialized.with_rank(1).tuple[0]
+    return (
+        [(None, 2)] * n + [(None,)] * n + [(2,)] * n
+        + [None if s.tuple is None else (rows, *s.tuple) for s in context_shapes]
+        + [(None, 3)] * m + [(None,)] * m + [(3,)] * m
+        + [None if s.tuple is None else (rows, None, *s.tuple) for s in list_shapes] + [(rows,)] * lists
+    )  # fmt: skip
+
+
+@parse_sequences.kernel
+def _(
+    serialized, debug_name, defaults, missing, context_sparse_keys, context_dense_keys, list_sparse_keys,
+    list_dense_keys, n, dense_count, m, lists_count, context_sparse_types, list_dense_types, context_dense_shapes,
+    list_sparse_types, list_dense_shapes,
+):  # fmt: skip
+    contexts = [_read(read_features, data, "sequence example") for data in serialized]
+    lists = [_read(_feature_lists, data, "sequence example") for data in serialized]
+    sparse = [
+        _sparse_batch(contexts, debug_name, k, t)
+        for k, t in zip(context_sparse_keys, context_sparse_types, strict=True)
+    ]
+    dense = [
+        _dense_batch(contexts, debug_name, k, shape, default)
+        for k, shape, default in zip(context_dense_keys, context_dense_shapes, defaults, strict=True)
+    ]
+    steps_sparse = [
+        _sparse_steps(lists, debug_name, k, t) for k, t in zip(list_sparse_keys, list_sparse_types, strict=True)
+    ]
+    steps_dense = [
+        _dense_steps(lists, debug_name, k, t, shape, set(missing))
+        for k, t, shape in zip(list_dense_keys, list_dense_types, list_dense_shapes, strict=True)
+    ]
+    return (
+        *([s[i] for s in sparse] for i in range(3)), dense, *([s[i] for s in steps_sparse] for i in range(3)),
+        *([s[i] for s in steps_dense] for i in range(2)),
+    )  # fmt: skip
+
+
+def _sparse_steps(lists, names, key, dtype):
+    """The values of every step of every sequence, at (sequence, step, place)."""
+    places, runs, steps, longest = [], [], 0, 0
+    for row, features in enumerate(lists):
+        encoded = features.get(key, [])
+        steps = max(steps, len(encoded))
+        for step, one in enumerate(encoded):
+            values = _values({key: one}, key, dtype, _name(names, row))
+            values = () if values is None else values
+            places += [(row, step, i) for i in range(len(values))]
+            longest = max(longest, len(values))
+            if len(values):
+                runs.append(values)
+    indices = torch.tensor(places, dtype=torch.int64).reshape(len(places), 3)
+    return indices, _joined(runs, dtype), _vector([len(lists), steps, longest])
+
+
+def _dense_steps(lists, names, key, dtype, shape, allowed):
+    """Steps of one shape, shorter sequences filled up with zeros; and how many steps each has."""
+    rows = []
+    for row, features in enumerate(lists):
+        found = _list_dense(features, key, dtype, shape, allowed, _name(names, row))
+        rows.append((_listed(found), len(found)))
+    like = array_of([]) if dtype is dtypes.string else torch.zeros(0, dtype=dtype)
+    return _padded(rows, dtype, shape, like), _vector([steps for _, steps in rows])
+
+
+# ---- examples written as JSON
+
+decode_json = op("DecodeJSONExample(json_examples: string) -> (binary_examples: string)", host=True)
+decode_json.not_differentiable()
+decode_json.shape(lambda json_examples: json_examples)
+
+
+@decode_json.kernel
+def _(json_examples):
+    return array_of([_from_json(text) for text in json_examples.reshape(-1)], json_examples.shape)
+
+
+def _from_json(text):
+    try:
+        return Example(features=_json_features(json.loads(text))).SerializeToString()
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"Error while parsing JSON: {error}: {text[:80]!r}") from None
+
+
+def _json_features(whole):
+    made = {}
+    for name, feature in (whole.get("features") or {}).get("feature", {}).items():
+        ((kind, held),) = feature.items() if feature else ((None, {}),)
+        found = _JSON_KINDS.get(kind)
+        if kind is not None and found is None:
+            raise ValueError(f"{kind!r} is not one of {', '.join(_JSON_KINDS)}")
+        made[name] = {} if kind is None else {found: {"value": [_JSON_VALUES[found](v) for v in held.get("value", [])]}}
+    return {"feature": made}
+
+
+_JSON_KINDS = {
+    "bytesList": "bytes_list", "bytes_list": "bytes_list", "floatList": "float_list", "float_list": "float_list",
+    "int64List": "int64_list", "int64_list": "int64_list",
+}  # fmt: skip
+_JSON_VALUES = {"bytes_list": base64.b64decode, "float_list": float, "int64_list": int}

@@ -235,6 +235,36 @@ def _(images, ksizes, strides, rates, padding):
     return found.permute(0, 1, 2, 4, 5, 3).reshape(batch, rows, columns, kh * kw * channels)
 
 
+volume_patches = op(
+    "ExtractVolumePatches(input: T; ksizes: list(int), strides: list(int), padding: string) -> (patches: T)", T=REAL
+)
+
+
+@volume_patches.shape
+def _(input, ksizes, strides, padding):
+    b, *sizes, c = input.with_rank(5).tuple
+    for given, name in ((ksizes, "ksizes"), (strides, "strides")):
+        if len(given) != 5 or given[0] != 1 or given[4] != 1:
+            raise ValueError(f"{name} must be [1, planes, rows, columns, 1], got {list(given)}")
+    counts = [_windows(d, k, s, 1, padding)[0] for d, k, s in zip(sizes, ksizes[1:4], strides[1:4], strict=True)]
+    return (b, *counts, _times(c, ksizes[1] * ksizes[2] * ksizes[3]))
+
+
+@volume_patches.kernel
+def _(input, ksizes, strides, padding):
+    found = [_windows(d, k, s, 1, padding) for d, k, s in zip(input.shape[1:4], ksizes[1:4], strides[1:4], strict=True)]
+    counts = [count for count, _, _ in found]
+    batch, depth = input.shape[0], ksizes[1] * ksizes[2] * ksizes[3] * input.shape[4]
+    if not all(counts):
+        return input.new_zeros((batch, *counts, depth))
+    padded = torch.constant_pad_nd(
+        input, [0, 0, *(side for _, before, after in reversed(found) for side in (before, after))]
+    )
+    for axis in (1, 2, 3):
+        padded = padded.unfold(axis, ksizes[axis], strides[axis])
+    return padded.permute(0, 1, 2, 3, 5, 6, 7, 4).reshape(batch, *counts, depth)
+
+
 # ---- the same bytes
 
 _BITS = (*NUMERIC, *dtypes.QUANTIZED)

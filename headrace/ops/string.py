@@ -9,7 +9,7 @@ import re
 import numpy as np
 import torch
 
-from headrace.core.dtypes import INDEX
+from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.ops._string import array_of, decode, each, encode, fingerprint64, murmur64, siphash
@@ -389,3 +389,36 @@ def _(input, num_buckets, key):
     if num_buckets < 1:
         raise ValueError(f"num_buckets must be at least 1, got {num_buckets}")
     return input
+
+
+# ---- fingerprints
+
+fingerprint = op("Fingerprint(data: T, method: host string) -> (fingerprint: uint8)", T=ANY, host=True)
+fingerprint.not_differentiable()
+
+
+@fingerprint.shape
+def _(data, method):
+    rows = data.with_rank_at_least(1).tuple
+    return (None if rows is None else rows[0], 8)
+
+
+def _print_of(row):
+    """Of one string itself; of several the fingerprint of theirs; of numbers that of their bytes."""
+    if isinstance(row, bytes):
+        return fingerprint64(row).to_bytes(8, "little")
+    if row.dtype == object:
+        return _print_of(b"".join(_print_of(item) for item in row.reshape(-1)))
+    return _print_of(row.tobytes())
+
+
+@fingerprint.kernel
+def _(data, method):
+    if method not in ("farmhash64", b"farmhash64"):
+        raise ValueError(f"Unsupported data fingerprinting method: {method!r}; 'farmhash64' is accepted")
+    rows = [_print_of(np.asarray(row) if isinstance(row, torch.Tensor) else row) for row in data]
+    return (
+        torch.frombuffer(bytearray(b"".join(rows)), dtype=torch.uint8).reshape(-1, 8)
+        if rows
+        else torch.zeros(0, 8, dtype=torch.uint8)
+    )
