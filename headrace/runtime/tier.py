@@ -6,6 +6,8 @@ up to a bound; rare ones stay interpreted.
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import logging
 import os
 import threading
@@ -100,9 +102,12 @@ class CompileQueue:
         self._lock = threading.Lock()
         self._jobs: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
+        self._stopped = False
 
     def submit(self, job: Callable[[], None]) -> None:
         with self._lock:
+            if self._stopped:
+                return
             self._jobs.append(job)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="headrace-compile", daemon=True)
@@ -126,5 +131,19 @@ class CompileQueue:
         if thread is not None:
             thread.join(timeout)
 
+    def stop(self) -> None:
+        """Drops what waits, interrupts what runs, and takes nothing more.
+
+        For the interpreter's exit, which ends a thread wherever it is: torch's C++ answers that by aborting the process.
+        """
+        with self._lock:
+            self._stopped = True
+            self._jobs.clear()
+            thread = self._thread
+        while thread is not None and thread.is_alive():
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+            thread.join(1.0)  # a call into C++ or of the C++ compiler ends first; what swallows the exit is told again
+
 
 queue = CompileQueue()
+atexit.register(queue.stop)

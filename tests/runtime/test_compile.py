@@ -1,6 +1,8 @@
 """Compiled steps: the same values as interpreted ones, one region for a training step, and honest fall-backs."""
 
 import logging
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -153,6 +155,26 @@ class TestTiers:
         monkeypatch.setenv("HEADRACE_COMPILE", "fast")
         with pytest.raises(ValueError, match="auto, off, always, got 'fast'"):
             compile_mode(config)
+
+
+def test_a_program_that_ends_while_something_is_compiled_ends_well() -> None:
+    program = """
+import threading, torch
+from headrace.runtime.tier import queue
+
+started = threading.Event()
+
+def job():
+    started.set()
+    while True:
+        torch.nn.functional.conv2d(torch.ones(8, 3, 64, 64), torch.ones(3, 3, 3, 3))
+
+queue.submit(job)
+queue.submit(lambda: print("what waits is dropped"))
+started.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 def test_several_regions_around_a_python_function() -> None:
