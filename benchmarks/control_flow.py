@@ -1,8 +1,8 @@
 """What an iteration of a loop costs: an empty loop, a scan, an LSTM with and without gradient, beside the other frameworks.
 
-Headrace (interpreted, and compiled) and TensorFlow (both kinds of control flow) run the same text, `_peers/loop_tf1.py`; JAX uses
-`lax.while_loop` and `lax.scan`, PyTorch a Python loop. The LSTM is also measured unrolled (`static_rnn`), as what a loop may cost at
-most. All use one thread. Every framework must give the same numbers before it is timed.
+Headrace (interpreted, and compiled) and TensorFlow (both kinds of control flow) run the same text, `_peers/loop_tf1.py`; JAX
+uses `lax.while_loop` and `lax.scan`, PyTorch a Python loop. The LSTM is also measured unrolled (`static_rnn`), as what a loop
+may cost at most. All use one thread. Every framework must give the same numbers before it is timed.
 """
 
 import argparse

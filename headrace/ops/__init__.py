@@ -1,6 +1,7 @@
 """The op families: each op whole (signature, shape, gradient, kernel) in one file.  Importing this registers them all."""
 
 from headrace.ops import (
+    _add_product,
     _meta,
     _product_update,
     _region,
@@ -74,6 +75,7 @@ from headrace.ops import (
 )
 
 __all__ = [
+    "_add_product",
     "_meta",
     "_product_update",
     "_region",

@@ -138,3 +138,27 @@ def sum_of(x, y):
         pairs = zip(_frames(x), _frames(y), strict=True)
         return _chain([[sum_of(a, b) for a, b in zip(f, g, strict=True)] for f, g in pairs])
     return x.add(y)
+
+
+# ---- rows that a loop collects (passes/defer_sums.py)
+
+push_row = op("_PushRow(rest: variant, value: T) -> (rows: variant)", T=ANY, view=True, opaque=True)
+push_row.shape(lambda rest, value: ())
+push_row.not_differentiable()
+push_row.inline = "({0}, {1})"
+push_row.kernel(lambda rest, value: (rest, value))
+
+join_rows = op("_JoinRows(rows: variant; axis: int, other: int, T: type) -> (joined: T)", T=ANY, opaque=True)
+join_rows.shape(lambda rows, axis, other, T: [None, other] if axis == 0 else [other, None])
+join_rows.not_differentiable()
+
+
+@join_rows.kernel
+def _(rows, axis, other, T, *, device):  # noqa: N803
+    found = []
+    while rows:
+        rows, value = rows
+        found.append(value)
+    if not found:
+        return torch.zeros((0, other) if axis == 0 else (other, 0), dtype=T, device=device)
+    return torch.cat(found, axis)

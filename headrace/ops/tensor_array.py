@@ -278,7 +278,7 @@ item.gradient(lambda node, grad: [raw_ops._ArrayOf(node.inputs[1], grad), None, 
 
 @item.kernel
 def _(array, index, shape, dtype, *, device):
-    found = array.get(index) if index < array.size else None
+    found = array.find(index)
     return torch.zeros(shape, dtype=dtype, device=device) if found is None else found
 
 
@@ -305,10 +305,13 @@ stacked.gradient(lambda node, grad: [raw_ops._ArrayUnstacked(node.inputs[1], gra
 
 @stacked.kernel
 def _(array, indices, shape, dtype, *, device):
-    found = [array.get(i) if i < array.size else None for i in indices]
-    if not any(v is not None for v in found):
+    found = [array.find(i) for i in indices]
+    missing = sum(v is None for v in found)  # not ``None in found``, which would compare tensors
+    if missing == len(found):
         return torch.zeros(shape, dtype=dtype, device=device)
-    nothing = torch.zeros(shape[1:], dtype=dtype, device=device) if None in found else None
+    if not missing:
+        return torch.stack(found)
+    nothing = torch.zeros(shape[1:], dtype=dtype, device=device)
     return torch.stack([nothing if v is None else v for v in found])
 
 
@@ -337,6 +340,6 @@ joined.gradient(lambda node, grad: [raw_ops._ArraySplit(grad, node.inputs[1]), N
 def _(array, lengths, shape, dtype, *, device):
     parts = []
     for i, length in enumerate(lengths):
-        found = array.get(i) if i < array.size else None
+        found = array.find(i)
         parts.append(torch.zeros((length, *shape[1:]), dtype=dtype, device=device) if found is None else found)
     return torch.cat(parts) if parts else torch.zeros(shape, dtype=dtype, device=device)

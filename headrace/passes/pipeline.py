@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.cse import cse
+from headrace.passes.defer_sums import defer_sums
 from headrace.passes.fold import Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.fuse_updates import fuse_updates
+from headrace.passes.hoist import hoist
 from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, instantiate
 from headrace.passes.late_read import late_reads
 from headrace.passes.place import HasKernel, place
+from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
 from headrace.passes.share_indices import share_indices
@@ -42,8 +45,8 @@ class Options:
 
 
 OPTIONAL = frozenset({
-    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "sum_products", "accumulate_product",
-    "share_transpose", "fuse_updates",
+    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "project_inputs", "defer_sums", "hoist",
+    "sum_products", "accumulate_product", "share_transpose", "fuse_updates",
 })  # fmt: skip
 
 
@@ -78,6 +81,9 @@ def run_pipeline(
     ]
     if options.rewrite:
         passes += [
+            ("project_inputs", project_inputs),
+            ("defer_sums", defer_sums),
+            ("hoist", hoist),
             ("sum_products", sum_products),
             ("accumulate_product", accumulate_product),
             ("share_transpose", share_transpose),

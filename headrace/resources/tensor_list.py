@@ -44,6 +44,10 @@ class TensorList:
     def get(self, index: int) -> Any:
         return self._held()[index]
 
+    def find(self, index: int) -> Any:
+        """The item, None if there is none."""
+        return self._held()[index] if index < self.size else None
+
     def items(self) -> list[Any]:
         return self._held()[: self.size]
 
@@ -71,7 +75,7 @@ class TensorList:
         if isinstance(other, FewTensors):
             total = self
             for index, value in other.few.items():
-                before = total.get(index) if index < total.size else None
+                before = total.find(index)
                 total = total.set(index, value if before is None else before + value)
             return total
         mine, theirs = self.items(), other.items()
@@ -102,6 +106,8 @@ class FewTensors:
 
     def get(self, index: int) -> Any:
         return self.few.get(index)
+
+    find = get
 
     def items(self) -> list[Any]:
         return [self.few.get(i) for i in range(self.size)]

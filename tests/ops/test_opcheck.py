@@ -23,6 +23,8 @@ WITHOUT_SAMPLES = {
     "_EmptyRecord": "a record is no array; tests/autodiff/test_control_flow.py runs it",
     "_PushRecord": "a record is no array; tests/autodiff/test_control_flow.py runs it",
     "_PopRecord": "a record is no array; tests/autodiff/test_control_flow.py runs it",
+    "_PushRow": "what it makes is no array; tests/passes/test_loops.py runs it",
+    "_JoinRows": "what it takes is no array; tests/passes/test_loops.py runs it",
     "_SwapOut": "its result is no array; tests/autodiff/test_control_flow.py runs it",
     "_SwapIn": "its input is no array; tests/autodiff/test_control_flow.py runs it",
     "_ZerosVariant": "a record is no array; tests/autodiff/test_control_flow.py runs it",

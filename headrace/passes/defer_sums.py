@@ -1,0 +1,134 @@
+"""Defer sums: what a loop adds up product by product -> the operands collected, and one product after the loop.
+
+    %w = _Repeat(..., %0; body: ..., s -> ..., s + MatMul(a, b))
+    ->
+    %as, %bs = _Repeat(..., (), (); body: ..., p, q -> ..., push(p, a), push(q, b))
+    %w = MatMul(_JoinRows(%as), _JoinRows(%bs))
+
+The gradient of a weight used in every iteration has this form, that of a bias too (with a sum of rows for the product).  One long
+product is far faster than many short ones, and the sum is not read and written in every iteration.  The same value up to
+rounding.  Each operand is collected once, whoever needs it.
+"""
+
+from __future__ import annotations
+
+from headrace.core.dtypes import variant
+from headrace.core.shape import TensorShape
+from headrace.graph.infer import constant_value
+from headrace.passes.loop import Loop, loops, users_of
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+MOST = 2  # operands may be as many times larger than the product: beyond, a product per iteration costs less memory
+
+
+def defer_sums(graph: StepGraph) -> StepGraph:
+    """Rewrites sums of products and of rows in every loop of the graph."""
+    changed = False
+    for loop in loops(graph):
+        changed |= _Deferred(loop).rewrite()
+    if changed:
+        graph.sweep()
+        graph.sort()
+    return graph
+
+
+class _Deferred:
+    """One loop while its sums are taken out."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.users = users_of(loop.body)
+        self.collected: dict[tuple[Value, int], int] = {}  # operand and axis -> its loop variable
+
+    def rewrite(self) -> bool:
+        found = [(j, add, term) for j in range(self.loop.count) if (match := self._match(j)) for add, term in [match]]
+        if not found:
+            return False
+        # All are collected before the first variable is dropped: positions change then.
+        totals = [(self.loop.result(j), self.loop.initial(j), self._operands(term), term) for j, _, term in found]
+        joined = {key: self._joined(*key, at) for key, at in self.collected.items()}
+        for result, initial, operands, term in totals:
+            total = self._total(term, [joined[key] for key in operands], result.shape)
+            if not _is_zero(initial):
+                total = self.loop.after("AddV2", [initial, total], [(total.dtype, result.shape)], T=total.dtype)
+            self.loop.replace_result(result, total)
+        for j, _, _ in reversed(found):
+            self.loop.drop_variable(j)
+        self.loop.commit()
+        return True
+
+    def _match(self, j: int) -> tuple[Node, Node] | None:
+        """The addition and the term, if all that happens to a variable is that a product or a sum of rows is added to it."""
+        feed, add = self.loop.body.feeds[j], self.loop.body.fetches[j].op
+        if add.type not in ("AddV2", "Add") or feed not in add.inputs or not self.loop.is_plain(j):
+            return None
+        term = add.inputs[1 - add.inputs.index(feed)].op
+        alone = self.users[feed] == [add] and self.users[add.outputs[0]] == [None]
+        if not alone or self.users.get(term.outputs[0]) != [add] or term.control_inputs or add.control_inputs:
+            return None
+        return (add, term) if self._is_product(term) or self._is_row_sum(term) else None
+
+    def _is_product(self, term: Node) -> bool:
+        if term.type != "MatMul" or not term.attrs["T"].is_floating or any(map(self._is_fixed, term.inputs)):
+            return False
+        (a, b), shape = (v.shape for v in term.inputs), term.outputs[0].shape
+        if not shape.is_fully_defined() or a.tuple is None or b.tuple is None:
+            return False
+        rows = a.tuple[0 if term.attrs["transpose_a"] else 1]
+        m, n = shape.tuple  # type: ignore[misc]
+        return rows is None or rows * (m + n) <= MOST * m * n  # type: ignore[operator]
+
+    def _is_row_sum(self, term: Node) -> bool:
+        dims = term.inputs[0].shape.tuple if term.inputs else None
+        if dims is None or len(dims) != 2 or dims[1] is None or self._is_fixed(term.inputs[0]):
+            return False
+        if term.type == "BiasAddGrad":
+            return True
+        if term.type != "Sum" or term.attrs["keep_dims"]:
+            return False
+        axis = constant_value(term.inputs[1])
+        return axis is not None and axis.reshape(-1).tolist() == [0] and not term.attrs["T"].is_integer
+
+    def _is_fixed(self, value: Value) -> bool:
+        return self.loop.source(value) is not None or value.op.op_def.name == "Const"
+
+    def _operands(self, term: Node) -> list[tuple[Value, int]]:
+        """What must be collected: values and the axes along which they are joined."""
+        if term.type == "MatMul":
+            a, b = term.inputs
+            keys = [(a, 0 if term.attrs["transpose_a"] else 1), (b, 1 if term.attrs["transpose_b"] else 0)]
+        else:
+            keys = [(term.inputs[0], 0)]
+        for key in keys:
+            if key not in self.collected:
+                self._collect(key)
+        return keys
+
+    def _collect(self, key: tuple[Value, int]) -> None:
+        value = key[0]
+        scalar = TensorShape([])
+        empty = self.loop.before("_EmptyRecord", [], [(variant, scalar)])
+        so_far = self.loop.add_variable(empty)
+        pushed = self.loop.inside(value.op, "_PushRow", [so_far, value], [(variant, scalar)], T=value.dtype.base_dtype)
+        self.loop.body.fetches.append(pushed)
+        self.collected[key] = self.loop.count - 1
+
+    def _joined(self, value: Value, axis: int, at: int) -> Value:
+        other = (value.shape.tuple or (None, None))[1 - axis]
+        shape = TensorShape([None, other] if axis == 0 else [other, None])
+        base = value.dtype.base_dtype
+        return self.loop.after("_JoinRows", [self.loop.result(at)], [(base, shape)], axis=axis, other=other, T=base)
+
+    def _total(self, term: Node, operands: list[Value], shape: TensorShape) -> Value:
+        kind = [(operands[0].dtype, shape)]
+        if term.type != "Sum":
+            return self.loop.after(term.type, operands, kind, **term.attrs)
+        axis = self.loop.constant([0])
+        return self.loop.after("Sum", [operands[0], axis], kind, **{**term.attrs, "Tidx": axis.dtype})
+
+
+def _is_zero(value: Value) -> bool:
+    node = value.op
+    if node.op_def.name == "Const":
+        return not node.attrs["value"].any()
+    return node.type == "ZerosLike"
