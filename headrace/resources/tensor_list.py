@@ -1,7 +1,8 @@
 """Arrays of tensors as values: writing gives a new array and leaves the old one as it was, at the cost of one assignment.
 
 The newest version holds the items; an older one only knows in which place it differs from a newer one (Baker's trick).  Whoever
-always goes on with the newest version, as a loop does, never notices.  An item that was not written is None.  As a
+always goes on with the newest version, as a loop does, never notices.  Two arrays that grow from one, as in a loop that fills
+several, part after a few steps: a version far from the holder takes a copy.  An item that was not written is None.  As a
 gradient, an item that is None is zero.  A value belongs to one step, so nothing here is locked.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+FAR = 8  # versions: from there on the way to the holder costs more, over and over, than one copy
 
 
 class TensorList:
@@ -33,6 +36,12 @@ class TensorList:
             path.append(version)
             version = version._newer  # type: ignore[assignment]
         items = version._items
+        if len(path) > FAR:
+            items = list(items)
+            for older in reversed(path):
+                items[older._place] = older._value
+            self._items, self._newer, self._value = items, None, None
+            return items
         for older in reversed(path):
             newer: TensorList = older._newer  # type: ignore[assignment]
             place = older._place

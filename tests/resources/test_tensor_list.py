@@ -20,6 +20,19 @@ def test_growing():
     assert (a.size, a.items(), b.size, b.items()) == (0, [], 3, [None, None, 5])
 
 
+def test_arrays_that_grow_from_one_part():
+    both = TensorList([])
+    left, right = both, both
+    versions = []
+    for i in range(40):
+        left, right = left.set(i, ("left", i)), right.set(i, ("right", i))
+        versions.append((left, right))
+    assert left._items is not None and right._items is not None  # each holds its own: no walk from one to the other
+    for i, pair in reversed(list(enumerate(versions))):
+        assert [v.items() for v in pair] == [[(name, j) for j in range(i + 1)] for name in ("left", "right")]
+    assert both.items() == []
+
+
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4), st.integers(0, 99)), max_size=30))
 def test_any_history_of_versions(history):
     versions, expected = [TensorList([None] * 5)], [[None] * 5]
