@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks import _harness, _step_runner, _step_table
 from benchmarks._peers import workload
 
-FRAMEWORKS = ("headrace", "headrace-compiled", "torch", "torch-graphs", "jax")
+FRAMEWORKS = ("headrace", "headrace-compiled", "torch", "torch-compiled", "torch-graphs", "jax")
 MARGIN_S = 20.0  # kept back for the tables
 
 

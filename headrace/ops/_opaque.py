@@ -1,10 +1,11 @@
 """How much of a max pool the compiler may see.
 
 With a pool and its gradient in one graph, inductor fuses the two and recomputes the pool for every window (measured on a
-GPU: 1.27 ms for AlexNet's where 0.42 suffice).  So on CUDA the positions of the maxima are made to be stored in between;
-inductor's own kernels on either side are then faster than the library's (GoogLeNet's pools on an H200 take 7.1 ms in the
-library).  On the CPU inductor spends over a minute simplifying the indices, so there the pool is a custom op, which stays
-a library call.  Outside tracing the plain functions are used: a custom op costs more to call.
+GPU: 1.27 ms for AlexNet's where 0.42 suffice).  So on CUDA the positions of the maxima are made to be stored in between,
+each as one byte, its offset in the window; inductor's own kernels on either side are then faster than the library's
+(GoogLeNet's pools on an H200 take 7.1 ms in the library).  On the CPU inductor spends over a minute simplifying the
+indices, so there the pool is a custom op, which stays a library call.  Outside tracing the plain functions are used: a
+custom op costs more to call.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 
 aten = torch.ops.aten
+MOST_OFFSETS = 25
 
 
 def is_traced(tensor: torch.Tensor) -> bool:
@@ -27,9 +29,7 @@ def max_pool2d(x: Any, window: Any, stride: Any, padding: Any, ceil: bool) -> An
     if is_traced(x) and x.device.type == "cpu":
         return _custom()[0](x, list(window), list(stride), list(padding), ceil)
     if is_traced(x) and x.device.type == "cuda":
-        y, indices = aten.max_pool2d_with_indices.default(x, window, stride, padding, (1, 1), ceil)
-        _keep()(indices)
-        return y, indices
+        return _stored_offsets(x, list(window), list(stride), list(padding), ceil)
     return aten.max_pool2d_with_indices.default(x, window, stride, padding, (1, 1), ceil)
 
 
@@ -37,6 +37,20 @@ def max_pool2d_backward(grad: Any, x: Any, window: Any, stride: Any, padding: An
     if is_traced(x) and x.device.type == "cpu":
         return _custom()[1](grad, x, list(window), list(stride), list(padding), ceil, indices)
     return aten.max_pool2d_with_indices_backward.default(grad, x, window, stride, padding, (1, 1), ceil, indices)
+
+
+def _stored_offsets(x: Any, window: list[int], stride: list[int], padding: list[int], ceil: bool) -> Any:
+    """The pool in the compiler's own terms, with the offsets stored; positions follow from them where they are used."""
+    from torch._inductor import inductor_prims as prims
+
+    if window[0] * window[1] > MOST_OFFSETS:  # what inductor unrolls, and more than a byte holds soon after
+        y, indices = aten.max_pool2d_with_indices.default(x, window, stride, padding, (1, 1), ceil)
+        _keep()(indices)
+        return y, indices
+    y, offsets = prims._low_memory_max_pool_with_offsets(x, window, stride, padding, [1, 1], ceil)
+    _keep()(offsets)
+    size = [int(n) for n in x.shape[2:]]
+    return y, prims._low_memory_max_pool_offsets_to_indices(offsets, window, size, stride, padding, [1, 1])
 
 
 @cache

@@ -1,18 +1,49 @@
-"""Updates that take a gradient as the two factors of a product and accumulate it in place.  Made by the planner only."""
+"""Updates that take a gradient as the two factors of a product and accumulate it in place.  Made by the planner only.
+
+A compiler would make the product in a buffer of its own and add that, so in what it compiles the accumulation is a call.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+
+import torch
+
 from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
+from headrace.ops import _opaque
 from headrace.resources.variable import locked
 
 apply_product = op(
     "_ApplyProduct(var: ref T, alpha: T, a: T, b: T; use_locking: bool = False, transpose_a: bool = False, "
     "transpose_b: bool = False) -> (out: ref T)",
-    T=FLOATING, writes=True, stateful=True, opaque=True,
+    T=FLOATING, writes=True, stateful=True, opaque_on_cpu=True,
 )  # fmt: skip
 apply_product.not_differentiable()
 apply_product.shape(lambda var, alpha, a, b, use_locking, transpose_a, transpose_b: var)
+
+
+def accumulate(buffer, a, b):
+    """buffer += a b"""
+    if _opaque.is_traced(buffer):
+        _accumulate()(buffer, a, b)
+    else:
+        buffer.addmm_(a, b)
+
+
+def _add_product(buffer, a, b):
+    buffer.addmm_(a, b)
+
+
+@cache
+def _accumulate():
+    """The call that a compiler sees, made on first use."""
+    call = torch.library.custom_op(
+        "headrace::accumulate", _add_product, mutates_args={"buffer"},
+        schema="(Tensor(a!) buffer, Tensor a, Tensor b) -> ()",
+    )  # fmt: skip
+    call.register_fake(lambda buffer, a, b: None)
+    return call
 
 
 def _scaled(a, b, factor):
@@ -24,14 +55,14 @@ def _scaled(a, b, factor):
 def _(var, alpha, a, b, use_locking, transpose_a, transpose_b):
     a, b = _scaled(a.mT if transpose_a else a, b.mT if transpose_b else b, -alpha)
     with locked([var], use_locking):
-        var.value.addmm_(a, b)
+        accumulate(var.value, a, b)
     return var
 
 
 apply_momentum = op(
     "_ApplyMomentumProduct(var: ref T, accum: ref T, lr: T, a: T, b: T, momentum: T; use_locking: bool = False, "
     "transpose_a: bool = False, transpose_b: bool = False) -> (out: ref T)",
-    T=FLOATING, writes=True, stateful=True, opaque=True,
+    T=FLOATING, writes=True, stateful=True, opaque_on_cpu=True,
 )  # fmt: skip
 apply_momentum.not_differentiable()
 apply_momentum.shape(lambda var, *others: var)
@@ -41,6 +72,6 @@ apply_momentum.shape(lambda var, *others: var)
 def _(var, accum, lr, a, b, momentum, use_locking, transpose_a, transpose_b):
     a, b = a.mT if transpose_a else a, b.mT if transpose_b else b
     with locked([var, accum], use_locking):
-        accum.value.mul_(momentum).addmm_(a, b)
+        accumulate(accum.value.mul_(momentum), a, b)
         var.value.addcmul_(accum.value, lr, value=-1)
     return var

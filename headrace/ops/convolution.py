@@ -301,7 +301,10 @@ def conv2d_input_anywhere(sizes, filter, grad, strides, cudnn, padding, explicit
 
 @conv2d_filter.kernel
 def conv2d_filter_anywhere(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations):
-    weight = input.new_empty(sizes).permute(3, 2, 0, 1)
+    height, width, inner, outer = (
+        sizes  # of the weight only the shape matters, and on CUDA the layout, which dw follows
+    )
+    weight = input.new_empty((outer, height, width, inner)).permute(0, 3, 1, 2)
     groups = groups_of(channel(input.shape, data_format), weight)
     dw = filter_gradient(input, weight, grad, groups, strides, padding, explicit, data_format, dilations)
     return dw.permute(2, 3, 1, 0).contiguous()

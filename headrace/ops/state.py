@@ -6,6 +6,7 @@ import torch
 
 from headrace.core.dtypes import ANY, NUMERIC
 from headrace.core.registry import op
+from headrace.ops._filter_order import buffer_order
 from headrace.resources.variable import Variable
 
 variable = op(
@@ -24,7 +25,13 @@ def _(context):
         attrs["container"],
         name,
         Variable,
-        lambda: Variable(context.name, attrs["dtype"], context.device, attrs["shape"].tuple),
+        lambda: Variable(
+            context.name,
+            attrs["dtype"],
+            context.device,
+            attrs["shape"].tuple,
+            buffer_order(context.graph, context.name, context.device),
+        ),
     )
 
 

@@ -24,12 +24,16 @@ def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
 class Variable:
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
-    __slots__ = ("__weakref__", "device", "dtype", "lock", "name", "shape", "value", "version")
+    __slots__ = ("__weakref__", "device", "dtype", "lock", "name", "order", "shape", "value", "version")
 
     value: Any
 
-    def __init__(self, name: str, dtype: DType, device: Any, shape: tuple[int | None, ...] | None = None) -> None:
+    def __init__(
+        self, name: str, dtype: DType, device: Any, shape: tuple[int | None, ...] | None = None,
+        order: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
+        self.order = order  # of the axes in memory, outermost first, where it is not the usual one
         self.shape = shape  # as declared; None, or None for a dimension, where any will do
         self.dtype = dtype
         self.device = device
@@ -54,7 +58,13 @@ class Variable:
             raise ValueError(
                 f"Assign requires shapes of both tensors to match. lhs shape= {list(declared)} rhs shape= {list(value.shape)}"
             )
-        self.value = value.to(self.device, copy=True).contiguous()
+        self.value = self._laid_out(value.to(self.device, copy=True))
+
+    def _laid_out(self, value: Any) -> Any:
+        order = self.order
+        if order is None or value.dim() != len(order):
+            return value.contiguous()
+        return value.permute(order).contiguous().permute([order.index(axis) for axis in range(len(order))])
 
     def clear(self) -> None:
         if hasattr(self, "value"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -17,12 +18,16 @@ from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
+from headrace.runtime.arrange import store_what_libraries_read
 from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.cuda_graph import GraphedCall
 from headrace.runtime.dump import dump
 
 log = logging.getLogger("headrace.compile")
 _numbers = itertools.count()
+
+# Pictures are channels-last already; inductor's own idea of it would turn tensors around that only look channels-first.
+OPTIONS: dict[str, Any] = {"config_patches": {"layout_optimization": False}}
 
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
 
@@ -31,8 +36,13 @@ class CannotCompile(Exception):
     """A region that the compiler refused; carries the reason."""
 
 
-def trace_region(region: Region, binder: Binder) -> tuple[Any, list[Any], list[Value]]:
-    """The region as an FX graph of (plain inputs, large constants, buffers); fake inputs; the large constants' values."""
+def trace_region(
+    region: Region, binder: Binder, strides: Sequence[Sequence[int] | None] = ()
+) -> tuple[Any, list[Any], list[Value]]:
+    """The region as an FX graph of (plain inputs, large constants, buffers); fake inputs; the large constants' values.
+
+    ``strides`` are those of the buffers, where they are not the usual ones.
+    """
     # Imported here: they pull in sympy, which a program that never compiles should not pay for.
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -48,7 +58,7 @@ def trace_region(region: Region, binder: Binder) -> tuple[Any, list[Any], list[V
     fake_mode = FakeTensorMode()
     with fake_mode:
         fakes = [_empty(v, device) for v in [*plain, *large]]
-        buffers = [_empty(v, device) for v in region.refs]
+        buffers = [_empty(v, device, s) for v, s in zip_longest(region.refs, strides)]
 
         def function(*arguments: Any) -> tuple[Any, ...]:
             given = list(arguments[: len(plain) + len(large)])
@@ -67,9 +77,11 @@ def trace_region(region: Region, binder: Binder) -> tuple[Any, list[Any], list[V
     return graph, [*fakes, *buffers], large
 
 
-def _empty(value: Value, device: Any) -> Any:
+def _empty(value: Value, device: Any, stride: Any = None) -> Any:
     dims: Any = value.shape.tuple
-    return torch.empty(dims, dtype=torch_dtype(value.dtype), device=device)
+    if stride is None:
+        return torch.empty(dims, dtype=torch_dtype(value.dtype), device=device)
+    return torch.empty_strided(dims, stride, dtype=torch_dtype(value.dtype), device=device)
 
 
 _warned: set[str] = set()
@@ -107,15 +119,16 @@ class _TraceBinder:
         return self._inner.torch_device(name)
 
 
-def compile_region(region: Region, binder: Binder, options: dict[str, Any] | None = None) -> Call:
+def compile_region(region: Region, binder: Binder) -> Call:
     """A function (plain inputs, variables) -> outputs that updates the variables in place."""
     from torch._inductor import standalone_compile
 
-    graph, fakes, large = trace_region(region, binder)
-    dump(f"region_{next(_numbers)}.py", graph.print_readable(print_output=False) + "\n")
     device = binder.torch_device(region.device)
+    graph, fakes, large = trace_region(region, binder, _strides(region, binder))
+    store_what_libraries_read(graph)
+    dump(f"region_{next(_numbers)}.py", graph.print_readable(print_output=False) + "\n")
     captured = [binder.constant(v.op, device) for v in large]
-    artifact = standalone_compile(graph, fakes, dynamic_shapes="from_graph", options=options or {})
+    artifact = standalone_compile(graph, fakes, dynamic_shapes="from_graph", options=OPTIONS)
     call: Call
     if device.type == "cuda":
         call = GraphedCall(artifact, captured, device)
@@ -137,6 +150,13 @@ def compile_region(region: Region, binder: Binder, options: dict[str, Any] | Non
             return call(inputs, refs)
 
     return locked_call
+
+
+def _strides(region: Region, binder: Binder) -> list[Sequence[int] | None]:
+    """How the variables lie in memory, where they have a value yet."""
+    variables = [binder.state(v.op) for v in region.refs]
+    return [v.value.stride() if v.initialized and v.value.shape == r.shape.tuple else None
+            for v, r in zip(variables, region.refs, strict=True)]  # fmt: skip
 
 
 def _locks(region: Region) -> list[int]:

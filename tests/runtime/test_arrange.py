@@ -1,0 +1,72 @@
+"""What library calls read is stored once: the marks, and the values."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.runtime import arrange
+
+torch = pytest.importorskip("torch")
+
+
+def _traced(function, *shapes):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with FakeTensorMode():
+        return make_fx(function)(*[torch.empty(s) for s in shapes])
+
+
+def _names(module):
+    return [n.target.__name__ for n in module.graph.nodes if n.op == "call_function"]
+
+
+class TestMarks:
+    def test_a_gradient_read_through_views_is_stored_once(self):
+        def step(grad, y, weight):
+            d = torch.ops.aten.threshold_backward(grad, y, 0.0)  # channels last
+            first = torch.ops.aten.convolution(
+                d.permute(0, 3, 1, 2), weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1
+            )
+            return first, d.sum((0, 1, 2))
+
+        module = _traced(step, (2, 5, 5, 4), (2, 5, 5, 4), (3, 4, 3, 3))
+        assert "stored.default" not in _names(module)
+        arrange.store_what_libraries_read(module)
+        names = _names(module)
+        assert names.count("stored.default") == 1
+        total = next(n for n in module.graph.nodes if n.op == "call_function" and "sum" in str(n.target))
+        assert "stored" in str(total.args[0].target)  # the sum reads what was stored, not what it was made of
+
+    def test_nothing_to_store_leaves_the_graph_alone(self):
+        module = _traced(lambda x, w: torch.relu(x @ w), (2, 3), (3, 4))
+        before = _names(module)
+        arrange.store_what_libraries_read(module)
+        assert _names(module) == before
+
+    def test_inputs_and_results_of_convolutions_are_not_stored_again(self):
+        def step(x, w, v):
+            y = torch.ops.aten.convolution(x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+            return torch.ops.aten.convolution(y, v, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+
+        module = _traced(step, (1, 2, 4, 4), (3, 2, 3, 3), (2, 3, 3, 3))
+        arrange.store_what_libraries_read(module)
+        assert "stored.default" not in _names(module)
+
+
+def test_the_same_training_compiled_and_interpreted():
+    """A convolution, its bias and a pool: every gradient the marks touch."""
+
+    def losses(mode):
+        with tf.Graph().as_default():
+            tf.set_random_seed(3)
+            x = tf.constant(np.random.RandomState(0).randn(2, 6, 6, 3).astype(np.float32))
+            h = tf.layers.conv2d(x, 4, 3, activation=tf.nn.relu, padding="same")
+            h = tf.layers.conv2d(tf.layers.max_pooling2d(h, 2, 2), 5, 3, activation=tf.nn.relu, padding="same")
+            loss = tf.reduce_mean(tf.square(h - 1.0))
+            train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                return [session.run([loss, train])[0] for _ in range(4)]
+
+    np.testing.assert_allclose(losses("always"), losses("off"), rtol=1e-5)
