@@ -506,6 +506,7 @@ from headrace.autodiff.custom import custom_gradient as custom_gradient
 from headrace.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
 from headrace.autodiff.gradients import gradients as gradients
 from headrace.autodiff.hessian import hessians as hessians
+from headrace.library.recompute import recompute_grad as recompute_grad
 from headrace.autodiff.registration import NoGradient as NoGradient
 from headrace.autodiff.registration import NotDifferentiable as NotDifferentiable
 from headrace.autodiff.registration import RegisterGradient as RegisterGradient

@@ -38,6 +38,7 @@ from headrace.library.contrib.optimize import optimize_loss as optimize_loss
 from headrace.library.initializers import contrib_variance_scaling_initializer as variance_scaling_initializer
 from headrace.library.initializers import xavier_initializer as xavier_initializer
 from headrace.library.initializers import xavier_initializer as xavier_initializer_conv2d
+from headrace.library.recompute import contrib_recompute_grad as recompute_grad
 from headrace.library.regularizers import apply_regularization as apply_regularization
 from headrace.library.regularizers import l1_l2_regularizer as l1_l2_regularizer
 from headrace.library.regularizers import l1_regularizer as l1_regularizer

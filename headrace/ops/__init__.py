@@ -2,6 +2,7 @@
 
 from headrace.ops import (
     _add_product,
+    _hold,
     _meta,
     _product_update,
     _region,
@@ -76,6 +77,7 @@ from headrace.ops import (
 
 __all__ = [
     "_add_product",
+    "_hold",
     "_meta",
     "_product_update",
     "_region",

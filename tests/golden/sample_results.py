@@ -1,7 +1,7 @@
 """What real TensorFlow makes of every op's samples (tests/samples): where it is kept, and which ops are not compared.
 
-One file per family in `tests/golden/sample_results/`, made by `make_samples.py`: a compressed message (tests/conformance/wire.py),
-op -> a list with one entry per sample: the digest of the call and TensorFlow's result.
+One file per family in `tests/golden/sample_results/`, made by `make_samples.py`: a compressed message
+(tests/conformance/wire.py), op -> a list with one entry per sample: the digest of the call and TensorFlow's result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ FOLDER = Path(__file__).parent / "sample_results"
 UPDATE = "HEADRACE_TF_PYTHON=<python with tensorflow> python tests/golden/make_samples.py"
 FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glob("*.py") if p.stem != "__init__")
 
-_INTERNAL = "made by Headrace's passes and gradients; TensorFlow has no such op"
 _TABLE = "takes the handle of a table; tests/golden/lookup_programs.py compares whole programs"
 _DECODED = "its inputs come from QuantizeV2, which is compared; tests/library/test_ctc.py runs both"
 NOT_COMPARED = {
@@ -30,8 +29,8 @@ NOT_COMPARED = {
     "MutexLock": "takes the handle of a mutex; tests/library/test_critical_section.py runs it",
     "ConsumeMutexLock": "takes the handle of a mutex; tests/library/test_critical_section.py runs it",
     "Dequantize": _DECODED,
-    "PyFunc": "calls a Python function; tests/library/test_py_func.py runs it",
-    "PyFuncStateless": "calls a Python function; tests/library/test_py_func.py runs it",
+    "PyFunc": "calls a Python function; tests/library/test_host.py runs it",
+    "PyFuncStateless": "calls a Python function; tests/library/test_host.py runs it",
     "Timestamp": "tells the time",
     "MatchingFiles": "depends on where the checkout is; tests/library/test_string.py runs it",
     "ReadFile": "depends on where the checkout is; tests/library/test_string.py runs it",
@@ -39,18 +38,13 @@ NOT_COMPARED = {
         ("InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableExportV2", "LookupTableFindV2",
          "LookupTableImportV2", "LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableSizeV2"), _TABLE,
     ),
-    **dict.fromkeys(
-        ("_ApplyAdagradTogether", "_ApplyAdamTogether", "_ApplyGradientDescentTogether", "_ApplyMomentumTogether",
-         "_ApplyRMSPropTogether", "_ApplyMomentumProduct", "_ApplyProduct", "_GatherGrad", "_InitializedValue", "_LogSoftmaxGrad", "_MaxPoolIndexGrad",
-         "_MaxPoolIndices", "_Read", "_ReadCopy", "_SoftmaxGrad", "_SparseReducedShape", "_SumToShape", "_TransposeCopy",
-         "_Unreduce"), _INTERNAL,
-    ),
 }  # fmt: skip
 
 
 def samples(family: str) -> dict[str, list[Sample]]:
+    """The samples of the ops to compare.  Those of Headrace's own passes and gradients begin with an underscore."""
     found: dict[str, list[Sample]] = importlib.import_module(f"samples.{family}").SAMPLES
-    return found
+    return {name: given for name, given in found.items() if not name.startswith("_") and name not in NOT_COMPARED}
 
 
 def calls(name: str, given: list[Sample]) -> Iterator[tuple[Sample, Call | None]]:
@@ -78,5 +72,7 @@ def save(folder: Path, family: str, results: dict[str, list[Any]]) -> int:
 
 
 def load(folder: Path, family: str) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = decode(zlib.decompress((folder / f"{family}.bin").read_bytes()))
+    """One family's results; none if there is no file."""
+    path = folder / f"{family}.bin"
+    found: dict[str, list[Any]] = decode(zlib.decompress(path.read_bytes())) if path.exists() else {}
     return found
