@@ -424,6 +424,9 @@ from headrace.library.variables import variables_initializer as variables_initia
 from headrace.library.control_flow import case as case
 from headrace.library.control_flow import cond as cond
 from headrace.library.control_flow import switch_case as switch_case
+from headrace.core.tensor_spec import TensorSpec as TensorSpec
+from headrace.library.defun import Defun as Defun
+from headrace.library.function import function as function
 from headrace.library.higher_order import foldl as foldl
 from headrace.library.higher_order import foldr as foldr
 from headrace.library.higher_order import map_fn as map_fn

@@ -93,7 +93,8 @@ class GradientBody(FuncGraph):
         known = constant_value(tensor) if tensor.dtype.base_dtype.is_integer else None
         if known is not None:
             with self.plain_scopes(), self.as_default():
-                found = self._copied[tensor] = make_constant(known, tensor.dtype.base_dtype)
+                value = known.astype(tensor.dtype.as_numpy_dtype)  # what is known statically may be of a wider type
+                found = self._copied[tensor] = make_constant(value, tensor.dtype.base_dtype)
             return found
         if self.swap and tensor.dtype.base_dtype.is_floating and tensor._shape.ndims != 0:
             return self._swapped(tensor)

@@ -70,9 +70,8 @@ class FunctionGradient:
                 if whole:
                     outputs.append(zeros(inputs[j]) if grad is None else convert_to_tensor(grad))
                 elif isinstance(grad, IndexedSlices):
-                    tensors = [grad.values, grad.indices, *([] if grad.dense_shape is None else [grad.dense_shape])]
-                    outputs.extend(tensors)
-                    self.parts.append((j, len(tensors)))
+                    outputs.extend([grad.values, grad.indices])
+                    self.parts.append((j, 2))
                 elif grad is not None:
                     outputs.append(convert_to_tensor(grad))
                     self.parts.append((j, 1))
@@ -156,7 +155,7 @@ def call_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     outputs = iter(call._outputs)
     for j, count in made.parts:
         tensors = [next(outputs) for _ in range(count)]
-        result[j] = tensors[0] if count == 1 else IndexedSlices(*tensors)
+        result[j] = tensors[0] if count == 1 else IndexedSlices(*tensors, raw_ops.Shape(op.inputs[j]))
     return result
 
 

@@ -17,4 +17,5 @@ from headrace.eager.tape import implicit_gradients as implicit_gradients
 from headrace.eager.tape import implicit_value_and_gradients as implicit_value_and_gradients
 from headrace.eager.tape import value_and_gradients_function as value_and_gradients_function
 from headrace.library.eager_store import EagerVariableStore as EagerVariableStore
+from headrace.library.function import defun as defun
 from headrace.library.variable import Variable as Variable

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headrace.autodiff.gradients import UnconnectedGradients, is_trainable
-from headrace.eager import record
+from headrace.eager import record, symbolic
 from headrace.eager.backprop import backprop, ones_like
 from headrace.eager.record import Record
 from headrace.eager.tensor import EagerHandle, EagerTensor, as_handle
@@ -35,6 +35,7 @@ class GradientTape:
         self._recording = False
         self._used = False
         self._watched: dict[int, Any] = {}
+        self._built = symbolic.Built()  # what was built, instead of run, while recording
         self.records: list[Record] = []
         self.tracked: dict[int, Any] = {}  # what depends on something watched, by identity, and keeps it alive
 
@@ -52,18 +53,22 @@ class GradientTape:
         if self._recording:
             raise ValueError("Tape is already recording.")
         self._recording = True
+        self._built.start()
         record.active.set((*record.active.get(), self))
 
     def _stop(self) -> None:
         if not self._recording:
             raise ValueError("Tape is not recording.")
         self._recording = False
+        self._built.stop()
         record.active.set(tuple(t for t in record.active.get() if t is not self))
 
     def watch(self, tensor: Any) -> None:
         """Follows a tensor, a variable, or all those in a nested structure."""
         for item in _leaves(tensor):
             item = as_handle(item)
+            if self._built.watch(item):
+                continue
             if not isinstance(item, EagerTensor):
                 raise ValueError(f"Passed in object of type {type(item).__name__}, not tf.Tensor {at()}")
             if is_trainable(item.dtype):
@@ -95,11 +100,14 @@ class GradientTape:
         self.records = []
         self._watched = {}
         self.tracked = {}
+        self._built.forget()
 
     def watched_variables(self) -> tuple[Any, ...]:
         """The variables watched, in the order they were first read."""
-        found = (t.owner for t in self._watched.values() if isinstance(t, EagerHandle))
-        return tuple(v for v in found if v is not None)
+        handles = [t for t in self._watched.values() if isinstance(t, EagerHandle)]
+        if self._watch_accessed_variables:
+            handles += [h for h in self._built.handles() if h not in handles]
+        return tuple(v for v in (h.owner for h in handles) if v is not None)
 
     # ---- differentiating
 
@@ -120,6 +128,11 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._stop()
         self._used = True
+        if any(map(symbolic.is_symbolic, _leaves(target))):
+            wanted = list(_leaves(sources))
+            weights = None if output_gradients is None else list(_leaves(output_gradients))
+            found = self._built.gradient(list(_leaves(target)), wanted, weights, unconnected_gradients)
+            return _packed(sources, iter(found))
         targets = [as_handle(t) for t in _leaves(target)]
         flat = [as_handle(s) for s in _leaves(sources)]
         for item in (*targets, *flat):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from headrace.core.dtypes import DType
@@ -64,8 +64,8 @@ class FuncGraph(Graph):
         self._container = outer_graph._container
         self._gradient_overrides = outer_graph._gradient_overrides
         self.reads_anew = bool(name) or outer_graph.reads_anew
-        if name:
-            self.prefix = f"{name}/"
+        if name:  # in plans its nodes are told from those of all other graphs
+            self.prefix = f"{name if name.startswith('__') else function_name(name)}/"
             return
         self.prefix = outer_graph.prefix
         self._names_in_use = outer_graph._names_in_use
@@ -202,6 +202,15 @@ class FuncGraph(Graph):
                 self.outer_controls[op] = None
         with super().control_dependencies(inside):
             yield
+
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
+        """What was executed is in no graph to be placed with: an op that uses a handle is placed with its state anyway."""
+        graph = getattr(getattr(op, "op", op), "graph", None)
+        return (
+            nullcontext()
+            if isinstance(graph, Graph) and graph.executing_eagerly
+            else super().colocate_with(op, ignore_existing)
+        )
 
     def _mutated(self) -> None:
         self.root._mutated()

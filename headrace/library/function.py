@@ -215,9 +215,8 @@ class Function:
                 f"{self._name} takes {len(signature)} arguments as specified by its input_signature, got {len(args)} {at()}"
             )
         try:
-            nest.assert_same_structure(list(signature), _as_leaves(list(given), list(signature)))
-            leaves = nest.flatten_up_to(list(signature), list(given))
-        except (TypeError, ValueError):
+            leaves = _leaves_like(given, signature)
+        except ValueError:
             raise self._incompatible(given) from None
         found = []
         for spec, leaf in zip(nest.flatten(signature), leaves, strict=True):
@@ -297,16 +296,17 @@ class Function:
         )  # fmt: skip
 
 
-def _as_leaves(given: Any, like: Any) -> Any:
-    """What is given, with whatever stands for a leaf of ``like`` as a leaf: a list may be given for a tensor."""
+def _leaves_like(given: Any, like: Any) -> list[Any]:
+    """The parts of what is given that stand where ``like`` has leaves; ValueError if it is nested differently."""
     if not nest.is_sequence(like):
-        return 0
+        return [given]
     if isinstance(like, dict):
-        return {k: _as_leaves(given[k], like[k]) for k in like}
+        if not isinstance(given, dict) or set(given) != set(like):
+            raise ValueError("other keys")
+        return [leaf for key in sorted(like) for leaf in _leaves_like(given[key], like[key])]
     if not isinstance(given, (list, tuple)) or len(given) != len(like):
-        return given
-    parts = [_as_leaves(g, spec) for g, spec in zip(given, like, strict=True)]
-    return type(like)(*parts) if nest.is_namedtuple(like) else type(like)(parts)
+        raise ValueError("another number of items")
+    return [leaf for g, spec in zip(given, like, strict=True) for leaf in _leaves_like(g, spec)]
 
 
 def _difference(last: _Arguments, given: _Arguments) -> str:

@@ -79,10 +79,12 @@ class Trace:
     kept: list[bool]
     visible: int
     specs: list[Spec] = field(default_factory=list)
+    anchors: set[FuncGraph] = field(default_factory=set)  # bodies it calls that were not finished when it was traced
 
     def call(self, tensors: Sequence[Tensor], name: str = "") -> Any:
         """The results of a call in the default graph."""
         body = self.body
+        _anchor(self.anchors)
         outputs = body.outputs[: self.visible]
         op = build_call(body, tensors, captured(body), outputs, name, None, list(body.outer_controls))
         return self.pack(op)
@@ -111,14 +113,15 @@ class Tracing:
         self.known = known
         self.called = False  # by itself
         self.body: FuncGraph | None = None
+        self.anchors: set[FuncGraph] = set()
 
     def call(self, tensors: Sequence[Tensor], name: str) -> Any:
         """A call of the function inside its own body."""
         self.called = True
-        if self.known is None:
-            raise UnknownResult(self.owner)
         known, body = self.known, self.body
-        if body is None:
+        if body is not None:
+            _anchor({body})
+        if known is None or body is None:
             raise UnknownResult(self.owner)
         body.recursive = True
         inner = [body.captures[t] for t in known.captured if t in body.captures]
@@ -148,15 +151,35 @@ class Widen(Exception):  # noqa: N818 - nothing is wrong
 under_way: contextvars.ContextVar[tuple[Tracing, ...]] = contextvars.ContextVar("headrace_tracing", default=())
 
 
+def _anchor(bodies: set[FuncGraph]) -> None:
+    """Notes for all traces inside these bodies that they are of no use outside them."""
+    for body in bodies:
+        inside = False
+        for tracing in under_way.get():
+            if inside:
+                tracing.anchors.add(body)
+            inside = inside or tracing.body is body
+
+
 def recursive_call(owner: Any, key: Any, tensors: Sequence[Tensor]) -> Tracing | None:
     """The trace under way that this call means, if the function is being traced for such arguments."""
     same = [t for t in under_way.get() if t.owner is owner and t.key == key]
     for tracing in reversed(same):
         if all(spec.accepts(t) for spec, t in zip(tracing.specs, tensors, strict=True)):
             return tracing
-    if len(same) >= NESTED:
+    if same and (len(same) >= NESTED or _in_branch(same[-1])):
         raise Widen(same[0], [t._shape for t in tensors])
     return None
+
+
+def _in_branch(tracing: Tracing) -> bool:
+    """Whether a condition or a loop lies between the trace and what is built now: then Python does not end the recursion."""
+    graph: Any = context.get_default_graph()
+    while graph is not tracing.body and isinstance(graph, FuncGraph):
+        if not graph.name:
+            return True
+        graph = graph.outer_graph
+    return False
 
 
 def trace(
@@ -201,6 +224,7 @@ def trace(
             f"captured tensors each time it is traced {at()}"
         )
     made.specs = specs
+    made.anchors = tracing.anchors
     return made
 
 
@@ -301,6 +325,8 @@ def hoist(made: Trace) -> None:
     body = made.body
     while isinstance(body.outer_graph, FuncGraph) and not body.outer_controls:
         around = body.outer_graph
+        if around in made.anchors:
+            break
         sources = {inner: outer for outer, inner in around.captures.items()}
         if not all(t in sources for t in body.captures):
             break

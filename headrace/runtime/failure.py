@@ -17,6 +17,7 @@ from headrace.runtime.codegen import Program
 
 _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
     (MemoryError, errors.ResourceExhaustedError),
+    (RecursionError, errors.ResourceExhaustedError),
     (torch.OutOfMemoryError, errors.ResourceExhaustedError),
     (NotImplementedError, errors.UnimplementedError),
     (StopIteration, errors.OutOfRangeError),

@@ -288,7 +288,8 @@ class Optimizer:
         return found
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
-        return self._non_slot_dict.get((name, graph or context.get_default_graph()))
+        graph = graph or context.get_default_graph()
+        return self._non_slot_dict.get((name, getattr(graph, "root", graph)))  # variables are made outside bodies
 
     def _non_slot_variables(self) -> Any:
         return self._non_slot_dict.values()
