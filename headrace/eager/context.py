@@ -20,7 +20,8 @@ from headrace.core import errors
 from headrace.core.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.eager import execute, record, tensor
-from headrace.eager.execute import Bound, Caller
+from headrace.eager.binding import Bound, run, scalar
+from headrace.eager.execute import Caller
 from headrace.eager.record import Record
 from headrace.eager.tape import GradientTape
 from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, as_handle
@@ -103,13 +104,13 @@ class EagerContext(Graph):
             attrs = {**attrs, "_gradient_op_type": override}
         inputs = [self._own(t, definition.name) for t in inputs]
         bound = Bound(definition, [t.dtype for t in inputs], attrs, outputs, self.place())
-        return Record(definition, inputs, execute.run(bound, inputs, self), attrs, bound=bound)
+        return Record(definition, inputs, run(bound, inputs, self), attrs, bound=bound)
 
     def constant(self, value: Any, dtype: DType | None) -> EagerTensor:
         """``value`` as a tensor of its own; a Python number costs little."""
         number = _NUMBERS.get((type(value), dtype))
         if number is not None and not self.several_devices and (type(value) is not int or -(2**31) <= value < 2**31):
-            return EagerTensor(execute.scalar(value, number.as_datatype_enum)._value, number)
+            return EagerTensor(scalar(value, number.as_datatype_enum)._value, number)
         array = make_array(value, dtype)
         if isinstance(value, np.ndarray):
             array = array.copy()
@@ -186,7 +187,7 @@ class EagerContext(Graph):
             record.active.reset(token)
         tapes = record.active.get()
         if tapes:
-            record.keep(tapes, Record(identity, list(inputs), outputs, {"name": name}, rule=rule))
+            record.keep_custom(tapes, Record(identity, list(inputs), outputs, {"name": name}, rule=rule))
         return outputs
 
     # ---- devices
@@ -232,6 +233,7 @@ class EagerContext(Graph):
         try:
             with super().gradient_override_map(op_type_map):
                 self.quick = False
+                context.at_once.set(None)
                 yield
         finally:
             self.quick = not self.several_devices and not self._gradient_overrides

@@ -1,6 +1,7 @@
 """What remains of an executed op: a light record with the face of a node, for gradient rules and error messages.
 
-``active`` is the stack of tapes of this thread.  A tape keeps the records whose inputs depend on something it watches.
+``active`` is the stack of tapes of this thread.  A tape keeps the records whose inputs depend on something it watches; an
+observer (``learn``), which follows nothing, is told of every op.
 """
 
 from __future__ import annotations
@@ -10,9 +11,39 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core.registry import OpDef, Rule
+from headrace.graph import context as graphs
 from headrace.graph.source import UNKNOWN
 
-active: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("headrace_tapes", default=())
+
+class _Active:
+    """The tapes of this thread, innermost last."""
+
+    __slots__ = ("_tapes", "get")
+
+    def __init__(self) -> None:
+        self._tapes: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("headrace_tapes", default=())
+        self.get = self._tapes.get
+
+    def set(self, tapes: tuple[Any, ...]) -> Any:
+        graphs.at_once.set(None)
+        return self._tapes.set(tapes)
+
+    def reset(self, token: Any) -> None:
+        graphs.at_once.set(None)
+        self._tapes.reset(token)
+
+
+active = _Active()
+now = graphs.at_once.get  # the tapes if ops run at once and dtypes and attributes alone decide how; None: ask ``enter``
+
+
+def enter() -> tuple[Any, ...] | None:
+    """The same, found out and kept until something changes."""
+    if not graphs.get_default_graph().quick:
+        return None
+    tapes = active.get()
+    graphs.at_once.set(tapes)
+    return tapes
 
 
 class Record:
@@ -65,14 +96,37 @@ class Record:
         return f"<{self.type} executed, {len(self.inputs)} inputs>"
 
 
-def keep(tapes: Sequence[Any], made: Record) -> None:
-    """Gives the record to the tapes that follow one of its inputs."""
-    inputs = made.inputs
+def accessed(tapes: Sequence[Any], handle: Any) -> None:
+    """Tells the tapes that a variable is read."""
+    if handle.trainable:
+        for tape in tapes:
+            tape.accessed(handle)
+
+
+def keep(tapes: Sequence[Any], bound: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    """Tells the tapes that an op ran: those that follow one of its inputs keep a record."""
+    made: Record | None = None
     for tape in tapes:
         tracked = tape.tracked
-        for tensor in inputs:
-            if id(tensor) in tracked:
-                tape.records.append(made)
-                for output in made._outputs:
-                    tracked[id(output)] = output
-                break
+        if tracked is None:
+            tape.see(bound, inputs, outputs)
+        elif bound.recorded:
+            for tensor in inputs:
+                if id(tensor) in tracked:
+                    if made is None:
+                        made = Record(bound.op_def, inputs, outputs, bound.node_attrs, bound=bound)
+                    tape.records.append(made)
+                    for output in outputs:
+                        tracked[id(output)] = output
+                    break
+
+
+def keep_custom(tapes: Sequence[Any], made: Record) -> None:
+    """The same for an op with a gradient rule of its own."""
+    for tape in tapes:
+        tracked = tape.tracked
+        if tracked is None:
+            tape.see(None, made.inputs, made._outputs)
+        elif any(id(t) in tracked for t in made.inputs):
+            tape.records.append(made)
+            tracked.update((id(t), t) for t in made._outputs)

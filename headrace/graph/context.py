@@ -28,10 +28,12 @@ class _Stack:
     @contextmanager
     def push(self, item: Any, what: str) -> Iterator[Any]:
         self._items.set((*self.get(), item))
+        at_once.set(None)
         try:
             yield item
         finally:
             items = self.get()
+            at_once.set(None)
             if not items or items[-1] is not item:
                 self._items.set(tuple(x for x in items if x is not item))
                 raise AssertionError(
@@ -39,6 +41,10 @@ class _Stack:
                 )
             self._items.set(items[:-1])
 
+
+# What immediate execution knows of this thread without asking: the tapes that record, or None if it must ask whether ops run
+# at once at all.  Whatever changes the answer forgets it (sets None); ``eager/record.py`` keeps it.
+at_once: contextvars.ContextVar[tuple[Any, ...] | None] = contextvars.ContextVar("headrace_at_once", default=None)
 
 _graphs = _Stack("headrace_graphs")
 _sessions = _Stack("headrace_sessions")
@@ -106,6 +112,7 @@ def on_reset(forget: Callable[[], None]) -> None:
 
 def set_global_eager(graph: Graph | None) -> None:
     """What ops go to where no graph was entered: an eager context, or with None the default graph."""
+    at_once.set(None)
     if graph is None:
         _global.pop("eager", None)
     else:

@@ -10,6 +10,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
+from headrace.eager.entry import at_once
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -94,6 +95,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
         return made
 
 
+@at_once
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` holding one scalar everywhere.
 
@@ -161,6 +163,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 _ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
+@at_once
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:  # noqa: A001
     """``tf.range(limit)`` or ``tf.range(start, limit, delta)``: numbers from start, below limit, delta apart.
 
@@ -182,6 +185,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         return raw_ops.Range(*parts, name=scope)
 
 
+@at_once
 def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """``num`` numbers evenly spaced from start to stop, both included.
 
@@ -194,6 +198,7 @@ def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tenso
 linspace = lin_space
 
 
+@at_once
 def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None,
     name: str | None = None,
@@ -221,6 +226,7 @@ def one_hot(
         return raw_ops.OneHot(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)
 
 
+@at_once
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
     """``mask[..., j]`` is whether j < lengths[...]; ``maxlen`` defaults to the largest length."""
     with name_scope(name, "SequenceMask", [lengths, maxlen]):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.eager.tensor import EagerTensor
+from headrace.eager.entry import at_once
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -18,6 +18,7 @@ from headrace.library.reduction import reduce_max, reduce_sum
 from headrace.library.scope import name_scope
 
 
+@at_once
 def matmul(
     a: Any,
     b: Any,
@@ -38,9 +39,6 @@ def matmul(
     >>> tf.matmul(tf.zeros([10, 2, 3]), tf.zeros([10, 4, 3]), transpose_b=True).shape
     TensorShape([Dimension(10), Dimension(2), Dimension(4)])
     """
-    if type(a) is type(b) is EagerTensor and a.ndim == b.ndim == 2 and not (adjoint_a or adjoint_b):
-        product: Tensor = raw_ops.MatMul(a, b, transpose_a, transpose_b)
-        return product
     with name_scope(name, "MatMul", [a, b]) as scope:
         if transpose_a and adjoint_a:
             raise ValueError("Only one of transpose_a and adjoint_a can be True.")
@@ -91,6 +89,7 @@ def _may_be_batch(x: Tensor) -> bool:
     return rank is None or rank > 2
 
 
+@at_once
 def matvec(
     a: Any,
     b: Any,
@@ -111,6 +110,7 @@ def matvec(
 # ---- sums over chosen axes of two tensors
 
 
+@at_once
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products over axes of ``a`` paired with axes of ``b``; an integer n means the last n, the first n."""
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
@@ -223,6 +223,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 # ---- norms
 
 
+@at_once
 def norm(
     tensor: Any,
     ord: Any = "euclidean",
@@ -306,6 +307,7 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
         return Normalized(raw_ops.RealDiv(x, cast(size, x.dtype.base_dtype), name="truediv"), size)
 
 
+@at_once
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each innermost matrix."""
     with name_scope(name, "Trace", [x]) as scope:
@@ -323,6 +325,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 # ---- decompositions and solvers
 
 
+@at_once
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The last two dimensions exchanged, complex numbers conjugated."""
     with name_scope(name, "adjoint", [matrix]):
@@ -342,12 +345,14 @@ def _transposed(x: Tensor) -> Tensor:
     return result
 
 
+@at_once
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each innermost square matrix, or the inverse of its adjoint."""
     result: Tensor = raw_ops.MatrixInverse(input, adjoint=adjoint, name=name)
     return result
 
 
+@at_once
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinant of each innermost square matrix."""
     result: Tensor = raw_ops.MatrixDeterminant(input, name=name)
@@ -359,6 +364,7 @@ def slogdet(input: Any, name: str | None = None) -> Any:
     return raw_ops.LogMatrixDeterminant(input, name=name)
 
 
+@at_once
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """The lower triangular factor of each positive definite matrix."""
     result: Tensor = raw_ops.Cholesky(input, name=name)
@@ -384,6 +390,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         return result
 
 
+@at_once
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Solves ``matrix x = rhs`` for square matrices."""
     result: Tensor = raw_ops.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)

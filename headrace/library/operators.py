@@ -13,7 +13,8 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
-from headrace.eager.execute import binary, caller, scalar
+from headrace.eager.binding import scalar
+from headrace.eager.execute import binary, caller
 from headrace.eager.execute import operator as at_once
 from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
@@ -84,24 +85,21 @@ def _install(operator: str, function: Binary, op_type: str | None = None, kinds:
 
 def _forward_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
     op_def = REGISTRY.get(op_type)
-    run, run_any = binary(op_def), caller(op_def)
-    get = context.get_default_graph
+    run_any, get = caller(op_def), context.get_default_graph
 
     def forward(x: Any, y: Any) -> Any:
         if x._kind in kinds:
             default: Any = get()
             if default.executing_eagerly:
                 kind = y.__class__
-                if kind is EagerTensor:
-                    return run(x, y) if default.quick else run_any(default, (x, y), {})
-                if kind is int or (kind is float and x._kind in _FLOATS):
-                    y = scalar(y, x._kind)
-                    return run(x, y) if default.quick else run_any(default, (x, y), {})
-                if kind is Variable:
+                if kind is EagerTensor or kind is Variable:
                     return run_any(default, (x, y), {})
+                if kind is int or (kind is float and x._kind in _FLOATS):
+                    return quick(x, scalar(y, x._kind))
         return otherwise(x, y)
 
-    return at_once(op_def, forward)
+    quick = at_once(op_def, forward)
+    return quick
 
 
 def _reflected_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
@@ -110,8 +108,7 @@ def _reflected_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -
 
     def reflected(y: Any, x: Any) -> Any:
         if y._kind in kinds and (x.__class__ is int or (x.__class__ is float and y._kind in _FLOATS)):
-            default: Any = get()
-            if default.executing_eagerly and default.quick:
+            if get().executing_eagerly:
                 return run(scalar(x, y._kind), y)
         return otherwise(y, x)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.eager.entry import at_once
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
@@ -45,7 +46,7 @@ def _reduce(name: str, op_type: str, text: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
-    return function
+    return at_once(function)
 
 
 def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
@@ -97,6 +98,7 @@ reduce_all = _reduce("reduce_all", "All", "Whether all elements over the given a
 reduce_any = _reduce("reduce_any", "Any", "Whether any element over the given axes is True.")
 
 
+@at_once
 def reduce_logsumexp(
     input_tensor: Any,
     axis: Any = None,
@@ -120,6 +122,7 @@ def reduce_logsumexp(
         return result
 
 
+@at_once
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -127,6 +130,7 @@ def reduce_euclidean_norm(
     return _reduction("EuclideanNorm", input_tensor, axis, bool(keepdims), name)
 
 
+@at_once
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The mean squared distance from the mean over the given axes."""
     with name_scope(name or "reduce_variance"):
@@ -144,6 +148,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
         return result
 
 
+@at_once
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The standard deviation over the given axes."""
     with name_scope(name or "reduce_std"):
@@ -151,6 +156,7 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
         return result
 
 
+@at_once
 def count_nonzero(
     input_tensor: Any = None,
     axis: Any = None,
@@ -189,6 +195,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
 # ---- places
 
 
+@at_once
 def argmax(
     input: Any,
     axis: Any = None,
@@ -206,6 +213,7 @@ def argmax(
     return result
 
 
+@at_once
 def argmin(
     input: Any,
     axis: Any = None,
@@ -219,11 +227,13 @@ def argmin(
     return result
 
 
+@at_once
 def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
     """``argmax`` under its oldest name."""
     return argmax(input, dimension, name=name, output_type=output_type)
 
 
+@at_once
 def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
     """``argmin`` under its oldest name."""
     return argmin(input, dimension, name=name, output_type=output_type)
@@ -236,12 +246,14 @@ class TopKV2(NamedTuple):
     indices: Tensor
 
 
+@at_once
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The ``k`` largest elements of the last dimension and their indices; of equal ones the first come first."""
     values, indices = raw_ops.TopKV2(input, k, sorted=sorted, name=name)
     return TopKV2(values, indices)
 
 
+@at_once
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each row's target is among its ``k`` largest predictions."""
     with name_scope(name, "in_top_k"):
@@ -252,6 +264,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 # ---- running
 
 
+@at_once
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Running sums along an axis: ``cumsum([a, b, c])`` is ``[a, a + b, a + b + c]``."""
     with name_scope(name, "Cumsum", [x]) as scope:
@@ -260,6 +273,7 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
         return result
 
 
+@at_once
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Running products along an axis."""
     with name_scope(name, "Cumprod", [x]) as scope:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.eager.entry import at_once
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -13,6 +14,7 @@ from headrace.graph.source import at
 from headrace.library.scope import name_scope
 
 
+@at_once
 def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """``exp(logits) / reduce_sum(exp(logits), axis)``; the last axis unless told otherwise.
 
@@ -23,6 +25,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: 
     return _along(raw_ops.Softmax, logits, _axis(axis, dim), name)
 
 
+@at_once
 def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """``logits - log(reduce_sum(exp(logits), axis))``."""
     return _along(raw_ops.LogSoftmax, logits, _axis(axis, dim), name)
@@ -80,6 +83,7 @@ def _need_names(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
         raise ValueError(f"Both labels and logits must be provided; got labels={labels!r}, logits={logits!r} {at()}")
 
 
+@at_once
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
@@ -137,6 +141,7 @@ def _outer_shape(tensor: Tensor) -> Any:
     return raw_ops.StridedSlice(raw_ops.Shape(tensor), [0], [-1], [1], begin_mask=1)
 
 
+@at_once
 def softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
     axis: int | None = None,
@@ -149,6 +154,7 @@ def softmax_cross_entropy_with_logits(
         return softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, axis=axis, name=scope)
 
 
+@at_once
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:

@@ -1,0 +1,232 @@
+"""An op with everything decided that dtypes and attributes decide (``Bound``), and running it on eager tensors."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from headrace.core.dtypes import DType
+from headrace.core.registry import OpDef
+from headrace.eager import record
+from headrace.eager.failure import explain
+from headrace.eager.record import Record
+from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor
+from headrace.graph.constant import make_array
+from headrace.graph.convert import to_tensor
+from headrace.graph.infer import group_inputs
+from headrace.resources.invoke import CPU, bind_attrs, extras, find_kernel, flat_outputs
+from headrace.resources.value import from_numpy
+
+VALUE, HOST, READ, REF = range(4)  # how a kernel receives an input
+LIMIT = 1024  # bindings kept for one op type: attributes such as seeds may take any number of values
+_new = object.__new__
+_storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore[attr-defined]
+
+
+class HostTensor(EagerTensor):
+    """Python integers given for a host input.  The tensor is made only if a gradient rule looks at it."""
+
+    __slots__ = ("_made", "host")
+
+    def __init__(self, host: Any, kind: int) -> None:
+        self.host = host
+        self._kind = kind
+        self._made: Any = None
+
+    @property
+    def _value(self) -> Any:  # type: ignore[override]
+        if self._made is None:
+            self._made = to_tensor(self.host, _DTYPES[self._kind])._value  # type: ignore[attr-defined]
+        return self._made
+
+
+class Bound:
+    """An op with everything decided that its dtypes and attributes decide."""
+
+    __slots__ = (
+        "attrs", "codes", "device", "function", "grouped", "kind", "kinds", "keywords", "multiple", "node_attrs", "op_def",
+        "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "wants_node", "writes",
+    )  # fmt: skip
+
+    def __init__(
+        self, op_def: OpDef, dtypes: Sequence[DType], attrs: dict[str, Any], outputs: Sequence[DType], device: Any
+    ) -> None:
+        traits = op_def.traits
+        self.op_def = op_def
+        self.node_attrs = attrs
+        self.device = CPU if traits.host or not _on_device(op_def, attrs) else device
+        kernel = find_kernel(op_def, self.device.type, attrs)
+        self.kinds = [d.as_datatype_enum for d in dtypes]
+        self.codes = _codes(op_def, dtypes, attrs)
+        self.grouped = any(a.is_list for a in op_def.signature.inputs)
+        self.function = kernel.function
+        self.attrs = bind_attrs(op_def, attrs)
+        self.keywords = extras(kernel, self.device)
+        self.stateful = kernel.wants_state
+        self.wants_node = kernel.wants_node
+        self.out_kinds = [d.as_datatype_enum for d in outputs]
+        signature = op_def.signature.outputs
+        self.multiple = len(signature) != 1 or signature[0].is_list
+        self.kind = -1 if self.multiple or signature[0].ref else self.out_kinds[0]
+        self.writes = traits.writes and REF in self.codes
+        self.transfers = traits.transfers
+        self.recorded = _is_recorded(op_def, attrs, outputs)
+        self._decide()
+
+    def _decide(self) -> None:
+        self.reads = READ in self.codes
+        self.plain = (
+            self.kind >= 0 and not self.grouped and not self.keywords and not self.stateful and not self.wants_node
+            and not self.writes and all(c == VALUE for c in self.codes)
+        )  # fmt: skip
+
+    def reading(self, positions: Sequence[int]) -> Bound:
+        """The same op with variables read for these inputs."""
+        made = copy.copy(self)
+        made.codes = [READ if i in positions and c == VALUE else c for i, c in enumerate(self.codes)]
+        made._decide()
+        return made
+
+
+def _on_device(op_def: OpDef, attrs: dict[str, Any]) -> bool:
+    """Strings are always on the host."""
+    return not any(
+        isinstance(v, DType) and v.base_dtype.name == "string"
+        for name, v in attrs.items()
+        if name not in op_def.attr_names
+    )
+
+
+def _codes(op_def: OpDef, dtypes: Sequence[DType], attrs: dict[str, Any]) -> list[int]:
+    codes: list[int] = []
+    for arg, group in zip(op_def.signature.inputs, group_inputs(op_def, dtypes, attrs), strict=True):
+        for dtype in group if isinstance(group, list) else [group]:
+            if arg.ref:
+                codes.append(REF)
+            elif dtype._is_ref_dtype:
+                codes.append(READ)
+            else:
+                codes.append(HOST if arg.host else VALUE)
+            if arg.host and codes[-1] == READ:
+                codes[-1] = HOST
+    return codes
+
+
+def _is_recorded(op_def: OpDef, attrs: dict[str, Any], outputs: Sequence[DType]) -> bool:
+    if "_gradient_op_type" in attrs:
+        return True
+    if op_def.has_gradient_rule and op_def.gradient_fn is None:
+        return False
+    return any(d.is_floating or d.is_complex or d.name == "variant" for d in outputs)
+
+
+# ---- running
+
+
+def run(bound: Bound, inputs: Sequence[Any], context: Any) -> Sequence[Any]:
+    """The outputs of one op."""
+    tapes = record.active.get()
+    node: Record | None = None
+    try:
+        values = _values(bound, inputs, tapes, context)
+        keywords = bound.keywords
+        if bound.stateful or bound.wants_node:
+            node = Record(bound.op_def, inputs, (), bound.node_attrs)
+            keywords = dict(keywords)
+            if bound.stateful:
+                keywords["state"] = context.state(bound)
+            if bound.wants_node:
+                keywords["node"] = node
+        if bound.grouped:
+            values = group_inputs(bound.op_def, values, bound.node_attrs)
+        result = bound.function(*values, *bound.attrs, **keywords)
+    except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+        raise explain(e, bound.op_def, inputs) from e
+    flat = flat_outputs(bound.op_def, result) if bound.multiple else [result]
+    outputs = [_wrapped(v, kind, inputs) for v, kind in zip(flat, bound.out_kinds, strict=True)]
+    if tapes:
+        record.keep(tapes, bound, inputs, outputs)
+    return outputs
+
+
+def _values(bound: Bound, inputs: Sequence[Any], tapes: Sequence[Any], context: Any) -> list[Any]:
+    values: list[Any] = []
+    for tensor, code in zip(inputs, bound.codes, strict=True):
+        if code == VALUE:
+            values.append(tensor._value)
+        elif code == HOST:
+            values.append(host_numbers(tensor))
+        elif code == READ:
+            if tapes and tensor.trainable:
+                for tape in tapes:
+                    tape.accessed(tensor)
+            values.append(tensor._value.value)
+        else:
+            if bound.writes:
+                unshare(tensor._value)
+            values.append(tensor._value)
+    if context.several_devices and not bound.transfers:
+        where = _home(values, bound.device) if REF in bound.codes else bound.device
+        for i, value in enumerate(values):
+            if bound.codes[i] in (VALUE, READ) and isinstance(value, torch.Tensor) and value.device != where:
+                values[i] = value.to(where)
+    return values
+
+
+def _home(values: Sequence[Any], otherwise: Any) -> Any:
+    """Where the state lives that an op uses: its other inputs must come there."""
+    return next((v.device for v in values if not isinstance(v, torch.Tensor) and hasattr(v, "device")), otherwise)
+
+
+def host_numbers(tensor: Any) -> Any:
+    """A host input as plain Python numbers."""
+    if type(tensor) is HostTensor:
+        return tensor.host
+    value = tensor._current() if isinstance(tensor, EagerHandle) else tensor._value
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value
+    return value.tolist()
+
+
+def _wrapped(value: Any, kind: int, inputs: Sequence[Any]) -> Any:
+    if kind < 100:
+        made = _new(EagerTensor)
+        made._value = value
+        made._kind = kind
+        return made
+    return next(t for t in inputs if t._value is value)  # an op that gives a handle gives one of its inputs
+
+
+def unshare(state: Any) -> None:
+    """Gives a variable a buffer of its own before it is written, if some tensor or array still looks at this one."""
+    buffer = getattr(state, "value", None)
+    if type(buffer) is torch.Tensor:
+        storage = buffer.untyped_storage()
+        # One reference is the variable's, one is ours, one is the call's; of the storage one is the buffer's, one ours.
+        if sys.getrefcount(buffer) > 3 or _storage_uses(storage._cdata) > 2:
+            state.value = buffer.clone()
+    elif isinstance(buffer, np.ndarray):
+        state.value = buffer.copy()
+
+
+# ---- numbers
+
+
+_scalars: dict[Any, Any] = {}
+
+
+def scalar(value: Any, kind: int) -> Any:
+    """A Python number as a tensor; those met lately are kept.  Not for tensors that users hold: tapes go by identity."""
+    found = _scalars.get((value, kind, value.__class__))
+    if found is None or (value == 0 and str(value)[0] == "-"):  # 0.0 equals -0.0
+        found = EagerTensor(from_numpy(np.asarray(make_array(value, _DTYPES[kind])), _DTYPES[kind]), _DTYPES[kind])
+        if len(_scalars) >= LIMIT:
+            _scalars.clear()
+        if value != 0 or str(value)[0] != "-":
+            _scalars[value, kind, value.__class__] = found
+    return found

@@ -1,0 +1,121 @@
+"""A remembered call: the ops that a function ran, as a straight line of bound kernels on the arguments of the next call.
+
+``learn`` makes plans; here they are kept and run.  Slots hold the tensors: the arguments, then the constants, then what the
+steps give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.eager import record
+from headrace.eager.binding import HOST, READ, VALUE, Bound, host_numbers, run
+from headrace.eager.failure import explain
+from headrace.eager.tensor import EagerHandle, EagerTensor
+
+_new = object.__new__
+_tapes = record.active.get
+
+
+class Step:
+    """One op of a plan: ``refs`` are the slots of its inputs."""
+
+    __slots__ = (
+        "bound",
+        "constants",
+        "count",
+        "function",
+        "kind",
+        "listed",
+        "quick",
+        "reads",
+        "refs",
+        "tail",
+        "tail_only",
+    )
+
+    def __init__(self, bound: Bound, refs: Sequence[int], constants: dict[int, Any]) -> None:
+        self.bound = bound
+        self.constants: tuple[Any, ...] = ()  # the inputs after the arguments, in a plan of one step
+        self.refs = tuple(refs)
+        self.function = bound.function
+        self.kind = bound.kind
+        self.listed = bound.grouped
+        codes = bound.codes
+        self.reads = READ in codes
+        self.count = next((i for i, code in enumerate(codes) if code not in (VALUE, READ)), len(codes))
+        hosts = [constants.get(r) for r in self.refs[self.count :]]
+        self.quick = (
+            bound.kind >= 0 and not (bound.keywords or bound.stateful or bound.wants_node or bound.writes)
+            and all(c == HOST for c in codes[self.count :]) and not any(h is None for h in hosts)
+            and (not bound.grouped or _one_list(bound, self.count))
+        )  # fmt: skip
+        self.tail = (*map(host_numbers, hosts), *bound.attrs) if self.quick else ()
+        self.tail_only = not hosts
+
+
+def _one_list(bound: Bound, count: int) -> bool:
+    """Whether the tensors are the op's first input, a list, and single numbers or lists of them follow."""
+    first, *others = bound.op_def.signature.inputs
+    return first.is_list and not any(a.is_list for a in others) and len(bound.codes) - count == len(others)
+
+
+class Plan:
+    """The steps and which slots are the result: an int, or a list (None for None) and ``wrap`` for it."""
+
+    __slots__ = ("alone", "constants", "result", "steps", "wrap")
+
+    def __init__(self, steps: Sequence[Step], constants: Sequence[Any], result: Any, wrap: Any, arguments: int) -> None:
+        self.steps = tuple(steps)
+        self.constants = list(constants)
+        self.result = result
+        self.wrap = wrap
+        # The commonest plan, one op on the tensors given, in their order, is run without slots.
+        first = self.steps[0] if len(self.steps) == 1 else None
+        order = tuple(range(arguments + len(self.constants)))
+        straight = first is not None and first.quick and first.refs == order and wrap is None
+        self.alone = first if straight and result == len(order) else None
+        if self.alone is not None:
+            self.alone.constants = tuple(self.constants)
+
+    def run(self, tensors: Sequence[Any], context: Any) -> Any:
+        """The result of the call on these tensors."""
+        slots = [*tensors, *self.constants]
+        tapes = _tapes()
+        for step in self.steps:
+            if step.quick:
+                slots.append(_quick(step, [slots[i] for i in step.refs], tapes))
+            else:
+                slots.extend(run(step.bound, [slots[i] for i in step.refs], context))
+        if self.wrap is None:
+            return slots[self.result]
+        return self.wrap([None if i is None else slots[i] for i in self.result])
+
+
+def _quick(step: Step, inputs: Sequence[Any], tapes: Sequence[Any]) -> Any:
+    """One plain op: tensors in, one tensor out."""
+    try:
+        if step.reads:
+            values = [read(t, tapes) for t in inputs[: step.count]]
+        elif step.tail_only:
+            values = [t._value for t in inputs]
+        else:
+            values = [t._value for t in inputs[: step.count]]
+        value = step.function(values, *step.tail) if step.listed else step.function(*values, *step.tail)
+    except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+        raise explain(e, step.bound.op_def, inputs) from e
+    made = _new(EagerTensor)
+    made._value = value
+    made._kind = step.kind
+    if tapes:
+        record.keep(tapes, step.bound, inputs, (made,))
+    return made
+
+
+def read(tensor: Any, tapes: Sequence[Any]) -> Any:
+    """The value of a tensor, or of a variable, which tapes are told of."""
+    if tensor.__class__ is not EagerHandle:
+        return tensor._value
+    record.accessed(tapes, tensor)
+    return tensor._value.value
