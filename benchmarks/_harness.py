@@ -7,6 +7,7 @@ ratio; their median is reported with the least and the greatest.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,10 @@ def _install(python: str, packages: Sequence[str], variable: str) -> None:
 # ---- workers
 
 
+class CaseError(Exception):
+    """A workload failed in its worker, which goes on."""
+
+
 class Worker:
     """A process that holds one library and the workloads of one module, and measures what it is asked for."""
 
@@ -81,10 +86,14 @@ class Worker:
         """Seconds per call, from one short sample."""
         return float(self._ask(case)["seconds"])
 
-    def values(self, case: str) -> list[float]:
+    def values(self, case: str) -> list[Any]:
         """Some of the numbers that a call gives."""
-        found: list[float] = self._ask(f"= {case}")["values"]
+        found: list[Any] = self._ask(f"= {case}")["values"]
         return found
+
+    def forget(self, case: str) -> None:
+        """Lets a workload go, and its memory."""
+        self._ask(f"- {case}")
 
     def _ask(self, line: str) -> dict[str, Any]:
         assert self._process.stdin is not None
@@ -99,6 +108,8 @@ class Worker:
             self._process.wait()
             raise SystemExit(f"a worker stopped:\n{self._process.stderr.read()[-2000:]}")
         answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise CaseError(answer["error"])
         return answer
 
     def close(self) -> None:
@@ -130,30 +141,41 @@ class Comparison:
         return statistics.median(self.ratios)
 
 
+@contextlib.contextmanager
+def side_by_side(module: str, tf_python: str, **environment: str) -> Iterator[tuple[Worker, Worker]]:
+    """A worker with Headrace and one with TensorFlow, both in this environment."""
+    with contextlib.ExitStack() as stack:
+        ours = Worker(sys.executable, "headrace", module, environment)
+        stack.callback(ours.close)
+        theirs = Worker(tf_python, "tensorflow", module, environment)
+        stack.callback(theirs.close)
+        yield ours, theirs
+
+
+def interleave(ours: Worker, theirs: Worker, case: str, rounds: int, seconds: float = CASE_S) -> Comparison:
+    """Measures a case up to `rounds` times in both, fewer if it takes longer than `seconds`."""
+    pair: tuple[list[float], list[float]] = ([], [])
+    for worker in (ours, theirs):
+        worker.sample(case)  # warms up
+    begin = time.perf_counter()
+    for i in range(rounds):
+        if i >= MIN_ROUNDS and time.perf_counter() - begin > seconds:
+            break
+        both = [(ours, pair[0]), (theirs, pair[1])]
+        for worker, samples in both if i % 2 else reversed(both):
+            samples.append(worker.sample(case))
+    return Comparison(case, *pair)
+
+
 def compare(module: str, cases: Sequence[str], rounds: int, tf_python: str, **environment: str) -> tuple[Any, ...]:
-    """Measures every case up to `rounds` times in both: (Headrace's version, TensorFlow's, the comparisons)."""
-    ours = Worker(sys.executable, "headrace", module, environment)
-    theirs = Worker(tf_python, "tensorflow", module, {})
-    try:
+    """Measures every case in both: (Headrace's version, TensorFlow's, the comparisons)."""
+    with side_by_side(module, tf_python, **environment) as (ours, theirs):
         found = []
         for case in cases:
-            pair: tuple[list[float], list[float]] = ([], [])
-            for worker in (ours, theirs):
-                worker.sample(case)  # warms up
-            begin = time.perf_counter()
-            for i in range(rounds):
-                if i >= MIN_ROUNDS and time.perf_counter() - begin > CASE_S:
-                    break
-                both = [(ours, pair[0]), (theirs, pair[1])]
-                for worker, samples in both if i % 2 else reversed(both):
-                    samples.append(worker.sample(case))
-            found.append(Comparison(case, *pair))
+            found.append(interleave(ours, theirs, case, rounds))
             print(".", end="", flush=True)
         print()
         return ours.version, theirs.version, found
-    finally:
-        ours.close()
-        theirs.close()
 
 
 # ---- reporting

@@ -1,8 +1,10 @@
 """One side of a comparison: `python -m benchmarks._worker headrace|torch|jax|tensorflow|tensorflow-v2 <module>`.
 
-Reads names of workloads from standard input, one a line, and answers each with one line of JSON: the seconds a call
-took, or for a name after `= ` the numbers that a call gives. A workload is a function `module.CASES[name](tf)` that prepares and
-returns what is to be called. `tensorflow-v2` is TensorFlow with its second kind of control flow.
+Reads names of workloads from standard input, one a line, and answers each with one line of JSON: the seconds a call took, or for
+a name after `= ` the numbers that a call gives. A name after `- ` is let go. What fails is answered with `error`. A workload is a
+function `module.CASES[name](tf)` that prepares and returns what is to be called; that may have methods of its own: `values()`
+instead of the numbers, `correct(seconds)`, `close()`; and the module its own `SAMPLE_S` and `clock`.
+`tensorflow-v2` is TensorFlow with its second kind of control flow.
 """
 
 import gc
@@ -19,18 +21,58 @@ SAMPLE_S = 0.1
 def main(library: str, module: str) -> None:
     """Answers until the input ends."""
     tf = _import(library)
-    cases = importlib.import_module(module).CASES
-    prepared = {}
+    workloads = Workloads(tf, importlib.import_module(module))
+    gc.collect()
+    gc.freeze()  # collections between samples need not look at the libraries
     print(json.dumps({"version": tf.__version__}), flush=True)
     for line in sys.stdin:
-        name = line.strip().removeprefix("= ")
-        if name not in prepared:
-            call = cases[name](tf)
-            prepared[name] = call, _calls_per_sample(call)
+        print(json.dumps(_answer(workloads, line.rstrip("\n"))), flush=True)
+
+
+def _answer(workloads, line):
+    """What a line asks for; why not, if it fails."""
+    try:
         if line.startswith("= "):
-            print(json.dumps({"values": _numbers(prepared[name][0]())}), flush=True)
-            continue
-        print(json.dumps({"seconds": _measure(*prepared[name])}), flush=True)
+            return {"values": workloads.values(line[2:])}
+        if line.startswith("- "):
+            return {"forgotten": workloads.forget(line[2:])}
+        return {"seconds": workloads.sample(line)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"[:1000]}
+
+
+class Workloads:
+    """The workloads of a module, each prepared when first asked for."""
+
+    def __init__(self, tf, module):
+        self._tf, self._cases = tf, module.CASES
+        self._sample_s = getattr(module, "SAMPLE_S", SAMPLE_S)
+        self._clock = getattr(module, "clock", time.perf_counter)
+        self._prepared = {}
+        self._counts = {}
+
+    def values(self, name):
+        call = self._prepare(name)
+        return call.values() if hasattr(call, "values") else _numbers(call())
+
+    def sample(self, name):
+        call = self._prepare(name)
+        if name not in self._counts:
+            self._counts[name] = _calls_per_sample(call, self._sample_s, self._clock)
+        correct = getattr(call, "correct", None)
+        seconds = _measure(call, self._counts[name], self._clock)
+        return correct(seconds) if correct else seconds
+
+    def forget(self, name):
+        self._counts.pop(name, None)
+        call = self._prepared.pop(name, None)
+        if hasattr(call, "close"):
+            call.close()
+
+    def _prepare(self, name):
+        if name not in self._prepared:
+            self._prepared[name] = self._cases[name](self._tf)
+        return self._prepared[name]
 
 
 def _import(library: str):
@@ -53,21 +95,21 @@ def _numbers(result) -> list[float]:
     return found
 
 
-def _calls_per_sample(call) -> int:
+def _calls_per_sample(call, sample_s, clock) -> int:
     """Also warms up: the first calls plan, trace and allocate."""
     call()
     count = 1
-    while (seconds := _measure(call, count) * count) < SAMPLE_S / 4:
+    while (seconds := _measure(call, count, clock) * count) < sample_s / 4:
         count *= 2
-    return max(round(count * SAMPLE_S / seconds), 1)
+    return max(round(count * sample_s / seconds), 1)
 
 
-def _measure(call, count: int) -> float:
+def _measure(call, count: int, clock) -> float:
     gc.collect()
-    begin = time.perf_counter()
+    begin = clock()
     for _ in range(count):
         call()
-    return (time.perf_counter() - begin) / count
+    return (clock() - begin) / count
 
 
 if __name__ == "__main__":

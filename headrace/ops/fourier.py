@@ -1,12 +1,15 @@
-"""Discrete Fourier transforms over the innermost dimensions.  Gradients come from the kernels."""
+"""Discrete Fourier transforms over the innermost dimensions.  Gradients of the real ones come from the kernels."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import COMPLEX
 from headrace.core.registry import op
+from headrace.graph import raw_ops
 
 REAL_TYPES = (dtypes.float32, dtypes.float64)
 
@@ -18,7 +21,24 @@ def _axes(rank):
 def _transform(name, function, rank):
     definition = op(f"{name}(input: Tcomplex) -> (output: Tcomplex)", Tcomplex=COMPLEX)
     definition.shape(lambda input: input.with_rank_at_least(rank))
-    definition.kernel(lambda input: function(input, dim=_axes(rank)))
+    definition.kernel(function if rank == 1 else lambda input: function(input, dim=_axes(rank)))
+    opposite, inverse = (name[1:], True) if name.startswith("I") else (f"I{name}", False)
+
+    @definition.gradient
+    def _(node, grad):
+        """The opposite transform, without (or with) the division by the number of elements."""
+        size = _count(node.inputs[0], rank, grad.dtype)
+        grad = getattr(raw_ops, opposite)(grad)
+        return raw_ops.RealDiv(grad, size) if inverse else raw_ops.Mul(grad, size)
+
+
+def _count(input, rank, dtype):
+    """The number of elements of one transform, as a scalar of the type."""
+    dims = (input.shape.tuple or (None,))[-rank:]
+    if None not in dims:
+        return math.prod(dims)
+    axes = raw_ops.StridedSlice(raw_ops.Shape(input), [-rank], [0], [1], end_mask=1)
+    return raw_ops.Cast(raw_ops.Prod(axes, [0]), DstT=dtype)
 
 
 def _length_shape(input, fft_length, rank, halved):
@@ -37,20 +57,30 @@ def _real_transform(rank, suffix):
         Treal=REAL_TYPES, Tcomplex=COMPLEX,
     )  # fmt: skip
     forward.shape(lambda input, fft_length, Tcomplex: _length_shape(input, fft_length, rank, True))  # noqa: N803
-    forward.kernel(
-        lambda input, fft_length, Tcomplex: torch.fft.rfftn(input, fft_length, _axes(rank)).to(Tcomplex)  # noqa: N803
-    )
+    if rank == 1:
+        forward.kernel(
+            lambda input, fft_length, Tcomplex: torch.fft.rfft(input, fft_length[0]).to(Tcomplex)  # noqa: N803
+        )
+    else:
+        forward.kernel(
+            lambda input, fft_length, Tcomplex: torch.fft.rfftn(input, fft_length, _axes(rank)).to(Tcomplex)  # noqa: N803
+        )
     inverse = op(
         f"IRFFT{suffix}(input: Tcomplex, fft_length: host int32; Treal: type = float32) -> (output: Treal)",
         Treal=REAL_TYPES, Tcomplex=COMPLEX,
     )  # fmt: skip
     inverse.shape(lambda input, fft_length, Treal: _length_shape(input, fft_length, rank, False))  # noqa: N803
-    inverse.kernel(
-        lambda input, fft_length, Treal: torch.fft.irfftn(input, fft_length, _axes(rank)).to(Treal)  # noqa: N803
-    )
+    if rank == 1:
+        inverse.kernel(
+            lambda input, fft_length, Treal: torch.fft.irfft(input, fft_length[0]).to(Treal)  # noqa: N803
+        )
+    else:
+        inverse.kernel(
+            lambda input, fft_length, Treal: torch.fft.irfftn(input, fft_length, _axes(rank)).to(Treal)  # noqa: N803
+        )
 
 
 for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
-    _transform(f"FFT{_suffix}", torch.fft.fftn, _rank)
-    _transform(f"IFFT{_suffix}", torch.fft.ifftn, _rank)
+    _transform(f"FFT{_suffix}", torch.fft.fftn if _rank > 1 else torch.fft.fft, _rank)
+    _transform(f"IFFT{_suffix}", torch.fft.ifftn if _rank > 1 else torch.fft.ifft, _rank)
     _real_transform(_rank, _suffix)

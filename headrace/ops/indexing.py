@@ -23,6 +23,14 @@ from headrace.ops._unsigned import move_as_signed
 NOT_STRING = tuple(d for d in ANY if d not in (dtypes.string, dtypes.resource, dtypes.variant))
 
 
+_MANY = 1 << 14  # elements
+
+
+def on_host(x):
+    """Whether the values are in the host's memory, and real (not traced): then NumPy may look at them."""
+    return type(x) is torch.Tensor and x.is_cpu
+
+
 def explain_index(indices, size, name="indices"):
     """Raises the error for the first index outside [0, size), if there is one."""
     flat = np.asarray(indices).reshape(-1)
@@ -180,10 +188,17 @@ def _nd_index(indices, shape):
     if depth > len(shape):
         raise ValueError(f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}")
     lead = tuple(shape[:depth])
+    if depth == 1:
+        return indices.reshape(-1), lead
+    if depth and on_host(indices) and 0 not in indices.shape:
+        columns = indices.numpy().reshape(-1, depth).T
+        try:
+            return torch.from_numpy(np.ravel_multi_index(tuple(columns), lead)), lead
+        except ValueError:
+            _explain_nd(indices, shape)
+            raise
     strides = [math.prod(lead[i + 1 :]) for i in range(depth)]
     flat = indices.reshape(math.prod(indices.shape[:-1]), depth).long()
-    if depth == 1:
-        return flat[:, 0], lead
     position = flat.new_zeros(flat.shape[0])
     for i, stride in enumerate(strides):
         column = flat[:, i]
@@ -237,13 +252,14 @@ def _(node, grad):
 @gather_nd.kernel
 def _(params, indices):
     position, lead = _nd_index(indices, params.shape)
-    rest = params.shape[indices.shape[-1] :]
+    rest = params.shape[len(lead) :]
     try:
-        taken = params.reshape(math.prod(lead), *rest).index_select(0, position)
+        rows = params if len(lead) == 1 else params.reshape(math.prod(lead), *rest)
+        taken = rows.index_select(0, position)
     except IndexError:
         _explain_nd(indices, params.shape)
         raise
-    return taken.reshape(indices.shape[:-1] + rest)
+    return taken if indices.ndim == 2 else taken.reshape(indices.shape[:-1] + rest)
 
 
 move_as_signed(gather_nd, "Tparams")
@@ -272,30 +288,35 @@ def _scatter_shape(indices, updates, shape):
 
 
 def _check_updates(indices, updates, shape):
-    want = tuple(indices.shape[:-1]) + tuple(shape[indices.shape[-1] :])
-    if tuple(updates.shape) != want:
+    want = indices.shape[:-1] + shape[indices.shape[-1] :]
+    if updates.shape != want:
         raise ValueError(
             f"updates have shape {list(updates.shape)}, but indices of shape {list(indices.shape)} into {list(shape)} "
             f"ask for {list(want)}"
         )
 
 
-def scatter_nd_into(base, indices, updates, mode):
-    """A copy of ``base`` with slices added, subtracted or replaced."""
+def scatter_nd_into(base, indices, updates, mode, owned=False):
+    """A copy of ``base``, or itself if it is ``owned``, with slices added, subtracted or replaced."""
     _check_updates(indices, updates, base.shape)
     position, lead = _nd_index(indices, base.shape)
-    rest = base.shape[indices.shape[-1] :]
-    flat = base.reshape(math.prod(lead), *rest)
-    rows = updates.reshape(position.shape[0], *rest)
+    rest = base.shape[len(lead) :]
+    flat = base if len(lead) == 1 else base.reshape(math.prod(lead), *rest)
+    rows = updates if indices.ndim == 2 else updates.reshape(position.shape[0], *rest)
+    changed = flat if owned else flat.clone()
     try:
         if mode == "update":
-            changed = flat.index_copy(0, position, rows)
+            changed.index_copy_(0, position.long(), rows)
+        elif on_host(rows) and rows.ndim == 2 and rows.numel() > _MANY and rows.dtype in (torch.float32, torch.float64):
+            # A third less time than index_add_ for many rows.
+            index = position.long().unsqueeze(1).expand(rows.shape)
+            changed.scatter_add_(0, index, rows if mode == "add" else rows.neg())
         else:
-            changed = flat.index_add(0, position, rows, alpha=1 if mode == "add" else -1)
+            changed.index_add_(0, position, rows, alpha=1 if mode == "add" else -1)
     except (IndexError, RuntimeError):
         _explain_nd(indices, base.shape)
         raise
-    return changed.reshape(base.shape)
+    return changed if len(lead) == 1 else changed.reshape(base.shape)
 
 
 scatter_nd = op(
@@ -307,9 +328,8 @@ scatter_nd.gradient(lambda node, grad: [None, raw_ops.GatherNd(grad, node.inputs
 
 @scatter_nd.kernel
 def _(indices, updates, shape):
-    return scatter_nd_into(
-        updates.new_zeros(shape), indices, updates, "update" if updates.dtype is torch.bool else "add"
-    )
+    mode = "update" if updates.dtype is torch.bool else "add"
+    return scatter_nd_into(updates.new_zeros(shape), indices, updates, mode, owned=True)
 
 
 move_as_signed(scatter_nd)

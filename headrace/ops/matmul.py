@@ -8,6 +8,7 @@ from headrace.core.dtypes import FLOAT_OR_COMPLEX, REAL, bfloat16, float32, int3
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
+from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._declare import conjugate, sum_to_shape
 
 INTEGERS = (int32, int64)
@@ -41,6 +42,28 @@ def _product_shape(a, b, transpose_a, transpose_b):
 @matmul.kernel
 def _(a, b, transpose_a, transpose_b):
     return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
+
+
+if ARM:
+
+    @matmul.kernel(device="cpu")
+    def _(a, b, transpose_a, transpose_b):
+        if transpose_b and not transpose_a and type(a) is torch.Tensor:
+            a, b = quick_transposed(a, b)
+            return torch.mm(a, b)
+        return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
+
+
+def quick_transposed(a, b):
+    """``a`` and ``b`` transposed, ready for a product, for 64-bit Arm.
+
+    There torch hands products with just the second matrix transposed to a library that takes 50 us to prepare each; copying the
+    smaller of two small matrices the other way round is quicker (measured: 32 by 32, 25 against 71 us).
+    """
+    first = a.shape[-2] < b.shape[-2]
+    if (a.shape[-2] if first else b.shape[-2]) * a.shape[-1] > 1 << 14:
+        return a, b.mT
+    return (a.mT.contiguous().mT, b.mT) if first else (a, b.mT.contiguous())
 
 
 def _integer_product(a, b):
@@ -112,6 +135,15 @@ def _batched(name, broadcasts):
     @definition.kernel
     def _(x, y, adj_x, adj_y):
         return torch.matmul(x.mH if adj_x else x, y.mH if adj_y else y)
+
+    if ARM:
+
+        @definition.kernel(device="cpu")
+        def _(x, y, adj_x, adj_y):
+            if adj_y and not adj_x and type(x) is torch.Tensor and not x.is_complex():
+                x, y = quick_transposed(x, y)
+                return torch.matmul(x, y)
+            return torch.matmul(x.mH if adj_x else x, y.mH if adj_y else y)
 
     @definition.kernel(device="cuda", T=INTEGERS)
     def _(x, y, adj_x, adj_y):
