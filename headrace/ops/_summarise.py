@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,7 @@ def number(value: Any) -> str:
     return str(int(value))
 
 
+_RUNS = re.compile(rb"[\x80-\xff]+|[\x00-\x7f]+")
 _ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}
 
 
@@ -42,7 +44,9 @@ def _escaped(value: bytes) -> str:
 
 
 def _quoted(value: bytes) -> str:
-    return f'"{value.decode("utf-8", "replace")}"'
+    """Escaped but for what is not ASCII; bytes that are no UTF-8 survive encoding with "surrogateescape"."""
+    kept = (b.decode("utf-8", "surrogateescape") if b[0] > 127 else _escaped(b) for b in _RUNS.findall(value))
+    return f'"{"".join(kept)}"'
 
 
 def _element(array: np.ndarray[Any, Any], of_bytes: Callable[[bytes], str]) -> Callable[[Any], str]:

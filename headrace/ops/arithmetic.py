@@ -201,8 +201,9 @@ def _atan2_gradient(node, grad):
 
 
 atan2 = binary("Atan2", torch.atan2, FLOATING, _atan2_gradient, names=("y", "x"))
-next_after = binary("NextAfter", torch.nextafter, (dtypes.float32, dtypes.float64), names=("x1", "x2"))
-next_after.not_differentiable()
+next_after = binary(
+    "NextAfter", torch.nextafter, (dtypes.float32, dtypes.float64), lambda node, grad: (grad, None), names=("x1", "x2")
+)
 
 # ---- bits
 

@@ -154,6 +154,9 @@ def _(input, compute_v):
 
 @eigen.kernel
 def _(input, compute_v):
+    # Only the lower triangle counts, for the gradient too.
+    lower = input.tril()
+    input = lower + lower.tril(-1).mH
     if not compute_v:
         return torch.linalg.eigvalsh(input).to(input.dtype), input.new_empty((0,))
     values, vectors = torch.linalg.eigh(input)
@@ -240,10 +243,13 @@ def _labels(equation, count):
 @einsum.shape
 def _(inputs, equation):
     parts, result = _labels(equation, len(inputs))
-    sizes = {}
+    sizes, free = {}, 0
     for part, shape in zip(parts, inputs, strict=True):
         if "..." in part:
-            return None
+            if shape.ndims is None:
+                return None
+            part, count = _spelled_out(part, shape.ndims - len(part) + 3)
+            free = max(free, count)
         dims = shape.with_rank(len(part)).tuple
         for label, size in zip(part, dims, strict=True):
             known = sizes.get(label)
@@ -251,11 +257,19 @@ def _(inputs, equation):
                 raise ValueError(f"Dimensions must be equal, but are {known} and {size} (label {label!r})")
             sizes[label] = size if known is None or known == 1 else known
     if "..." in result:
-        return None
+        result, _ = _spelled_out(result, free)
     unknown = [c for c in result if c not in sizes]
     if unknown:
         raise ValueError(f"Label {unknown[0]!r} of the output of {equation!r} is not in its inputs")
     return tuple(sizes[c] for c in result)
+
+
+def _spelled_out(part, count):
+    """The labels with numbers, counted from the right, in place of the ellipsis -> labels, how many numbers."""
+    if count < 0:
+        raise ValueError(f"the labels {part!r} are more than the input has dimensions")
+    left, _, right = part.partition("...")
+    return [*left, *range(count, 0, -1), *right], count
 
 
 einsum.kernel(lambda inputs, equation: torch.einsum(equation, *inputs))

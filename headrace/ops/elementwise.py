@@ -61,18 +61,14 @@ unary("Round", _round, tuple(d for d in REAL if not d.is_unsigned)).not_differen
 # ---- powers, exponentials, logarithms
 
 square = unary("Square", torch.square, NUMERIC, _times(lambda x, y: raw_ops.Mul(x, 2)))
-sqrt = unary(
-    "Sqrt", torch.sqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.SqrtGrad(conjugate(node.outputs[0]), grad)
-)
-rsqrt = unary(
-    "Rsqrt", torch.rsqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.RsqrtGrad(conjugate(node.outputs[0]), grad)
-)
+sqrt = unary("Sqrt", torch.sqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.SqrtGrad(node.outputs[0], grad))
+rsqrt = unary("Rsqrt", torch.rsqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.RsqrtGrad(node.outputs[0], grad))
 for _name in ("Reciprocal", "Inv"):
     unary(
         _name,
         torch.reciprocal,
         FLOAT_OR_COMPLEX,
-        lambda node, grad: raw_ops.ReciprocalGrad(conjugate(node.outputs[0]), grad),
+        lambda node, grad: raw_ops.ReciprocalGrad(node.outputs[0], grad),
     )
 exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y))
 expm1 = unary("Expm1", torch.expm1, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Exp(x)))
@@ -178,23 +174,33 @@ def _sigmoid_second(y, dy, z, grad):
 _of_output("SigmoidGrad", lambda y, dy: _sigmoid_backward(dy, y), _sigmoid_second, lambda y, dy: dy * y * (1 - y))
 
 
+# These take y itself and conjugate it, where TanhGrad and SigmoidGrad are given its conjugate.
+
+
 def _sqrt_second(y, dy, z, grad):
-    scaled = raw_ops.RealDiv(grad, conjugate(y))
-    return raw_ops.Neg(_mul(scaled, z)), raw_ops.Mul(scaled, 0.5)
+    scaled = raw_ops.RealDiv(grad, y)
+    return raw_ops.Neg(raw_ops.Mul(conjugate(scaled), z)), raw_ops.Mul(scaled, 0.5)
 
 
-_of_output("SqrtGrad", lambda y, dy: dy * 0.5 / y, _sqrt_second)
-_of_output(
-    "RsqrtGrad",
-    lambda y, dy: dy * y * y * y * -0.5,
-    lambda y, dy, z, grad: (_mul(grad, -1.5, dy, y, y), raw_ops.RsqrtGrad(conjugate(y), grad)),
-)
-for _name in ("ReciprocalGrad", "InvGrad"):
-    _of_output(
-        _name,
-        lambda y, dy: -dy * y * y,
-        lambda y, dy, z, grad: (_mul(grad, -2.0, dy, y), raw_ops.ReciprocalGrad(conjugate(y), grad)),
-    )
+def _rsqrt_second(y, dy, z, grad):
+    return _mul(dy, -1.5, grad, y, y), raw_ops.RsqrtGrad(conjugate(y), grad)
+
+
+def _reciprocal_second(y, dy, z, grad):
+    return _mul(dy, -2.0, grad, y), raw_ops.ReciprocalGrad(conjugate(y), grad)
+
+
+def _of_conjugate(kernel):
+    return lambda y, dy: kernel(y.conj(), dy)
+
+
+for _name, _rule, _second in (
+    ("SqrtGrad", lambda y, dy: dy * 0.5 / y, _sqrt_second),
+    ("RsqrtGrad", lambda y, dy: dy * y * y * y * -0.5, _rsqrt_second),
+    ("ReciprocalGrad", lambda y, dy: -dy * y * y, _reciprocal_second),
+    ("InvGrad", lambda y, dy: -dy * y * y, _reciprocal_second),
+):
+    _of_output(_name, _rule, _second, _of_conjugate(_rule))
 
 neg.on_numbers = "-{0}"
 absolute.on_numbers = "abs({0})"

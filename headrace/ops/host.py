@@ -197,7 +197,7 @@ def _(inputs, template, placeholder, summarize):
 
 def _text(value: str):
     made = np.empty((), dtype=object)
-    made[()] = value.encode()
+    made[()] = value.encode("utf-8", "surrogateescape")
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import warnings
 
 import numpy as np
@@ -321,7 +322,7 @@ encode_jpeg = op(
 encode_jpeg.not_differentiable()
 
 
-def _save_jpeg(array, format, quality, **options):
+def _save_jpeg(array, format, quality, density, **options):
     channels = array.shape[2]
     if channels not in (1, 3) or format not in ("", "grayscale", "rgb") or not 0 <= quality <= 100:
         raise ValueError(
@@ -332,8 +333,11 @@ def _save_jpeg(array, format, quality, **options):
         raise ValueError(f"format {format!r} expects {4 - channels} channels, got {channels}")
     made = _pillow().fromarray(np.ascontiguousarray(array[:, :, 0] if channels == 1 else array))
     written = io.BytesIO()
-    made.save(written, "JPEG", quality=max(quality, 1), **options)
-    return _string(written.getvalue())
+    made.save(written, "JPEG", quality=max(quality, 1), dpi=(1, 1), **options)
+    data = written.getvalue()
+    unit, x_density, y_density = density
+    # In the JFIF header, which comes first; Pillow knows inches only.
+    return _string(data[:13] + struct.pack(">BHH", unit, x_density, y_density) + data[18:])
 
 
 @encode_jpeg.shape
@@ -348,10 +352,9 @@ def _(
     image, format, quality, progressive, optimize_size, chroma_downsampling, density_unit, x_density, y_density,
     xmp_metadata,
 ):  # fmt: skip
-    scale = 2.54 if density_unit == "cm" else 1.0
     return _save_jpeg(
-        to_numpy(image), format, quality, progressive=progressive, optimize=optimize_size,
-        subsampling=2 if chroma_downsampling else 0, dpi=(round(x_density * scale), round(y_density * scale)),
+        to_numpy(image), format, quality, (2 if density_unit == "cm" else 1, x_density, y_density),
+        progressive=progressive, optimize=optimize_size, subsampling=2 if chroma_downsampling else 0,
         **({"xmp": xmp_metadata.encode()} if xmp_metadata else {}),
     )  # fmt: skip
 
@@ -359,4 +362,4 @@ def _(
 encode_jpeg_at = op("EncodeJpegVariableQuality(images: uint8, quality: host int32) -> (contents: string)", host=True)
 encode_jpeg_at.not_differentiable()
 encode_jpeg_at.shape(lambda images, quality: ())
-encode_jpeg_at.kernel(lambda images, quality: _save_jpeg(to_numpy(images), "", quality, subsampling=2, dpi=(300, 300)))
+encode_jpeg_at.kernel(lambda images, quality: _save_jpeg(to_numpy(images), "", quality, (1, 300, 300), subsampling=2))

@@ -92,10 +92,8 @@ def _(node, grad):
         to_image = raw_ops.CropAndResizeGradImage(
             grad, boxes, box_ind, raw_ops.Shape(image), T=image.dtype.base_dtype, method=node.attrs["method"]
         )
-    to_boxes = (
-        raw_ops.CropAndResizeGradBoxes(grad, image, boxes, box_ind) if node.attrs["method"] == "bilinear" else None
-    )
-    return [to_image, to_boxes, None, None]
+    # As in TensorFlow, boxes get the gradient of bilinear crops whatever the method.
+    return [to_image, raw_ops.CropAndResizeGradBoxes(grad, image, boxes, box_ind), None, None]
 
 
 to_image = op(

@@ -56,14 +56,26 @@ def normalize(x, scale, offset, mean, variance, epsilon, factor, data_format, is
 def denormalize(grad, x, scale, reserve_1, reserve_2, epsilon, data_format, is_training):
     """(x_backprop, scale_backprop, offset_backprop, two empty reserves)."""
     empty = scale.new_zeros(0)
-    given = (reserve_1, reserve_2, empty, empty)  # CUDA wants the batch's statistics defined, if only as nothing
-    if is_training:
-        # The batch's statistics are functions of x, which the second derivative takes into account by itself.
-        given = (None, None, reserve_1.detach(), reserve_2.detach())
+    if not is_training:
+        return *_denormalize_fixed(grad, x, scale, reserve_1, reserve_2, epsilon, data_format), empty, empty.clone()
+    # The batch's statistics are functions of x, which the second derivative takes into account by itself.
+    given = (None, None, reserve_1.detach(), reserve_2.detach())
     dx, dscale, doffset = native_batch_norm_backward(
-        to_torch(grad, data_format), to_torch(x, data_format), scale, *given, is_training, epsilon, (True, True, True)
+        to_torch(grad, data_format), to_torch(x, data_format), scale, *given, True, epsilon, (True, True, True)
     )
     return from_torch(dx, data_format), dscale, doffset, empty, empty.clone()
+
+
+def _denormalize_fixed(grad, x, scale, mean, variance, epsilon, data_format):
+    """With given statistics; torch's own backward cannot be differentiated by them."""
+    axis = x.ndim - 1 if data_format in CHANNELS_LAST else 1
+    shape = [-1 if a == axis else 1 for a in range(x.ndim)]
+    others = [a for a in range(x.ndim) if a != axis]
+    inverse = torch.rsqrt(variance + epsilon)
+    wide = grad.to(scale.dtype)
+    dx = wide * (scale * inverse).reshape(shape)
+    dscale = (wide * (x - mean.reshape(shape))).sum(others) * inverse
+    return dx.to(x.dtype), dscale, wide.sum(others)
 
 
 STATISTICS = 'epsilon: float = 0.0001, exponential_avg_factor: float = 1.0, data_format: string = "NHWC"'

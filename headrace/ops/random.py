@@ -14,8 +14,9 @@ import torch
 
 from headrace.core.dtypes import ANY, FLOATING, INDEX, REAL, bfloat16, float16, float32, float64, int32, int64, string
 from headrace.core.registry import op
-from headrace.core.shape import TensorShape
+from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
+from headrace.ops._gamma import sample_slope
 
 _SQRT_2 = math.sqrt(2.0)
 _WITHIN_2_SIGMA = 0.9544996  # just inside erf(2 / sqrt(2)), so that rounding never reaches the bound
@@ -208,15 +209,8 @@ def _(shape, alpha, seed, seed2, *, state):
 
 gamma_grad = op("RandomGammaGrad(alpha: T, sample: T) -> (output: T)", T=(float32, float64))
 
-
-@gamma_grad.shape
-def _(alpha, sample):
-    return sample
-
-
-@gamma_grad.kernel
-def _(alpha, sample):
-    return torch._standard_gamma_grad(alpha.expand(sample.shape), sample)
+gamma_grad.shape(broadcast_shape)
+gamma_grad.kernel(sample_slope)
 
 
 poisson = _random(

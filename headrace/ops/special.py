@@ -12,6 +12,7 @@ from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
 from headrace.ops._declare import binary, unary
+from headrace.ops._gamma import gamma_slope
 
 PRECISE = (dtypes.float32, dtypes.float64)
 
@@ -36,27 +37,7 @@ def _igammac_gradient(node, grad):
 binary("Igamma", torch.special.gammainc, PRECISE, _igamma_gradient, names=("a", "x"))
 binary("Igammac", torch.special.gammaincc, PRECISE, _igammac_gradient, names=("a", "x"))
 
-_SERIES_TERMS = 260
-_SERIES_LIMIT = 100.0
-
-
-def _igamma_grad_a(a, x):
-    """d P(a, x) / da: the power series term by term for moderate x, the gamma sampler's derivative beyond."""
-    dtype = a.dtype
-    a, x = torch.broadcast_tensors(a.double(), x.double())
-    near = x < _SERIES_LIMIT
-    bounded = torch.where(near, x, torch.ones_like(x)).clamp_min(1e-300).unsqueeze(-1)
-    order = a.unsqueeze(-1) + torch.arange(_SERIES_TERMS, device=a.device, dtype=a.dtype)
-    log_x = torch.log(bounded)
-    terms = torch.exp(order * log_x - bounded - torch.lgamma(order + 1)) * (log_x - torch.digamma(order + 1))
-    safe = torch.where(near, torch.full_like(x, _SERIES_LIMIT), x)
-    density = torch.exp((a - 1) * torch.log(safe) - safe - torch.lgamma(a))
-    far = -torch._standard_gamma_grad(a.contiguous(), safe) * density
-    result = torch.where(near, terms.sum(-1), far)
-    return torch.where(x > 0, result, torch.zeros_like(result)).to(dtype)
-
-
-igamma_grad_a = binary("IgammaGradA", _igamma_grad_a, PRECISE, names=("a", "x"))
+igamma_grad_a = binary("IgammaGradA", gamma_slope, PRECISE, names=("a", "x"))
 
 
 @igamma_grad_a.gradient

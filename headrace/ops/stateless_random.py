@@ -1,8 +1,7 @@
 """Random numbers as pure functions of a seed pair: Philox 4x32-10 in plain tensor arithmetic.
 
-The same seeds give the same numbers on every device, in every process and in TensorFlow (to rounding; except for the
-truncated normal, where TensorFlow redraws and this inverts).  A counter is four 32-bit words; block i of the stream is
-the scrambled counter + i and yields four words.
+The same seeds give the same numbers on every device, in every process and in TensorFlow (to rounding).  A counter is
+four 32-bit words; block i of the stream is the scrambled counter + i and yields four words.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 
 _WORD = 0xFFFFFFFF
-_SQRT_2 = math.sqrt(2.0)
-_WITHIN_2_SIGMA = 0.9544996
+_TRIED = 32  # numbers drawn for up to four within two sigmas; 29 outside of 32 do not happen
 
 
 def _round(x, k0, k1):
@@ -74,11 +72,16 @@ def normal(seed, shape, dtype, device):
     kind = torch.float64 if wide else torch.float32
     count = math.prod(shape)
     needed = (2 * count if wide else count) + 3
-    u = to_uniform(stream(seed, needed - needed % 4, device), kind).reshape(-1, 2)
+    pairs = box_muller(stream(seed, needed - needed % 4, device), kind)
+    return pairs.reshape(-1)[:count].reshape(shape).to(dtype)
+
+
+def box_muller(drawn, kind):
+    """Words to normal numbers, in pairs."""
+    u = to_uniform(drawn, kind).reshape(-1, 2)
     radius = (-2.0 * u[:, 0].clamp(min=1e-7).log()).sqrt()
     angle = (2.0 * math.pi) * u[:, 1]
-    pairs = torch.stack((angle.sin() * radius, angle.cos() * radius), -1)
-    return pairs.reshape(-1)[:count].reshape(shape).to(dtype)
+    return torch.stack((angle.sin() * radius, angle.cos() * radius), -1)
 
 
 # ---- ops
@@ -121,9 +124,16 @@ stateless_truncated = _plain("StatelessTruncatedNormal")
 
 @stateless_truncated.kernel
 def _(shape, seed, dtype):
-    kind = torch.float64 if dtype is torch.float64 else torch.float32
-    drawn = uniform(seed, shape, kind, seed.device)
-    return (torch.erfinv((2 * drawn - 1) * _WITHIN_2_SIGMA) * _SQRT_2).to(dtype)
+    """The first numbers below two in size, of those drawn for a group: four, or two doubles, from 256 words each."""
+    wide = dtype is torch.float64
+    size, skipped = (2, 128) if wide else (4, 256)
+    count = math.prod(shape)
+    groups = torch.arange((count + size - 1) // size, device=seed.device).unsqueeze(1) * skipped
+    blocks = groups + torch.arange(_TRIED * (2 if wide else 1) // 4, device=seed.device)
+    kind = torch.float64 if wide else torch.float32
+    drawn = box_muller(words(seed, blocks).reshape(-1), kind).reshape(-1, _TRIED)
+    first = torch.sort((drawn.abs() >= 2.0).to(torch.uint8), dim=1, stable=True).indices[:, :size]
+    return drawn.gather(1, first).reshape(-1)[:count].reshape(shape).to(dtype)
 
 
 stateless_int = op(

@@ -23,14 +23,30 @@ def out_size(n: int, k: int, s: int, padding: str) -> int:
     return -(-n // s) if padding == "SAME" else (n - k) // s + 1
 
 
+def maxima(x: np.ndarray, window: Any, stride: Any, sizes: Any, padding: str, first: int) -> np.ndarray:
+    """The pool of ``x`` over the axes from ``first`` on."""
+    places = []
+    for axis, (k, s, n) in enumerate(zip(window, stride, sizes, strict=True), first):
+        size = x.shape[axis]
+        before = max((n - 1) * s + k - size, 0) // 2 if padding == "SAME" else 0
+        places.append([slice(max(i * s - before, 0), min(i * s - before + k, size)) for i in range(n)])
+    found = np.zeros([*x.shape[:first], *sizes, *x.shape[first + len(sizes) :]], x.dtype)
+    axes = tuple(range(first, first + len(sizes)))
+    for index in np.ndindex(*sizes):
+        cut = tuple(p[i] for p, i in zip(places, index, strict=True))
+        found[(slice(None),) * first + index] = x[(slice(None),) * first + cut].max(axes)
+    return found
+
+
 class Case:
-    """One pool: an input, a gradient of its output and of its input."""
+    """One pool: an input, its maxima, a gradient of its output and of its input."""
 
     def __init__(self, size: Any, window: Any, stride: Any, padding: str, layout: str, channels: int = 2) -> None:
         sizes = [out_size(n, k, s, padding) for n, k, s in zip(size, window, stride, strict=True)]
         last = layout[-1] == "C"
         self.x = distinct(1, *size, channels) if last else distinct(1, channels, *size)
         self.y = distinct(1, *sizes, channels) if last else distinct(1, channels, *sizes)
+        self.top = maxima(self.x, window, stride, sizes, padding, 1 if last else 2)
         self.attrs = {
             "ksize": full(window, layout), "strides": full(stride, layout), "padding": padding, "data_format": layout,
         }  # fmt: skip
@@ -39,10 +55,10 @@ class Case:
         return Sample([self.x.astype(kind)], self.attrs, **changes)
 
     def max_grad(self, kind: Any = np.float32, **changes: Any) -> Sample:
-        return Sample([self.x.astype(kind), self.y.astype(kind), self.y.astype(kind)], self.attrs, **changes)
+        return Sample([self.x.astype(kind), self.top.astype(kind), self.y.astype(kind)], self.attrs, **changes)
 
     def max_grad_grad(self) -> Sample:
-        return Sample([self.x, self.y, self.x[..., ::-1].copy()], self.attrs)
+        return Sample([self.x, self.top, self.x[..., ::-1].copy()], self.attrs)
 
     def avg_grad(self) -> Sample:
         return Sample([np.array(self.x.shape, np.int32), self.y], self.attrs)
@@ -69,6 +85,9 @@ EXPLICIT = {
     "ksize": [1, 3, 3, 1], "strides": [1, 2, 2, 1], "padding": "EXPLICIT",
     "explicit_paddings": [0, 0, 1, 0, 2, 1, 0, 0],
 }  # fmt: skip
+EXPLICIT_TOP = maxima(
+    np.pad(X, ((0, 0), (1, 0), (2, 1), (0, 0)), constant_values=-9.0), (3, 3), (2, 2), (2, 3), "VALID", 1
+)
 ARGMAX = [{k: v for k, v in c.attrs.items() if k != "data_format"} for c in PLANE if c.attrs["data_format"] == "NHWC"]
 INPUTS = [c.x for c in PLANE if c.attrs["data_format"] == "NHWC"]
 
@@ -97,12 +116,12 @@ SAMPLES = {
     "MaxPoolGrad": [
         *[c.max_grad() for c in PLANE],
         PLANE[0].max_grad(np.float64),
-        Sample([X, distinct(1, 2, 3, 2), distinct(1, 2, 3, 2)], EXPLICIT),
+        Sample([X, EXPLICIT_TOP, distinct(1, 2, 3, 2)], EXPLICIT),
         Sample([X, distinct(1, 2, 2, 2), distinct(1, 3, 2, 2)], PLAIN, error=errors.InvalidArgumentError),
     ],
     "MaxPoolGradGrad": [
         *[c.max_grad_grad() for c in PLANE],
-        Sample([X, distinct(1, 2, 3, 2), X[..., ::-1].copy()], EXPLICIT),
+        Sample([X, EXPLICIT_TOP, X[..., ::-1].copy()], EXPLICIT),
     ],
     "AvgPool": [*[c.forward() for c in PLANE], PLANE[0].forward(np.float64), _wrong(ksize=[1, 5, 5, 1])],
     "AvgPoolGrad": [*[c.avg_grad() for c in PLANE]],

@@ -1,0 +1,217 @@
+"""Calls of ops, run by real TensorFlow: reads calls from standard input, writes results to standard output.
+
+Started by `oracle.py` with an interpreter that has tensorflow; imports nothing of Headrace.  The calls and results are
+described in `call.py`, their encoding in `wire.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from typing import Any
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+from tensorflow.python.framework import op_def_registry
+from wire import receive, send, weights
+
+CONFIG = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+CONFIG.graph_options.rewrite_options.disable_meta_optimizer = True
+CONFIG.graph_options.optimizer_options.opt_level = -1
+DIFFERENTIABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+# What TensorFlow says where it only lacks a kernel or a dtype, so that running is no contradiction.
+UNSUPPORTED = (
+    "not in list of allowed values", "No OpKernel was registered", "Could not satisfy device",
+    "only supports NHWC", "only supports NDHWC",
+    "only supports the NHWC", "on the CPU", "on CPU", "for the CPU", "Unsupported type", "not supported on", "is not implemented",
+    "It has been removed in version", "CPU implementation", "kernel implementation does not support dilations",
+)  # fmt: skip
+QUANTIZED = {"qint8": np.int8, "quint8": np.uint8, "qint16": np.int16, "quint16": np.uint16, "qint32": np.int32}
+
+
+def to_numpy(value: Any, dtype: str) -> Any:
+    """An array as it came over the pipe, in numpy's form of TensorFlow's dtype."""
+    if dtype == "string":
+        return value
+    wanted = np.dtype(tf.as_dtype(dtype).as_numpy_dtype)
+    return value.view(wanted) if dtype in QUANTIZED else value.astype(wanted)
+
+
+def from_numpy(value: Any, dtype: str) -> Any:
+    """The other way round: bfloat16 as float32, quantized types as the integers they are."""
+    if dtype == "string":
+        return np.asarray(value, dtype=object)
+    value = np.asarray(value)
+    if dtype == "bfloat16":
+        return value.astype(np.float32)
+    return value.view(QUANTIZED[dtype]) if dtype in QUANTIZED else value
+
+
+def attribute(value: Any) -> Any:
+    """An attribute from its description."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "type":
+        return tf.as_dtype(content)
+    if kind == "types":
+        return [tf.as_dtype(name) for name in content]
+    if kind == "shape":
+        return tf.TensorShape(content)
+    if kind == "shapes":
+        return [tf.TensorShape(shape) for shape in content]
+    if kind == "tensor":
+        return tf.make_tensor_proto(to_numpy(content["value"], content["dtype"]), tf.as_dtype(content["dtype"]))
+    raise ValueError(f"unknown kind of attribute {kind!r}")
+
+
+class Run:
+    """One call on its way through a graph of its own."""
+
+    def __init__(self, call: dict[str, Any]) -> None:
+        self.call = call
+        self.feed: dict[Any, Any] = {}
+        self.setup: list[Any] = []
+        self.flat: list[Any] = []
+        self.refs: list[Any] = []
+
+    def input(self, item: dict[str, Any]) -> Any:
+        dtype = tf.as_dtype(item["dtype"])
+        value = None if item["value"] is None else to_numpy(item["value"], item["dtype"])
+        if item.get("ref"):
+            shape = tf.TensorShape(None if value is None else value.shape)
+            made = tf.raw_ops.VariableV2(shape=shape, dtype=dtype)
+            self.refs.append(made)
+            if value is not None:
+                given = tf.placeholder(dtype, value.shape)
+                self.setup.append((tf.raw_ops.Assign(ref=made, value=given), {given: value}))
+        elif item.get("host"):
+            made = tf.constant(value, dtype)
+        else:
+            made = tf.placeholder(dtype, value.shape if self.call.get("known", True) else None)
+            self.feed[made] = value
+        self.flat.append(made)
+        return made
+
+    def build(self) -> Any:
+        definition = op_def_registry.get(self.call["op"])
+        grouped = [
+            [self.input(i) for i in item] if isinstance(item, list) else self.input(item)
+            for item in self.call["inputs"]
+        ]
+        names = [arg.name for arg in definition.input_arg]
+        if len(names) != len(grouped):
+            raise LookupError(f"{self.call['op']} takes {names}, given were {len(grouped)} inputs")
+        attrs = {name: attribute(value) for name, value in self.call["attrs"].items()}
+        if self.call["op"] == "Const":  # numpy has no bfloat16, so that its values come as float32
+            attrs["value"] = tf.make_tensor_proto(tf.make_ndarray(attrs["value"]), attrs["dtype"])
+        inferred = {arg.type_attr for arg in definition.input_arg} | {arg.number_attr for arg in definition.input_arg}
+        inferred |= {arg.type_list_attr for arg in definition.input_arg}
+        attrs = {name: value for name, value in attrs.items() if name not in inferred}
+        attributes = [attr.name for attr in definition.attr]
+        given = dict(zip(names, grouped, strict=True))
+        function = getattr(tf.raw_ops, self.call["op"])
+        known = inspect.signature(function).parameters
+        spare = [p for p in known if p not in (*given, *attributes, "name")]  # a few go by other names in Python
+        given = {n if n in known else spare.pop(0): v for n, v in {**given, **attrs}.items()}
+        made = function(**given)
+        return made if isinstance(made, tf.Operation) else tf.get_default_graph().get_operations()[-1]
+
+    def run(self) -> dict[str, Any]:
+        with tf.Graph().as_default() as graph, tf.Session(config=CONFIG, graph=graph) as session:
+            node = self.build()
+            found: dict[str, Any] = {
+                "static": [t.shape.as_list() if t.shape.rank is not None else None for t in node.outputs]
+            }
+            for target, feed in self.setup:
+                session.run(target.op, feed)
+            plain = [t for t in node.outputs if t.dtype.base_dtype not in (tf.resource, tf.variant)]
+            values = session.run(plain or node, self.feed)
+            found["outputs"] = [
+                {"dtype": t.dtype.base_dtype.name, "value": from_numpy(v, t.dtype.base_dtype.name)}
+                for t, v in zip(plain, values or [], strict=True)
+            ]
+            if self.refs:
+                after = session.run(self.refs)
+                found["state"] = [
+                    {"dtype": t.dtype.base_dtype.name, "value": from_numpy(v, t.dtype.base_dtype.name)}
+                    for t, v in zip(self.refs, after, strict=True)
+                ]
+            elif self.call.get("gradient", True):
+                found["gradients"] = self.gradients(session, plain, found["outputs"])
+            return found
+
+    def gradients(self, session: Any, outputs: list[Any], values: list[Any]) -> Any:
+        """One entry per flat input: None, or the gradient; a text where TensorFlow has none or fails."""
+        ys = [(t, v) for t, v in zip(outputs, values, strict=True) if t.dtype.name in DIFFERENTIABLE]
+        xs = [t for t in self.flat if t.dtype.name in DIFFERENTIABLE and t in self.feed]
+        if not ys or not xs:
+            return []
+        grads = [tf.constant(weights(v["value"].shape, v["dtype"]), t.dtype) for t, v in ys]
+        try:
+            made = tf.gradients([t for t, _ in ys], xs, grads)
+            dense = [None if g is None else tf.convert_to_tensor(g) for g in made]
+            fetched = iter(session.run([g for g in dense if g is not None], self.feed))
+        except Exception as e:
+            return f"{type(e).__name__}: {e}"[:200]
+        return [
+            None if g is None else {"dtype": g.dtype.name, "value": from_numpy(next(fetched), g.dtype.name)}
+            for g in dense
+        ]
+
+
+def answer(call: dict[str, Any]) -> dict[str, Any]:
+    if op_def_registry.get(call["op"]) is None:
+        return {"unknown": True}
+    try:
+        return Run(call).run()
+    except Exception as e:
+        message = str(e).split("\n\nOriginal stack trace")[0].rpartition("\nNode: ")[2]
+        unsupported = any(text in message for text in UNSUPPORTED)
+        return {"error": type(e).__name__, "message": message[-300:], **({"unsupported": True} if unsupported else {})}
+
+
+def signature(name: str) -> dict[str, Any] | None:
+    """What TensorFlow's own description of an op says."""
+    found = op_def_registry.get(name)
+    if found is None:
+        return None
+
+    def default(attr: Any) -> Any:
+        if not attr.HasField("default_value"):
+            return None
+        return str(attr.default_value).strip()
+
+    return {
+        "inputs": [arg.name for arg in found.input_arg],
+        "outputs": [arg.name for arg in found.output_arg],
+        "attrs": {attr.name: [attr.type, default(attr)] for attr in found.attr},
+        "types": {
+            attr.name: [tf.as_dtype(t).name for t in attr.allowed_values.list.type]
+            for attr in found.attr
+            if attr.type in ("type", "list(type)")
+        },
+    }
+
+
+def main() -> None:
+    tf.disable_v2_behavior()
+    tf.logging.set_verbosity("FATAL")
+    inlet, outlet = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what TensorFlow prints must not get between the messages
+    send(outlet, {"version": tf.__version__})
+    while True:
+        try:
+            call = receive(inlet)
+        except EOFError:
+            return
+        send(outlet, signature(call["signature"]) if "signature" in call else answer(call))
+
+
+if __name__ == "__main__":
+    main()
