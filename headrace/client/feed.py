@@ -66,10 +66,11 @@ def feeder(tensor: Tensor) -> Convert:
     fixed = [(i, d) for i, d in enumerate(dims or ()) if d is not None]
     cast = dtype if dtype == dtypes.bfloat16 else None
     is_string = dtype == dtypes.string
+    plain = object if is_string else wanted.type  # numpy's scalars of this type
 
     def convert(value: Any) -> Any:
         if type(value) is not np.ndarray or value.dtype != wanted or is_string:
-            value = _as_array(value, tensor, wanted)
+            value = np.asarray(value) if type(value) is plain else _as_array(value, tensor, wanted)
         shape = value.shape
         if rank is not None:
             if len(shape) != rank:
@@ -94,14 +95,17 @@ def _shape_error(shape: tuple[int, ...], tensor: Tensor) -> ValueError:
 
 def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
     dtype = tensor.dtype.base_dtype
-    where = f"(feed of {tensor.name!r}, {dtype.name}, made at {tensor.op.source}; run at {user_source(3)})"
+
+    def where() -> str:
+        return f"(feed of {tensor.name!r}, {dtype.name}, made at {tensor.op.source}; run at {user_source(4)})"
+
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
         raise TypeError(
             f"The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings, lists, "
-            f"numpy ndarrays. For reference, the tensor object was {value!r} {where}"
+            f"numpy ndarrays. For reference, the tensor object was {value!r} {where()}"
         )
     if value is None:
-        raise TypeError(f"None cannot be fed {where}")
+        raise TypeError(f"None cannot be fed {where()}")
     if hasattr(value, "detach") and hasattr(value, "numpy"):  # a torch tensor
         value = value.detach().cpu().numpy()
     try:
@@ -123,6 +127,6 @@ def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
         kind = ValueError if isinstance(e, ValueError) else TypeError
         if "inhomogeneous" in str(e):
             raise ValueError(
-                f"the value fed is inhomogeneous: its nested sequences have different lengths. Pad them to one length {where}"
+                f"the value fed is inhomogeneous: its nested sequences have different lengths. Pad them to one length {where()}"
             ) from None
-        raise kind(f"{e} {where}") from None
+        raise kind(f"{e} {where()}") from None

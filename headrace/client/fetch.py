@@ -108,11 +108,14 @@ def _make_mapping(kind: type, items: list[tuple[Any, Any]]) -> Any:
     return made
 
 
+_LEAVES = frozenset((Tensor, Operation))
+
+
 def fetch_key(fetch: Any) -> Any:
     """A hashable key that is equal for structures that fetch the same things in the same shape."""
     kind = type(fetch)
     if kind is list or kind is tuple:
-        return (kind, *[fetch_key(f) for f in fetch])
+        return (kind, *[f if type(f) in _LEAVES else fetch_key(f) for f in fetch])
     if kind is dict:
         return (kind, *[(k, fetch_key(v)) for k, v in fetch.items()])
     if isinstance(fetch, tuple):

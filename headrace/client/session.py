@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from headrace.client.feed import Convert, expand_feeds, feeder
+from headrace.client.feed import expand_feeds, feeder
 from headrace.client.fetch import Fetches, fetch_key
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
 from headrace.core.errors import InvalidArgumentError, NotFoundError
@@ -39,15 +39,30 @@ class DeviceAttributes(NamedTuple):
 class _Call:
     """Everything about one kind of run that does not change between runs."""
 
-    __slots__ = ("converts", "generation", "mutations", "plan", "rebuild", "results")
+    __slots__ = ("feed", "generation", "give", "mutations", "plan", "rebuild")
 
     def __init__(self, plan: StepPlan, feeds: list[Tensor], fetches: Fetches, mutations: int, generation: int) -> None:
         self.plan = plan
-        self.converts: list[Convert] = [feeder(t) for t in feeds]
-        self.results = [returner(v.dtype, b) for v, b in zip(plan.fetches, plan.borrowed, strict=True)]
+        self.feed = each([feeder(t) for t in feeds])
+        self.give = each([returner(v.dtype, b) for v, b in zip(plan.fetches, plan.borrowed, strict=True)])
         self.rebuild = fetches.rebuild
         self.mutations = mutations
         self.generation = generation
+
+
+def each(functions: Sequence[Callable[[Any], Any]]) -> Callable[[Iterable[Any]], Sequence[Any]]:
+    """A function that applies each of these to the value in its place."""
+    if not functions:
+        return lambda values: ()
+    if len(functions) == 1:
+        only = functions[0]
+
+        def apply_one(values: Iterable[Any]) -> Sequence[Any]:
+            (value,) = values
+            return (only(value),)
+
+        return apply_one
+    return lambda values: [f(value) for f, value in zip(functions, values, strict=True)]
 
 
 class _Partial(NamedTuple):
@@ -143,9 +158,7 @@ class BaseSession:
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
             raise RuntimeError(f"Attempted to use a closed Session. {at()}")
-        fed = [convert(value) for convert, value in zip(call.converts, values, strict=False)]
-        results = execute(call.plan, fed)
-        return call.rebuild([give(result) for give, result in zip(call.results, results, strict=False)])
+        return call.rebuild(call.give(execute(call.plan, call.feed(values))))
 
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""

@@ -85,8 +85,7 @@ class Tensor:
         device = f", device={self.device}" if self.device else ""
         return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name}{device})'
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__  # tensors are keys of every feed
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -16,9 +16,10 @@ OUTPUT_CHANNELS_FIRST = (3, 0, 1, 2)
 
 def buffer_order(graph: Any, name: str, device: Any) -> tuple[int, ...] | None:
     """The axes from the outermost to the innermost; None for the usual order."""
-    if device.type != "cuda" or graph is None:
+    operation = None if device.type != "cuda" or graph is None else graph._by_name.get(name)
+    if operation is None:
         return None
-    tensor = graph.get_operation_by_name(name).outputs[0]
+    tensor = operation.outputs[0]
     return OUTPUT_CHANNELS_FIRST if _is_filter(tensor) or _goes_with_filter(tensor) else None
 
 

@@ -91,17 +91,17 @@ def to_numpy(value: Value, copy: bool = False) -> Any:
 def returner(dtype: DType, borrowed: bool) -> Callable[[Value], Any]:
     """``to_numpy`` with everything decided beforehand that the dtype and the plan allow."""
     base = dtype.base_dtype
-    if base not in TORCH_DTYPES or base.is_complex or base == dtypes.bfloat16:
+    if base not in TORCH_DTYPES or base.is_complex or base.is_quantized or base == dtypes.bfloat16:
         return lambda value: to_numpy(value, borrowed)
 
+    scalar = np.dtype(base.as_numpy_dtype).type
+
     def give(value: Value) -> Any:
+        if not value.ndim:
+            return scalar(value.item())
         if not value.is_cpu:
-            array = value.cpu().numpy()
-        else:
-            array = value.numpy()
-            if borrowed and array.ndim:
-                return array.copy()
-        return array if array.ndim else array[()]
+            return value.cpu().numpy()
+        return value.numpy().copy() if borrowed else value.numpy()
 
     return give
 

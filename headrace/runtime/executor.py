@@ -9,7 +9,7 @@ from typing import Any
 from headrace.passes.step_graph import Value
 from headrace.runtime.failure import explain
 from headrace.runtime.plan import StepPlan
-from headrace.runtime.threads import one_thread, use_threads
+from headrace.runtime.threads import _current, one_thread, use_threads
 
 
 def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -18,6 +18,10 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     if tier is not None and tier.hot:
         plan = tier.choose(feeds) or plan
     choice = plan.threads
+    if choice.settled and (tier is None or plan.tier is not tier):
+        if _current.threads != 1:
+            one_thread()
+        return interpret(plan, feeds)
     threads = choice.pick()
     if threads == 1:
         one_thread()

@@ -31,12 +31,13 @@ def default_threads() -> int:
 class ThreadChoice:
     """The choice for one kind of step: a machine without clock or threads of its own.  Races only cost a worse guess."""
 
-    __slots__ = ("_best", "_fixed", "_left", "_limit", "_skip", "_spent", "_turn")
+    __slots__ = ("_best", "_fixed", "_left", "_limit", "_skip", "_spent", "_turn", "settled")
 
     def __init__(self, limit: int, fixed: bool = False) -> None:
         """``fixed``: always ``limit``, because sums come out differently in other splits."""
         self._limit = limit
         self._fixed = fixed
+        self.settled = limit == 1  # on one thread, for good
         self._turn = 0
         self._skip = 2  # first runs: caches are cold, plans are made
         self._best = {1: float("inf"), limit: float("inf")}
@@ -65,6 +66,7 @@ class ThreadChoice:
             self._left -= 1
             if not self._left and self._best[1] < SMALL:
                 self._limit = 1
+                self.settled = True
             return
         self._spent += seconds
         if self._spent > AGAIN:
