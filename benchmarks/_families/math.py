@@ -23,7 +23,6 @@ add(E, "Mul", lambda tf, x, y: x * y, floats(2), gradient=True)
 add(E, "Add row", lambda tf, x, y: tf.add(x, y), lambda n, r: (*_matrix(n, r), normal(r, WIDTH)), gradient=True)
 add(E, "RealDiv", lambda tf, x, y: x / y, _positive(2), gradient=True)
 add(E, "Maximum", lambda tf, x, y: tf.maximum(x, y), floats(2), gradient=True)
-add(E, "SquaredDifference", lambda tf, x, y: tf.squared_difference(x, y), floats(2))
 add(E, "Exp", lambda tf, x: tf.exp(x), floats())
 add(E, "Log", lambda tf, x: tf.log(x), _positive(1), gradient=True)
 add(E, "Tanh", lambda tf, x: tf.tanh(x), floats(), gradient=True)
@@ -36,14 +35,12 @@ add(E, "Greater", lambda tf, x, y: tf.greater(x, y), floats(2))
 add(E, "Select", lambda tf, c, x, y: tf.where(c, x, y), lambda n, r: (r.rand(n) > 0.5, normal(r, n), normal(r, n)))
 add(E, "FloorMod int32", lambda tf, x: x % 7, lambda n, r: (integers(r, 1000, n),))
 add(E, "clip_by_value", lambda tf, x: tf.clip_by_value(x, -1.0, 1.0), floats(), gradient=True)
-add(E, "AddN", lambda tf, x, y, z: tf.add_n([x, y, z]), floats(3))
 
 A = "activations"
 add(A, "Relu", lambda tf, x: tf.nn.relu(x), floats(), gradient=True)
 add(A, "LeakyRelu", lambda tf, x: tf.nn.leaky_relu(x), floats(), gradient=True)
 add(A, "Elu", lambda tf, x: tf.nn.elu(x), floats(), gradient=True)
 add(A, "Softplus", lambda tf, x: tf.nn.softplus(x), floats(), gradient=True)
-add(A, "Softsign", lambda tf, x: tf.nn.softsign(x), floats())
 add(A, "BiasAdd", lambda tf, x, b: tf.nn.bias_add(x, b), lambda n, r: (*_matrix(n, r), normal(r, WIDTH)), gradient=True)
 
 # ---- special functions and complex numbers
@@ -54,7 +51,6 @@ add(S, "Lgamma", lambda tf, x: tf.lgamma(x), _positive(1), SPECIAL)
 add(S, "Digamma", lambda tf, x: tf.digamma(x), _positive(1), SPECIAL)
 add(S, "Igamma", lambda tf, a, x: tf.igamma(a, x), _positive(2), SPECIAL)
 add(S, "Zeta", lambda tf, x, q: tf.zeta(x + 1.5, q), _positive(2), SPECIAL)
-add(S, "Atan2", lambda tf, y, x: tf.atan2(y, x), floats(2), SPECIAL)
 
 
 def _complex(count):
@@ -65,7 +61,6 @@ C = "complex numbers"
 COMPLEX = (4096, 2**16, 2**20)
 add(C, "Mul", lambda tf, x, y: x * y, _complex(2), COMPLEX, gradient=True)
 add(C, "ComplexAbs", lambda tf, x: tf.abs(x), _complex(1), COMPLEX)
-add(C, "Angle", lambda tf, x: tf.angle(x), _complex(1), COMPLEX)
 add(C, "Complex", lambda tf, x, y: tf.complex(x, y), floats(2), COMPLEX)
 add(C, "Exp", lambda tf, x: tf.exp(x), _complex(1), COMPLEX)
 
@@ -80,15 +75,13 @@ add(R, "Max rows", lambda tf, x: tf.reduce_max(x, 1), _matrix, gradient=True)
 add(R, "Mean of pictures", lambda tf, x: tf.reduce_mean(x, [1, 2]), lambda n, r: (normal(r, n // 4096, 8, 8, 64),))
 add(R, "ArgMax rows", lambda tf, x: tf.argmax(x, 1), _matrix)
 add(R, "All rows", lambda tf, x: tf.reduce_all(x, 1), lambda n, r: (r.rand(n // WIDTH, WIDTH) > 0.01,))
-add(R, "logsumexp rows", lambda tf, x: tf.reduce_logsumexp(x, 1), _matrix)
 add(R, "Cumsum rows", lambda tf, x: tf.cumsum(x, 1), _matrix, gradient=True)
 add(R, "Cumsum columns", lambda tf, x: tf.cumsum(x, 0), _matrix, tolerance=1e-3)
-add(R, "Prod rows", lambda tf, x: tf.reduce_prod(x, 1), lambda n, r: (r.uniform(0.9, 1.1, (n // WIDTH, WIDTH)),))
 
 # ---- segments
 
 G = "segments"
-ROWS = (128, 4096, 2**16)
+ROWS = (256, 4096, 2**16)
 DEPTH = 32
 
 

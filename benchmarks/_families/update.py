@@ -70,6 +70,5 @@ for _name in SPARSE:
 A = "assignment"
 add(A, "Assign", lambda tf, v, x: tf.assign(v, x), lambda n, r: (normal(r, n), normal(r, n)))
 add(A, "AssignAdd", lambda tf, v, x: tf.assign_add(v, x), lambda n, r: (normal(r, n), normal(r, n) * SMALL))
-add(A, "AssignSub", lambda tf, v, x: tf.assign_sub(v, x), lambda n, r: (normal(r, n), normal(r, n) * SMALL))
 add(A, "ScatterSub of four", lambda tf, v, i: tf.scatter_sub(v, i, [1.0] * 4),
     lambda n, r: (normal(r, n), integers(r, n, 4)), ELEMENTS)  # fmt: skip

@@ -12,6 +12,7 @@ from headrace.core.dtypes import ANY, NUMERIC, QUANTIZED, REAL
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
+from headrace.ops._host_math import where
 from headrace.ops._declare import binary, broadcast, sum_to_shape, unary, whole_value, widen
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
@@ -118,7 +119,7 @@ def _rows(condition, t):
 
 @select.kernel
 def _(condition, t, e):
-    return torch.where(_rows(condition, t), t, e)
+    return where(_rows(condition, t), t, e)
 
 
 @select.kernel(T=dtypes.string)
@@ -135,7 +136,7 @@ def _(node, grad):
 
 select_v2 = op("SelectV2(condition: bool, t: T, e: T) -> (output: T)", T=CHOICE)
 select_v2.shape(lambda condition, t, e: broadcast_shape(condition, broadcast_shape(t, e)))
-select_v2.kernel(torch.where)
+select_v2.kernel(where)
 select_v2.kernel(lambda condition, t, e: np.where(condition.cpu().numpy(), t, e), T=dtypes.string)
 
 

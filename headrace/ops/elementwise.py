@@ -9,6 +9,7 @@ import torch
 from headrace.core import dtypes
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, REAL
 from headrace.graph import raw_ops
+from headrace.ops import _host_math
 from headrace.ops._declare import binary, conjugate, follow, unary
 
 
@@ -91,7 +92,7 @@ atan = unary("Atan", torch.atan, FLOAT_OR_COMPLEX, _over(lambda x: _plus(raw_ops
 sinh = unary("Sinh", torch.sinh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Cosh(x)))
 cosh = unary("Cosh", torch.cosh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Sinh(x)))
 tanh = unary(
-    "Tanh", torch.tanh, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.TanhGrad(conjugate(node.outputs[0]), grad)
+    "Tanh", _host_math.tanh, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.TanhGrad(conjugate(node.outputs[0]), grad)
 )
 asinh = unary(
     "Asinh", torch.asinh, FLOAT_OR_COMPLEX, lambda node, g: raw_ops.RealDiv(g, conjugate(raw_ops.Cosh(node.outputs[0])))

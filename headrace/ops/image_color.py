@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from headrace.core import dtypes
 from headrace.core.registry import op
@@ -17,7 +19,48 @@ def _three(images, *attrs):
     return images
 
 
+def _on_host(images):
+    """Whether NumPy may compute, which takes a fraction of torch's time for so many small steps: values not traced."""
+    plain = type(images) is torch.Tensor and images.is_cpu and images.dtype is torch.float32
+    return plain and not is_functorch_wrapped_tensor(images) and not images.requires_grad
+
+
+def _hsv_planes(images):
+    """NumPy arrays: [..., 3] -> hue, saturation, value."""
+    red, green, blue = (np.ascontiguousarray(images[..., i]) for i in range(3))
+    value = np.maximum(np.maximum(red, green), blue)
+    span = value - np.minimum(np.minimum(red, green), blue)
+    saturation = np.divide(span, value, out=np.zeros_like(value), where=value > 0)
+    coloured = span > 0
+    norm = np.divide(np.float32(1 / 6), span, out=np.zeros_like(span), where=coloured)
+    hue = np.where(
+        red == value, norm * (green - blue),
+        np.where(green == value, norm * (blue - red) + np.float32(2 / 6), norm * (red - green) + np.float32(4 / 6)),
+    )  # fmt: skip
+    hue += hue < 0
+    hue *= coloured
+    return hue, saturation, value
+
+
+def _rgb_image(hue, saturation, value):
+    """The way back."""
+    image = np.empty((*hue.shape, 3), np.float32)
+    around = hue * 6
+    pale = value * (1 - saturation)
+    deep = value - pale
+    for i, (middle, sign) in enumerate(((3, 1), (2, -1), (4, -1))):
+        pure = np.abs(around - middle)
+        pure = pure - 1 if sign > 0 else 2 - pure
+        np.clip(pure, 0, 1, out=pure)
+        pure *= deep
+        pure += pale
+        image[..., i] = pure
+    return torch.from_numpy(image)
+
+
 def _to_hsv(images):
+    if _on_host(images):
+        return torch.from_numpy(np.stack(_hsv_planes(images.numpy()), -1))
     red, green, blue = images.unbind(-1)
     value = images.amax(-1)
     span = value - images.amin(-1)
@@ -33,6 +76,9 @@ def _to_hsv(images):
 
 
 def _to_rgb(images):
+    if _on_host(images):
+        planes = images.numpy()
+        return _rgb_image(planes[..., 0], planes[..., 1], planes[..., 2])
     hue, saturation, value = images.unbind(-1)
     around = hue * 6
     red = ((around - 3).abs() - 1).clamp(0, 1)
@@ -73,8 +119,26 @@ def _adjusted(images, change):
 
 hue = op("AdjustHue(images: T, delta: float32) -> (output: T)", T=_HALF)
 hue.shape(lambda images, delta: _three(images.with_rank_at_least(3)))
-hue.kernel(lambda images, delta: _adjusted(images, lambda h, s, v: (torch.remainder(h + delta, 1.0), s, v)))
+
+
+@hue.kernel
+def _(images, delta):
+    if _on_host(images):
+        h, s, v = _hsv_planes(images.numpy())
+        h += np.float32(delta.item())
+        h -= np.floor(h)
+        return _rgb_image(h, s, v)
+    return _adjusted(images, lambda h, s, v: (torch.remainder(h + delta, 1.0), s, v))
+
 
 saturation = op("AdjustSaturation(images: T, scale: float32) -> (output: T)", T=_HALF)
 saturation.shape(lambda images, scale: _three(images.with_rank_at_least(3)))
-saturation.kernel(lambda images, scale: _adjusted(images, lambda h, s, v: (h, (s * scale).clamp(0, 1), v)))
+
+
+@saturation.kernel
+def _(images, scale):
+    if _on_host(images):
+        h, s, v = _hsv_planes(images.numpy())
+        s *= np.float32(scale.item())
+        return _rgb_image(h, np.clip(s, 0, 1, out=s), v)
+    return _adjusted(images, lambda h, s, v: (h, (s * scale).clamp(0, 1), v))

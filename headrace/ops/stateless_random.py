@@ -7,7 +7,9 @@ four 32-bit words; block i of the stream is the scrambled counter + i and yields
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
+import numpy as np
 import torch
 
 from headrace.core.dtypes import FLOATING, INDEX, REAL, int32, int64, uint32, uint64
@@ -15,6 +17,9 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 
 _WORD = 0xFFFFFFFF
+_FACTORS = np.array([[0xCD9E8D57], [0xD2511F53]], np.uint64)
+_LOW, _HALF = np.uint64(_WORD), np.uint64(32)
+_CHUNK = 1 << 13  # blocks that stay in the cache
 _TRIED = 32  # numbers drawn for up to four within two sigmas; 29 outside of 32 do not happen
 
 
@@ -33,8 +38,40 @@ def philox(counter, key):
     return counter
 
 
+@lru_cache(maxsize=1024)
+def _start_on_host(first, second):
+    """The key, and the upper half of the counter, that a seed pair stands for."""
+    start = (first & _WORD, first >> 32 & _WORD, second & _WORD, second >> 32 & _WORD)
+    return philox(start, (0x3EC8F720, 0x02461E29))
+
+
+def _words_on_host(seed, blocks):
+    """In NumPy, which takes a twentieth of torch's time: two products at once, in place, part by part."""
+    k0, k1, c2, c3 = _start_on_host(*seed.tolist())
+    flat = blocks.numpy().reshape(-1)
+    found = np.empty((flat.size, 4), np.int64)
+    for i in range(0, flat.size, _CHUNK):
+        part = flat[i : i + _CHUNK].astype(np.uint64)
+        high, low = np.empty((2, part.size), np.uint64), np.empty((2, part.size), np.uint64)
+        high[0], high[1], low[0], low[1] = c2, part & _LOW, part >> _HALF, c3  # words 2 and 0; words 1 and 3
+        product = np.empty_like(high)
+        for r in range(10):
+            key = np.array([[k0 + r * 0x9E3779B9 & _WORD], [k1 + r * 0xBB67AE85 & _WORD]], np.uint64)
+            np.multiply(high, _FACTORS, out=product)
+            np.right_shift(product, _HALF, out=high)
+            np.bitwise_xor(high, low, out=high)
+            np.bitwise_xor(high, key, out=high)
+            np.bitwise_and(product, _LOW, out=low)
+            high = high[::-1]
+        for column, word in enumerate((high[1], low[0], high[0], low[1])):
+            found[i : i + _CHUNK, column] = word
+    return torch.from_numpy(found).reshape(*blocks.shape, 4)
+
+
 def words(seed, blocks):
     """``[*blocks.shape, 4]`` words of the stream of ``seed``: ``blocks`` are block numbers."""
+    if type(seed) is torch.Tensor and type(blocks) is torch.Tensor and blocks.is_cpu:
+        return _words_on_host(seed, blocks)
     s = seed.to(torch.int64)
     start = (s[0] & _WORD, (s[0] >> 32) & _WORD, s[1] & _WORD, (s[1] >> 32) & _WORD)
     k0, k1, c2, c3 = philox(start, (0x3EC8F720, 0x02461E29))
