@@ -82,7 +82,7 @@ class OpDef:
     """One op type.  Not thread-safe while being declared; read-only afterwards."""
 
     __slots__ = (
-        "attr_names", "gradient_fn", "has_gradient_rule", "inline", "kernels", "location", "name", "on_numbers",
+        "attr_names", "gradient_fn", "has_gradient_rule", "in_place", "inline", "kernels", "location", "name", "on_numbers",
         "shape_fn", "signature", "state_fn", "takes_numbers", "traits", "value_fn",
     )  # fmt: skip
 
@@ -102,6 +102,7 @@ class OpDef:
         self.on_numbers: str | None = None
         self.takes_numbers = False  # its inputs and outputs may be such numbers as they are
         self.kernels: list[Kernel] = []
+        self.in_place: dict[int, Rule] = {}  # by position: kernels that leave the result in that input's memory
 
     def shape(self, function: Rule) -> Rule:
         self.shape_fn = function

@@ -3,6 +3,7 @@
 from headrace.ops import (
     _add_product,
     _hold,
+    _in_place,
     _meta,
     _product_update,
     _region,
@@ -78,6 +79,7 @@ from headrace.ops import (
 __all__ = [
     "_add_product",
     "_hold",
+    "_in_place",
     "_meta",
     "_product_update",
     "_region",

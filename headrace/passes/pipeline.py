@@ -46,7 +46,7 @@ class Options:
 
 OPTIONAL = frozenset({
     "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "project_inputs", "defer_sums", "hoist",
-    "sum_products", "accumulate_product", "share_transpose", "fuse_updates",
+    "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "reuse",
 })  # fmt: skip
 
 

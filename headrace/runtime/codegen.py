@@ -269,6 +269,8 @@ class _Writer:
 
     def call(self, node: Node, device: Any, arguments: list[str]) -> str:
         kernel = self.binder.kernel(node, device.type)
+        in_place = node.attrs.get("_in_place")
+        function = kernel.function if in_place is None else node.op_def.in_place[in_place]
         arguments = arguments + [
             self.body(a, device) if isinstance(a, StepGraph) else self.literal(a)
             for a in bind_attrs(node.op_def, node.attrs)
@@ -277,7 +279,7 @@ class _Writer:
         if kernel.wants_state:
             wants["state"] = self.binder.state(node)
         arguments += [f"{key}={self.bind('x', value)}" for key, value in wants.items()]
-        return f"{self.bind('k', kernel.function)}({', '.join(arguments)})"
+        return f"{self.bind('k', function)}({', '.join(arguments)})"
 
     def assign(self, node: Node, call: str, place: Any) -> None:
         outputs = node.op_def.signature.outputs

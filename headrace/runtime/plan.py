@@ -16,6 +16,7 @@ from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.lower import lower
 from headrace.passes.pipeline import Options, run_pipeline
 from headrace.passes.region import Region, describe, find_regions, replace_region
+from headrace.passes.reuse import reuse
 from headrace.passes.schedule import order_reads, protect_reads, schedule
 from headrace.passes.specialise import specialise
 from headrace.passes.step_graph import Node, StepGraph, Value
@@ -74,7 +75,7 @@ def make_plan(request: Request, worker: LocalWorker, options: Options) -> StepPl
         graph = lower(graph)
     if needs_frames(graph):
         return _framed(request, graph, worker)
-    return _finish(request, graph, worker, 0)
+    return _finish(request, graph, worker, 0, options)
 
 
 def _framed(request: Request, graph: StepGraph, worker: LocalWorker) -> StepPlan:
@@ -106,7 +107,7 @@ def make_compiled_plan(
         region = describe(found.nodes, found.device, graph.nodes, graph.fetches)
         if _compile(graph, region, worker, compiled):
             compiled += 1
-    return _finish(request, graph, worker, compiled)
+    return _finish(request, graph, worker, compiled, options)
 
 
 def _compile(graph: StepGraph, region: Region, worker: LocalWorker, index: int) -> bool:
@@ -119,7 +120,7 @@ def _compile(graph: StepGraph, region: Region, worker: LocalWorker, index: int) 
     return True
 
 
-def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: int) -> StepPlan:
+def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: int, options: Options) -> StepPlan:
     fed = {v.op for v in graph.feeds}
     async_feeds = request.async_feeds
 
@@ -131,6 +132,8 @@ def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: in
     strands = cut(order, graph.fetches, is_async)
     crossing = {v for s in strands for v in s.inputs} if len(strands) > 1 else set()
     protect_reads(order, set(graph.fetches) | crossing)
+    if len(strands) == 1 and options.simplify and "reuse" not in options.off:
+        reuse(order, set(graph.fetches))
     number = next(_numbers)
     places: dict[Value, Any] = {}
     programs = [_program(s, strands, graph, order, fed, async_feeds, worker, number, places) for s in strands]
