@@ -6,25 +6,39 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.autodiff.aggregate import aggregate
-from headrace.autodiff.gradients import is_trainable, through_kernel, zeros
+from headrace.autodiff.gradients import BODY_RULES, is_trainable, through_kernel, zeros
 from headrace.autodiff.registration import gradient_rule
+from headrace.eager.binding import HOST, HostTensor
+from headrace.eager.learn import NOTHING, PLANS, RANK, SHAPE, VALUE, learn
 from headrace.eager.record import Record
+from headrace.eager.record import enter as record_now
+from headrace.eager.tensor import EagerTensor
+from headrace.eager.execute import frozen
 from headrace.graph import raw_ops
+from headrace.graph.context import get_default_graph
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices
 
 
 def backprop(
-    records: Sequence[Record], targets: Sequence[Any], grads: Sequence[Any], sources: Sequence[Any]
+    records: Sequence[Record],
+    targets: Sequence[Any],
+    grads: Sequence[Any],
+    sources: Sequence[Any],
+    aliases: dict[int, Any],
 ) -> list[Any]:
-    """The gradients of the targets, summed, for each source; None where nothing connects them."""
-    needed = _depending(records, sources)
+    """The gradients of the targets, summed, for each source; None where nothing connects them.
+
+    ``aliases`` are the variables that tensors, by identity, were read from.
+    """
+    needed = _depending(records, sources, aliases)
     partial: dict[int, list[Any]] = {}
     whole: dict[int, Any] = {}
     for target, grad in zip(targets, grads, strict=True):
         if id(target) in needed:
-            partial.setdefault(id(target), []).append(grad)
+            _add(partial, target, grad, aliases)
+    plain = all(g.__class__ is EagerTensor and g._value.shape == _shape(t) for t, g in zip(targets, grads, strict=True))
     for record in reversed(records):
         outputs = record._outputs
         if not any(id(t) in partial for t in outputs):
@@ -32,12 +46,14 @@ def backprop(
         arrived = []
         for t in outputs:
             parts = partial.pop(id(t), None)
-            arrived.append(None if parts is None else aggregate(parts))
+            arrived.append(None if parts is None else parts[0] if len(parts) == 1 else aggregate(parts))
             if parts is not None:
                 whole[id(t)] = arrived[-1]
-        for t, g in zip(record.inputs, _through(record, arrived), strict=True):
+        wanted = tuple([id(t) in needed for t in record.inputs])
+        found = _by_plan(record, arrived, wanted) if plain else None
+        for t, g in zip(record.inputs, found or _through(record, arrived), strict=True):
             if g is not None and id(t) in needed and is_trainable(t.dtype):
-                partial.setdefault(id(t), []).append(g)
+                _add(partial, t, g, aliases)
     found = []
     for source in sources:
         parts = partial.get(id(source))
@@ -45,13 +61,123 @@ def backprop(
     return found
 
 
-def _depending(records: Sequence[Record], sources: Sequence[Any]) -> set[int]:
+def _shape(tensor: Any) -> Any:
+    return getattr(tensor._current(), "shape", None)
+
+
+def _add(partial: dict[int, list[Any]], tensor: Any, grad: Any, aliases: dict[int, Any]) -> None:
+    key = id(aliases.get(id(tensor), tensor))
+    if key in partial:
+        partial[key].append(grad)
+    else:
+        partial[key] = [grad]
+
+
+def _depending(records: Sequence[Record], sources: Sequence[Any], aliases: dict[int, Any]) -> set[int]:
     """The tensors that depend on a source: nothing else needs a gradient.  A tape keeps all of them alive."""
     found = {id(s) for s in sources}
+    found.update([read for read, handle in aliases.items() if id(handle) in found])
     for record in records:
         if not found.isdisjoint(map(id, record.inputs)):
             found.update(map(id, record._outputs))
     return found
+
+
+# ---- through one op
+
+
+def _by_plan(record: Record, grads: Sequence[Any], wanted: tuple[bool, ...]) -> Any:
+    """The gradients that are wanted, as the rule computed them for an op like this before; None if it must be asked."""
+    bound = record.bound
+    if bound is None or not bound.learnable:
+        return None
+    memory: RuleMemory = bound.backward
+    if memory is None:
+        memory = bound.backward = RuleMemory()
+    return memory.gradients(record, grads, wanted)
+
+
+class RuleMemory:
+    """What an op's gradient rule did, by which gradients arrive, which are wanted, and numbers on the host.
+
+    Shapes of inputs decide those of outputs and gradients, so if the rule looked at any, those of the inputs are in the key.
+    """
+
+    __slots__ = ("count", "level", "plans")
+
+    def __init__(self) -> None:
+        self.plans: dict[Any, Any] = {}
+        self.level = NOTHING
+        self.count = 0
+
+    def gradients(self, record: Record, grads: Sequence[Any], wanted: tuple[bool, ...]) -> Any:
+        tensors: list[Any] = []
+        key: list[Any] = [wanted]
+        level = self.level
+        codes = record.bound.codes
+        if (
+            level
+            and HOST in codes
+            and any(c == HOST and t.__class__ is EagerTensor for t, c in zip(record.inputs, codes, strict=True))
+        ):
+            key += [t._value.shape for t in record._outputs]  # numbers in a tensor may decide them
+        for t in record.inputs:
+            kind = t.__class__
+            if kind is EagerTensor:
+                tensors.append(t)
+                if level == SHAPE:
+                    key.append(t._value.shape)
+                elif level == RANK:
+                    key.append(t._value.ndim)
+            elif kind is HostTensor:
+                key.append(frozen(t.host))
+            else:
+                return None
+        tensors += record._outputs
+        for g in grads:
+            if g is None:
+                key.append(None)
+            elif g.__class__ is EagerTensor:
+                tensors.append(g)
+            else:
+                return None
+        made = tuple(key)
+        plan = self.plans.get(made)
+        if plan is None:
+            if made in self.plans or self.count >= PLANS or record_now() is None:
+                return None
+            plan = self._learn(made, record, tensors, grads, wanted)
+            if plan is None:
+                return None
+        return plan.run(tensors, get_default_graph())
+
+    def _learn(
+        self, key: Any, record: Record, tensors: Sequence[Any], grads: Sequence[Any], wanted: tuple[bool, ...]
+    ) -> Any:
+        self.count += 1
+        looked, plan = learn(_ruled, tensors, lambda probes: (record, grads, wanted, probes), True)
+        if self.level < looked < VALUE:  # keys say too little: the next op of this kind learns again
+            self.level = looked
+            self.plans.clear()
+        else:
+            self.plans[key] = plan
+        return plan
+
+
+def _ruled(call: Any) -> list[Any]:
+    """The rule on probes."""
+    record, grads, wanted, probes = call
+    left = iter(probes)
+    inputs = [t if t.__class__ is HostTensor else next(left) for t in record.inputs]
+    outputs = [next(left) for _ in record._outputs]
+    flowing = [None if g is None else next(left) for g in grads]
+    node = Record(record.op_def, inputs, outputs, record.attrs, bound=record.bound)
+    found = _through(node, flowing)
+    if not all(g is None or isinstance(g, EagerTensor) for g, yes in zip(found, wanted, strict=True) if yes):
+        raise TypeError("rows of a gradient are not remembered")
+    return [
+        g if yes and g is not None and is_trainable(g.dtype) else None for g, yes in zip(found, wanted, strict=True)
+    ]
 
 
 def _through(record: Record, grads: Sequence[Any]) -> Sequence[Any]:
@@ -60,6 +186,8 @@ def _through(record: Record, grads: Sequence[Any]) -> Sequence[Any]:
         known, rule = gradient_rule(record)  # type: ignore[arg-type]
     if known and rule is None:
         return [None] * len(record.inputs)
+    if rule in BODY_RULES:
+        return BODY_RULES[rule](record, grads, [True] * len(record.inputs))  # type: ignore[arg-type]
     filled = [
         zeros(t) if g is None and is_trainable(t.dtype) else g for g, t in zip(grads, record._outputs, strict=True)
     ]

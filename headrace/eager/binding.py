@@ -14,7 +14,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.eager import record
 from headrace.eager.failure import explain
-from headrace.eager.record import Record
+from headrace.eager.record import Record, snapshot
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor
 from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
@@ -49,8 +49,8 @@ class Bound:
     """An op with everything decided that its dtypes and attributes decide."""
 
     __slots__ = (
-        "attrs", "codes", "device", "function", "grouped", "kind", "kinds", "keywords", "multiple", "node_attrs", "op_def",
-        "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "wants_node", "writes",
+        "attrs", "backward", "codes", "device", "function", "grouped", "kind", "kinds", "keywords", "learnable", "multiple",
+        "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "wants_node", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +76,8 @@ class Bound:
         self.writes = traits.writes and REF in self.codes
         self.transfers = traits.transfers
         self.recorded = _is_recorded(op_def, attrs, outputs)
+        self.backward: Any = None  # what is remembered of its gradient rule
+        self.learnable = traits.pure and not (traits.dynamic_shape or traits.host) and "_gradient_op_type" not in attrs
         self._decide()
 
     def _decide(self) -> None:
@@ -133,7 +135,9 @@ def run(bound: Bound, inputs: Sequence[Any], context: Any) -> Sequence[Any]:
     tapes = record.active.get()
     node: Record | None = None
     try:
-        values = _values(bound, inputs, tapes, context)
+        if bound.reads and tapes:
+            inputs = [snapshot(tapes, t) if c == READ else t for t, c in zip(inputs, bound.codes, strict=True)]
+        values = _values(bound, inputs, context)
         keywords = bound.keywords
         if bound.stateful or bound.wants_node:
             node = Record(bound.op_def, inputs, (), bound.node_attrs)
@@ -154,7 +158,7 @@ def run(bound: Bound, inputs: Sequence[Any], context: Any) -> Sequence[Any]:
     return outputs
 
 
-def _values(bound: Bound, inputs: Sequence[Any], tapes: Sequence[Any], context: Any) -> list[Any]:
+def _values(bound: Bound, inputs: Sequence[Any], context: Any) -> list[Any]:
     values: list[Any] = []
     for tensor, code in zip(inputs, bound.codes, strict=True):
         if code == VALUE:
@@ -162,10 +166,7 @@ def _values(bound: Bound, inputs: Sequence[Any], tapes: Sequence[Any], context: 
         elif code == HOST:
             values.append(host_numbers(tensor))
         elif code == READ:
-            if tapes and tensor.trainable:
-                for tape in tapes:
-                    tape.accessed(tensor)
-            values.append(tensor._value.value)
+            values.append(tensor._value.value if tensor.__class__ is EagerHandle else tensor._value)
         else:
             if bound.writes:
                 unshare(tensor._value)

@@ -46,6 +46,7 @@ _NUMBERS = {  # Python's numbers whose values need no check, by the dtype asked 
     (float, None): float32, (float, float32): float32, (float, float64): float64,
     (int, None): int32, (int, int32): int32, (int, int64): int64, (int, float32): float32, (int, float64): float64,
 }  # fmt: skip
+_FLOATS = ({float},)
 _NOTHING = contextlib.nullcontext()
 
 
@@ -111,6 +112,9 @@ class EagerContext(Graph):
         number = _NUMBERS.get((type(value), dtype))
         if number is not None and not self.several_devices and (type(value) is not int or -(2**31) <= value < 2**31):
             return EagerTensor(scalar(value, number.as_datatype_enum)._value, number)
+        if value.__class__ is list and not self.several_devices and {*map(type, value)} in _FLOATS:
+            if dtype is None or dtype is float32:
+                return EagerTensor(from_numpy(np.array(value, np.float32)), float32)
         array = make_array(value, dtype)
         if isinstance(value, np.ndarray):
             array = array.copy()

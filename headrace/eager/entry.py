@@ -21,8 +21,9 @@ from headrace.eager.tensor import EagerTensor, _handles, as_handle
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SPACE: dict[str, Any] = {
-    "DType": DType, "EagerTensor": EagerTensor, "accessed": record.accessed, "enter": record.enter, "explain": explain,
+    "DType": DType, "EagerTensor": EagerTensor, "enter": record.enter, "explain": explain,
     "handle": as_handle, "handles": _handles, "keep": record.keep, "ndim": variable_rank, "new": object.__new__,
+    "snapshot": record.snapshot,
     "now": record.now, "numbers": {int},
 }  # fmt: skip
 
@@ -58,7 +59,6 @@ if {condition}:
     made._value = value
     made._kind = step.kind
     if tapes:
-        {watch}
         keep(tapes, step.bound, ({tensors}, *step.constants), (made,))
     return made
 """
@@ -99,9 +99,8 @@ def _tensor_lanes(parameters: Sequence[inspect.Parameter]) -> str:
         ranked = f"key + 1000 + 1000 * {x}._value.ndim"
         lanes.append(_lane(parameters, rest, f"{x}._kind", ranked, f"{x}._value", x))
     if y and (rest := _by_default(parameters[2:])) is not None:
-        kinds = f"{x}._kind, {y}._kind"
         both = f"-1000 * {x}._kind - {y}._kind"
-        ranks = f"({kinds}, {x}._value.ndim, {y}._value.ndim)"
+        ranks = f"key - 1000000 * (1 + {x}._value.ndim + 100 * {y}._value.ndim)"
         lanes.append(
             _lane(
                 parameters,
@@ -121,11 +120,12 @@ def _tensor_lanes(parameters: Sequence[inspect.Parameter]) -> str:
             lanes.append(
                 _lane(parameters, f"{test} and {rest}", key, f"(*key, {x}._value.ndim, 'rank')", f"{x}._value", x)
             )
+        given = ", ".join("snapshot(tapes, v)" if p.name == y else p.name for p in parameters)
         lanes.append(
             _lane(
                 parameters, f"{y}.__class__ in handles and {rest}", f"-1000 * {x}._kind - v._kind",
-                f"({x}._kind, v._kind, {x}._value.ndim, ndim(v))", f"{x}._value, v._value.value", f"{x}, v",
-                prepare=f"v = handle({y})", watch="accessed(tapes, v)",
+                f"key - 1000000 * (1 + {x}._value.ndim + 100 * ndim(v))", f"{x}._value, v._value.value", f"{x}, v",
+                prepare=f"v = handle({y})\n    if tapes:\n        return wrapper({given})",
             )
         )  # fmt: skip
     if len(others) > 1 and y and others[1] != "name" and (rest := _by_default(parameters[3:])) is not None:
@@ -161,10 +161,10 @@ def _list_lanes(parameters: Sequence[inspect.Parameter]) -> str:
 
 def _lane(
     parameters: Sequence[inspect.Parameter], condition: str, key: str, ranked: str, values: str, tensors: str,
-    prepare: str = "pass", watch: str = "pass",
+    prepare: str = "pass",
 ) -> str:  # fmt: skip
     return _LANE.format(
-        condition=condition, key=key, ranked=ranked, values=values, tensors=tensors, prepare=prepare, watch=watch,
+        condition=condition, key=key, ranked=ranked, values=values, tensors=tensors, prepare=prepare,
         arguments=_given(parameters),
     )  # fmt: skip
 

@@ -98,7 +98,7 @@ class Caller:
             hash(made := tuple(tokens))
         except TypeError:  # lists among the attributes
             try:
-                hash(made := _frozen(made))
+                hash(made := frozen(made))
             except TypeError:
                 return None
         return made
@@ -145,19 +145,24 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
             if tapes := record.active.get():
                 record.keep(tapes, found, args, (made,))
             return made
-    inputs = args if len(args) == count else args[:count]
+    inputs: Any = args if len(args) == count else args[:count]
+    kinds = []
     for t in inputs:
-        if type(t) is not EagerTensor:
+        kind = t.__class__
+        if kind is EagerTensor or kind is EagerHandle:
+            kinds.append(t._kind)
+        elif kind in _handles:  # variables stand for their handles
+            return call(context, op_def, (*[as_handle(v) for v in inputs], *args[count:]), kwargs)
+        else:
             return how(context, args, kwargs)
-    if kwargs or len(args) != count:
-        try:
-            found = how.bound.get(_key_of(inputs, args[count:], kwargs))
-        except TypeError:  # an attribute that is a list
-            return how(context, args, kwargs)
-    elif count == 2:
-        found = how.plain.get(inputs[0]._kind * _KINDS + inputs[1]._kind)
-    else:
-        found = how.bound.get(tuple([t._kind for t in inputs]))
+    if len(args) != count:
+        kinds.append(tuple(args[count:]))
+    if kwargs:
+        kinds.append(tuple(kwargs.items()))
+    try:
+        found = how.bound.get(tuple(kinds))
+    except TypeError:  # an attribute that is a list
+        return how(context, args, kwargs)
     if found is None:
         return how(context, args, kwargs)
     if not found.plain:
@@ -175,15 +180,6 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
     return made
 
 
-def _key_of(inputs: Sequence[Any], attrs: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The key of a call whose inputs are all tensors; see ``Caller._key``."""
-    if not kwargs:
-        return (*[t._kind for t in inputs], tuple(attrs))
-    if not attrs:
-        return (*[t._kind for t in inputs], tuple(kwargs.items()))
-    return (*[t._kind for t in inputs], tuple(attrs), tuple(kwargs.items()))
-
-
 def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
     """The same for two eager tensors, in whatever context."""
     how = caller(op_def)
@@ -194,38 +190,34 @@ def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
 def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """``x + y`` of two eager tensors of known dtypes, or a tensor and a variable; anything else is left to ``otherwise``."""
     plain = caller(op_def).plain
-    now, enter, keep, handles = record.now, record.enter, record.keep, _handles
+    now, enter, keep, snapshot, handles = record.now, record.enter, record.keep, record.snapshot, _handles
 
     def apply(x: Any, y: Any) -> Any:
-        kind = y.__class__
-        if kind is EagerTensor:
-            found = plain.get(x._kind * _KINDS + y._kind)
-            if found is None:
-                return otherwise(x, y)
-            other = y._value
-        elif kind in handles:
-            y = handles[kind](y)
-            found = plain.get(x._kind * _KINDS + y._kind - 100) if y.__class__ is EagerHandle else None
-            if found is None or not hasattr(y._value, "value"):
-                return otherwise(x, y)
-            other = y._value.value
-        else:
-            return otherwise(x, y)
         tapes = now()
         if tapes is None:
             tapes = enter()
             if tapes is None:
                 return otherwise(x, y)
+        kind = y.__class__
+        if kind is not EagerTensor:
+            if kind not in handles:
+                return otherwise(x, y)
+            handle = handles[kind](y)
+            if handle.__class__ is not EagerHandle or not hasattr(handle._value, "value"):
+                return otherwise(x, y)
+            y = snapshot(tapes, handle)
+        found = plain.get(x._kind * _KINDS + y._kind)
+        if found is None:
+            return otherwise(x, y)
         try:
-            value = found.function(x._value, other, *found.attrs) if found.attrs else found.function(x._value, other)
+            function = found.function
+            value = function(x._value, y._value, *found.attrs) if found.attrs else function(x._value, y._value)
         except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
             raise explain(e, op_def, (x, y)) from e
         made = _new(EagerTensor)
         made._value = value
         made._kind = found.kind
         if tapes:
-            if kind is not EagerTensor:
-                record.accessed(tapes, y)
             keep(tapes, found, (x, y), (made,))
         return made
 
@@ -267,8 +259,9 @@ def _with_handles(args: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _frozen(value: Any) -> Any:
-    return tuple([_frozen(v) for v in value]) if isinstance(value, (list, tuple)) else value
+def frozen(value: Any) -> Any:
+    """Lists as tuples, all the way down."""
+    return tuple([frozen(v) for v in value]) if isinstance(value, (list, tuple)) else value
 
 
 _callers: dict[OpDef, Caller] = {}

@@ -21,8 +21,8 @@ from headrace.eager.plan import Plan, Step
 from headrace.eager.tensor import EagerHandle, EagerTensor, _handles
 from headrace.graph import context as graphs
 
-_NOTHING, _RANK, _SHAPE, _VALUE = range(4)  # what a function looked at
-_PLANS = 256  # remembered for one function; after that it runs as it is written
+NOTHING, RANK, SHAPE, VALUE = range(4)  # what a function looked at
+PLANS = 256  # remembered for one function; after that it runs as it is written
 _LENGTH = 16  # of the longest list of numbers that is part of a key
 _STEPS = 64  # of the longest plan
 _new = object.__new__
@@ -43,18 +43,18 @@ class _Shape(TensorShape):
 
     @property
     def _dims(self) -> Any:  # type: ignore[override]
-        _look(_SHAPE)
+        _look(SHAPE)
         return self._hidden
 
     @property
     def ndims(self) -> int:
-        _look(_RANK)
+        _look(RANK)
         return len(self._hidden)
 
     rank = ndims
 
     def __len__(self) -> int:
-        _look(_RANK)
+        _look(RANK)
         return len(self._hidden)
 
     def is_fully_defined(self) -> bool:
@@ -74,27 +74,27 @@ class Probe(EagerTensor):
 
     @property
     def ndim(self) -> int:
-        _look(_RANK)
+        _look(RANK)
         return len(self._value.shape)
 
     @property
     def _static_value(self) -> Any:  # type: ignore[override]
-        _look(_VALUE)
+        _look(VALUE)
         return super()._static_value
 
     def numpy(self) -> Any:
-        _look(_VALUE)
+        _look(VALUE)
         return super().numpy()
 
     def _current(self) -> Any:
-        _look(_VALUE)
+        _look(VALUE)
         return self._value
 
 
 def _look(what: int) -> None:
     observer = _observing.get()
     if observer is not None:
-        observer.looked = max(observer.looked, _VALUE if observer.dynamic else what)
+        observer.looked = max(observer.looked, VALUE if observer.dynamic else what)
 
 
 class _Observer:
@@ -103,7 +103,7 @@ class _Observer:
     tracked = None
 
     def __init__(self) -> None:
-        self.looked = _NOTHING
+        self.looked = NOTHING
         self.seen: list[tuple[Bound, Sequence[Any], Sequence[Any]]] = []
         self.pure = True
         self.dynamic = False  # whether shapes may depend on values by now
@@ -118,19 +118,33 @@ class _Observer:
                 tensor.__class__ = Probe
         self.dynamic = self.dynamic or bound.op_def.traits.dynamic_shape
 
+    def fold(self) -> None:
+        """Forgets the ops that give shapes: their outputs are constants."""
+        for bound, _, outputs in self.seen:
+            if _gives_shape(bound):
+                for tensor in outputs:
+                    tensor.__class__ = EagerTensor
+        self.seen = [s for s in self.seen if not _gives_shape(s[0])]
+
     def accessed(self, handle: Any) -> None:
         self.pure = False  # a variable that is no argument
+
+
+def _gives_shape(bound: Bound) -> bool:
+    traits = bound.op_def.traits
+    return traits.host_output and not traits.opaque
 
 
 # ---- making plans
 
 
 def learn(
-    function: Callable[..., Any], tensors: Sequence[Any], give: Callable[[Sequence[Any]], Any]
+    function: Callable[..., Any], tensors: Sequence[Any], give: Callable[[Sequence[Any]], Any], shaped: bool = False
 ) -> tuple[int, Any]:
     """Runs ``function(give(probes))``: (what it looked at, its plan); no plan where the ops do not tell the whole story.
 
-    ``tensors`` are the arguments that are tensors, or handles of variables.
+    ``tensors`` are the arguments that are tensors, or handles of variables.  ``shaped``: to ask an op for a shape is to look at
+    it, so that plans hold it as a constant.
     """
     observer = _Observer()
     watching, active = _observing.set(observer), record.active.set((observer,))
@@ -138,12 +152,15 @@ def learn(
         probes = [_probe(t) for t in tensors]
         result = function(give(probes))
     except Exception:  # noqa: BLE001 - the call itself follows, and says what is wrong
-        return _VALUE, None
+        return VALUE, None
     finally:
         record.active.reset(active)
         _observing.reset(watching)
-    if not observer.pure or observer.looked == _VALUE:
-        return _VALUE, None
+    if shaped and not observer.dynamic and any(_gives_shape(bound) for bound, _, _ in observer.seen):
+        observer.looked = max(observer.looked, SHAPE)
+        observer.fold()
+    if not observer.pure or observer.looked == VALUE:
+        return VALUE, None
     return observer.looked, _plan(observer, tensors, probes, result)
 
 
@@ -230,7 +247,7 @@ class Memory:
         self.names = [n != "name" for n in names]
         self.plans: dict[Any, Any] = {}  # None: what was learned is that there is none
         self.quick: dict[Any, Step] = {}  # the plans of one plain op, by keys that the entry makes
-        self.level = _NOTHING
+        self.level = NOTHING
         self.count = 0
 
     def call(self, args: Sequence[Any], key_of_dtypes: Any = None, key_of_ranks: Any = None) -> Any:
@@ -246,9 +263,9 @@ class Memory:
                 tokens.append(value)
             elif counts:
                 tokens.append(_token(value, tensors))
-        if self.level == _RANK:
+        if self.level == RANK:
             tokens += [_value_of(t).ndim for t in tensors]
-        elif self.level == _SHAPE:
+        elif self.level == SHAPE:
             tokens += [_value_of(t).shape for t in tensors]
         if not tensors and not _default().quick:
             return self.function(*args)
@@ -260,18 +277,18 @@ class Memory:
             plan = self._learn(key, tensors, args)
             if plan is None:
                 return self.function(*args)
-        if plan.alone is not None:
-            quick = key_of_dtypes if self.level == _NOTHING else key_of_ranks if self.level == _RANK else None
+        if plan.alone is not None and plan.alone.listed == (args[0].__class__ is list):
+            quick = key_of_dtypes if self.level == NOTHING else key_of_ranks if self.level == RANK else None
             if quick is not None:
                 self.quick[quick] = plan.alone
         return plan.run(tensors, _default())
 
     def _learn(self, key: Any, tensors: Sequence[Any], args: Sequence[Any]) -> Any:
-        if self.count >= _PLANS:
+        if self.count >= PLANS:
             return None
         self.count += 1
         looked, plan = learn(_applied, tensors, lambda probes: (self.function, args, probes))
-        if self.level < looked < _VALUE:  # keys say too little: the next call of this kind learns again
+        if self.level < looked < VALUE:  # keys say too little: the next call of this kind learns again
             self.level = looked
             self.plans.clear()
             self.quick.clear()

@@ -12,7 +12,7 @@ from typing import Any
 from headrace.eager import record
 from headrace.eager.binding import HOST, READ, VALUE, Bound, host_numbers, run
 from headrace.eager.failure import explain
-from headrace.eager.tensor import EagerHandle, EagerTensor
+from headrace.eager.tensor import EagerTensor
 
 _new = object.__new__
 _tapes = record.active.get
@@ -21,19 +21,7 @@ _tapes = record.active.get
 class Step:
     """One op of a plan: ``refs`` are the slots of its inputs."""
 
-    __slots__ = (
-        "bound",
-        "constants",
-        "count",
-        "function",
-        "kind",
-        "listed",
-        "quick",
-        "reads",
-        "refs",
-        "tail",
-        "tail_only",
-    )
+    __slots__ = ("bound", "constants", "count", "function", "kind", "listed", "quick", "reads", "refs", "tail", "whole")
 
     def __init__(self, bound: Bound, refs: Sequence[int], constants: dict[int, Any]) -> None:
         self.bound = bound
@@ -42,23 +30,31 @@ class Step:
         self.function = bound.function
         self.kind = bound.kind
         self.listed = bound.grouped
-        codes = bound.codes
-        self.reads = READ in codes
-        self.count = next((i for i, code in enumerate(codes) if code not in (VALUE, READ)), len(codes))
-        hosts = [constants.get(r) for r in self.refs[self.count :]]
+        self.reads = READ in bound.codes
+        self.count = _before_constants(bound, self.refs, constants)  # of the inputs that the kernel gets first
+        self.whole = self.count == len(refs)
         self.quick = (
-            bound.kind >= 0 and not (bound.keywords or bound.stateful or bound.wants_node or bound.writes)
-            and all(c == HOST for c in codes[self.count :]) and not any(h is None for h in hosts)
-            and (not bound.grouped or _one_list(bound, self.count))
+            bound.kind >= 0 and self.count >= 0 and not (bound.keywords or bound.stateful or bound.wants_node or bound.writes)
+            and all(code in (VALUE, READ) for code in bound.codes[: self.count])
+            and all(r in constants for r in self.refs[self.count :])
         )  # fmt: skip
-        self.tail = (*map(host_numbers, hosts), *bound.attrs) if self.quick else ()
-        self.tail_only = not hosts
+        self.tail: tuple[Any, ...] = ()  # what it gets after them
+        if self.quick:
+            after = zip(self.refs[self.count :], bound.codes[self.count :], strict=True)
+            numbers = [host_numbers(constants[r]) if c == HOST else constants[r]._value for r, c in after]
+            self.tail = (*numbers, *bound.attrs)
 
 
-def _one_list(bound: Bound, count: int) -> bool:
-    """Whether the tensors are the op's first input, a list, and single numbers or lists of them follow."""
-    first, *others = bound.op_def.signature.inputs
-    return first.is_list and not any(a.is_list for a in others) and len(bound.codes) - count == len(others)
+def _before_constants(bound: Bound, refs: Sequence[int], constants: dict[int, Any]) -> int:
+    """How many inputs come before those that are constants; a list, if any, comes first and stays whole, else -1."""
+    signature = bound.op_def.signature.inputs
+    if bound.grouped:
+        one_list = signature[0].is_list and not any(a.is_list for a in signature[1:])
+        return len(refs) - len(signature) + 1 if one_list else -1
+    count = len(refs)
+    while count and refs[count - 1] in constants:
+        count -= 1
+    return count
 
 
 class Plan:
@@ -97,8 +93,9 @@ def _quick(step: Step, inputs: Sequence[Any], tapes: Sequence[Any]) -> Any:
     """One plain op: tensors in, one tensor out."""
     try:
         if step.reads:
-            values = [read(t, tapes) for t in inputs[: step.count]]
-        elif step.tail_only:
+            inputs = [record.snapshot(tapes, t) for t in inputs]
+            values = [t._value for t in inputs[: step.count]]
+        elif step.whole:
             values = [t._value for t in inputs]
         else:
             values = [t._value for t in inputs[: step.count]]
@@ -111,11 +108,3 @@ def _quick(step: Step, inputs: Sequence[Any], tapes: Sequence[Any]) -> Any:
     if tapes:
         record.keep(tapes, step.bound, inputs, (made,))
     return made
-
-
-def read(tensor: Any, tapes: Sequence[Any]) -> Any:
-    """The value of a tensor, or of a variable, which tapes are told of."""
-    if tensor.__class__ is not EagerHandle:
-        return tensor._value
-    record.accessed(tapes, tensor)
-    return tensor._value.value

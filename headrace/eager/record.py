@@ -11,8 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core.registry import OpDef, Rule
+from headrace.eager.tensor import EagerHandle, EagerTensor
 from headrace.graph import context as graphs
 from headrace.graph.source import UNKNOWN
+
+_new = object.__new__
 
 
 class _Active:
@@ -96,11 +99,27 @@ class Record:
         return f"<{self.type} executed, {len(self.inputs)} inputs>"
 
 
-def accessed(tapes: Sequence[Any], handle: Any) -> None:
-    """Tells the tapes that a variable is read."""
-    if handle.trainable:
-        for tape in tapes:
-            tape.accessed(handle)
+def recording() -> tuple[Any, ...] | None:
+    """The tapes of this thread; None where it takes more than dtypes and attributes to run an op at once."""
+    tapes = now()
+    return enter() if tapes is None else tapes
+
+
+def snapshot(tapes: Sequence[Any], tensor: Any) -> Any:
+    """What an op reads: a tensor as it is, a variable as a tensor of its value now, which the tapes know for the variable."""
+    if tensor.__class__ is not EagerHandle:
+        return tensor
+    made = _new(EagerTensor)
+    made._value = tensor._value.value
+    made._kind = tensor._kind - 100  # the dtype of the value, not of the reference
+    for tape in tapes:
+        if tensor.trainable:
+            tape.accessed(tensor)
+        tracked = tape.tracked
+        if tracked is not None and id(tensor) in tracked:
+            tracked[id(made)] = made
+            tape.aliases[id(made)] = tensor
+    return made
 
 
 def keep(tapes: Sequence[Any], bound: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:

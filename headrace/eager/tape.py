@@ -38,6 +38,7 @@ class GradientTape:
         self._built = symbolic.Built()  # what was built, instead of run, while recording
         self.records: list[Record] = []
         self.tracked: dict[int, Any] = {}  # what depends on something watched, by identity, and keeps it alive
+        self.aliases: dict[int, Any] = {}  # the variables that tensors among them were read from
 
     # ---- recording
 
@@ -100,6 +101,7 @@ class GradientTape:
         self.records = []
         self._watched = {}
         self.tracked = {}
+        self.aliases = {}
         self._built.forget()
 
     def watched_variables(self) -> tuple[Any, ...]:
@@ -139,7 +141,8 @@ class GradientTape:
             if not isinstance(item, EagerTensor):
                 raise TypeError(f"GradientTape.gradient takes tensors and variables, got {item!r} {at()}")
         known = [s for s in flat if id(s) in self.tracked]
-        grads = iter(backprop(list(self.records), targets, _weights(targets, output_gradients), known))
+        weights = _weights(targets, output_gradients)
+        grads = iter(backprop(list(self.records), targets, weights, known, self.aliases))
         found = [next(grads) if id(s) in self.tracked else None for s in flat]
         if not self._persistent:
             self._forget()

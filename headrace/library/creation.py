@@ -11,7 +11,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
 from headrace.eager.entry import at_once
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at
@@ -25,6 +25,7 @@ _LARGEST_CONSTANT = 1000  # elements; more are filled in at run time, as TF1 doe
 # ---- zeros and ones
 
 
+@at_once
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of zeros (empty strings, False): ``tf.zeros([3, 4], tf.int32)``.
 
@@ -38,6 +39,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
     return _filled(shape, zero, dtype, name, "zeros")
 
 
+@at_once
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of ones (True).
 
@@ -53,6 +55,8 @@ def _filled(shape: Any, value: Any, dtype: DType, name: str | None, default: str
     with name_scope(name, default, [shape]) as scope:
         if not isinstance(shape, Tensor):
             dims = _static_dims(shape)
+            if dims is not None and context.executing_eagerly():
+                return raw_ops.Fill(dims, constant(value, dtype))
             if dims is not None and math.prod(dims) < _LARGEST_CONSTANT:
                 return constant(value, dtype, dims, name=scope)
             shape = convert_to_tensor(shape if dims is None else TensorShape(dims), dtypes.int32)
@@ -72,6 +76,7 @@ def _static_dims(shape: Any) -> list[int] | None:
     return [d for d in found.as_list() if d is not None]
 
 
+@at_once
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Zeros of the shape (and dtype, unless given) of ``tensor``; ``optimize`` uses its static shape where known."""
     with name_scope(name, "zeros_like", [tensor]) as scope:
@@ -85,6 +90,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
         return raw_ops.ZerosLike(tensor, name=scope)
 
 
+@at_once
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Ones of the shape (and dtype, unless given) of ``tensor``."""
     with name_scope(name, "ones_like", [tensor]) as scope:

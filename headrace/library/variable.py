@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
+from headrace.eager.record import recording, snapshot
 from headrace.eager.tensor import EagerTensor, register_handle
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
@@ -297,6 +298,9 @@ class Variable(metaclass=VariableMeta):
 
     def read_value(self) -> Tensor:
         """A new read, which sees the assignments it is made to depend on and no later ones."""
+        if self._snapshot is None and recording() == ():
+            taken: Tensor = snapshot((), self._variable)
+            return taken
         value: Tensor = raw_ops.Identity(self._variable, name="read")
         if not context.executing_eagerly():
             value.op._set_attr("_place", True)  # it is not moved to where it is used, as the read ``value()`` shares is
