@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 import numpy as np
+import torch
 
 _MASK = (1 << 64) - 1
 
 
 def array_of(items, shape=None):
     """A string value from a list of bytes (numpy would take a list of equal lengths apart)."""
-    made = np.empty(len(items), dtype=object)
-    made[:] = items
+    made = np.fromiter(items, object, len(items))
     return made if shape is None else made.reshape(shape)
+
+
+def integers(items, count, shape, dtype=np.int64):
+    """An integer tensor of what is counted one by one."""
+    return torch.from_numpy(np.fromiter(items, dtype, count)).reshape(shape)
 
 
 def each(function):
     """A kernel that gives a string for every string."""
 
     def kernel(input, *attrs):
-        return array_of([function(v, *attrs) for v in input.reshape(-1)], input.shape)
+        return array_of([function(v, *attrs) for v in input.reshape(-1).tolist()], input.shape)
 
     return kernel
 
@@ -106,8 +112,9 @@ def _weak(data, at, a, b):
     return a + z & _MASK, b + c & _MASK
 
 
+@lru_cache(maxsize=1 << 16)
 def fingerprint64(data: bytes) -> int:
-    """FarmHash's 64-bit fingerprint, which TF1's fast hash buckets take modulo their number."""
+    """FarmHash's 64-bit fingerprint, which TF1's fast hash buckets take modulo their number; known ones are kept."""
     n = len(data)
     if n <= 16:
         return _short(data, n)

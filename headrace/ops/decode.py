@@ -26,6 +26,9 @@ _NUMBERS = {
 }  # fmt: skip
 
 
+_PLAIN = b"0123456789.+-eE"  # with these alone Python reads numbers as TF1 does
+
+
 def parse_number(text, dtype):
     """The number in ``text``; None if it is none, or does not fit."""
     if dtype.is_floating_point:
@@ -54,8 +57,14 @@ to_number.shape(lambda string_tensor, out_type: string_tensor)
 
 @to_number.kernel
 def _(string_tensor, out_type):
+    items = string_tensor.reshape(-1).tolist()
+    if out_type.is_floating_point and not b"".join(items).translate(None, _PLAIN):
+        try:
+            return numbers(list(map(float, items)), out_type, string_tensor.shape)
+        except ValueError:  # found and named below
+            pass
     found = []
-    for text in string_tensor.reshape(-1):
+    for text in items:
         value = parse_number(text, out_type)
         if value is None:
             raise ValueError(f"StringToNumberOp could not correctly convert string: {decode(text)}")

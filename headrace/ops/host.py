@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import logging
 import sys
 import threading
@@ -223,10 +224,7 @@ as_string.shape(lambda input, precision, scientific, shortest, width, fill: inpu
 def _(input, precision, scientific, shortest, width, fill):
     array = to_array(input)
     show = _formatter(array.dtype, precision, scientific, shortest, width, fill)
-    made = np.empty(array.shape, dtype=object)
-    for index in np.ndindex(array.shape):
-        made[index] = show(array[index])
-    return made
+    return np.fromiter(map(show, array.reshape(-1).tolist()), object, array.size).reshape(array.shape)
 
 
 def _formatter(dtype, precision, scientific, shortest, width, fill):
@@ -244,28 +242,29 @@ def _formatter(dtype, precision, scientific, shortest, width, fill):
     if dtype.kind in "iu":
         if precision > -1 or scientific or shortest:
             raise ValueError(f"precision, scientific and shortest are not supported for datatype {dtype.name}")
-        return lambda value: f"%{fill}{size}d".__mod__(int(value)).encode()
+        return f"%{fill}{size}d".encode().__mod__
     digits = f".{precision}" if precision > -1 else ""
     form = f"%{fill}{size}{digits}{'e' if scientific else 'g' if shortest else 'f'}"
     if dtype.kind == "c":
         return lambda value: f"({form},{form})".__mod__((value.real, value.imag)).encode()
-    return lambda value: form.__mod__(float(value)).encode()
+    return form.encode().__mod__
 
 
 def _each(function):
     """An element-wise kernel on strings."""
 
     def kernel(input, *attrs):
-        made = np.empty(input.shape, dtype=object)
-        for index in np.ndindex(input.shape):
-            made[index] = function(input[index], *attrs)
-        return made
+        items = [function(value, *attrs) for value in input.reshape(-1).tolist()]
+        return np.fromiter(items, object, input.size).reshape(input.shape)
 
     return kernel
 
 
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+
+
 def _encode(value, pad):
-    text = base64.urlsafe_b64encode(value)
+    text = binascii.b2a_base64(value, newline=False).translate(_URL_SAFE)
     return text if pad else text.rstrip(b"=")
 
 

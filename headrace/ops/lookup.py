@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from headrace.core import errors
-from headrace.core.dtypes import ANY, DType, resource, string, variant
+from headrace.core.dtypes import ANY, DType, float32, float64, int32, int64, resource, string, variant
 from headrace.core.registry import op
 from headrace.ops._string import array_of
 from headrace.resources.table import Table
 from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
 
+_QUICK = (int32, int64, float32, float64)
 HELD = tuple(t for t in ANY if t not in (resource, variant))
 
 # ---- handles
@@ -61,7 +62,7 @@ def _dtype(value):
 def _items(value, width=()):
     """The elements of an array in a list; those of shape ``width`` as tuples."""
     if not width:
-        return list(value.reshape(-1)) if isinstance(value, np.ndarray) else value.reshape(-1).tolist()
+        return value.reshape(-1).tolist()
     count = math.prod(value.shape[: value.ndim - len(width)])
     rows = value.reshape(count, math.prod(width))
     return [tuple(row) for row in (rows if isinstance(rows, np.ndarray) else rows.tolist())]
@@ -72,6 +73,8 @@ def _array(items, dtype, shape):
     flat = [v for item in items for v in item] if items and isinstance(items[0], tuple) else items
     if dtype is string:
         return array_of(flat, shape)
+    if dtype in _QUICK:
+        return torch.from_numpy(np.fromiter(flat, dtype.as_numpy_dtype, len(flat))).reshape(shape)
     return torch.tensor(flat, dtype=TORCH_DTYPES[dtype]).reshape(shape)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import re
+from itertools import chain
 
 import numpy as np
 import torch
@@ -12,7 +14,7 @@ import torch
 from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
-from headrace.ops._string import array_of, decode, each, encode, fingerprint64, murmur64, siphash
+from headrace.ops._string import array_of, decode, each, encode, fingerprint64, integers, murmur64, siphash
 
 
 def _same(name, signature, function):
@@ -64,7 +66,7 @@ def _characters(value):
 @length.kernel
 def _(input, unit):
     count = len if unit == "BYTE" else _characters
-    return torch.tensor([count(v) for v in input.reshape(-1)], dtype=torch.int32).reshape(input.shape)
+    return integers(map(count, input.reshape(-1).tolist()), input.size, input.shape, np.int32)
 
 
 # ---- joining
@@ -89,9 +91,9 @@ def _(inputs, separator):
     shape = next((i.shape for i in inputs if i.ndim), ())
     if any(i.ndim and i.shape != shape for i in inputs):
         raise ValueError(f"Input shapes do not match: {[list(i.shape) for i in inputs]}")
-    spread = [np.broadcast_to(i, shape).reshape(-1) for i in inputs]
+    spread = [np.broadcast_to(i, shape).reshape(-1).tolist() for i in inputs]
     glue = separator.encode()
-    return array_of([glue.join(parts) for parts in zip(*spread, strict=True)], shape)
+    return array_of(list(map(glue.join, zip(*spread, strict=True))), shape)
 
 
 reduce_join = op(
@@ -189,10 +191,16 @@ def _split_op(signature, split):
             raise ValueError(
                 f"a vector of strings and a scalar separator are needed, got {list(input.shape)}, {list(separator.shape)}"
             )
-        parts = [split(v, separator[()], *attrs) for v in input]
-        indices = [[row, i] for row, found in enumerate(parts) for i in range(len(found))]
-        shape = torch.tensor([len(parts), max(map(len, parts), default=0)])
-        return torch.tensor(indices, dtype=torch.int64).reshape(-1, 2), array_of([p for f in parts for p in f]), shape
+        separator = separator[()]
+        parts = [split(v, separator, *attrs) for v in input.tolist()]
+        counts = np.fromiter(map(len, parts), np.int64, len(parts))
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(parts) else 0
+        indices = np.empty((total, 2), np.int64)
+        indices[:, 0] = np.repeat(np.arange(len(parts)), counts)
+        indices[:, 1] = np.arange(total) - np.repeat(ends - counts, counts)
+        shape = torch.tensor([len(parts), int(counts.max(initial=0))])
+        return torch.from_numpy(indices), array_of(list(chain.from_iterable(parts))), shape
 
 
 def _split_at_any(value, characters, skip_empty):
@@ -249,6 +257,11 @@ def _(input, pos, len, unit):
     pos, size = pos.numpy(), len.numpy()
     if pos.shape != size.shape:
         raise ValueError(f"pos and len should have the same shape, got: {list(pos.shape)} vs. {list(size.shape)}")
+    if unit == "BYTE" and pos.ndim == 0 and pos >= 0:  # the usual, quickly
+        start, strings = int(pos), input.reshape(-1).tolist()
+        end = start + max(int(size), 0)
+        if not start or builtins.min(map(builtins.len, strings), default=0) >= start:
+            return array_of([v[start:end] for v in strings], input.shape)
     strings, pos, size = np.broadcast_arrays(input, pos, size)
     triples = zip(strings.reshape(-1), pos.reshape(-1).tolist(), size.reshape(-1).tolist(), strict=True)
     return array_of([_part(*t, unit, i) for i, t in enumerate(triples)], strings.shape)
@@ -293,14 +306,22 @@ def _replace(value, pattern, rewrite, replace_global):
 
 
 def _replace_all(input, pattern, rewrite, replace_global):
-    _pattern(pattern)
-    text = decode(rewrite)
-    return array_of([_replace(v, pattern, text, replace_global) for v in input.reshape(-1)], input.shape)
+    compiled, text, strings = _pattern(pattern), decode(rewrite), input.reshape(-1).tolist()
+    if "\\" not in text and _never_empty(pattern):  # then Python replaces as RE2 does
+        change = functools.partial(compiled.sub, text, count=0 if replace_global else 1)
+        return array_of([encode(change(decode(v))) for v in strings], input.shape)
+    return array_of([_replace(v, pattern, text, replace_global) for v in strings], input.shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _never_empty(pattern: bytes) -> bool:
+    """Whether the pattern certainly takes a character: a class or characters with a plus, or letters and digits."""
+    return re.fullmatch(rb"(\[[\w-]+\]\+?|\w+\+?|\\[dswDSW]\+?)+", pattern) is not None
 
 
 def _matches(input, pattern):
-    found = [_pattern(pattern).fullmatch(decode(v)) is not None for v in input.reshape(-1)]
-    return torch.tensor(found, dtype=torch.bool).reshape(input.shape)
+    match, strings = _pattern(pattern).fullmatch, input.reshape(-1).tolist()
+    return integers((match(decode(v)) is not None for v in strings), input.size, input.shape, np.bool_)
 
 
 replace = op(
@@ -371,8 +392,8 @@ def _buckets(signature, function):
 
     @definition.kernel
     def _(strings, num_buckets, *attrs):
-        found = [function(v, *attrs) % num_buckets for v in strings.reshape(-1)]
-        return torch.tensor(found, dtype=torch.int64).reshape(strings.shape)
+        items = strings.reshape(-1).tolist()
+        return integers((function(v, *attrs) % num_buckets for v in items), strings.size, strings.shape)
 
     return definition
 
