@@ -27,7 +27,9 @@ _SCALAR = TensorShape([])
 def lower(graph: StepGraph) -> StepGraph:
     """``graph`` after all other passes, its bodies planned."""
     while True:
-        node = next((n for n in graph.nodes if is_instantiated(n) and "f" not in n.attrs), None)  # recursion stays a call
+        node = next(
+            (n for n in graph.nodes if is_instantiated(n) and "f" not in n.attrs), None
+        )  # recursion stays a call
         if node is None:
             break
         made = _Lowered(node)

@@ -59,7 +59,9 @@ def is_free(node: Node) -> bool:
     return node.op_def.name == "Const" or node.op_def.traits.handle or node.op_def.traits.feed
 
 
-def find_regions(order: list[Node], fetches: list[Value], smallest: int = SMALLEST) -> list[Region]:
+def find_regions(
+    order: list[Node], fetches: list[Value], smallest: int = SMALLEST, accept: Callable[[Node], bool] = compilable
+) -> list[Region]:
     """Groups of compilable nodes of one device, each replaceable by one node.
 
     What needs nothing but constants and feeds (random numbers, say) can run before every region, so it splits none.
@@ -77,7 +79,7 @@ def find_regions(order: list[Node], fetches: list[Value], smallest: int = SMALLE
         depends[node] = before
         if is_free(node):
             free.add(node)
-        elif compilable(node):
+        elif accept(node):
             taken.add(node)
             groups.setdefault((before, node.device), []).append(node)
         elif not node.op_def.traits.blocking and all(p in free for p in node.predecessors()):
@@ -102,7 +104,7 @@ def describe(nodes: list[Node], device: str, order: list[Node], fetches: list[Va
     return Region(nodes, list(inputs), list(refs), outputs, device)
 
 
-def replace_region(graph: StepGraph, region: Region, call: Callable[..., object], index: int) -> StepGraph:
+def replace_region(graph: StepGraph, region: Region, call: Callable[..., object], index: object) -> StepGraph:
     """Puts one ``_Region`` node in the place of the region's nodes."""
     inside = set(region.nodes)
     controls = dict.fromkeys(c for n in region.nodes for c in n.control_inputs if c not in inside)

@@ -1,25 +1,181 @@
-"""Specialise: the feeds' actual shapes, carried through the whole graph.
+"""Specialise: the feeds' actual shapes, carried through the whole graph, into the bodies of loops and conditionals.
 
 %x = _Feed : float32[?,3]   %y = Relu(%x) : float32[?,3]      --{x: (8, 3)}->      %y = Relu(%x) : float32[8,3]
+
+A loop variable is taken to keep the shape it starts with, if then it does; what a loop recorded has the shapes it had there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
+
+from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
-from headrace.graph.infer import infer_shapes
-from headrace.passes.step_graph import StepGraph
+from headrace.graph.infer import constant_value, infer_shapes
+from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 def specialise(graph: StepGraph, shapes: Sequence[Sequence[int]]) -> StepGraph:
     """``shapes`` are those of the feeds, in order.  Output shapes are inferred again, node by node."""
     for value, dims in zip(graph.feeds, shapes, strict=True):
         value.shape = TensorShape(list(dims))
+    infer_again(graph)
+    return graph
+
+
+def infer_again(graph: StepGraph) -> None:
+    """What is known of the feeds now, carried through the graph."""
     for node in graph.nodes:
         if node.op_def.traits.feed or not node.inputs or not node.outputs:
             continue
+        if isinstance(node.attrs.get("body"), StepGraph):
+            _infer_loop(node)
+        elif isinstance(node.attrs.get("then_branch"), StepGraph):
+            _infer_if(node)
         inferred = infer_shapes(node.op_def, node.inputs, node.attrs, len(node.outputs))  # type: ignore[arg-type]
         for value, shape in zip(node.outputs, inferred, strict=True):
             value.shape = value.shape.merge_with(shape)
-    return graph
+
+
+def bodies_of(node: Node) -> list[StepGraph]:
+    """The planned bodies that a node holds, each once; not those of functions, which others hold too."""
+    names = ("then_branch", "else_branch", "cond", "body")
+    return [a for name in names if isinstance(a := node.attrs.get(name), StepGraph)]
+
+
+# ---- conditionals
+
+
+def _infer_if(node: Node) -> None:
+    found = []
+    for branch in bodies_of(node):
+        for feed, given in zip(branch.feeds, node.inputs[1:], strict=True):
+            feed.shape = feed.shape.merge_with(given.shape)
+            _infer_reads(branch, feed, given)
+        infer_again(branch)
+        found.append([v.shape for v in branch.fetches])
+    merged = [
+        a if a.tuple == b.tuple else known for a, b, known in zip(*found, node.attrs["output_shapes"], strict=True)
+    ]
+    node.attrs["output_shapes"] = tuple(merged)
+
+
+# ---- loops
+
+
+def _infer_loop(node: Node) -> None:
+    attrs = node.attrs
+    body: StepGraph = attrs["body"]
+    first, count = (0 if "cond" in attrs else 1), len(attrs["T"])
+    for one in bodies_of(node):
+        for feed, given in zip(one.feeds[count:], node.inputs[first + count :], strict=True):
+            feed.shape = feed.shape.merge_with(given.shape)
+            _infer_reads(one, feed, given)
+        for feed, given in zip(one.feeds[:count], node.inputs[first:], strict=False):
+            _infer_pops(one, feed, given)
+    kept = _kept_shapes(body, [v.shape for v in node.inputs[first : first + count]])
+    if "cond" in attrs:
+        for feed, shape in zip(attrs["cond"].feeds[:count], kept, strict=True):
+            feed.shape = feed.shape.merge_with(shape)
+        infer_again(attrs["cond"])
+    attrs["output_shapes"] = tuple(
+        known.merge_with(shape) for known, shape in zip(attrs["output_shapes"], kept, strict=True)
+    )
+
+
+def _kept_shapes(body: StepGraph, initial: Sequence[TensorShape]) -> list[TensorShape]:
+    """The shapes that the loop variables keep: assumed to be the initial ones, given up where an iteration changes them."""
+    feeds = body.feeds[: len(initial)]
+    always = [feed.shape for feed in feeds]  # holds whatever happens
+    assumed = [feed.shape.merge_with(shape) for feed, shape in zip(feeds, initial, strict=True)]
+    before = [(value, value.shape) for value in _values(body)]
+    attrs = [(node, node.attrs["output_shapes"]) for node in _holders(body)]
+    while True:
+        for feed, shape in zip(feeds, assumed, strict=True):
+            feed.shape = shape
+        infer_again(body)
+        broken = [
+            j for j, (shape, after) in enumerate(zip(assumed, body.fetches, strict=False))
+            if shape.tuple != always[j].tuple and not _fits(after.shape, shape)
+        ]  # fmt: skip
+        if not broken:
+            return assumed
+        for value, shape in before:
+            value.shape = shape
+        for node, shapes in attrs:
+            node.attrs["output_shapes"] = shapes
+        for j in broken:
+            assumed[j] = always[j]
+
+
+def _fits(shape: TensorShape, bound: TensorShape) -> bool:
+    """Whether all values of one shape have the other."""
+    if bound.tuple is None:
+        return True
+    if shape.tuple is None or len(shape.tuple) != len(bound.tuple):
+        return False
+    return all(b is None or a == b for a, b in zip(shape.tuple, bound.tuple, strict=True))
+
+
+def _holders(body: StepGraph) -> Iterator[Node]:
+    for node in body.nodes:
+        inner = bodies_of(node)
+        if inner:
+            yield node
+        for one in inner:
+            yield from _holders(one)
+
+
+def _values(body: StepGraph) -> Iterator[Value]:
+    for node in body.nodes:
+        yield from node.outputs
+        for inner in bodies_of(node):
+            yield from _values(inner)
+
+
+# ---- what arrays and records hold
+
+
+def _infer_reads(body: StepGraph, feed: Value, given: Value) -> None:
+    """Elements of an array that was filled with the rows of a tensor have the shape of its rows."""
+    if given.op.type != "TensorArrayScatterV3" or given.op.inputs[2].shape.tuple is None:
+        return
+    element = TensorShape(given.op.inputs[2].shape.tuple[1:])
+    for node in body.nodes:
+        if node.type == "TensorArrayReadV3" and node.inputs[2] is feed:
+            node.outputs[0].shape = node.outputs[0].shape.merge_with(element)
+            node.attrs = {**node.attrs, "element_shape": node.outputs[0].shape}
+
+
+def _infer_pops(body: StepGraph, feed: Value, given: Value) -> None:
+    """What is taken from a record has the shape of what another loop put there; constants are known again."""
+    source = given.op
+    if given.dtype.name != "variant" or not isinstance(source.attrs.get("body"), StepGraph):
+        return
+    forward: StepGraph = source.attrs["body"]
+    position = given.value_index - (1 if "cond" in source.attrs else 0)
+    push = forward.fetches[position].op if position >= 0 else source
+    if push.type != "_PushRecord":
+        return
+    pops = [node for node in body.nodes if node.type == "_PopRecord" and node.inputs[0] is feed]
+    for node in pops:
+        known = {}
+        for popped, pushed in zip(node.outputs[1:], push.inputs[1:], strict=True):
+            popped.shape = popped.shape.merge_with(pushed.shape)
+            value = constant_value(pushed) if pushed.dtype.is_integer else None
+            if value is not None:
+                known[popped] = _constant(node, popped, value)
+        body.nodes = [v.op for v in known.values()] + body.nodes
+        body.replace(known, {})
+
+
+def _constant(near: Node, value: Value, array: Any) -> Value:
+    kind = value.dtype.base_dtype
+    made = Node(
+        f"{near.name}/known_{value.value_index}", REGISTRY.get("Const"), [],
+        {"value": np.asarray(array, kind.as_numpy_dtype), "dtype": kind}, near.order, device=near.device, source=near.source,
+    )  # fmt: skip
+    return made.add_outputs([(kind, value.shape)]).outputs[0]

@@ -20,6 +20,7 @@ from headrace.passes.reuse import reuse
 from headrace.passes.schedule import order_reads, protect_reads, schedule
 from headrace.passes.specialise import specialise
 from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.runtime.body import compile_bodies
 from headrace.runtime.codegen import Program, generate
 from headrace.runtime.compile import compile_region, warn_once
 from headrace.runtime.device import deterministic
@@ -96,13 +97,13 @@ def make_compiled_plan(
     graph = specialise(graph, shapes)
     if options.simplify:
         graph = cse(fold(fold_shapes(graph), options.evaluate))
+    compiled = compile_bodies(graph, worker, options)
     order = schedule(graph.nodes)
     order_reads(order)
     graph.nodes = order
     regions = find_regions(order, graph.fetches)
     escaping = set(graph.fetches) | {v for r in regions for v in r.outputs}
     protect_reads(order, escaping)
-    compiled = 0
     for found in regions:  # replacing one changes the values that flow into the next
         region = describe(found.nodes, found.device, graph.nodes, graph.fetches)
         if _compile(graph, region, worker, compiled):
