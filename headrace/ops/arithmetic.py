@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 
 import numpy as np
@@ -234,9 +233,12 @@ def _merged(shapes):
 
 
 def _add_up(inputs):
-    if len(inputs) == 2:
-        return torch.add(inputs[0], inputs[1])
-    return functools.reduce(torch.add, inputs)
+    if len(inputs) == 1:
+        return inputs[0]
+    total = torch.add(inputs[0], inputs[1])
+    for one in inputs[2:]:
+        total.add_(one)
+    return total
 
 
 add_n = op("AddN(inputs: N*T) -> (sum: T)", T=NUMERIC, view=True)

@@ -25,7 +25,7 @@ _RULES = {  # and what must hold of the attributes
     "ApplyAdagrad": {"update_slots": True},
     "ApplyRMSProp": {},
 }
-_FEWEST = {"ApplyGradientDescent": 2, "ApplyRMSProp": 2}  # the others gain already alone
+_FEWEST = {"ApplyGradientDescent": 4, "ApplyRMSProp": 2}  # the others gain already alone
 _TYPES = (float32, float64)  # of half precision torch's kernels leave whole vectors as they were (torch 2.13)
 _LISTS = ("grad", "delta")
 
