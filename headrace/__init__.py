@@ -425,8 +425,15 @@ from headrace.library.control_flow import case as case
 from headrace.library.control_flow import cond as cond
 from headrace.library.control_flow import switch_case as switch_case
 from headrace.core.tensor_spec import TensorSpec as TensorSpec
+from headrace.graph.importer import import_graph_def as import_graph_def
+from headrace.graph.proto import AttrValue as AttrValue
+from headrace.graph.proto import GraphDef as GraphDef
+from headrace.graph.proto import NameAttrList as NameAttrList
+from headrace.graph.proto import NodeDef as NodeDef
 from headrace.library.defun import Defun as Defun
 from headrace.library.function import function as function
+from headrace.library.graph_util import make_ndarray as make_ndarray
+from headrace.library.graph_util import make_tensor_proto as make_tensor_proto
 from headrace.library.higher_order import foldl as foldl
 from headrace.library.higher_order import foldr as foldr
 from headrace.library.higher_order import map_fn as map_fn
@@ -584,6 +591,7 @@ from headrace import manip as manip
 from headrace import math as math
 from headrace import distributions as distributions
 from headrace import layers as layers
+from headrace import graph_util as graph_util
 from headrace import losses as losses
 from headrace import metrics as metrics
 from headrace import linalg as linalg

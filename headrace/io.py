@@ -37,3 +37,4 @@ from headrace.library.string import read_file as read_file
 from headrace.library.string import write_file as write_file
 from headrace.library.parsing import decode_json_example as decode_json_example
 from headrace.library.parsing import parse_sequence_example as parse_sequence_example
+from headrace.library.graph_util import write_graph as write_graph

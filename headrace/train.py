@@ -33,6 +33,9 @@ from headrace.library.global_step import get_global_step as get_global_step
 from headrace.library.global_step import get_or_create_global_step as get_or_create_global_step
 from headrace.library.global_step import global_step as global_step
 
+# ---- section: graphs
+from headrace.library.graph_util import write_graph as write_graph
+
 # ---- section: examples
 from headrace.core.example import BytesList as BytesList
 from headrace.core.example import Example as Example

@@ -155,7 +155,7 @@ def call_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     outputs = iter(call._outputs)
     for j, count in made.parts:
         tensors = [next(outputs) for _ in range(count)]
-        result[j] = tensors[0] if count == 1 else IndexedSlices(*tensors, raw_ops.Shape(op.inputs[j]))
+        result[j] = tensors[0] if count == 1 else IndexedSlices(tensors[0], tensors[1], raw_ops.Shape(op.inputs[j]))
     return result
 
 

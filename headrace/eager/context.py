@@ -19,7 +19,7 @@ from headrace.autodiff.custom import takes_variables
 from headrace.core import errors
 from headrace.core.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from headrace.core.registry import REGISTRY, OpDef
-from headrace.eager import execute, record, tensor
+from headrace.eager import execute, function, record, tensor
 from headrace.eager.binding import Bound, run, scalar
 from headrace.eager.execute import Caller
 from headrace.eager.record import Record
@@ -29,6 +29,7 @@ from headrace.graph import context
 from headrace.graph.build import add_node
 from headrace.graph.collection import GraphKeys
 from headrace.graph.constant import make_array
+from headrace.graph.functional import holds_function
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at, user_source
@@ -104,8 +105,14 @@ class EagerContext(Graph):
         if override is not None:
             attrs = {**attrs, "_gradient_op_type": override}
         inputs = [self._own(t, definition.name) for t in inputs]
+        if holds_function(attrs):
+            return function.call(definition, inputs, outputs, attrs, self)
         bound = Bound(definition, [t.dtype for t in inputs], attrs, outputs, self.place())
         return Record(definition, inputs, run(bound, inputs, self), attrs, bound=bound)
+
+    def call_again(self, op: Record, count: int) -> Record:
+        """A call of a function with more of its results, for a gradient that needs them."""
+        return function.call_again(op, count, self)
 
     def constant(self, value: Any, dtype: DType | None) -> EagerTensor:
         """``value`` as a tensor of its own; a Python number costs little."""

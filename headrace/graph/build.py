@@ -125,13 +125,13 @@ def _add(graph: Graph, op_def: OpDef, given: dict[str, Any], name: str | None) -
             scopes.name = old
     else:
         inputs = _convert_inputs(op_def, given, attrs)
-    output_dtypes = _output_dtypes(op_def, attrs)
+    kinds = output_dtypes(op_def, attrs)
     _check_allowed(op_def, attrs)
     state = inputs[0].op if op_def.signature.inputs and op_def.signature.inputs[0].ref else None
     if state is not None and state.graph is graph:  # what uses a handle is placed with the state behind it
         with graph.colocate_with(state):
-            return graph.create_op(op_def, inputs, output_dtypes, name=name, attrs=attrs)
-    return graph.create_op(op_def, inputs, output_dtypes, name=name, attrs=attrs)
+            return graph.create_op(op_def, inputs, kinds, name=name, attrs=attrs)
+    return graph.create_op(op_def, inputs, kinds, name=name, attrs=attrs)
 
 
 def _has_python_value(op_def: OpDef, given: dict[str, Any]) -> bool:
@@ -361,7 +361,7 @@ def _list_item(
 # ---- outputs
 
 
-def _output_dtypes(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:
+def output_dtypes(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:
     found: list[DType] = []
     for out in op_def.signature.outputs:
         if out.type_list_attr:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -500,7 +500,11 @@ class Graph:
     def switch_to_thread_local(self) -> None:
         """TF1 compatibility: scopes are always per thread here."""
 
-    # ---- text
+    # ---- text and messages
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The graph as a GraphDef, with its functions; only nodes made after ``from_version``, if given."""
+        return _writers[0](self, from_version, add_shapes)
 
     def to_text(self) -> str:
         """One line a node; see graph/text.py."""
@@ -508,6 +512,14 @@ class Graph:
 
     def __str__(self) -> str:
         return f"Graph with {len(self._nodes)} operations\n{self.to_text()}"
+
+
+_writers: list[Callable[[Graph, int | None, bool], Any]] = []
+
+
+def set_writer(write: Callable[[Graph, int | None, bool], Any]) -> None:
+    """Called once by the module that writes GraphDefs."""
+    _writers[:] = [write]
 
 
 def _sequence(control_inputs: Any) -> Iterable[Any]:

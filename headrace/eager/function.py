@@ -1,0 +1,116 @@
+"""Calls of functions when ops run at once: the body is planned like a step, once, and run on the values.
+
+A tape that follows an argument sees the call as one op; what its gradient will need is then computed along with the results.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.autodiff.function import whole_gradient
+from headrace.core.config import ConfigProto
+from headrace.core.dtypes import DType
+from headrace.core.registry import OpDef
+from headrace.eager import record
+from headrace.eager.binding import unshare
+from headrace.eager.record import Record
+from headrace.eager.tensor import EagerHandle, EagerTensor
+from headrace.graph.function import FuncGraph
+from headrace.passes.read import ref_positions
+from headrace.passes.schedule import root
+from headrace.runtime.executor import execute
+from headrace.runtime.master import Master
+from headrace.runtime.plan import StepPlan
+
+
+class Runner:
+    """The plans of one function, by the number of results.  Thread-safe."""
+
+    def __init__(self, f: FuncGraph) -> None:
+        self._f = f
+        self._master = Master(f, ConfigProto())
+        self._plans: dict[int, tuple[StepPlan, list[int]]] = {}
+        self._lock = threading.Lock()
+
+    def plan(self, results: int) -> tuple[StepPlan, list[int]]:
+        """The plan, and the positions of the handles that it writes."""
+        found = self._plans.get(results)
+        if found is None:
+            with self._lock:
+                plan = self._master.plan(self._f.inputs, self._f.outputs[:results], self._f.control_outputs)
+                writers = [n for n in plan.graph.nodes if n.op_def.traits.writes]
+                written = {root(n.inputs[p]) for n in writers for p in ref_positions(n)}
+                found = plan, [i for i, v in enumerate(plan.feeds) if v in written]
+                self._plans[results] = found
+        return found
+
+
+def runner(f: FuncGraph) -> Runner:
+    found: Runner | None = f.gradients.get(Runner)
+    if found is None:
+        found = f.gradients.setdefault(Runner, Runner(f))
+    return found
+
+
+def call(
+    definition: OpDef, inputs: Sequence[Any], outputs: Sequence[DType], attrs: dict[str, Any], context: Any
+) -> Record:
+    """Runs a call; tapes keep it whole."""
+    f: FuncGraph = attrs["f"]
+    tapes = record.active.get()
+    for tape in tapes:
+        for tensor in inputs:
+            if isinstance(tensor, EagerHandle) and tensor.trainable:
+                tape.accessed(tensor)
+    following = [t for t in tapes if t.tracked is not None and any(id(x) in t.tracked for x in inputs)]
+    count = len(outputs)
+    if following and any(d.is_floating or d.is_complex or d.name == "variant" for d in outputs):
+        orders = len(following) + any(t._persistent for t in following)
+        count = max(count, *(1 + (_slot(f, attrs["visible"], k)) for k in range(1, orders + 1)))
+    made = run(definition, inputs, attrs, count, context)
+    if tapes:
+        record.keep_custom(tapes, made)
+    return made
+
+
+def _slot(f: FuncGraph, visible: int, order: int) -> int:
+    if "custom" in f.gradients:
+        return visible - 1
+    found = whole_gradient(f, visible, order).slot
+    return visible - 1 if found is None else found
+
+
+def run(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], count: int, context: Any) -> Record:
+    """The first ``count`` results of the function."""
+    f: FuncGraph = attrs["f"]
+    plan, written = runner(f).plan(count)
+    device = context.place()
+    values = []
+    for tensor in inputs:
+        value = tensor._value
+        if context.several_devices and not isinstance(tensor, EagerHandle) and hasattr(value, "to"):
+            value = value.to(device)
+        values.append(value)
+    for i in written:
+        unshare(values[i])
+    results = execute(plan, values)
+    kinds = [t.dtype.base_dtype for t in f.outputs[:count]]
+    outputs = [EagerTensor(v, kind) for v, kind in zip(results, kinds, strict=True)]
+    attrs = {**attrs, "Tout": tuple(kinds)}
+    return Record(definition, list(inputs), outputs, attrs)
+
+
+def call_again(op: Record, count: int, context: Any) -> Record:
+    """The same call with more results: a gradient asks for what was not foreseen when it ran."""
+    if op.type.startswith("Stateful"):
+        raise RuntimeError(
+            f"the gradient of {op.attrs['f'].kind} is asked for after it ran, in a way that no tape foresaw, and running it "
+            "again would repeat its side effects. Compute the first gradient inside a GradientTape(persistent=True)."
+        )
+    token = record.active.set(())
+    try:
+        return run(op.op_def, op.inputs, op.attrs, count, context)
+    finally:
+        record.active.reset(token)

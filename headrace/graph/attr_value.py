@@ -1,0 +1,157 @@
+"""Attributes as AttrValue messages and back; which field is meant is said by the op's signature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes, tensor_proto
+from headrace.core.dtypes import DType
+from headrace.core.shape import TensorShape
+from headrace.graph.proto import protos
+
+_FIELDS = {"bool": "b", "int": "i", "float": "f", "string": "s", "type": "type", "shape": "shape", "tensor": "tensor"}
+_WORDS = {"b": "bool", "i": "int", "f": "float", "s": "string", "type": "type", "shape": "shape", "tensor": "tensor"}
+RESOURCE = dtypes.resource
+
+
+def encode(value: Any, kind: str) -> Any:
+    """``kind`` as in a signature; "any" goes by the value's type."""
+    made = protos().AttrValue()
+    if kind == "any":
+        kind = _kind_of(value)
+    if kind == "func":
+        made.func.name = value
+    elif kind == "dict":
+        made.func.name = "dict"
+        for key, item in value.items():
+            made.func.attr[key].CopyFrom(encode(item, "any"))
+    elif kind.startswith("list("):
+        field = _FIELDS[kind[5:-1]]
+        made.list.SetInParent()
+        for item in value or ():
+            _put(made.list, field, item, True)
+    elif value is None and kind == "shape":
+        made.shape.unknown_rank = True
+    else:
+        _put(made, _FIELDS[kind], value, False)
+    return made
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return "dict"
+    if isinstance(value, (list, tuple)):
+        return f"list({_kind_of(value[0]) if len(value) else 'int'})"
+    for types, kind in (((bool, np.bool_), "bool"), ((int, np.integer), "int"), ((float, np.floating), "float"),
+                        ((str, bytes), "string"), (DType, "type"), (TensorShape, "shape"), (np.ndarray, "tensor")):  # fmt: skip
+        if isinstance(value, types):
+            return kind
+    raise TypeError(f"{value!r} cannot be written into a GraphDef")
+
+
+def _put(target: Any, field: str, value: Any, repeated: bool) -> None:
+    if field == "s":
+        value = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+    elif field == "type":
+        value = value.as_datatype_enum
+    elif field in ("shape", "tensor"):
+        message = getattr(target, field).add() if repeated else getattr(target, field)
+        message.CopyFrom(shape(value) if field == "shape" else tensor(value))
+        return
+    if repeated:
+        getattr(target, field).append(value)
+    else:
+        setattr(target, field, value)
+
+
+def shape(value: TensorShape) -> Any:
+    made = protos().TensorShapeProto()
+    if value is None or value.tuple is None:
+        made.unknown_rank = True
+    else:
+        for size in value.tuple:
+            made.dim.add(size=-1 if size is None else size)
+    return made
+
+
+def tensor(array: Any, dtype: DType | None = None) -> Any:
+    """An array as a TensorProto; a constant of bfloat16 is held as float32."""
+    kind = dtype or (dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype))
+    array = np.asarray(array)
+    if kind == dtypes.bfloat16 and array.dtype != np.uint16:
+        bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)
+        array = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    if kind == dtypes.string:
+        items = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1)]
+        array = np.array([*items, None], dtype=object)[:-1].reshape(array.shape)
+    made = protos().TensorProto()
+    made.ParseFromString(tensor_proto.encode(array, kind))
+    return made
+
+
+# ---- back
+
+
+def decode(value: Any, kind: str, name: str) -> Any:
+    """What a node's attribute of this kind holds; ValueError if it holds something else."""
+    which = value.WhichOneof("value")
+    if kind == "any":
+        return _decode_any(value, which)
+    wanted = "func" if kind == "func" else "list" if kind.startswith("list(") else _FIELDS[kind]
+    if which != wanted and not (which is None and wanted == "list"):
+        found = "no value" if which is None else f"type '{_word(value, which)}'"
+        raise ValueError(f"AttrValue had value with {found} when '{kind}' expected\n\t for attr '{name}'")
+    if kind == "func":
+        return value.func.name
+    if wanted == "list":
+        field = _FIELDS[kind[5:-1]]
+        if field != "type" or not len(value.list.type):
+            others = [f for f in _FIELDS.values() if f != field and len(getattr(value.list, f))]
+            if others:
+                raise ValueError(
+                    f"AttrValue had value with type 'list({_WORDS[others[0]]})' when '{kind}' expected\n\t for attr '{name}'"
+                )
+        return tuple(_get(item, field) for item in getattr(value.list, field))
+    return _get(getattr(value, which), which)
+
+
+def _word(value: Any, which: str) -> str:
+    if which == "list":
+        return f"list({next((w for f, w in _WORDS.items() if len(getattr(value.list, f))), 'int')})"
+    return _WORDS.get(which, which)
+
+
+def _decode_any(value: Any, which: str) -> Any:
+    if which == "func":
+        return {k: _decode_any(v, v.WhichOneof("value")) for k, v in value.func.attr.items()}
+    if which == "list":
+        for field in _WORDS:
+            items = getattr(value.list, field)
+            if len(items):
+                return tuple(_get(v, field) for v in items)
+        return ()
+    return _get(getattr(value, which), which)
+
+
+def _get(item: Any, field: str) -> Any:
+    if field == "s":
+        return item.decode("utf-8", "surrogateescape")
+    if field == "type":
+        return dtypes.as_dtype(item)
+    if field == "shape":
+        return (
+            TensorShape(None) if item.unknown_rank else TensorShape([None if d.size < 0 else d.size for d in item.dim])
+        )
+    if field == "tensor":
+        return array(item)
+    return item
+
+
+def array(message: Any) -> Any:
+    """The array in a TensorProto; bfloat16 as float32."""
+    kind, found = tensor_proto.decode(message.SerializeToString())
+    if kind == dtypes.bfloat16:
+        found = (found.astype(np.uint32) << 16).view(np.float32).reshape(found.shape)
+    return found
