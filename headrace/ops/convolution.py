@@ -55,8 +55,13 @@ def paddings(shape, window, strides, padding, explicit, data_format, dilations):
     ]  # fmt: skip
 
 
-@lru_cache(maxsize=4096)
 def geometry(shape, window, strides, padding, explicit, data_format, dilations):
+    """The batch plays no part, and may be a symbol of the tracer."""
+    return _geometry((0, *shape[1:]), window, strides, padding, explicit, data_format, dilations)
+
+
+@lru_cache(maxsize=4096)
+def _geometry(shape, window, strides, padding, explicit, data_format, dilations):
     sizes = spatial(shape, data_format)
     stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
     pairs = paddings(shape, window, strides, padding, explicit, data_format, dilations)

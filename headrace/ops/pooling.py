@@ -49,8 +49,13 @@ class Geometry(NamedTuple):
     pad: tuple[int, ...] | None  # explicit padding, made beforehand
 
 
-@lru_cache(maxsize=4096)
 def geometry(shape, ksize, strides, padding, explicit, data_format):
+    """The batch plays no part, and may be a symbol of the tracer."""
+    return _geometry((0, *shape[1:]), ksize, strides, padding, explicit, data_format)
+
+
+@lru_cache(maxsize=4096)
+def _geometry(shape, ksize, strides, padding, explicit, data_format):
     window, stride = spatial(ksize, data_format), spatial(strides, data_format)
     zeros = (0,) * len(window)
     if padding == "VALID":

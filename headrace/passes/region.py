@@ -31,8 +31,8 @@ class Region:
     device: str
 
 
-def compilable(node: Node) -> bool:
-    """Whether a compiler may look inside this node."""
+def compilable(node: Node, dynamic: bool = False) -> bool:
+    """Whether a compiler may look inside this node.  ``dynamic``: sizes may be unknown, and decided by other nodes."""
     traits = node.op_def.traits
     if traits.blocking or traits.random or traits.host or traits.opaque or traits.dynamic_shape or traits.feed:
         return False
@@ -41,10 +41,14 @@ def compilable(node: Node) -> bool:
     if not node.op_def.kernels and node.op_def.inline is None:
         return False
     for value in (*node.inputs, *node.outputs):
-        if value.dtype.name == "string" or (not value.dtype._is_ref_dtype and not value.shape.is_fully_defined()):
+        if value.dtype.name == "string" or value.shape.ndims is None:
+            return False
+        if not value.dtype._is_ref_dtype and not value.shape.is_fully_defined() and not dynamic:
             return False
         if value.dtype._is_ref_dtype and not root(value).shape.is_fully_defined():
             return False
+    if dynamic:
+        return True
     const = REGISTRY.get("Const")
     for arg, given in zip(
         node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True
@@ -60,8 +64,9 @@ def is_free(node: Node) -> bool:
 
 
 def find_regions(
-    order: list[Node], fetches: list[Value], smallest: int = SMALLEST, accept: Callable[[Node], bool] = compilable
-) -> list[Region]:
+    order: list[Node], fetches: list[Value], smallest: int = SMALLEST, dynamic: bool = False,
+    accept: Callable[..., bool] = compilable,
+) -> list[Region]:  # fmt: skip
     """Groups of compilable nodes of one device, each replaceable by one node.
 
     What needs nothing but constants and feeds (random numbers, say) can run before every region, so it splits none.
@@ -79,7 +84,7 @@ def find_regions(
         depends[node] = before
         if is_free(node):
             free.add(node)
-        elif accept(node):
+        elif accept(node, dynamic):
             taken.add(node)
             groups.setdefault((before, node.device), []).append(node)
         elif not node.op_def.traits.blocking and all(p in free for p in node.predecessors()):

@@ -18,12 +18,32 @@ from headrace.graph.infer import constant_value, infer_shapes
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 
-def specialise(graph: StepGraph, shapes: Sequence[Sequence[int]]) -> StepGraph:
-    """``shapes`` are those of the feeds, in order.  Output shapes are inferred again, node by node."""
+def specialise(graph: StepGraph, shapes: Sequence[Sequence[int | None]]) -> StepGraph:
+    """``shapes`` are those of the feeds, in order; None for sizes left open.  Output shapes are inferred again."""
     for value, dims in zip(graph.feeds, shapes, strict=True):
         value.shape = TensorShape(list(dims))
     infer_again(graph)
     return graph
+
+
+def varying(seen: Sequence[Sequence[Sequence[int]]]) -> list[list[int | None]]:
+    """The shapes all of these have in common: None where they differ."""
+    return [
+        [sizes[0] if all(n == sizes[0] for n in sizes) else None for sizes in zip(*shapes, strict=True)]
+        for shapes in zip(*seen, strict=True)
+    ]
+
+
+def telling(seen: Sequence[Sequence[Sequence[int]]]) -> Sequence[Sequence[int]]:
+    """The example whose varying sizes are the least alike, and neither 0 nor 1: sizes that agree in it always agree."""
+    open_sizes = varying(seen)
+
+    def worth(shapes: Sequence[Sequence[int]]) -> tuple[bool, int, int]:
+        sizes = [n for dims, kept in zip(shapes, open_sizes, strict=True)
+                 for n, k in zip(dims, kept, strict=True) if k is None]  # fmt: skip
+        return min(sizes, default=2) > 1, len(set(sizes)), sum(sizes)
+
+    return max(seen, key=worth)
 
 
 def infer_again(graph: StepGraph) -> None:

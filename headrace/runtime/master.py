@@ -15,7 +15,7 @@ from headrace.passes.pipeline import OPTIONAL, Options
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
-from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_plan
+from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
 from headrace.runtime.tier import Tier, compile_mode
 from headrace.runtime.worker import LocalWorker
 
@@ -47,7 +47,7 @@ class Master:
         if found is None or found.generation != self.worker.resources.generation:
             found = make_plan(request, self.worker, self._options())
             if self.compile_mode != "off" and not async_feeds and found.framed is None:
-                found.tier = Tier(found, self.compile_mode, self._compile)
+                found.tier = Tier(found, self.compile_mode, self._compile, self._compile_many)
             with self._lock:
                 self._plans[key] = found
         return found
@@ -57,6 +57,9 @@ class Master:
         # A compiler makes one loop of an update and the gradient it takes; apart from it they would be two.
         options = replace(options, off=options.off | {"fuse_updates"})
         return make_compiled_plan(plan.request, shapes, self.worker, options)
+
+    def _compile_many(self, plan: StepPlan, seen: Sequence[Sequence[Sequence[int]]]) -> StepPlan:
+        return make_dynamic_plan(plan.request, seen, self.worker, self._options())
 
     def _options(self) -> Options:
         worker = self.worker

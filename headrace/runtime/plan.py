@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,14 @@ from headrace.passes.pipeline import Options, run_pipeline
 from headrace.passes.region import Region, describe, find_regions, replace_region
 from headrace.passes.reuse import reuse
 from headrace.passes.schedule import order_reads, protect_reads, schedule
-from headrace.passes.specialise import specialise
+from headrace.passes.specialise import specialise, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.runtime.body import compile_bodies
 from headrace.runtime.codegen import Program, generate
-from headrace.runtime.compile import compile_region, warn_once
+from headrace.runtime.compile import Call, compile_region, warn_once
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
+from headrace.runtime.dynamic import compile_dynamic
 from headrace.runtime.flow import Flow
 from headrace.runtime.framed import FramedPlan, make_framed, needs_frames
 from headrace.runtime.narrow import narrowed
@@ -92,33 +93,54 @@ def make_compiled_plan(
     request: Request, shapes: Sequence[Sequence[int]], worker: LocalWorker, options: Options
 ) -> StepPlan:
     """The same step for these feed shapes with compiled regions.  A region that fails to compile stays interpreted."""
+    graph = _specialised(request, shapes, options)
+    return _compiled(request, graph, worker, options, False, lambda region: compile_region(region, worker))
+
+
+def make_dynamic_plan(
+    request: Request, seen: Sequence[Sequence[Sequence[int]]], worker: LocalWorker, options: Options
+) -> StepPlan:
+    """The same step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
+    example = telling(seen)
+    hints = {
+        (node.name, value.value_index): value.shape.tuple or ()
+        for node in _specialised(request, example, options).nodes
+        for value in node.outputs
+        if value.shape.is_fully_defined()
+    }
+    graph = _specialised(request, varying(seen), options)
+    return _compiled(request, graph, worker, options, True, lambda region: compile_dynamic(region, worker, hints))
+
+
+def _specialised(request: Request, shapes: Sequence[Sequence[int | None]], options: Options) -> StepGraph:
     graph = run_pipeline(request.feeds, request.fetches, request.targets, options)
     _check_fed(graph)
-    graph = specialise(graph, shapes)
+    return specialise(graph, shapes)
+
+
+def _compiled(
+    request: Request, graph: StepGraph, worker: LocalWorker, options: Options, dynamic: bool,
+    compile_one: Callable[[Region], Call],
+) -> StepPlan:  # fmt: skip
     if options.simplify:
         graph = cse(fold(fold_shapes(graph), options.evaluate))
     compiled = compile_bodies(graph, worker, options)
     order = schedule(graph.nodes)
     order_reads(order)
     graph.nodes = order
-    regions = find_regions(order, graph.fetches)
+    regions = find_regions(order, graph.fetches, dynamic=dynamic)
     escaping = set(graph.fetches) | {v for r in regions for v in r.outputs}
     protect_reads(order, escaping)
     for found in regions:  # replacing one changes the values that flow into the next
         region = describe(found.nodes, found.device, graph.nodes, graph.fetches)
-        if _compile(graph, region, worker, compiled):
-            compiled += 1
+        try:
+            call = compile_one(region)
+        except Exception as e:  # noqa: BLE001 - whatever the compiler says, the step still runs, interpreted
+            warn_once(region, e)
+            continue
+        replace_region(graph, region, narrowed(call, region, worker), compiled)
+        compiled += 1
     return _finish(request, graph, worker, compiled, options)
-
-
-def _compile(graph: StepGraph, region: Region, worker: LocalWorker, index: int) -> bool:
-    try:
-        call = compile_region(region, worker)
-    except Exception as e:  # noqa: BLE001 - whatever the compiler says, the step still runs, interpreted
-        warn_once(region, e)
-        return False
-    replace_region(graph, region, narrowed(call, region, worker), index)
-    return True
 
 
 def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: int, options: Options) -> StepPlan:

@@ -1,7 +1,7 @@
 """Tiers: a step starts as generated Python and, when it proves hot, moves to compiled code without stalling.
 
 Decides only when to compile what; ``plan`` knows how.  Each combination of feed shapes that recurs gets its own compiled plan,
-up to a bound; rare ones stay interpreted.
+up to a bound; rare ones stay interpreted.  Where there are many combinations, one plan is compiled for all of them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ SECONDS = 2.0  # interpreted runs must have cost as long as compiling is likely 
 SECONDS_PER_NODE = 0.05
 RUNS = 10  # ... and shapes must have recurred so often after that
 ARTIFACTS = 8  # compiled plans kept per kind of step
+MANY = 16  # combinations of shapes after which one plan is made for all
 
 Key = tuple[Any, ...]
 Compile = Callable[[StepPlan, Sequence[Sequence[int]]], StepPlan]
+CompileMany = Callable[[StepPlan, Sequence[Sequence[Sequence[int]]]], StepPlan]
 
 
 def compile_mode(config: ConfigProto) -> str:
@@ -45,13 +47,16 @@ def compile_mode(config: ConfigProto) -> str:
 class Tier:
     """The tiers of one planned step.  ``choose`` and ``consider`` are thread-safe; ``spent`` is a rough sum and may race."""
 
-    def __init__(self, plan: StepPlan, mode: str, compile_plan: Compile) -> None:
+    def __init__(self, plan: StepPlan, mode: str, compile_plan: Compile, compile_many: CompileMany) -> None:
         self.mode = mode
         self.hot = mode == "always"
         self.spent = 0.0  # seconds of interpreted runs since the last look
         self.cost = SECONDS + SECONDS_PER_NODE * len(plan.graph.nodes)
         self._plan = plan
         self._compile = compile_plan
+        self._compile_many = compile_many
+        self.dynamic: StepPlan | None = None  # for shapes without a plan of their own
+        self._asked_many = False
         self._seen: dict[Key, int] = {}
         self._asked: set[Key] = set()
         self.compiled: dict[Key, StepPlan] = {}
@@ -65,16 +70,29 @@ class Tier:
         """The compiled plan for feeds of these shapes, if there is one by now; in mode "always" it is made here."""
         key = self.key(feeds)
         found = self.compiled.get(key)
-        if found is None and self.mode == "always" and len(self.compiled) < ARTIFACTS:
+        if found is None and self.mode == "always":
             with self._lock:
                 found = self.compiled.get(key)
                 if found is None:
-                    try:
-                        found = self._compile(self._plan, key)
-                    except Exception:  # noqa: BLE001 - feeds that do not fit: the interpreted run says what is wrong
-                        found = self._plan
-                    self.compiled[key] = found
-        return found
+                    found = self._make(key)
+        return found or self.dynamic
+
+    def _make(self, key: Key) -> StepPlan | None:
+        """A plan for these shapes at once, or, where there are many, for all."""
+        try:
+            if len(self.compiled) < ARTIFACTS:
+                self.compiled[key] = self._compile(self._plan, key)
+                return self.compiled[key]
+            if self._asked_many:
+                return None
+            self._asked_many = True
+            found = self._compile_many(self._plan, [*self.compiled, key])
+            self.dynamic = found if found.regions else None
+            return self.dynamic
+        except Exception:  # noqa: BLE001 - feeds that do not fit: the interpreted run says what is wrong
+            if len(self.compiled) < ARTIFACTS:
+                self.compiled[key] = self._plan
+            return self._plan
 
     def consider(self, feeds: Sequence[Any]) -> None:
         """Called when interpretation has cost as much as compiling would: asks for shapes that keep coming."""
@@ -82,18 +100,30 @@ class Tier:
         with self._lock:
             if len(self._seen) < 1024:
                 self._seen[key] = self._seen.get(key, 0) + 1
+            if not self._asked_many and len(self._seen) > MANY:
+                self._asked_many = True
+                seen = list(self._seen)
+                queue.submit(lambda: self._install_many(seen))
             if self._seen.get(key, 0) < RUNS or key in self._asked or len(self._asked) >= ARTIFACTS:
                 return
             self._asked.add(key)
         queue.submit(lambda: self._install(key))
 
     def _install(self, key: Key) -> None:
+        self.compiled.update(self._timed(lambda: self._compile(self._plan, key), key))
+
+    def _install_many(self, seen: list[Key]) -> None:
+        self.dynamic = self._timed(lambda: self._compile_many(self._plan, seen), None).get(None)
+
+    def _timed(self, make: Callable[[], StepPlan], key: Any) -> dict[Any, StepPlan]:
+        """The plan under its key; nothing if the compiler took no part of it."""
         start = time.perf_counter()
-        plan = self._compile(self._plan, key)
-        if plan.regions:
-            self.compiled[key] = plan
-            self.hot = True
-            log.info("compiled a step of %d nodes in %.1f s", len(self._plan.graph.nodes), time.perf_counter() - start)
+        plan = make()
+        if not plan.regions:
+            return {}
+        self.hot = True
+        log.info("compiled a step of %d nodes in %.1f s", len(self._plan.graph.nodes), time.perf_counter() - start)
+        return {key: plan}
 
 
 class CompileQueue:

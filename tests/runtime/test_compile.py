@@ -121,7 +121,11 @@ class TestTiers:
             made.append(shapes)
             return Compiled()
 
-        return Tier(self._Plan(), mode, compile_plan), made  # type: ignore[arg-type]
+        def compile_many(plan: object, seen: object) -> Compiled:
+            made.append(("all", seen))
+            return Compiled()
+
+        return Tier(self._Plan(), mode, compile_plan, compile_many), made  # type: ignore[arg-type]
 
     def test_recurring_shapes_are_compiled_once(self) -> None:
         tier, made = self._tier()
@@ -134,15 +138,25 @@ class TestTiers:
 
     def test_rare_shapes_stay_interpreted(self) -> None:
         tier, made = self._tier()
-        for n in range(40):
+        for n in range(10):
             tier.consider([np.zeros([n])])
         queue.wait(10)
-        assert made == []
+        assert made == [] and not tier.hot
+
+    def test_many_shapes_get_one_plan_for_all(self) -> None:
+        tier, made = self._tier()
+        for n in range(40):
+            tier.consider([np.zeros([n, 3])])
+        queue.wait(10)
+        assert made == [("all", [((n, 3),) for n in range(17)])]
+        assert tier.hot and tier.choose([np.zeros([99, 3])]) is tier.dynamic is not None
 
     def test_always_compiles_at_once_up_to_a_bound(self) -> None:
         tier, made = self._tier("always")
         assert all(tier.choose([np.zeros([n])]) is not None for n in range(8))
-        assert tier.choose([np.zeros([99])]) is None and len(made) == 8
+        assert tier.dynamic is None and len(made) == 8
+        assert tier.choose([np.zeros([99])]) is tier.dynamic is not None  # then one for all
+        assert tier.choose([np.zeros([98])]) is tier.dynamic and len(made) == 9
 
     def test_mode(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("HEADRACE_COMPILE", raising=False)

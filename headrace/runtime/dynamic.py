@@ -1,0 +1,253 @@
+"""Compiling a region for many shapes at once: sizes that differ between runs stay symbols.
+
+The region's nodes are run once on stand-ins whose varying sizes are symbolic.  What the graph computes from shapes (Shape,
+Pack, products of sizes ...) is followed by the ops' own value rules, with symbols in place of numbers, so it never becomes
+a tensor.  Assumptions that the kernels made about sizes come out as one condition; inputs that break it are interpreted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from headrace.core.dtypes import DType
+from headrace.graph.infer import group_inputs
+from headrace.passes.region import Region
+from headrace.passes.step_graph import Node, Value
+from headrace.resources.invoke import bind_attrs, extras
+from headrace.resources.value import torch_dtype
+from headrace.resources.variable import Variable
+from headrace.runtime.arrange import store_what_libraries_read
+from headrace.runtime.codegen import Binder, generate
+from headrace.runtime.compile import OPTIONS, Call, CannotCompile
+from headrace.runtime.dump import dump
+
+Hints = dict[tuple[str, int], Sequence[int]]
+
+
+def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
+    """A function (plain inputs, variables) -> outputs for all sizes that fit the region's partial shapes.
+
+    ``hints`` gives an example of each input's shape, by node name and output.
+    """
+    from torch._inductor import standalone_compile
+
+    device = binder.torch_device(region.device)
+    plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
+    large = [v for v in region.inputs if v.op.op_def.name == "Const" and v.op.attrs["value"].size > 1]
+    graph, fakes, holds = _trace(region, plain, large, binder, device, hints)
+    store_what_libraries_read(graph)
+    dump(f"dynamic_{id(graph):x}.py", graph.print_readable(print_output=False) + "\n")
+    artifact = standalone_compile(graph, fakes, dynamic_shapes="from_graph", options=OPTIONS)
+    captured = [binder.constant(v.op, device) for v in large]
+    constants = [v.op for v in region.inputs if v.op.op_def.name == "Const"]
+    otherwise = generate([*constants, *region.nodes], [*plain, *region.refs], region.outputs, binder, "region").function
+
+    def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
+        moved = inputs if device.type == "cpu" else [t.to(device, non_blocking=True) for t in inputs]
+        if not holds([t.shape for t in moved]):
+            return otherwise(*inputs, *refs)
+        return artifact(*moved, *captured, *[r.value for r in refs])
+
+    return call
+
+
+def _trace(
+    region: Region, plain: Sequence[Value], large: Sequence[Value], binder: Binder, device: Any, hints: Hints
+) -> tuple[Any, list[Any], Callable[[Sequence[Any]], bool]]:
+    """The FX graph of (plain inputs, large constants, buffers), its fake inputs, the condition on the inputs' shapes."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+    shapes = ShapeEnv()
+    mode = FakeTensorMode(shape_env=shapes)
+
+    def stand_in(value: Value) -> Any:
+        dims: Any = value.shape.tuple
+        example = torch.empty(
+            tuple(hints[value.op.name, value.value_index]), dtype=torch_dtype(value.dtype), device="meta"
+        )
+        moves = [DimDynamic.DUCK if d is None else DimDynamic.STATIC for d in dims]  # duck: equal sizes are one symbol
+        context = StatelessSymbolicContext(dynamic_sizes=moves)
+        fake = mode.from_tensor(example, symbolic_context=context)
+        with mode:
+            return torch.empty(fake.shape, dtype=example.dtype, device=device)
+
+    fakes = [stand_in(v) for v in plain]
+    with mode:
+        fixed = [
+            torch.empty(tuple(v.shape.tuple or ()), dtype=torch_dtype(v.dtype), device=device)
+            for v in [*large, *region.refs]
+        ]
+
+    def function(*arguments: Any) -> tuple[Any, ...]:
+        walk = _Walk(binder, device)
+        walk.values.update(zip([*plain, *large], arguments, strict=False))
+        for value, buffer in zip(region.refs, arguments[len(plain) + len(large) :], strict=True):
+            holder = Variable(value.op.name, value.dtype.base_dtype, device)
+            holder.value = buffer
+            walk.values[value] = holder
+        for node in region.nodes:
+            walk.node(node)
+        return tuple(walk.tensor(v) for v in region.outputs)
+
+    graph = make_fx(function, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*fakes, *fixed)
+    return graph, [*fakes, *fixed], _condition(shapes, fakes)
+
+
+def _condition(shapes: Any, fakes: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
+    """What the trace took for granted: fixed sizes, sizes that are equal, and comparisons that kernels made."""
+    from torch.fx.experimental.symbolic_shapes import is_symbolic
+
+    fixed: list[tuple[int, int, int]] = []
+    symbols: dict[Any, tuple[int, int]] = {}
+    equal: list[tuple[int, int, int, int]] = []
+    for i, fake in enumerate(fakes):
+        for j, size in enumerate(fake.shape):
+            if not is_symbolic(size):
+                fixed.append((i, j, int(size)))
+            elif size.node._expr in symbols:
+                equal.append((i, j, *symbols[size.node._expr]))
+            else:
+                symbols[size.node._expr] = (i, j)
+    names = {symbol: f"s[{i}][{j}]" for symbol, (i, j) in symbols.items()}
+    lines = [f"s[{i}][{j}] == {n}" for i, j, n in fixed] + [f"s[{i}][{j}] == s[{k}][{m}]" for i, j, k, m in equal]
+    lines += [f"s[{i}][{j}] > 1" for i, j in symbols.values()]  # torch takes sizes of 0 and 1 for special
+    for guard in shapes.guards:
+        unknown = guard.expr.free_symbols - set(names)
+        if unknown:
+            raise CannotCompile(f"depends on sizes that inputs do not show: {guard.expr}")
+        lines.append(_python(guard.expr, names))
+    holds: Callable[[Sequence[Any]], bool] = eval(f"lambda s: {' and '.join(f'({line})' for line in lines) or 'True'}")
+    return holds
+
+
+def _python(expression: Any, names: dict[Any, str]) -> str:
+    from torch.utils._sympy.printers import PythonPrinter
+
+    class Printer(PythonPrinter):  # type: ignore[misc]
+        def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - the name sympy calls
+            return names[expr]
+
+    text: str = Printer().doprint(expression)
+    return text
+
+
+class _Walk:
+    """Runs nodes on stand-ins.  ``known``: integers computed from shapes, as arrays that may hold symbols."""
+
+    def __init__(self, binder: Binder, device: Any) -> None:
+        self.binder = binder
+        self.device = device
+        self.values: dict[Value, Any] = {}
+        self.known: dict[Value, Any] = {}
+
+    def node(self, node: Node) -> None:
+        if self._follow(node):
+            return
+        op_def = node.op_def
+        arguments: list[Any] = []
+        for arg, given in zip(op_def.signature.inputs, group_inputs(op_def, node.inputs, node.attrs), strict=True):
+            take = self._host if arg.host else self.tensor
+            arguments.append([take(v) for v in given] if arg.is_list else take(given))
+        if op_def.inline is not None:
+            names = {f"a{i}": a for i, a in enumerate(arguments)}
+            result = eval(op_def.inline.format(*names), names)
+        else:
+            kernel = self.binder.kernel(node, self.device.type)
+            if kernel.wants_state:
+                raise CannotCompile(f"{node.name} ({node.type}) keeps state of its own")
+            arguments += bind_attrs(op_def, node.attrs)
+            result = kernel.function(*arguments, **extras(kernel, self.device, None, node))
+        self._keep(node, result)
+
+    def _keep(self, node: Node, result: Any) -> None:
+        outputs = node.op_def.signature.outputs
+        if not outputs:
+            return
+        if len(outputs) == 1 and not outputs[0].is_list:
+            result = [result]
+        flat = [part for r in result for part in (r if isinstance(r, (list, tuple)) else [r])]
+        self.values.update(zip(node.outputs, flat, strict=True))
+
+    def _follow(self, node: Node) -> bool:
+        """Computes the node on numbers and symbols, if it can be."""
+        if not node.outputs or not all(v.dtype.base_dtype.is_integer for v in node.outputs):
+            return False
+        answer: Any
+        if node.type in _QUESTIONS:
+            answer = _QUESTIONS[node.type]([tuple(self.tensor(v).shape) for v in node.inputs])
+        else:
+            given = [self._array(v) for v in node.inputs]
+            if node.op_def.value_fn is None or not given or any(a is None for a in given):
+                return False
+            answer = node.op_def.value_fn(node, *given)
+        parts = answer if isinstance(answer, tuple) else (answer,)
+        if len(parts) != len(node.outputs):
+            return False
+        arrays = [None if p is None else np.asarray(p) for p in parts]
+        if any(a is None or (a.dtype == object and any(e is None for e in a.flat)) for a in arrays):
+            return False
+        self.known.update(zip(node.outputs, arrays, strict=True))
+        return True
+
+    def _array(self, value: Value) -> Any:
+        if value.op.op_def.name == "Const":
+            array = np.asarray(value.op.attrs["value"])
+            return array if array.dtype.kind in "iu" else None
+        return self.known.get(value)
+
+    def _host(self, value: Value) -> Any:
+        array = self._array(value)
+        if array is None and value.op.op_def.name == "Const":
+            array = np.asarray(value.op.attrs["value"])
+        if array is None:
+            raise CannotCompile(f"{value.op.name} ({value.op.type}) decides a shape and is not known from shapes")
+        return array.tolist() if array.ndim else array.item()
+
+    def tensor(self, value: Value) -> Any:
+        found = self.values.get(value)
+        if found is not None:
+            return found
+        array = self.known.get(value)
+        if array is None:
+            array = np.asarray(value.op.attrs["value"])
+        made = self.values[value] = _tensor(array, value.dtype, self.device)
+        return made
+
+
+def _tensor(array: Any, dtype: DType, device: Any) -> Any:
+    kind = torch_dtype(dtype)
+    if array.dtype != object and array.size > 1:
+        return torch.tensor(array.tolist(), dtype=kind, device=device)
+    parts = [torch.full((), e if array.dtype == object else e.item(), dtype=kind, device=device) for e in array.flat]
+    return torch.stack(parts).reshape(array.shape) if array.ndim and parts else (
+        parts[0] if parts else torch.empty(array.shape, dtype=kind, device=device)
+    )  # fmt: skip
+
+
+def _symbols(sizes: Sequence[Any]) -> Any:
+    array = np.empty(len(sizes), object)
+    array[:] = list(sizes)
+    return array
+
+
+def _count(sizes: Sequence[Any]) -> Any:
+    total: Any = 1
+    for n in sizes:
+        total = total * n
+    array = np.empty((), object)
+    array[()] = total
+    return array
+
+
+_QUESTIONS: dict[str, Callable[[list[tuple[Any, ...]]], Any]] = {
+    "Shape": lambda shapes: _symbols(shapes[0]),
+    "ShapeN": lambda shapes: tuple(_symbols(s) for s in shapes),
+    "Size": lambda shapes: _count(shapes[0]),
+    "Rank": lambda shapes: np.array(len(shapes[0])),
+}

@@ -1,0 +1,77 @@
+"""One compiled step for many shapes: what is left open, what is assumed, and the same results as interpreted."""
+
+import numpy as np
+
+import headrace as tf
+from headrace.passes.specialise import telling, varying
+from headrace.runtime import tier
+
+
+class TestSizes:
+    def test_sizes_that_differ_stay_open(self):
+        assert varying([((2, 8), (2,)), ((5, 8), (5,))]) == [[None, 8], [None]]
+        assert varying([((2, 8),)]) == [[2, 8]]
+        assert varying([(), ()]) == []
+
+    def test_the_example_tells_sizes_apart(self):
+        seen = [((4, 4),), ((1, 7),), ((4, 6),), ((9, 9),)]
+        assert telling(seen) == ((4, 6),)
+
+
+class TestSteps:
+    """A classifier of sequences: batch and length vary, shapes are computed in the graph."""
+
+    def _losses(self, mode):
+        with tf.Graph().as_default():
+            tf.set_random_seed(1)
+            x, y = tf.placeholder(tf.float32, [None, None, 6]), tf.placeholder(tf.int32, [None])
+            h = tf.reduce_mean(tf.layers.dense(x, 8, tf.nn.relu), 1)
+            h = tf.reshape(tf.concat([h, 2.0 * h], 1), [tf.shape(x)[0], 16])
+            logits = tf.layers.dense(h, 4)
+            loss = tf.losses.sparse_softmax_cross_entropy(y, logits) / tf.cast(tf.shape(x)[1], tf.float32)
+            train = tf.train.AdamOptimizer(0.01).minimize(loss)
+            rng = np.random.RandomState(0)
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                found = []
+                # The second is compiled for itself; (1, 4) and (5, 5) break what the trace assumed and are interpreted.
+                for batch, length in ((3, 2), (4, 2), (5, 4), (1, 4), (5, 5), (2, 9), (11, 3)):
+                    feed = {x: rng.randn(batch, length, 6), y: rng.randint(0, 4, batch)}
+                    found.append(session.run([loss, train], feed)[0])
+                plan = session._master.plan((x, y), (loss,), (train,))
+            return found, plan.tier
+
+    def test_as_interpreted(self, monkeypatch):
+        monkeypatch.setattr(tier, "ARTIFACTS", 1)
+        expected, _ = self._losses("off")
+        found, tiers = self._losses("always")
+        assert len(tiers.compiled) == 1 and tiers.dynamic is not None and tiers.dynamic.regions == 1
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+    def test_what_the_compiler_cannot_take_is_said_once_and_interpreted(self, monkeypatch, caplog):
+        monkeypatch.setattr(tier, "ARTIFACTS", 1)
+        x, n = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int32, [])
+        y = tf.reduce_sum(tf.exp(tf.reshape(x, [n, -1]) * 2.0), 0) + 1.0  # n is a value, not a size
+        with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+            for size in (2, 4, 6, 8):
+                result = session.run(y, {x: np.ones(size), n: 2})
+                np.testing.assert_allclose(result, np.full(size // 2, 2 * np.exp(2.0) + 1), rtol=1e-6)
+        said = [r.getMessage() for r in caplog.records if "stays interpreted" in r.getMessage()]
+        assert len(said) == 1 and "test_dynamic.py" in said[0] and "decides a shape" in said[0]
+
+
+def test_a_convolution_for_any_batch(monkeypatch):
+    monkeypatch.setattr(tier, "ARTIFACTS", 1)
+
+    def outputs(mode):
+        with tf.Graph().as_default():
+            tf.set_random_seed(1)
+            x = tf.placeholder(tf.float32, [None, 6, 6, 2])
+            h = tf.layers.max_pooling2d(tf.layers.conv2d(x, 3, 3, activation=tf.nn.relu, padding="same"), 2, 2)
+            y = tf.gradients(tf.reduce_sum(tf.square(h)), x)[0]
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                return [session.run(y, {x: np.random.RandomState(b).randn(b, 6, 6, 2)}) for b in (2, 3, 4)]
+
+    for found, expected in zip(outputs("always"), outputs("off"), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
