@@ -7,6 +7,10 @@ is traced or on another device is torch's anyhow.
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -14,6 +18,7 @@ from headrace.ops._arm_convolution import USED as ARM
 
 _FEW = 512  # elements
 _CROWD = 3  # threads
+_LONG = 1 << 16  # rows
 _CHOSEN = (torch.float32, torch.float64, torch.int32, torch.int64, torch.bool, torch.uint8)
 
 
@@ -33,6 +38,57 @@ def where(condition: torch.Tensor, t: torch.Tensor, e: torch.Tensor) -> torch.Te
     if t.dtype in _CHOSEN and _suits(condition):
         return torch.from_numpy(np.where(condition.numpy(), t.numpy(), e.numpy()))
     return torch.where(condition, t, e)
+
+
+def column_sums(x: torch.Tensor, axes: Any) -> torch.Tensor | None:
+    """Sums over the first axes of a matrix or more, as one product with ones; None where that does not suit.
+
+    torch adds columns up one by one here (measured: 4096 by 256, 800 us against 280).  A product adds in a plain order, so very
+    long columns are left to torch, which loses fewer digits.
+    """
+    if type(x) is not torch.Tensor or x.dtype is not torch.float32 or not x.is_cpu or not x.is_contiguous():
+        return None
+    count = len(axes) if isinstance(axes, list) else 1
+    if axes != list(range(count)) and axes != 0:
+        return None
+    rows, columns = math.prod(x.shape[:count]), math.prod(x.shape[count:])
+    if columns < 8 or not 32 <= rows <= _LONG:
+        return None
+    return torch.mv(x.view(rows, columns).t(), _ones(rows))
+
+
+@lru_cache(maxsize=64)
+def _ones(count: int) -> torch.Tensor:
+    return torch.ones(count)
+
+
+def argmax(x: torch.Tensor, axis: int, least: bool = False) -> torch.Tensor:
+    """As torch.argmax and torch.argmin; NumPy takes a tenth of the time along the last axis."""
+    if x.dtype in _CHOSEN and axis in (-1, x.ndim - 1) and x.ndim and x.is_contiguous() and _suits(x):
+        array = x.numpy()
+        return torch.from_numpy(np.asarray(array.argmin(-1) if least else array.argmax(-1)))
+    return torch.argmin(x, axis) if least else torch.argmax(x, axis)
+
+
+_COMPARE = {
+    torch.gt: np.greater, torch.ge: np.greater_equal, torch.lt: np.less, torch.le: np.less_equal, torch.eq: np.equal,
+    torch.ne: np.not_equal,
+}  # fmt: skip
+
+
+def comparison(function: Any) -> Any:
+    """As the function of torch, in less than half the time for many numbers."""
+    if not ARM:
+        return function
+    array = _COMPARE[function]
+
+    def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if x.dtype is torch.float32 and type(y) is torch.Tensor and _suits(x):
+            return torch.from_numpy(np.asarray(array(x.numpy(), y.numpy())))
+        result: torch.Tensor = function(x, y)
+        return result
+
+    return compare
 
 
 if not ARM:

@@ -12,7 +12,7 @@ from headrace.core.dtypes import ANY, NUMERIC, QUANTIZED, REAL
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._host_math import where
+from headrace.ops._host_math import comparison, where
 from headrace.ops._declare import binary, broadcast, sum_to_shape, unary, whole_value, widen
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
@@ -20,7 +20,7 @@ COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
 for _name, _kernel, _sign in (
     ("Less", torch.lt, "<"), ("LessEqual", torch.le, "<="), ("Greater", torch.gt, ">"), ("GreaterEqual", torch.ge, ">="),
 ):  # fmt: skip
-    binary(_name, _kernel, REAL, out="bool").not_differentiable().on_numbers = f"{{0}} {_sign} {{1}}"
+    binary(_name, comparison(_kernel), REAL, out="bool").not_differentiable().on_numbers = f"{{0}} {_sign} {{1}}"
 
 
 def _equality(name, compare, on_bytes):
@@ -52,8 +52,8 @@ def _broadcastable(a, b):
     return all(x == y or 1 in (x, y) for x, y in zip(reversed(a), reversed(b), strict=False))
 
 
-equal = _equality("Equal", torch.eq, np.equal)
-not_equal = _equality("NotEqual", torch.ne, np.not_equal)
+equal = _equality("Equal", comparison(torch.eq), np.equal)
+not_equal = _equality("NotEqual", comparison(torch.ne), np.not_equal)
 equal.on_numbers, not_equal.on_numbers = "{0} == {1}", "{0} != {1}"
 
 approximate = op("ApproximateEqual(x: T, y: T; tolerance: float = 1e-05) -> (z: bool)", T=NUMERIC)

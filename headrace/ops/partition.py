@@ -40,6 +40,10 @@ def _unique(x, axis):
     """-> values, index of each element's value, counts."""
     if isinstance(x, np.ndarray):
         return _unique_strings(x)
+    if axis is None and x.is_cpu and x.dtype in (torch.int32, torch.int64) and x.numel():
+        found = _unique_integers(x.numpy().reshape(-1))
+        if found is not None:
+            return found
     if axis is None:
         values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
     else:
@@ -50,6 +54,24 @@ def _unique(x, axis):
     order = first.argsort()
     rank = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=x.device))
     return values.index_select(axis or 0, order), rank[inverse], counts[order]
+
+
+def _unique_integers(x):
+    """By a table of first places, if the values are close together; else None."""
+    low = int(x.min())
+    span = int(x.max()) - low + 1
+    if span > 4 * x.size + 1024:
+        return None
+    shifted = x - low if low else x
+    table = np.full(span, -1, np.int64)
+    table[shifted[::-1]] = np.arange(x.size - 1, -1, -1)  # the last one written is the first of its kind
+    first = table[table >= 0]
+    first.sort()
+    values = x[first]
+    table[shifted[first]] = np.arange(first.size)
+    inverse = table[shifted]
+    counts = np.bincount(inverse, minlength=first.size)
+    return torch.from_numpy(values), torch.from_numpy(inverse), torch.from_numpy(counts)
 
 
 def _unique_strings(x):

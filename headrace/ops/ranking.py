@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from headrace.core.dtypes import INDEX, REAL
@@ -25,6 +26,10 @@ def _top(input, k):
     if k == 1:
         values, indices = torch.max(input, -1, keepdim=True)
         return values, indices.to(torch.int32)
+    if type(input) is torch.Tensor and input.is_cpu and input.numel() and k < input.shape[-1] // 4:
+        values, indices = torch.topk(input, k + 1)
+        if bool((values[..., :-1] > values[..., 1:]).all()):  # no equals among them, nor just behind them
+            return values[..., :k].clone(), indices[..., :k].to(torch.int32)
     values, indices = torch.sort(input, dim=-1, descending=True, stable=True)
     return values[..., :k].clone(), indices[..., :k].to(torch.int32)
 
@@ -50,11 +55,20 @@ top_attr.kernel(_wide, T=WIDE_UNSIGNED)
 def _among(predictions, targets, k):
     """Fewer than k predictions are larger than the target's; targets out of range or not finite never are."""
     classes = predictions.shape[1]
+    if type(predictions) is torch.Tensor and predictions.is_cpu:
+        return _among_on_host(predictions.numpy(), targets.numpy(), k)
     ids = targets.long()
     inside = (ids >= 0) & (ids < classes)
     chosen = predictions.gather(1, torch.where(inside, ids, torch.zeros_like(ids)).unsqueeze(1))
     larger = (predictions > chosen).sum(1)
     return inside & torch.isfinite(chosen.squeeze(1)) & (larger < k)
+
+
+def _among_on_host(predictions, targets, k):
+    inside = (targets >= 0) & (targets < predictions.shape[1])
+    chosen = predictions[np.arange(len(targets)), targets * inside]
+    larger = np.count_nonzero(predictions > chosen[:, None], axis=1)
+    return torch.from_numpy(inside & np.isfinite(chosen) & (larger < k))
 
 
 def _among_shape(predictions, targets, k):

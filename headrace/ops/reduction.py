@@ -17,7 +17,9 @@ from headrace.core.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REA
 from headrace.core.registry import op
 from headrace.core.shape import unknown_shape
 from headrace.graph import raw_ops
+from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._declare import WIDE_UNSIGNED, whole_value
+from headrace.ops._host_math import argmax, column_sums
 
 
 def _reduced(input, axis, keep_dims):
@@ -75,7 +77,15 @@ def _unreduce(node, tensor, mean=False):
 def _sum(x, axis, keep):
     if axis == []:
         return x.clone()
+    if ARM and (found := column_sums(x, axis)) is not None:
+        return found.view(_shape_left(x, axis, keep))
     return torch.sum(x, axis, keep)
+
+
+def _shape_left(x, axes, keep):
+    """The shape that sums over the first axes have."""
+    count = len(axes) if isinstance(axes, list) else 1
+    return (1,) * (count if keep else 0) + x.shape[count:]
 
 
 def _integer_sum(x, axis, keep):
@@ -86,7 +96,11 @@ total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum)
 
 
 def _mean(x, axis, keep):
-    return x.clone() if axis == [] else torch.mean(x, axis, keep)
+    if axis == []:
+        return x.clone()
+    if ARM and (found := column_sums(x, axis)) is not None:
+        return found.div_(x.numel() // found.numel()).view(_shape_left(x, axis, keep))
+    return torch.mean(x, axis, keep)
 
 
 def _integer_mean(x, axis, keep):
@@ -251,8 +265,8 @@ def _argument(name, function):
         return function(input.to(torch.int64), dimension).to(output_type)
 
 
-_argument("ArgMax", torch.argmax)
-_argument("ArgMin", torch.argmin)
+_argument("ArgMax", argmax)
+_argument("ArgMin", functools.partial(argmax, least=True))
 
 # ---- running sums and products
 
