@@ -41,7 +41,7 @@ def _compile_body(body: StepGraph, binder: Binder, name: str) -> int:
     order = schedule(body.nodes)
     order_reads(order)
     body.nodes = order
-    regions = find_regions(order, body.fetches, SMALLEST, _compilable)
+    regions = find_regions(order, body.fetches, SMALLEST, accept=_compilable)
     if not regions:
         return 0
     protect_reads(order, set(body.fetches) | {v for r in regions for v in r.outputs})
@@ -59,11 +59,11 @@ def _compile_body(body: StepGraph, binder: Binder, name: str) -> int:
     return compiled
 
 
-def _compilable(node: Node) -> bool:
+def _compilable(node: Node, *dynamic: bool) -> bool:
     """As in a step, but what is a Python number in a body is none of the compiler's business."""
     if any(on_host(v.dtype, v.shape) for v in (*node.inputs, *node.outputs) if v.op.op_def.name != "Const"):
         return False
-    return compilable(node)
+    return compilable(node, *dynamic)
 
 
 def _straightened(call: Callable[..., Any]) -> Callable[..., Any]:
