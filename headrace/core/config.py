@@ -192,7 +192,8 @@ class ConfigProto(Message):
     """The configuration of a Session or Server.
 
     `compile` is Headrace's own: whether hot parts of a step are compiled in the background ("auto"), never ("off"),
-    or before they first run ("always").
+    or before they first run ("always").  `control_flow` too: conditionals and loops run inside a strand unless their bodies
+    block or span several devices ("auto"), or always as primitives, whose iterations overlap ("lowered").
     """
 
     class Experimental(Message):
@@ -228,6 +229,7 @@ class ConfigProto(Message):
     share_cluster_devices_in_session: bool = False
     experimental: Experimental = nested()
     compile: Literal["auto", "off", "always"] = "auto"
+    control_flow: Literal["auto", "lowered"] = "auto"
 
 
 class RunOptions(Message):

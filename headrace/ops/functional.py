@@ -69,11 +69,14 @@ def _while(name, traits):
         fixed = (*input, *refs)
         count = 0
         until = deadline.current.at
-        while cond(*variables, *fixed)[0]:
-            variables = body(*variables, *fixed)
-            count += 1
-            if until is not None and deadline.expired(until):
-                raise errors.DeadlineExceededError(None, None, _late(node, count))
+        try:
+            while cond(*variables, *fixed)[0]:
+                variables = body(*variables, *fixed)
+                count += 1
+                if until is not None and deadline.expired(until):
+                    raise errors.DeadlineExceededError(None, None, _late(node, count))
+        except KeyboardInterrupt as e:
+            raise _interrupted(e, node, count) from None
         return count, variables
 
     return definition
@@ -105,6 +108,12 @@ def _late(node, count):
     return f"the step ran out of time (RunOptions.timeout_in_ms) after {count} iterations of the loop made at {node.source}"
 
 
+def _interrupted(interrupt, node, count):
+    """Says where the interrupt came; one from a loop inside says so already."""
+    where = f"interrupted after {count} iterations of the loop made at {node.source}"
+    return interrupt if interrupt.args else KeyboardInterrupt(where)
+
+
 stateless_while = _while("StatelessWhile", _TRAITS)
 while_ = _while("While", _EFFECTS)
 
@@ -124,10 +133,14 @@ def _repeat(name, traits):
     def _(count, variables, input, refs, body, output_shapes, visible, back_prop, swap_memory, *, node):
         fixed = (*input, *refs)
         until = deadline.current.at
-        for i in range(count):
-            variables = body(*variables, *fixed)
-            if until is not None and deadline.expired(until):
-                raise errors.DeadlineExceededError(None, None, _late(node, i + 1))
+        i = 0
+        try:
+            for i in range(count):
+                variables = body(*variables, *fixed)
+                if until is not None and deadline.expired(until):
+                    raise errors.DeadlineExceededError(None, None, _late(node, i + 1))
+        except KeyboardInterrupt as e:
+            raise _interrupted(e, node, i) from None
         return variables
 
     return definition

@@ -19,6 +19,8 @@ from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.passes.instantiate import is_instantiated
+from headrace.passes.place import runs_on_host
+from headrace.passes.specialise import bodies_of
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 _SCALAR = TensorShape([])
@@ -38,6 +40,37 @@ def lower(graph: StepGraph) -> StepGraph:
         graph.replace(dict(zip(node.outputs, values, strict=True)), {node: values[0].op if values else made.nodes[-1]})
     graph.sort()
     return graph
+
+
+def must_lower(graph: StepGraph) -> bool:
+    """Whether a loop is better run as primitives: its iterations can wait side by side, or its body spans devices."""
+    for node in graph.nodes:
+        bodies = bodies_of(node)
+        if any(map(must_lower, bodies)):
+            return True
+        if "body" not in node.attrs or not bodies:
+            continue
+        if node.attrs.get("parallel_iterations", 1) > 1 and any(map(_blocks, bodies)):
+            return True
+        if len({device for body in bodies for device in _devices(body)}) > 1:
+            return True
+    return False
+
+
+def _blocks(body: StepGraph) -> bool:
+    return any(n.op_def.traits.blocking or any(map(_blocks, bodies_of(n))) for n in body.nodes)
+
+
+def _devices(body: StepGraph) -> set[str]:
+    """The devices that a body's computations are on; what costs nothing or runs on the host anyway does not count."""
+    found = set()
+    for node in body.nodes:
+        free = node.op_def.name == "Const" or node.op_def.traits.handle or node.op_def.traits.feed
+        if not free and not runs_on_host(node) and not bodies_of(node):
+            found.add(node.device)
+        for inner in bodies_of(node):
+            found |= _devices(inner)
+    return found
 
 
 class _Lowered:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from headrace.core import errors
@@ -34,40 +34,68 @@ class FramedPlan:
     feeds: dict[int, int]  # node -> position among the fed values
     fetches: list[Value]
     positions: dict[Node, int]
-    blocking: set[int]
+    lanes: dict[int, str]  # nodes that run on a thread: "" for those that may block, else the device they are on
 
     def run(self, fed: Sequence[Any]) -> tuple[Any, ...]:
-        """Runs the step to its end.  Nodes that may block run on threads of their own, so that iterations overlap."""
+        """Runs the step to its end.
+
+        Nodes that may block run on threads of their own, so that iterations overlap; each further device has a thread.
+        """
         flow = FramedFlow(self.flow)
         found: dict[tuple[int, int], Any] = {}
         wanted = {self.positions[v.op] for v in self.fetches}
         queue = deque(flow.start())
         pending: dict[Future[Sequence[Any]], Ready] = {}
-        with ThreadPoolExecutor(thread_name_prefix="headrace-framed") if self.blocking else nullcontext() as pool:
-            while queue or pending:
-                if queue:
-                    ready = queue.popleft()
-                    if pool is not None and ready.node in self.blocking:
-                        pending[pool.submit(self._run_node, ready, fed)] = ready
-                        continue
-                    outputs = self._run_node(ready, fed)
-                else:
-                    finished = next(iter(wait(pending, return_when=FIRST_COMPLETED).done))
-                    ready = pending.pop(finished)
-                    outputs = finished.result()
-                if ready.node in wanted and self._is_outermost(ready, flow):
-                    found.update(((ready.node, i), value) for i, value in enumerate(outputs))
-                self._check_time(ready)
-                queue.extend(flow.done(ready, outputs))
+        ready = None
+        with _Threads(self.lanes) as threads:
+            try:
+                while queue or pending:
+                    if queue:
+                        ready = queue.popleft()
+                        lane = self.lanes.get(ready.node)
+                        if lane is not None:
+                            pending[threads.submit(lane, self._run_node, ready, fed)] = ready
+                            continue
+                        outputs = self._run_node(ready, fed)
+                    else:
+                        finished = self._next_done(pending)
+                        ready = pending.pop(finished)
+                        outputs = finished.result()
+                    if ready.node in wanted and self._is_outermost(ready, flow):
+                        found.update(((ready.node, i), value) for i, value in enumerate(outputs))
+                    self._check_time(ready)
+                    queue.extend(flow.done(ready, outputs))
+            except KeyboardInterrupt:
+                if ready is None:
+                    raise
+                raise KeyboardInterrupt(f"interrupted in {self._where(ready)}") from None
         return tuple(self._fetched(v, found) for v in self.fetches)
+
+    def _next_done(self, pending: dict[Future[Sequence[Any]], Ready]) -> Future[Sequence[Any]]:
+        until = deadline.current.at
+        left = None if until is None else max(until - monotonic(), 0.0)
+        done = wait(pending, left, return_when=FIRST_COMPLETED).done
+        if not done:
+            self._check_time(next(iter(pending.values())))
+        return next(iter(done)) if done else self._next_done(pending)
 
     def _check_time(self, ready: Ready) -> None:
         until = deadline.current.at
         if until is not None and deadline.expired(until):
             node = self.nodes[ready.node]
+            where = self._where(ready)
             raise errors.DeadlineExceededError(
-                None, node.origin, f"the step ran out of time in {ready.tag}, at {node.name} made at {node.source}"
+                None, node.origin, f"the step ran out of time (RunOptions.timeout_in_ms) in {where}"
             )
+
+    def _where(self, ready: Ready) -> str:
+        """The node, and the iteration of the loop it is in, with the lines that made them."""
+        node, tag = self.nodes[ready.node], ready.tag
+        at = f"{node.name} made at {node.source}"
+        if not tag.frame.name:
+            return at
+        loop = next(n for n in self.nodes if n.attrs.get("frame_name") == tag.frame.name)
+        return f"iteration {tag.index} of the loop made at {loop.source}, at {at}"
 
     def _is_outermost(self, ready: Ready, flow: FramedFlow) -> bool:
         frame = ready.tag.frame
@@ -103,6 +131,26 @@ class FramedPlan:
         return values[:1] if kind in ("enter", "exit", "next") else values
 
 
+class _Threads:
+    """The threads of one step: a pool for nodes that may block, one thread for each device besides the first."""
+
+    def __init__(self, lanes: dict[int, str]) -> None:
+        self._pools = {
+            lane: ThreadPoolExecutor(None if lane == "" else 1, thread_name_prefix=f"headrace-framed{lane}")
+            for lane in sorted(set(lanes.values()))
+        }
+
+    def __enter__(self) -> _Threads:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for pool in self._pools.values():
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def submit(self, lane: str, *call: Any) -> Future[Sequence[Any]]:
+        return self._pools[lane].submit(*call)
+
+
 def _index(position: int) -> Any:
     return tensor_of(position, int32, "cpu")
 
@@ -127,10 +175,21 @@ def make_framed(graph: StepGraph, binder: Binder) -> FramedPlan:
         inputs = [v for v in node.inputs if v.op not in free]
         flow.append(_flow_node(node, inputs, positions, free))
         programs.append(None if node in fed else _program(node, inputs, binder, places))
-    blocking = {i for i, n in enumerate(running) if n.op_def.traits.blocking}
     return FramedPlan(
-        running, flow, programs, {positions[n]: i for n, i in fed.items()}, graph.fetches, positions, blocking
+        running, flow, programs, {positions[n]: i for n, i in fed.items()}, graph.fetches, positions, _lanes(running)
     )
+
+
+def _lanes(nodes: Sequence[Node]) -> dict[int, str]:
+    """The nodes that run on a thread of their own kind."""
+    first = next((n.device for n in nodes), "")
+    found = {}
+    for i, node in enumerate(nodes):
+        if node.op_def.traits.blocking:
+            found[i] = ""
+        elif node.device not in ("", first) and not node.op_def.traits.flow and not node.op_def.traits.feed:
+            found[i] = node.device
+    return found
 
 
 def _check_frames(nodes: Sequence[Node], free: set[Node]) -> None:

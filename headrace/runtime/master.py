@@ -30,7 +30,7 @@ class Master:
         self.compile_mode = compile_mode(config)
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()
-        self.lower = False  # run loops and conditionals as primitives of control flow
+        self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
 
     def plan(

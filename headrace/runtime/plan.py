@@ -13,7 +13,7 @@ from headrace.graph.source import user_source
 from headrace.passes.cse import cse
 from headrace.passes.fold import fold
 from headrace.passes.fold_shapes import fold_shapes
-from headrace.passes.lower import lower
+from headrace.passes.lower import lower, must_lower
 from headrace.passes.pipeline import Options, run_pipeline
 from headrace.passes.region import Region, describe, find_regions, replace_region
 from headrace.passes.reuse import reuse
@@ -73,7 +73,7 @@ def make_plan(request: Request, worker: LocalWorker, options: Options) -> StepPl
     """The interpreted plan: generated Python over kernels."""
     graph = run_pipeline(request.feeds, request.fetches, request.targets, options)
     _check_fed(graph)
-    if options.lower:
+    if options.lower or must_lower(graph):
         graph = lower(graph)
     if needs_frames(graph):
         return _framed(request, graph, worker)

@@ -175,28 +175,47 @@ class TestEffects:
             assert [session.run(i, {n: k}) for k in (3, 1, 2)] == [3, 1, 2]
 
 
-class TestEndless:
-    def test_timeout_names_the_loop(self):
-        i = tf.while_loop(lambda i: i >= 0, lambda i: tf.abs(i), [1])
-        with (
-            pytest.raises(tf.errors.DeadlineExceededError, match=r"loop made at .*test_while_loop.py:"),
-            tf.Session() as s,
-        ):
-            s.run(i, options=tf.RunOptions(timeout_in_ms=50))
+MODES = {
+    "interpreted": tf.ConfigProto(compile="off"),
+    "compiled": tf.ConfigProto(compile="always"),
+    "lowered": tf.ConfigProto(control_flow="lowered"),
+}
 
-    def test_interrupt(self):
-        i = tf.while_loop(lambda i: i >= 0, lambda i: tf.abs(i), [1])
+
+@pytest.mark.parametrize("mode", MODES)
+class TestEndless:
+    LOOP = r"iterations? (\d+ )?of the loop made at .*test_while_loop.py:"
+
+    @staticmethod
+    def endless():
+        def body(i, a):
+            return tf.abs(i), tf.tanh(a) + tf.sin(a) * tf.cos(a) - 0.5 * a
+
+        return tf.while_loop(lambda i, a: i >= 0, body, [1, tf.ones([2])])
+
+    def test_timeout_names_the_loop(self, mode):
+        made = self.endless()
+        with tf.Session(config=MODES[mode]) as session:
+            with pytest.raises(tf.errors.DeadlineExceededError, match=self.LOOP):
+                session.run(made, options=tf.RunOptions(timeout_in_ms=50))
+            assert session.run(tf.constant(3) + 4) == 7  # the session goes on
+
+    def test_interrupt_names_the_loop(self, mode):
+        made = self.endless()
 
         def stop(*_):
             raise KeyboardInterrupt
 
-        old = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        try:
-            with tf.Session() as session, pytest.raises(KeyboardInterrupt):
-                session.run(i)
-        finally:
-            signal.signal(signal.SIGALRM, old)
+        with tf.Session(config=MODES[mode]) as session:
+            with pytest.raises(tf.errors.DeadlineExceededError):  # plans, and compiles
+                session.run(made, options=tf.RunOptions(timeout_in_ms=1))
+            old = signal.signal(signal.SIGALRM, stop)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            try:
+                with pytest.raises(KeyboardInterrupt, match=self.LOOP):
+                    session.run(made)
+            finally:
+                signal.signal(signal.SIGALRM, old)
 
 
 class TestErrors:
