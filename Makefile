@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench conformance clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,8 +27,23 @@ check: $(STAMP) ## lint, format, types, import rules
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
+# HEADRACE_TF_PYTHON names an interpreter that has tensorflow; without it one is installed beside ours and kept.
+TF_VENV := .venv-tensorflow
+TF_STAMP := $(TF_VENV)/.installed
+TF_PYTHON := $(or $(HEADRACE_TF_PYTHON),$(CURDIR)/$(TF_VENV)/bin/python)
+EXAMPLES ?= 40
+
+conformance: $(STAMP) $(if $(HEADRACE_TF_PYTHON),,$(TF_STAMP)) ## compare with real TensorFlow, which is installed for it
+	HEADRACE_TF_PYTHON=$(TF_PYTHON) $(BIN)/python tests/conformance/goldens.py
+	HEADRACE_TF_PYTHON=$(TF_PYTHON) $(BIN)/python tests/conformance/run.py --examples $(EXAMPLES)
+
+$(TF_STAMP):
+	$(PYTHON) -m venv $(TF_VENV)
+	$(TF_VENV)/bin/python -m pip install --quiet tensorflow-cpu
+	touch $@
+
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TF_VENV) .bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find headrace tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Made anew whenever the requirements or their pinned versions change. The build runs in the same environment, so that

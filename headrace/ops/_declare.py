@@ -58,9 +58,16 @@ def widen(op_def: OpDef, kernel: Callable[..., Any]) -> None:
 
     @op_def.kernel(T=allowed)
     def _(*arguments):
-        dtype = next(a.dtype for a in arguments if isinstance(a, torch.Tensor))
-        result = kernel(*[a.to(torch.int64) if isinstance(a, torch.Tensor) else a for a in arguments])
+        flat = [t for a in arguments for t in (a if isinstance(a, list) else [a])]
+        dtype = next(t.dtype for t in flat if isinstance(t, torch.Tensor))
+        result = kernel(*[_as_int64(a) for a in arguments])
         return result.to(dtype) if result.dtype is torch.int64 else result
+
+
+def _as_int64(argument: Any) -> Any:
+    if isinstance(argument, list):
+        return [_as_int64(a) for a in argument]
+    return argument.to(torch.int64) if isinstance(argument, torch.Tensor) else argument
 
 
 def broadcast(x: TensorShape, y: TensorShape, *attrs: Any) -> TensorShape:

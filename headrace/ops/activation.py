@@ -9,6 +9,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import FLOATING, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops._declare import widen
 
 elu_backward = torch.ops.aten.elu_backward.default
 hardtanh_backward = torch.ops.aten.hardtanh_backward.default
@@ -76,9 +77,12 @@ relu6_grad = activation_grad("Relu6Grad", REAL)
 piecewise_linear(relu6_grad)
 
 
-@relu6_grad.kernel
-def _(gradients, features):
+def _between(gradients, features):
     return torch.where((features > 0) & (features < 6), gradients, 0)
+
+
+relu6_grad.kernel(_between)
+widen(relu6_grad, _between)
 
 
 @relu6_grad.kernel(T=FLOATING)
@@ -126,7 +130,8 @@ selu_grad = activation_grad("SeluGrad", FLOATING, "outputs")
 
 @selu_grad.kernel
 def _(gradients, outputs):
-    return elu_backward(gradients, SELU_ALPHA, SELU_SCALE, 1.0, True, outputs)
+    # torch's backward counts zero as below; TensorFlow counts it as above, where the slope is another.
+    return torch.where(outputs < 0, gradients * (outputs + SELU_SCALE * SELU_ALPHA), gradients * SELU_SCALE)
 
 
 # ---- Softplus and Softsign
@@ -193,6 +198,7 @@ def bias_add_gradient(node, grad):
 bias_add.shape(bias_add_shape)
 bias_add.gradient(bias_add_gradient)
 bias_add.kernel(add_bias)
+widen(bias_add, add_bias)
 
 bias_add_v1 = op("BiasAddV1(value: T, bias: T) -> (output: T)", T=NUMERIC)
 bias_add_v1.shape(lambda value, bias: bias_add_shape(value, bias, "NHWC"))

@@ -62,6 +62,8 @@ def _truncate(x, y):
 
 
 def _floor(x, y):
+    if x.is_floating_point():
+        return torch.floor(torch.true_divide(x, y))  # what rounding_mode="floor" gives for infinities is Python's
     return torch.div(x, y, rounding_mode="floor")
 
 
@@ -245,6 +247,7 @@ add_n = op("AddN(inputs: N*T) -> (sum: T)", T=NUMERIC, view=True)
 add_n.shape(_merged)
 add_n.gradient(lambda node, grad: [grad] * len(node.inputs))
 add_n.kernel(_add_up)
+widen(add_n, _add_up)
 
 accumulate = op("AccumulateNV2(inputs: N*T; shape: shape) -> (sum: T)", T=NUMERIC, view=True)
 accumulate.shape(lambda inputs, shape: _merged([shape, *inputs]))
@@ -284,8 +287,12 @@ class _Pair:
         self.inputs = inputs
 
 
-clip.kernel(torch.clamp)
-widen(clip, torch.clamp)
+def _clip(t, low, high):
+    return torch.maximum(torch.minimum(t, high), low)  # where the bounds cross, the lower one wins
+
+
+clip.kernel(_clip)
+widen(clip, _clip)
 
 # ---- what broadcasting did, undone
 

@@ -28,7 +28,7 @@ def _add(data, ids, rows):
 def _combine(kind, start):
     def reduce(data, ids, rows):
         out = torch.full((rows, *data.shape[1:]), start(data.dtype), dtype=data.dtype, device=data.device)
-        return out.scatter_reduce(0, _spread(ids, data), data, kind)
+        return out.scatter_reduce(0, _spread(ids, data), data, kind, include_self=False)
 
     return reduce
 

@@ -72,8 +72,21 @@ def _(node, input):
 
 reshape = op("Reshape(tensor: T, shape: host Tshape) -> (output: T)", T=ANY, Tshape=INDEX, view=True)
 reshape.gradient(lambda node, grad: [raw_ops.Reshape(grad, raw_ops.Shape(node.inputs[0])), None])
-reshape.kernel(torch.reshape)
-reshape.kernel(lambda tensor, shape: tensor.reshape(shape), T=dtypes.string)
+
+
+def _reshape(tensor, shape):
+    if -1 in shape and 0 in shape:
+        shape = [_left_over(tensor.shape, shape) if d == -1 else d for d in shape]
+    return tensor.reshape(shape)
+
+
+def _left_over(old, new):
+    """What -1 stands for beside a zero, where any size would do: the zeros of both shapes are left out."""
+    return math.prod(d for d in old if d) // math.prod(d for d in new if d and d != -1)
+
+
+reshape.kernel(_reshape)
+reshape.kernel(_reshape, T=dtypes.string)
 
 
 @reshape.shape
@@ -105,6 +118,8 @@ def reshaped(tensor, shape):
                 f"Dimension size must be evenly divisible by {known} but is {total}: cannot reshape {tensor} to {shape}"
             )
         dims[dims.index(None)] = total // known
+    elif shape.count(-1) == 1 and None not in shape:
+        dims[dims.index(None)] = _left_over(tensor.tuple, shape)
     return dims
 
 

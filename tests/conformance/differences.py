@@ -1,8 +1,8 @@
 """The list in docs/differences.md of what is known to differ from TensorFlow, read for the tests.
 
 Its table has three columns: ops (patterns in backquotes), what differs, why.  What differs is a kind as `call.compare` names
-it (`error`, `static`, `outputs 1`, `gradient`), perhaps followed by `of` and the beginning of a dtype among the inputs; several
-are separated by commas.
+it (`error`, `static`, `outputs 1`, `gradient`), perhaps followed by `of` and the beginning of a dtype among the inputs, or by
+`at extremes`: where inputs are infinite, NaN or huge, or the largest integers.  Several are separated by commas.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 PAGE = Path(__file__).parent.parent.parent / "docs/differences.md"
 HEADING = "## Op by op"
-_WHAT = re.compile(r"(error|static|outputs|state|gradient)( \d+)?(?: of (\w+))?\Z")
+_WHAT = re.compile(r"(error|static|outputs|state|gradient)( \d+)?(?: of (\w+))?( at extremes)?\Z")
 
 
 class Difference(NamedTuple):
@@ -24,9 +24,12 @@ class Difference(NamedTuple):
     kind: str
     dtype: str
     why: str
+    extremes: bool = False
 
     def covers(self, call: dict[str, Any], problem: str) -> bool:
         if not any(fnmatch.fnmatchcase(call["op"], pattern) for pattern in self.ops):
+            return False
+        if self.extremes and not call.get("extremes"):
             return False
         found = problem.partition(":")[0]
         if found != self.kind and not (" " not in self.kind and found.startswith(self.kind + " ")):
@@ -59,7 +62,7 @@ def _row(row: str) -> list[Difference]:
         match = _WHAT.match(what.strip())
         if match is None or not ops:
             raise ValueError(f"not understood: {what.strip()!r} in {row}")
-        found.append(Difference(ops, match[1] + (match[2] or ""), match[3] or "", cells[2]))
+        found.append(Difference(ops, match[1] + (match[2] or ""), match[3] or "", cells[2], bool(match[4])))
     return found
 
 

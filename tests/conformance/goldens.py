@@ -1,0 +1,135 @@
+"""Makes every kept result anew with real TensorFlow and compares: new against kept, and ours against new.
+
+`python tests/conformance/goldens.py`, with HEADRACE_TF_PYTHON set.  The scripts `tests/golden/make_*.py` write beside
+themselves, so they run in a copy of their folder.  Samples and optimizers are run here too, against what was just made.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path[:1] = [str(ROOT), str(ROOT / "tests")]
+
+import numpy as np  # noqa: E402 - the path is set above
+from conformance.call import blank, compare, precision, run, same  # noqa: E402
+from conformance.differences import read, unlisted  # noqa: E402
+from conformance.oracle import VARIABLE, Oracle  # noqa: E402
+from conformance.wire import digest  # noqa: E402
+from golden import optimizer_cases, sample_results  # noqa: E402
+from golden.make_samples import make  # noqa: E402
+
+import headrace as tf  # noqa: E402
+
+GOLDEN = ROOT / "tests/golden"
+SCRIPTS = sorted(p.name for p in GOLDEN.glob("make_*.py") if p.name != "make_samples.py")
+RTOL = 1e-3
+
+
+def made_anew(folder: Path) -> list[str]:
+    """Runs the scripts in a copy of tests/golden -> what differs from the files kept."""
+    copy = folder / "tests/golden"
+    shutil.copytree(GOLDEN, copy, ignore=shutil.ignore_patterns("sample_results", "__pycache__"))
+    (folder / "examples").symlink_to(ROOT / "examples")
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": ""}
+    found = []
+    for script in SCRIPTS:
+        done = subprocess.run(
+            [os.environ[VARIABLE], script], cwd=copy, env=environment, capture_output=True, text=True, check=False
+        )
+        print(f"{script:28} {'made' if done.returncode == 0 else 'failed'}", flush=True)
+        if done.returncode:
+            found.append(f"{script} failed: {done.stderr.strip().splitlines()[-1:]}")
+    for kept in sorted([*GOLDEN.glob("*.json"), *GOLDEN.glob("*.npz")]):
+        found += [f"{kept.name}: {problem}" for problem in file_problems(copy / kept.name, kept)]
+    return found
+
+
+def file_problems(new: Path, kept: Path) -> list[str]:
+    if kept.suffix == ".json":
+        return json_problems(json.loads(new.read_text()), json.loads(kept.read_text()), "")[:5]
+    with np.load(new) as a, np.load(kept) as b:
+        if set(a.files) != set(b.files):
+            return [f"other names: {sorted(set(a.files) ^ set(b.files))[:5]}"]
+        return [n for n in a.files if a[n].shape != b[n].shape or not same(a[n], b[n], RTOL)][:5]
+
+
+def json_problems(new: Any, kept: Any, where: str) -> list[str]:
+    if isinstance(new, dict) and isinstance(kept, dict):
+        if set(new) != set(kept):
+            return [f"{where} has other keys: {sorted(set(new) ^ set(kept))[:5]}"]
+        return [p for key in new for p in json_problems(new[key], kept[key], f"{where}/{key}")]
+    if isinstance(new, list) and isinstance(kept, list):
+        if len(new) != len(kept):
+            return [f"{where} has {len(new)} items instead of {len(kept)}"]
+        return [p for i, (a, b) in enumerate(zip(new, kept, strict=True)) for p in json_problems(a, b, f"{where}/{i}")]
+    if isinstance(new, float) and isinstance(kept, float):
+        equal = math.isclose(new, kept, rel_tol=RTOL, abs_tol=1e-4) or (math.isnan(new) and math.isnan(kept))
+    else:
+        equal = new == kept
+    return [] if equal else [f"{where} is {new!r} instead of {kept!r}"]
+
+
+def sample_problems(oracle: Oracle) -> list[str]:
+    """Every sample anew: against the results kept, and against Headrace."""
+    known, found = read(), []
+    for family in sample_results.FAMILIES:
+        new, kept = make(oracle, family), sample_results.load(sample_results.FOLDER, family)
+        for name, entries in new.items():
+            calls = list(sample_results.calls(name, sample_results.samples(family)[name]))
+            if len(kept.get(name, [])) != len(entries):
+                found.append(f"{name}: the results kept are stale; run {sample_results.UPDATE}")
+                continue
+            for i, ((sample, call), entry, old) in enumerate(zip(calls, entries, kept[name], strict=True)):
+                if call is None:
+                    continue
+                if old["call"] != digest(call):
+                    found.append(f"{name} sample {i}: the result kept is stale; run {sample_results.UPDATE}")
+                    continue
+                rtol = max(precision(call), sample.rtol)
+                ours = blank(run(call)) if sample_results.random(name, sample) else run(call)
+                for what, result in (("kept", old["result"]), ("here", ours)):
+                    problems = unlisted(call, compare(result, entry["result"], rtol=rtol), known)
+                    found += [f"{name} sample {i}, {what}: {p}" for p in problems]
+        print(f"samples of {family:18} {len(new)} ops", flush=True)
+    return found
+
+
+def optimizer_problems(made: Path) -> list[str]:
+    """Every optimizer, dense and sparse, twenty steps here against those just made with TensorFlow."""
+    found = []
+    with np.load(made) as theirs:
+        for name, optimizer in optimizer_cases.CASES.items():
+            for sparse in (False, True):
+                start = f"{name}/{'sparse' if sparse else 'dense'}/"
+                ours = optimizer_cases.train(tf, optimizer, sparse)
+                wanted = {key.removeprefix(start): theirs[key] for key in theirs.files if key.startswith(start)}
+                if set(ours) != set(wanted):
+                    found.append(f"{start} variables {sorted(set(ours) ^ set(wanted))}")
+                found += [start + key for key in ours if key in wanted and not same(ours[key], wanted[key], RTOL)]
+            print(f"optimizer {name:26} {optimizer_cases.STEPS} steps, dense and sparse", flush=True)
+    return found
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        found = made_anew(Path(folder))
+        found += optimizer_problems(Path(folder) / "tests/golden/optimizer.npz")
+    with Oracle() as oracle:
+        found += sample_problems(oracle)
+    for problem in found:
+        print(f"    {problem}")
+    print(f"kept results: {len(found)} differences")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
