@@ -111,8 +111,13 @@ _together(
 def _momentum(lists, scalars, attributes):
     variables, slots, grads = lists
     lr, momentum = scalars
+    kept = momentum.item()
+    if kept == 0:  # torch takes no slots then
+        for variable, slot, grad in zip(*lists, strict=True):
+            training.momentum(variable, slot, lr, grad, momentum, attributes[0])
+        return
     torch._fused_sgd_(
-        variables, grads, slots, weight_decay=0.0, momentum=momentum.item(), lr=lr.item(), dampening=0.0,
+        variables, grads, slots, weight_decay=0.0, momentum=kept, lr=lr.item(), dampening=0.0,
         nesterov=attributes[0], maximize=False, is_first_step=False,
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ import headrace as tf
 OPTIMIZERS = {
     "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
     "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "momentum of zero": lambda: tf.train.MomentumOptimizer(0.1, 0.0),
     "nesterov": lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
     "adam": lambda: tf.train.AdamOptimizer(0.01),
     "adam, large epsilon": lambda: tf.train.AdamOptimizer(0.01, 0.5, 0.8, epsilon=0.5),
