@@ -13,6 +13,7 @@ import contextlib
 import math
 
 import torch
+from torch.nn.functional import softshrink
 
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INDEX
 from headrace.core.registry import op
@@ -55,6 +56,15 @@ def different_shapes(var, grad):
 def on_host(buffer):
     """Whether values may be taken out of tensors: these are in the host's memory, and real (not traced)."""
     return type(buffer) is torch.Tensor and buffer.is_cpu
+
+
+_FUSED = (torch.float32, torch.float64)
+_ONE = torch.tensor(1.0)  # steps done, for rules of torch whose correction for them is undone by the rates given
+
+
+def _fuses(buffer, grad):
+    """Whether torch's own rules, which make one pass over all buffers, can be used: on the host, on plain memory."""
+    return on_host(buffer) and buffer.dtype in _FUSED and type(grad) is torch.Tensor and grad.is_contiguous()
 
 
 def _rest(x, buffer):
@@ -122,7 +132,10 @@ def sparse(text, rule, types=FLOATING):
 
 
 def gradient_descent(var, alpha, delta):
-    var.addcmul_(delta, alpha, value=-1)
+    if on_host(var) and not var.is_complex():
+        var.sub_(delta, alpha=alpha.item())
+    else:
+        var.addcmul_(delta, alpha, value=-1)
 
 
 dense(
@@ -133,6 +146,8 @@ dense(
 
 def _shrink(value, threshold):
     """Moves values towards zero by ``threshold``, stopping there (the proximal map of an L1 penalty)."""
+    if on_host(value) and threshold.ndim == 0 and (number := threshold.item()) >= 0:
+        return softshrink(value, number)
     return value.sign() * (value.abs() - threshold).clamp_(min=0)
 
 
@@ -157,6 +172,12 @@ sparse(
 
 
 def momentum(var, accum, lr, grad, momentum, use_nesterov):
+    if _fuses(var, grad) and (share := momentum.item()):
+        torch._fused_sgd_(
+            [var], [grad], [accum], weight_decay=0.0, momentum=share, lr=lr.item(), dampening=0.0, nesterov=use_nesterov,
+            maximize=False, is_first_step=False,
+        )  # fmt: skip
+        return
     accum.mul_(momentum).add_(grad)
     if use_nesterov:
         grad = torch.addcmul(grad, accum, momentum)
@@ -181,6 +202,14 @@ sparse(
 
 
 def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
+    if not use_nesterov and _fuses(var, grad) and 0 <= (second := beta2.item()) < 1 and (first := beta1.item()) < 1:
+        alpha = lr.item() * math.sqrt(1 - beta2_power.item()) / (1 - beta1_power.item())
+        root = math.sqrt(1 - second)
+        torch._fused_adam_(
+            [var], [grad], [m], [v], [], [_ONE], lr=alpha * (1 - first) / root, beta1=first, beta2=second,
+            weight_decay=0.0, eps=epsilon.item() / root, amsgrad=False, maximize=False,
+        )  # fmt: skip
+        return
     fresh = _rest(beta1, m)
     m.lerp_(grad, fresh)
     step = torch.addcmul(grad * fresh, m, beta1) if use_nesterov else m
@@ -218,6 +247,11 @@ dense(
 
 
 def adagrad(var, accum, lr, grad, update_slots):
+    if update_slots and _fuses(var, grad):
+        torch._fused_adagrad_(
+            [var], [grad], [accum], [_ONE], lr=lr.item(), lr_decay=0.0, weight_decay=0.0, eps=0.0, maximize=False
+        )
+        return
     if update_slots:
         accum.addcmul_(grad, grad)
     var.addcmul_(accum.rsqrt(), grad * lr, value=-1)
@@ -316,6 +350,12 @@ sparse(
 
 
 def rmsprop(var, ms, mom, lr, rho, momentum, epsilon, grad):
+    if on_host(var) and not var.is_complex():
+        decay = rho.item()
+        ms.mul_(decay).addcmul_(grad, grad, value=1 - decay)
+        mom.mul_(momentum.item()).addcdiv_(grad, (ms + epsilon.item()).sqrt_(), value=lr.item())
+        var.sub_(mom)
+        return
     ms.lerp_(grad * grad, _rest(rho, ms))
     mom.mul_(momentum).addcmul_((ms + epsilon).rsqrt_(), grad * lr)
     var.sub_(mom)
@@ -338,6 +378,10 @@ def _centered_rmsprop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
     ms.lerp_(grad * grad, fresh)
     mg.lerp_(grad, fresh)
     variance = (ms + epsilon).addcmul_(mg, mg, value=-1)
+    if on_host(var) and not var.is_complex():
+        mom.mul_(momentum.item()).addcdiv_(grad, variance.sqrt_(), value=lr.item())
+        var.sub_(mom)
+        return
     mom.mul_(momentum).addcmul_(variance.rsqrt_(), grad * lr)
     var.sub_(mom)
 
@@ -367,10 +411,11 @@ def _ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power, multi
 
 
 def _ftrl_step(var, accum, linear, grad, pull, lr, l1, l2, lr_power, multiply_linear_by_lr):
-    power = -lr_power
-    before = accum.pow(power)
+    power = -lr_power.item() if on_host(accum) else -lr_power
+    root = type(power) is float and power == 0.5  # the usual: a root takes a thirtieth of the time of a power
+    before = accum.sqrt() if root else accum.pow(power)
     accum.addcmul_(grad, grad)
-    after = accum.pow(power)
+    after = accum.sqrt() if root else accum.pow(power)
     if multiply_linear_by_lr:
         linear.add_(pull * lr).addcmul_(after - before, var, value=-1)
         l1, quadratic = l1 * lr, after.add_(2 * l2 * lr)
