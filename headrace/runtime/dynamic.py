@@ -7,7 +7,7 @@ a tensor.  Assumptions that the kernels made about sizes come out as one conditi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.compile import OPTIONS, Call, CannotCompile
 from headrace.runtime.dump import dump
 
-Hints = dict[tuple[str, int], Sequence[int]]
+Hints = Mapping[tuple[str, int], Sequence[Any]]
 
 
 def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
@@ -72,17 +72,14 @@ def _trace(
             tuple(hints[value.op.name, value.value_index]), dtype=torch_dtype(value.dtype), device="meta"
         )
         moves = [DimDynamic.DUCK if d is None else DimDynamic.STATIC for d in dims]  # duck: equal sizes are one symbol
-        context = StatelessSymbolicContext(dynamic_sizes=moves)
+        context: Any = StatelessSymbolicContext(dynamic_sizes=moves)
         fake = mode.from_tensor(example, symbolic_context=context)
         with mode:
             return torch.empty(fake.shape, dtype=example.dtype, device=device)
 
     fakes = [stand_in(v) for v in plain]
     with mode:
-        fixed = [
-            torch.empty(tuple(v.shape.tuple or ()), dtype=torch_dtype(v.dtype), device=device)
-            for v in [*large, *region.refs]
-        ]
+        fixed = [torch.empty(_sizes(v), dtype=torch_dtype(v.dtype), device=device) for v in [*large, *region.refs]]
 
     def function(*arguments: Any) -> tuple[Any, ...]:
         walk = _Walk(binder, device)
@@ -97,6 +94,10 @@ def _trace(
 
     graph = make_fx(function, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*fakes, *fixed)
     return graph, [*fakes, *fixed], _condition(shapes, fakes)
+
+
+def _sizes(value: Value) -> Any:
+    return value.shape.tuple
 
 
 def _condition(shapes: Any, fakes: Sequence[Any]) -> Callable[[Sequence[Any]], bool]:
@@ -129,7 +130,7 @@ def _condition(shapes: Any, fakes: Sequence[Any]) -> Callable[[Sequence[Any]], b
 def _python(expression: Any, names: dict[Any, str]) -> str:
     from torch.utils._sympy.printers import PythonPrinter
 
-    class Printer(PythonPrinter):  # type: ignore[misc]
+    class Printer(PythonPrinter):
         def _print_Symbol(self, expr: Any) -> str:  # noqa: N802 - the name sympy calls
             return names[expr]
 

@@ -1,0 +1,68 @@
+"""From interpreted to compiled while a program runs, and compiled code kept on disk for the next process."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+import headrace as tf
+from headrace.runtime import tier
+
+
+def test_a_hot_step_is_compiled_in_the_background_and_swapped_in(monkeypatch):
+    monkeypatch.setattr(tier, "SECONDS", 0.0)
+    monkeypatch.setattr(tier, "SECONDS_PER_NODE", 0.0)
+
+    def losses(mode, steps):
+        with tf.Graph().as_default():
+            tf.set_random_seed(5)
+            x = tf.placeholder(tf.float32, [None, 4])
+            loss = tf.reduce_mean(tf.square(tf.layers.dense(tf.tanh(x) * 2.0 + 1.0, 3) - 1.0))
+            train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+            rng = np.random.RandomState(0)
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                tiers = session._master.plan((x,), (loss,), (train,)).tier
+                found, when = [], None
+                for step in range(steps):
+                    if step == steps // 2:
+                        tier.queue.wait(120)  # half of the steps have run while it compiled, or before
+                    found.append(session.run([loss, train], {x: rng.randn(8, 4)})[0])
+                    if when is None and tiers is not None and tiers.compiled:
+                        when = step
+                if tiers is not None:
+                    session.run(loss, {x: rng.randn(5, 4)})  # a shape that was not seen: interpreted, not compiled
+                    assert list(tiers.compiled) == [((8, 4),)]
+        return found, when
+
+    found, when = losses("auto", 60)
+    assert when is not None and when >= tier.RUNS  # interpreted at first
+    np.testing.assert_allclose(found, losses("off", 60)[0], rtol=1e-5)
+
+
+PROGRAM = """
+import numpy as np
+from torch._dynamo.utils import counters
+
+import headrace as tf
+
+x = tf.placeholder(tf.float32, [4])
+y = tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0)
+with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+    print(session.run(y, {x: np.ones(4)}))
+print(counters["inductor"]["fxgraph_cache_hit"], counters["inductor"]["fxgraph_cache_miss"])
+"""
+
+
+def test_compiled_code_is_found_on_disk_by_the_next_process(tmp_path):
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    results = []
+    for _ in range(2):
+        ended = subprocess.run(
+            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, env=environment, check=True
+        )
+        results.append(ended.stdout.split())
+    (first, *made), (second, *found) = results
+    assert first == second
+    assert made == ["0", "1"] and found == ["1", "0"]
