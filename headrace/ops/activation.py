@@ -9,6 +9,8 @@ from headrace.core import dtypes
 from headrace.core.dtypes import FLOATING, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops._arm_convolution import USED as ARM
+from headrace.ops._host_math import column_sums
 from headrace.ops._declare import widen
 
 elu_backward = torch.ops.aten.elu_backward.default
@@ -220,6 +222,8 @@ def _(out_backprop, data_format):
 def _(out_backprop, data_format):
     rank = out_backprop.dim()
     axes = list(range(rank - 1)) if data_format == "NHWC" else [0, *range(2, rank)]
+    if ARM and (found := column_sums(out_backprop, axes)) is not None:
+        return found
     return torch.sum(out_backprop, axes, dtype=out_backprop.dtype)
 
 

@@ -178,19 +178,29 @@ def _(
 
 
 def _overlaps(boxes):
-    """[n, n]: intersection over union of each pair; boxes of no area overlap nothing."""
+    """A function of two boxes: intersection over union; boxes of no area overlap nothing.
+
+    All overlaps with a box are computed when the first is asked for: only the few boxes that were chosen are asked about.
+    """
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
     areas = (high - low).prod(1)
-    sides = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
-    shared = np.maximum(sides, 0).prod(2)
-    union = areas[:, None] + areas - shared
-    usable = (areas[:, None] > 0) & (areas > 0)
-    return np.where(usable, shared / np.where(union > 0, union, 1), 0)
+    known = {}
+
+    def overlap(i, j):
+        if j not in known:
+            sides = np.minimum(high, high[j]) - np.maximum(low, low[j])
+            shared = np.maximum(sides[:, 0], 0) * np.maximum(sides[:, 1], 0)
+            union = areas + areas[j] - shared
+            usable = (areas > 0) & (areas[j] > 0)
+            known[j] = np.divide(shared, union, out=np.zeros_like(shared), where=usable & (union > 0)).tolist()
+        return known[j][i]
+
+    return overlap
 
 
 def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
     """Greedily the best, each lowering those it overlaps (or dropping them, where sigma is 0) -> indices, scores."""
-    heap = [(-float(s), i, 0) for i, s in enumerate(scores) if s > least]
+    heap = [(-s, i, 0) for i, s in enumerate(scores.tolist()) if s > least]
     heapq.heapify(heap)
     chosen, kept = [], []
     scale = -0.5 / sigma if sigma > 0 else 0.0
@@ -220,8 +230,8 @@ def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
 def _nms(boxes, scores, limit, threshold, least, sigma=0.0):
     if not 0 <= threshold <= 1:
         raise ValueError("iou_threshold must be in [0, 1]")
-    overlaps = _overlaps(boxes.detach().float().cpu().numpy())
-    return _select(scores.detach().float().cpu().numpy(), lambda i, j: overlaps[i, j], limit, threshold, least, sigma)
+    overlap_of = _overlaps(boxes.detach().float().cpu().numpy())
+    return _select(scores.detach().float().cpu().numpy(), overlap_of, limit, threshold, least, sigma)
 
 
 def _check_boxes(boxes, scores):

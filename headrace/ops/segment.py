@@ -21,8 +21,15 @@ def _spread(ids, data):
     return ids.reshape((-1,) + (1,) * (data.ndim - 1)).expand(data.shape)
 
 
+_MANY = 1 << 14  # elements
+_FLOATS = (torch.float32, torch.float64)
+
+
 def _add(data, ids, rows):
-    return torch.zeros((rows, *data.shape[1:]), dtype=data.dtype, device=data.device).index_add(0, ids, data)
+    sums = torch.zeros((rows, *data.shape[1:]), dtype=data.dtype, device=data.device)
+    if type(data) is torch.Tensor and data.is_cpu and data.ndim == 2 and data.dtype in _FLOATS and data.numel() > _MANY:
+        return sums.scatter_add_(0, _spread(ids.long(), data), data)  # half the time of index_add for many rows
+    return sums.index_add_(0, ids, data)
 
 
 def _combine(kind, start):
