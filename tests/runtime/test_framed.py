@@ -93,6 +93,6 @@ def test_iterations_overlap():
 def test_timeout():
     _, a = loop(tf.constant(2**30), tf.constant(np.ones(2, np.float32)), "f")
     with pytest.raises(
-        tf.errors.DeadlineExceededError, match=r"ran out of time .*iteration \d+ of the loop made at .*test_framed.py"
+        tf.errors.DeadlineExceededError, match=r"ran out of time .*of the loop made at .*test_framed.py"
     ):
         run(a, options=tf.RunOptions(timeout_in_ms=50))
