@@ -37,6 +37,8 @@ _OURS = {
     ("StatefulPartitionedCall", "output_shapes"), ("TensorArrayReadV3", "element_shape"),
     ("MaxPoolGradGrad", "explicit_paddings"), ("NonMaxSuppression", "T"),
 }  # fmt: skip
+# What uses a variable is stateful in TF, even if it only reads.
+_STATEFUL = {"PartitionedCall": "StatefulPartitionedCall", "StatelessIf": "If", "StatelessWhile": "While"}
 _RECORDS = ("_PushRecord", "_PopRecord", "_EmptyRecord")
 
 
@@ -120,7 +122,7 @@ class _Library:
     def _function(self, name: str, body: FuncGraph, outputs: Sequence[Any], counted: bool) -> Any:
         made = protos().FunctionDef()
         made.signature.name = name
-        made.signature.is_stateful = body.stateful
+        made.signature.is_stateful = body.stateful or any(t.dtype._is_ref_dtype for t in body.inputs)
         arguments: dict[Tensor, _Value] = {}
         if counted:
             made.signature.input_arg.add(name="iterations", type=dtypes.int32.as_datatype_enum)
@@ -140,7 +142,10 @@ class _Library:
             kind = dtypes.int32 if tensor is None else self.kind(tensor.dtype)
             made.signature.output_arg.add(name=f"result_{i}", type=kind.as_datatype_enum)
             made.ret[f"result_{i}"] = scope.counter(made) if tensor is None else scope.value(tensor).text(True)
-        for op in body.control_outputs:
+        # TF waits for reads of variables, when it waits for a function, only if they are listed.
+        for op in dict.fromkeys(
+            [*body.control_outputs, *(o for o in ops if any(t.dtype._is_ref_dtype for t in o.inputs))]
+        ):
             label = f"run_{re.sub(r'[^a-z0-9_]', '_', op.name.lower())}"
             made.signature.control_output.append(label)
             made.control_ret[label] = scope.last(op)
@@ -157,6 +162,22 @@ def _every(ops: Iterable[Operation]) -> Iterable[Operation]:
             if isinstance(attr, FuncGraph) and attr not in seen:
                 seen.add(attr)
                 stack.extend(_closure([t.op for t in attr.outputs if t is not None]))
+
+
+def _writes_before(ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
+    """The writes each op waits for, if any."""
+    writes = [op for op in ops if op.op_def.traits.writes]
+    bits = {op: 1 << i for i, op in enumerate(writes)}
+    masks: dict[Operation, int] = {}
+    found: dict[Operation, list[Operation]] = {}
+    for op in sorted(ops, key=lambda op: op._id):
+        mask = 0
+        for before in (*(t.op for t in op.inputs), *op._control_inputs):
+            mask |= masks.get(before, 0) | bits.get(before, 0)
+        masks[op] = mask
+        if mask:
+            found[op] = [w for w in writes if bits[w] & mask]
+    return found
 
 
 def root(ref: Tensor) -> Tensor:
@@ -192,6 +213,8 @@ class _Scope:
         self.nodes: list[Any] = []
         self._names = {op.name for op in ops} | {v.node for v in arguments.values()}
         self._last: dict[Operation, str] = {}  # the node to wait for, where it is not the op's own
+        self._late: dict[Any, _Value] = {}
+        self._before = {} if in_function or not library.resources else _writes_before(ops)
         for op in ops:
             self._emit(op)
 
@@ -206,6 +229,29 @@ class _Scope:
 
     def last(self, op: Operation) -> str:
         return self._last.get(op, op.name)
+
+    def given(self, op: Operation, tensor: Tensor) -> _Value:
+        """The value as an input of the op.  What a variable's one read gives is read when it is used (passes/late_read.py)."""
+        read = tensor.op
+        if (
+            op not in self._before
+            or read.type != "Identity"
+            or "_place" in read.attrs
+            or not self._is_resource(read.inputs[0])
+        ):
+            return self.value(tensor)
+        handle = root(read.inputs[0])
+        writes = [w for w in self._before[op] if any(t.dtype._is_ref_dtype and root(t) is handle for t in w.inputs)]
+        if not writes:
+            return self.value(tensor)
+        key = (handle, tuple(writes))
+        if key not in self._late:
+            name = self.free(f"{read.name}/late")
+            made = self._node(name, "ReadVariableOp", [self.value(handle)], [self.last(w) for w in writes], read)
+            made.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
+            self.nodes.append(made)
+            self._late[key] = _Value(name, "value")
+        return self._late[key]
 
     def free(self, name: str) -> str:
         """A name for a node that the graph does not have."""
@@ -257,7 +303,7 @@ class _Scope:
         elif any(self._is_resource(t) for t in op.inputs):
             self._emit_resource(op, controls)
         else:
-            made = self._node(op.name, op.type, [self.value(t) for t in op.inputs], controls, op)
+            made = self._node(op.name, op.type, [self.given(op, t) for t in op.inputs], controls, op)
             self._put_attrs(made, op)
             self.nodes.append(made)
 
@@ -324,7 +370,7 @@ class _Scope:
             return
         if kind is None:  # an op that wants the value
             inputs = [
-                self._read(self.free(f"{op.name}/read_{i}"), t, (), op) if t in refs else self.value(t)
+                self._read(self.free(f"{op.name}/read_{i}"), t, (), op) if t in refs else self.given(op, t)
                 for i, t in enumerate(op.inputs)
             ]
             made = self._node(op.name, op.type, inputs, controls, op)
@@ -334,7 +380,9 @@ class _Scope:
         gives_ref = bool(op._outputs) and op._outputs[0].dtype._is_ref_dtype
         name = self.free(f"{op.name}/assign") if gives_ref else op.name
         waits = [*controls, *(c for t in refs for c in self._chain(t))]
-        made = self._node(name, kind, [self.value(root(t) if t in refs else t) for t in op.inputs], waits, op)
+        made = self._node(
+            name, kind, [self.value(root(t)) if t in refs else self.given(op, t) for t in op.inputs], waits, op
+        )
         self._put_resource_attrs(made, op)
         self.nodes.append(made)
         if gives_ref:
@@ -387,8 +435,9 @@ class _Scope:
     def _holder(
         self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str], first: _Value | None = None
     ) -> Any:
-        values = [self.value(t) for t in inputs]
-        made = self._node(op.name, op.type, [*([first] if first else []), *values], controls, op)
+        values = [self.given(op, t) for t in inputs]
+        kind = _STATEFUL.get(op.type, op.type) if any(t.dtype._is_ref_dtype for t in inputs) else op.type
+        made = self._node(op.name, kind, [*([first] if first else []), *values], controls, op)
         self.nodes.append(made)
         return made
 

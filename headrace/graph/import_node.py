@@ -59,6 +59,10 @@ def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequ
             made: Made = importer.holder.make(node, inputs)
         _finish(importer, node, made.op, ())
         return made
+    if kind == "Identity" and inputs and inputs[0].dtype._is_ref_dtype and _type(node, "T") == dtypes.resource:
+        with importer.graph.control_dependencies(controls):
+            wait = raw_ops.NoOp(name=f"{importer.scope}{node.name}/")
+        return Made(wait, list(inputs), wait, {"output": list(inputs)})
     if kind in _RESOURCE:
         made = _RESOURCE[kind](importer, node, inputs, controls)
         return made

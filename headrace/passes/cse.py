@@ -16,12 +16,13 @@ _SMALL = 4096  # bytes of a constant worth comparing
 
 
 def cse(graph: StepGraph) -> StepGraph:
-    """Stateful and random nodes are never merged."""
+    """Stateful and random nodes are never merged.  Where there are frames, a constant belongs to the one it is used in."""
+    framed = any(n.op_def.traits.flow for n in graph.nodes)
     seen: dict[Any, Node] = {}
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
     for node in graph.nodes:
-        if not node.op_def.traits.pure or node.op_def.traits.host:
+        if not node.op_def.traits.pure or node.op_def.traits.host or (framed and node.op_def.name == "Const"):
             continue
         key = _key(node, values, nodes)
         if key is None:
