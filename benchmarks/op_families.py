@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks import _families, _family_table, _harness
 
-SAMPLE_S = 0.02
-CASE_S = 0.6  # fewer rounds, but at least three, if they would take longer
+SAMPLE_S = 0.015
+CASE_S = 0.4  # fewer rounds, but at least three, if they would take longer
 EMPTY_CALLS = 20
 SPREAD = 200  # numbers compared of each result
 MODULE = "benchmarks.op_families"
@@ -138,7 +138,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     add("--families", nargs="+", choices=families, metavar="NAME", help=f"which of {', '.join(families)}; not saved")
     add("--ops", nargs="+", metavar="TEXT", help="ops whose names contain one of these; not saved")
     add("--sizes", nargs="+", choices=_families.SIZES, help="not saved")
-    add("--rounds", type=int, default=7, help="samples of each case (default: %(default)s)")
+    add("--rounds", type=int, default=5, help="samples of each case (default: %(default)s)")
     add("--threads", type=int, default=1, help="of each kernel, for both (default: %(default)s)")
     add("--clock", choices=CLOCKS, default="elapsed", help="processor: less disturbed by other work on one thread")
     add("--out", default="op_families", help="name of the file in results (default: %(default)s)")

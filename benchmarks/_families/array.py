@@ -58,29 +58,17 @@ add(
     I, "DynamicStitch", lambda tf, x, y, i, j: tf.dynamic_stitch([i, j], [x, y]),
     lambda n, r: (*_rows(n // 2, r), *_rows(n // 2, r), *np.split(r.permutation(n).astype(np.int32), 2)), ROWS,
 )  # fmt: skip
-add(
-    I, "TensorScatterUpdate", lambda tf, x, i, y: tf.tensor_scatter_update(x, i, y),
-    lambda n, r: (*_rows(n, r), r.permutation(n)[: n // 4, None].astype(np.int32), normal(r, n // 4, DEPTH)), ROWS,
-)  # fmt: skip
 
 # ---- shaping
 
 S = "shaping"
 add(S, "Transpose, Neg", read(lambda tf, x: tf.transpose(x)), _rows, ROWS)
-add(S, "Transpose to NCHW, Neg", read(lambda tf, x: tf.transpose(x, [0, 3, 1, 2])), _picture, PICTURES)
 add(S, "Transpose heads, Neg", read(lambda tf, x: tf.transpose(x, [0, 2, 1, 3])), _picture, PICTURES)
 add(S, "Reshape", lambda tf, x: tf.reshape(x, [-1]), _rows, ROWS)
 add(S, "Tile", lambda tf, x: tf.tile(x, [2, 2]), _rows, ROWS, gradient=True)
 add(S, "BroadcastTo, Neg", read(lambda tf, x: tf.broadcast_to(x, [4, *x.shape.as_list()])), _rows, ROWS)
 add(S, "ReverseV2", lambda tf, x: tf.reverse(x, [0]), _rows, ROWS)
-add(
-    S, "ReverseSequence", lambda tf, x, n: tf.reverse_sequence(x, n, seq_axis=1, batch_axis=0),
-    lambda n, r: (normal(r, n // 32, 32, DEPTH), integers(r, 32, n // 32) + 1), ROWS,
-)  # fmt: skip
-add(S, "DepthToSpace", lambda tf, x: tf.depth_to_space(x, 2), _picture, PICTURES)
 add(S, "SpaceToBatchND", lambda tf, x: tf.space_to_batch_nd(x, [2, 2], [[0, 0], [2, 2]]), _picture, PICTURES)
-add(S, "ExtractImagePatches", lambda tf, x: tf.extract_image_patches(x, [1, 3, 3, 1], [1, 2, 2, 1], [1, 1, 1, 1], "SAME"),
-    _picture, PICTURES)  # fmt: skip
 
 # ---- joining and splitting
 
@@ -90,8 +78,8 @@ def _three(n, r):
 
 
 J = "concat and split"
-add(J, "ConcatV2 rows", lambda tf, x, y, z: tf.concat([x, y, z], 0), _three, ROWS, gradient=True)
-add(J, "ConcatV2 columns", lambda tf, x, y, z: tf.concat([x, y, z], 1), _three, ROWS, gradient=True)
+add(J, "ConcatV2 rows", lambda tf, x, y, z: tf.concat([x, y, z], 0), _three, ROWS)
+add(J, "ConcatV2 columns", lambda tf, x, y, z: tf.concat([x, y, z], 1), _three, ROWS, gradient="read")
 add(J, "Pack", lambda tf, x, y, z: tf.stack([x, y, z]), _three, ROWS)
 add(J, "Pack last", lambda tf, x, y, z: tf.stack([x, y, z], -1), _three, ROWS)
 add(J, "Split rows, Neg", read(lambda tf, x: tf.split(x, 4, 0)), _rows, ROWS)
@@ -102,7 +90,7 @@ add(J, "Split columns", lambda tf, x: tf.split(x, 4, 1), _rows, ROWS, gradient="
 
 P = "padding"
 EDGES = [[0, 0], [1, 1], [1, 1], [0, 0]]
-add(P, "Pad", lambda tf, x: tf.pad(x, EDGES), _picture, PICTURES, gradient=True)
+add(P, "Pad", lambda tf, x: tf.pad(x, EDGES), _picture, PICTURES, gradient="read")
 add(P, "MirrorPad", lambda tf, x: tf.pad(x, EDGES, "REFLECT"), _picture, PICTURES, gradient=True)
 
 # ---- creation

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 SIZES = ("small", "medium", "large")
-COPIES = {"small": 32, "medium": 8, "large": 1}
+COPIES = {"small": 16, "medium": 4, "large": 1}
 ELEMENTS = (4096, 2**17, 2**22)  # of the element-wise ops
 TOLERANCE = 2e-4  # of the greatest absolute value
 TAKEN = 16  # results that one check takes
@@ -31,6 +31,7 @@ class Case:
     inputs: Callable[[Any, np.random.RandomState], tuple[Any, ...]]
     extent: Any
     gradient: bool = False
+    lazy: bool = False  # the gradient is to be read
     check: str = "values"  # or "shapes", for random results
     tolerance: float = TOLERANCE
 
@@ -46,10 +47,15 @@ def add(
     family: str, op: str, build: Callable[..., Any], inputs: Callable[..., Any], sizes: tuple[Any, ...] = ELEMENTS,
     gradient: bool | str = False, **options: Any,
 ) -> None:  # fmt: skip
-    """Adds an op in three sizes: forward; forward and gradient; or, with ``gradient="only"``, the gradient."""
+    """Adds an op in three sizes: forward, and with ``gradient`` its gradient.
+
+    ``gradient`` may be "only", or "read" for one that is arranged only when it is read.
+    """
+    lazy = gradient == "read"
     for backward in [False] * (gradient != "only") + [True] * bool(gradient):
+        name = op + " gradient" * backward + ", Neg" * (backward and lazy)
         for size, extent in zip(SIZES, sizes, strict=True):
-            case = Case(family, op + " gradient" * backward, size, build, inputs, extent, backward, **options)
+            case = Case(family, name, size, build, inputs, extent, backward, lazy, **options)
             assert case.name not in CASES, case.name
             CASES[case.name] = case
 
@@ -98,7 +104,8 @@ class Prepared:
         results = [y for y in results if y.dtype.base_dtype.is_floating or y.dtype.base_dtype.is_complex]
         wanted = [v for v in variables if v.dtype.base_dtype.is_floating or v.dtype.base_dtype.is_complex]
         arriving = [self._variable(_like(y, random)) for y in results]
-        return [tf.convert_to_tensor(g) for g in tf.gradients(results, wanted, arriving) if g is not None]
+        found = [tf.convert_to_tensor(g) for g in tf.gradients(results, wanted, arriving) if g is not None]
+        return [tf.negative(g) for g in found] if case.lazy else found
 
     def _variable(self, array: Any) -> Any:
         tf = self._tf

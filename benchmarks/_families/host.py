@@ -30,7 +30,6 @@ add(S, "StringToNumber", lambda tf, x: tf.string_to_number(x),
     lambda n, r: (strings(f"{x:.4f}" for x in r.randn(n)),), COUNTS)  # fmt: skip
 add(S, "AsString", lambda tf, x: tf.as_string(x), lambda n, r: (integers(r, 10**6, n),), COUNTS)
 add(S, "EncodeBase64", lambda tf, x: tf.encode_base64(x), _words, COUNTS)
-add(S, "ReduceJoin", lambda tf, x: tf.reduce_join(x, 0), _words, COUNTS)
 add(S, "GatherV2", lambda tf, x, i: tf.gather(x, i), lambda n, r: (*_words(n, r), integers(r, n, n)), COUNTS)
 
 # ---- parsing
@@ -128,7 +127,6 @@ add(T, "LookupTableFindV2 words", lambda tf, x: _table(tf, "words").lookup(tf.id
     lambda n, r: (strings(integers(r, 2 * KEYS, n)),), COUNTS)  # fmt: skip
 add(T, "LookupTableFindV2 numbers", lambda tf, x: _table(tf, "numbers").lookup(tf.identity(x)),
     lambda n, r: (integers(r, 2 * KEYS, n, dtype=np.int64),), COUNTS)  # fmt: skip
-add(T, "LookupTableSizeV2", lambda tf, x: _table(tf, "numbers").size(), lambda n, r: (np.float32(0),), COUNTS)
 add(T, "StaticVocabularyTable", lambda tf, x: once(tf, "vocabulary", lambda: _vocabulary(tf)).lookup(tf.identity(x)),
     lambda n, r: (strings(integers(r, 2 * KEYS, n)),), COUNTS)  # fmt: skip
 
@@ -147,19 +145,10 @@ def _count(n, r):
 
 
 add(R, "RandomUniform", _random(lambda tf, s: tf.random_uniform(s)), _count, check="shapes")
-add(
-    R,
-    "RandomUniformInt",
-    _random(lambda tf, s: tf.random_uniform(s, maxval=10, dtype=tf.int32)),
-    _count,
-    check="shapes",
-)
 add(R, "RandomStandardNormal", _random(lambda tf, s: tf.random_normal(s)), _count, check="shapes")
 add(R, "TruncatedNormal", _random(lambda tf, s: tf.truncated_normal(s)), _count, check="shapes")
 add(R, "RandomGamma", _random(lambda tf, s: tf.random_gamma(s, 2.0)), _count, (4096, 2**15, 2**18), check="shapes")
 add(R, "StatelessRandomUniform", _random(lambda tf, s: tf.random.stateless_uniform(s, [1, 2])), _count, check="shapes")
-add(R, "StatelessRandomNormal", _random(lambda tf, s: tf.random.stateless_normal(s, [1, 2])), _count, check="shapes")
-add(R, "RandomShuffle", lambda tf, x: tf.random_shuffle(x), lambda n, r: (normal(r, n // 64, 64),), check="shapes")
 add(R, "Multinomial", lambda tf, x: tf.multinomial(x, 16), lambda n, r: (normal(r, n // 64, 64),),
     (4096, 2**15, 2**19), check="shapes")  # fmt: skip
 add(R, "dropout", lambda tf, x: tf.nn.dropout(x, rate=0.5), lambda n, r: (normal(r, n),), ELEMENTS, check="shapes",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks._families.case import add, integers, normal, read
+from benchmarks._families.case import add, integers, read
 
 R = "image resize and crop"
 PICTURES = ((1, 32, 32, 3), (4, 64, 64, 3), (8, 224, 224, 3))
@@ -51,7 +51,3 @@ add(B, "NonMaxSuppressionV3", lambda tf, b, s: tf.image.non_max_suppression(b, s
 add(B, "DrawBoundingBoxes", lambda tf, x, b: tf.image.draw_bounding_boxes(x, b),
     lambda s, r: (*_picture(s, r), np.sort(r.rand(s[0], 5, 2, 2), 2).reshape(s[0], 5, 4).astype(np.float32)), PICTURES,
     tolerance=1e-3)  # fmt: skip
-add(B, "EncodePng", lambda tf, x: tf.shape(tf.image.encode_png(x)),
-    lambda s, r: (integers(r, 256, *s[1:], dtype=np.uint8),), PICTURES)  # fmt: skip
-add(B, "resize_with_crop_or_pad", lambda tf, x: tf.image.resize_image_with_crop_or_pad(x, 20, 20),
-    lambda s, r: (normal(r, *s),), PICTURES)  # fmt: skip

@@ -81,8 +81,6 @@ add(N, "FusedBatchNormV3 training", lambda tf, x, s, o: list(tf.nn.fused_batch_n
 add(N, "FusedBatchNormV3 inference",
     lambda tf, x, s, o, m, v: list(tf.nn.fused_batch_norm(x, s, o, m, v, is_training=False))[:1], _statistics, POOLED,
     tolerance=1e-3)  # fmt: skip
-add(N, "batch_normalization", lambda tf, x, s, o, m, v: tf.nn.batch_normalization(x, m, v, o, s, 1e-3), _statistics,
-    POOLED)  # fmt: skip
 add(N, "moments", lambda tf, x: tf.nn.moments(x, [0, 1, 2]), _picture, POOLED, tolerance=1e-3)
 add(N, "LRN", lambda tf, x: tf.nn.lrn(x), _picture, POOLED, gradient=True, tolerance=1e-3)
 
@@ -111,7 +109,6 @@ add(S, "SparseSoftmaxCrossEntropyWithLogits",
     lambda s, r: (normal(r, *s), integers(r, s[1], s[0])), LOGITS, gradient=True)  # fmt: skip
 add(S, "sigmoid_cross_entropy", lambda tf, x, y: tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.stop_gradient(y),
     logits=x), _labelled, LOGITS, gradient=True)  # fmt: skip
-add(S, "L2Loss", lambda tf, x: tf.nn.l2_loss(x), _logits, LOGITS, gradient=True, tolerance=1e-3)
 
 # ---- candidate samplers
 

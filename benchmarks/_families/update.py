@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks._families.case import ELEMENTS, add, integers, normal, positive
+from benchmarks._families.case import add, normal, positive
 
 U = "training updates"
 SMALL = np.float32(1e-3)
@@ -59,7 +59,7 @@ RULES = {
     "AddSign": (("m",), [LR, ("alpha", 1.0), ("sign_decay", 0.9), ("beta", 0.9)]),
     "PowerSign": (("m",), [LR, ("logbase", 1.0), ("sign_decay", 0.9), ("beta", 0.9)]),
 }
-SPARSE = ("Momentum", "Adagrad", "RMSProp", "Ftrl")
+SPARSE = ("Momentum", "Adagrad", "Ftrl")
 
 for _name, (_slots, _scalars) in RULES.items():
     add(U, f"Apply{_name}", _apply(f"Apply{_name}", _slots, *_scalars), _dense(_slots), tolerance=1e-3)
@@ -70,5 +70,3 @@ for _name in SPARSE:
 A = "assignment"
 add(A, "Assign", lambda tf, v, x: tf.assign(v, x), lambda n, r: (normal(r, n), normal(r, n)))
 add(A, "AssignAdd", lambda tf, v, x: tf.assign_add(v, x), lambda n, r: (normal(r, n), normal(r, n) * SMALL))
-add(A, "ScatterSub of four", lambda tf, v, i: tf.scatter_sub(v, i, [1.0] * 4),
-    lambda n, r: (normal(r, n), integers(r, n, 4)), ELEMENTS)  # fmt: skip
