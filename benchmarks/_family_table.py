@@ -37,6 +37,15 @@ def plain(result: dict[str, Any]) -> tuple[list[str], Rows]:
     return header, body
 
 
+def caption(result: dict[str, Any]) -> str:
+    """What was measured, where and how."""
+    return (
+        f"{result['time'][:10]}, {result['processor']}, {result['threads']} thread(s), {result['clock']} time; Headrace "
+        f"{result['headrace']} interpreted, TensorFlow {result['tensorflow']}. Best of {result['rounds']} interleaved samples, "
+        "Headrace over TensorFlow, geometric means: below 1, Headrace is faster."
+    )
+
+
 def line(name: str, entry: dict[str, Any]) -> str:
     """One case in words."""
     if "error" in entry:

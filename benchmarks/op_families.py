@@ -57,8 +57,9 @@ class OpStep:
 def _described(array: np.ndarray) -> dict[str, Any]:
     flat = array.reshape(-1)
     flat = flat[:: max(len(flat) // SPREAD, 1)]
+    numbers: list[float]
     if flat.dtype.kind == "S":
-        numbers = [zlib.crc32(text) for text in flat]
+        numbers = [float(zlib.crc32(text)) for text in flat]
     elif flat.dtype.kind == "c":
         numbers = [*flat.real.tolist(), *flat.imag.tolist()]
     else:

@@ -1,4 +1,7 @@
-"""Turns the newest results of `steps` (or a given file) into Markdown tables: `python -m benchmarks report [file]`."""
+"""Turns results into Markdown: `python -m benchmarks report [file]`.
+
+Without a file the newest of `steps`; `op_families`, or a file that it made, gives the table of op families.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _harness, _step_runner, _step_table
+from benchmarks import _family_table, _harness, _step_runner, _step_table
 
 
 def main(argv: list[str]) -> int:
     """Prints the tables; returns 1 when there are no results yet."""
+    if argv == ["op_families"]:
+        argv = [str(_harness.RESULTS / "op_families.json")]
     files = [Path(argv[0])] if argv else sorted(_harness.RESULTS.glob("steps-*.json"))
     if not files:
         print("no results yet: run python -m benchmarks steps", file=sys.stderr)
         return 1
     result = json.loads(files[-1].read_text())
+    if "clock" in result:
+        print(f"{_family_table.caption(result)}\n\n{_step_table.markdown(_family_table.rows(result))}")
+        return 0
     print(caption(result))
     for rows in _step_table.all_tables(result):
         print(f"\n{_step_table.markdown(rows)}")
