@@ -344,6 +344,7 @@ from headrace.library.host import encode_base64 as encode_base64
 from headrace.library.host import numpy_function as numpy_function
 from headrace.library.host import print_ as print
 from headrace.library.host import py_func as py_func
+from headrace.library.py_function import py_function as py_function
 from headrace.library.host import timestamp as timestamp
 from headrace.library.initializers import Constant as constant_initializer
 from headrace.library.initializers import GlorotNormal as glorot_normal_initializer

@@ -1,5 +1,7 @@
 """tf.contrib.eager: what ops running at once offer beyond the main names."""
 
+from headrace.autodiff.custom import custom_gradient as custom_gradient
+from headrace.contrib import eager_metrics as metrics
 from headrace.eager.context import ASYNC as ASYNC
 from headrace.eager.context import DEVICE_PLACEMENT_EXPLICIT as DEVICE_PLACEMENT_EXPLICIT
 from headrace.eager.context import DEVICE_PLACEMENT_SILENT as DEVICE_PLACEMENT_SILENT
@@ -7,6 +9,9 @@ from headrace.eager.context import DEVICE_PLACEMENT_SILENT_FOR_INT32 as DEVICE_P
 from headrace.eager.context import DEVICE_PLACEMENT_WARN as DEVICE_PLACEMENT_WARN
 from headrace.eager.context import SYNC as SYNC
 from headrace.eager.context import enable_eager_execution as enable_eager_execution
+from headrace.eager.context import async_clear_error as async_clear_error
+from headrace.eager.context import async_wait as async_wait
+from headrace.eager.context import execution_mode as execution_mode
 from headrace.eager.context import executing_eagerly as executing_eagerly
 from headrace.eager.context import executing_eagerly as in_eager_mode
 from headrace.eager.context import list_devices as list_devices
@@ -18,4 +23,6 @@ from headrace.eager.tape import implicit_value_and_gradients as implicit_value_a
 from headrace.eager.tape import value_and_gradients_function as value_and_gradients_function
 from headrace.library.eager_store import EagerVariableStore as EagerVariableStore
 from headrace.library.function import defun as defun
+from headrace.library.py_function import py_function as py_func
+from headrace.library.template import make_template as make_template
 from headrace.library.variable import Variable as Variable

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from headrace.autodiff.custom import takes_variables
 from headrace.core import errors
@@ -364,6 +365,25 @@ def executing_eagerly_outside_functions() -> bool:
     while graph.building_function and getattr(graph, "outer_graph", None) is not None:
         graph = graph.outer_graph
     return bool(graph.executing_eagerly)
+
+
+@contextlib.contextmanager
+def execution_mode(mode: int | None) -> Iterator[None]:
+    """Accepted for TF1's sake: kernels of accelerators always run asynchronously, those of the host never do."""
+    if mode not in (None, SYNC, ASYNC):
+        raise ValueError("execution_mode must be one of None, tf.contrib.eager.SYNC, tf.contrib.eager.ASYNC")
+    yield
+
+
+def async_wait() -> None:
+    """Waits for everything that accelerators still have to do."""
+    for device in the_context().devices:
+        if device.torch_device.type == "cuda":
+            torch.cuda.synchronize(device.torch_device)
+
+
+def async_clear_error() -> None:
+    """Nothing: an error is raised where it is found, and none is kept."""
 
 
 def list_devices() -> list[str]:

@@ -8,6 +8,7 @@ dw = tape.gradient(loss, w)
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -176,6 +177,38 @@ class GradientTape:
         ]
         return _packed(sources, iter(stacked))
 
+    def batch_jacobian(
+        self, target: Any, source: Any, unconnected_gradients: str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+    ) -> Any:  # fmt: skip
+        """For each example of a batch the derivatives of its targets by its own sources: [batch, ...target, ...source].
+
+        Examples must not depend on each other, so that one gradient gives a row of every example's matrix at once.
+        """
+        shape, own = target.shape.as_list(), source.shape.as_list()
+        if len(shape) < 2 or len(own) < 1 or shape[0] != own[0]:
+            raise ValueError(
+                "Need first dimension of target shape and source shape to match: a batch, and at least one more dimension of "
+                f"the target; got {tuple(shape)} and {tuple(own)} {at()}"
+            )
+        if self._used and not self._persistent:
+            raise RuntimeError("GradientTape.batch_jacobian can only be called once on non-persistent tapes.")
+        persistent, self._persistent = self._persistent, True
+        try:
+            rows = []
+            for row in _unit_vectors(math.prod(shape[1:]), target.dtype.base_dtype):
+                weights = raw_ops.Reshape(raw_ops.Tile(raw_ops.Reshape(row, [1, -1]), [shape[0], 1]), shape)
+                rows.append(self.gradient(target, source, weights, unconnected_gradients))
+        finally:
+            self._persistent = persistent
+        if not persistent:
+            if self._recording:
+                self._stop()
+            self._forget()
+        if not rows or rows[0] is None:
+            return None
+        return raw_ops.Reshape(raw_ops.Pack(rows, 1), shape + own[1:])
+
 
 def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
     if given is None:
@@ -190,11 +223,14 @@ def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
 
 
 def _one_at_a_time(target: Any) -> Iterator[Any]:
-    size = target.shape.num_elements()
-    eye = raw_ops.OneHot(raw_ops.Range(0, size, 1), size, convert_to_tensor(1, target.dtype.base_dtype),
-                         convert_to_tensor(0, target.dtype.base_dtype))  # fmt: skip
-    for row in raw_ops.Unpack(eye, num=size, axis=0):
+    for row in _unit_vectors(target.shape.num_elements(), target.dtype.base_dtype):
         yield raw_ops.Reshape(row, target.shape.as_list())
+
+
+def _unit_vectors(size: int, dtype: Any) -> list[Any]:
+    eye = raw_ops.OneHot(raw_ops.Range(0, size, 1), size, convert_to_tensor(1, dtype), convert_to_tensor(0, dtype))
+    rows: list[Any] = raw_ops.Unpack(eye, num=size, axis=0)
+    return rows
 
 
 # ---- nested structures of sources: lists, tuples, dictionaries

@@ -16,6 +16,7 @@ import torch
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
+from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.source import UNKNOWN
 from headrace.resources.value import to_numpy
@@ -137,7 +138,7 @@ class EagerTensor(Tensor):
         value = self._value
         if self._kind in _PLAIN and value.is_cpu:
             array = value.numpy()
-            return array.copy() if array.ndim else array[()]
+            return array.copy() if value.ndim else array[()]
         return to_numpy(self._current(), copy=True)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -150,16 +151,29 @@ class EagerTensor(Tensor):
         raise NotImplementedError("eval is not supported when eager execution is enabled; use .numpy()")
 
     def __bool__(self) -> bool:  # type: ignore[override]
-        return bool(self._current())
+        value = self._current()
+        if isinstance(value, torch.Tensor) and value.numel() != 1:
+            raise ValueError(
+                f"The truth value of a tensor with {value.numel()} elements is ambiguous; use tf.reduce_any or tf.reduce_all"
+            )
+        return bool(value)
+
+    def _number(self) -> Any:
+        value = self._current()
+        if isinstance(value, torch.Tensor) and value.numel() != 1:
+            raise TypeError(
+                f"only tensors of one element can be converted to Python scalars, this one has {value.numel()}"
+            )
+        return value
 
     def __int__(self) -> int:
-        return int(self._current())
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self._current())
+        return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self._current())
+        return complex(self._number())
 
     def __index__(self) -> int:
         value = self._current()
@@ -194,11 +208,10 @@ class EagerTensor(Tensor):
         return self._copy_to(torch.device("cuda", gpu_index))
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: id={id(self)}, shape={_dims(self)}, dtype={self._dtype.name}, numpy={_shown(self)}>"
+        return f"<tf.Tensor: id={id(self)}, shape={_dims(self)}, dtype={self._dtype.name}, numpy={_shown(self, repr)}>"
 
     def __str__(self) -> str:
-        text = str(self.numpy()) if self._dtype.base_dtype.name not in ("resource", "variant") else "<unprintable>"
-        return f"tf.Tensor({text}, shape={_dims(self)}, dtype={self._dtype.name})"
+        return f"tf.Tensor({_shown(self, str)}, shape={_dims(self)}, dtype={self._dtype.name})"
 
     def __hash__(self) -> int:
         return id(self)
@@ -207,7 +220,7 @@ class EagerTensor(Tensor):
         return self is other
 
     def __reduce__(self) -> Any:
-        raise TypeError("an EagerTensor cannot be pickled; pickle tensor.numpy()")
+        return convert_to_tensor, (self.numpy(), self._dtype.base_dtype.name)
 
 
 class EagerHandle(EagerTensor):
@@ -265,10 +278,12 @@ def _dims(tensor: EagerTensor) -> str:
     return "<unknown>" if dims is None else str(tuple(dims))
 
 
-def _shown(tensor: EagerTensor) -> str:
+def _shown(tensor: EagerTensor, form: Callable[[Any], str]) -> str:
     if tensor._dtype.base_dtype.name in ("resource", "variant"):
         return "<unprintable>"
-    return repr(tensor.numpy())
+    value = tensor.numpy()
+    text = str(value) if isinstance(value, np.generic) else form(value)
+    return f"\n{text}" if "\n" in text else text
 
 
 # ---- what stands for a handle

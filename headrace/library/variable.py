@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from headrace.core import dtypes
+import numpy as np
+
+from headrace.core import dtypes, errors
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.eager.record import recording, snapshot
@@ -329,6 +331,21 @@ class Variable(metaclass=VariableMeta):
             raise NotImplementedError(f"numpy() is only available when eager execution is enabled. {at()}")
         return raw_ops.Identity(self._variable).numpy()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The value as an array; only when ops run at once."""
+        array = np.asarray(self.numpy())
+        return array if dtype is None else array.astype(dtype)
+
+    def __bool__(self) -> bool:
+        """Whether the value is true; in a graph, which does not know it, always."""
+        return self._snapshot is not None or bool(self.value())
+
+    def __int__(self) -> int:
+        return int(self.value())  # type: ignore[call-overload, no-any-return]
+
+    def __float__(self) -> float:
+        return float(self.value())  # type: ignore[arg-type]
+
     def _changed(self, made: Any, read_value: bool) -> Any:
         """What an update gives: the new value, or the op; when ops run at once the variable itself, or nothing."""
         if self._snapshot is None:
@@ -350,7 +367,12 @@ class Variable(metaclass=VariableMeta):
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Sets the value.  The result is the new value, or the op itself with ``read_value=False``."""
-        made = update.assign(self._variable, value, use_locking=use_locking, name=name)
+        try:
+            made = update.assign(self._variable, value, use_locking=use_locking, name=name)
+        except errors.InvalidArgumentError as e:  # when ops run at once
+            if "shapes" in e.message:
+                raise ValueError(f"Cannot assign to variable {self._name}: {e.message}") from e
+            raise
         return self._changed(made, read_value)
 
     def assign_add(

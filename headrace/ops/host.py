@@ -17,6 +17,7 @@ from headrace.core import errors
 from headrace.core.dtypes import ANY, REAL, DType, complex64, complex128, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
+from headrace.graph import raw_ops
 from headrace.ops._summarise import summarise, summarise_ends, to_array
 from headrace.resources.value import FROM_TORCH, from_numpy
 
@@ -98,6 +99,33 @@ py_func_stateless = op(f"PyFuncStateless{_SIGNATURE}", Tin=ANY, Tout=ANY, host=T
 py_func_stateless.not_differentiable()
 py_func_stateless.shape(_unknown_shapes)
 py_func_stateless.kernel(_call)
+
+# A Python function of eager tensors: ``func`` also has ``backward(inputs, outputs)``, the same for its gradient.
+eager_py_func = op(
+    "EagerPyFunc(input: list(Tin); token: string, Tout: list(type), is_async: bool = False, func: any = None) "
+    "-> (output: list(Tout))",
+    Tin=ANY, Tout=ANY, stateful=True, host=True, blocking=True,
+)  # fmt: skip
+eager_py_func.shape(lambda input, token, Tout, is_async, func: [None] * len(Tout))
+eager_py_func.kernel(lambda input, token, Tout, is_async, func: _call(input, token, Tout, func))
+
+
+@eager_py_func.gradient
+def _(node, *grads):
+    wanted = [i for i, t in enumerate(node.inputs) if t.dtype.is_floating or t.dtype.is_complex]
+    if not wanted:
+        return [None] * len(node.inputs)
+    flowing = [g for g, t in zip(grads, node.outputs, strict=True) if t.dtype.is_floating or t.dtype.is_complex]
+    function = node.attrs["func"].backward(len(node.inputs), wanted, [t.dtype for t in node.outputs])
+    found = raw_ops.EagerPyFunc(
+        [*node.inputs, *node.outputs, *flowing], token=f"{node.attrs['token']}_grad", func=function,
+        Tout=[node.inputs[i].dtype.base_dtype for i in wanted],
+    )  # fmt: skip
+    for i, g in zip(wanted, found, strict=True):
+        g.set_shape(node.inputs[i].shape)
+    every = dict(zip(wanted, found, strict=True))
+    return [every.get(i) for i in range(len(node.inputs))]
+
 
 # ---- printing
 

@@ -33,6 +33,7 @@ FUNCTIONS = [
 SAMPLES: dict[str, list[Sample]] = {
     "PyFunc": FUNCTIONS,
     "PyFuncStateless": FUNCTIONS,
+    "EagerPyFunc": FUNCTIONS,
     "Print": [
         Sample([FLOATS, [FLOATS, STRINGS]], {"message": "x ", "summarize": 2}),
         Sample([STRINGS, [np.array(True)]], {"first_n": 1}),
