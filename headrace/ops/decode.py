@@ -19,6 +19,7 @@ from headrace.resources.value import from_numpy
 # ---- numbers
 
 _FLOAT = re.compile(rb"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)\s*\Z", re.IGNORECASE)
+_HEX = re.compile(rb"\s*[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?\d+)?\s*\Z", re.IGNORECASE)
 _INT = re.compile(rb"\s*[+-]?\d+\s*\Z")
 _NUMBERS = {
     torch.float32: "float", torch.float64: "double", torch.int32: "int32", torch.int64: "int64",
@@ -32,6 +33,8 @@ _PLAIN = b"0123456789.+-eE"  # with these alone Python reads numbers as TF1 does
 def parse_number(text, dtype):
     """The number in ``text``; None if it is none, or does not fit."""
     if dtype.is_floating_point:
+        if _HEX.match(text):
+            return float.fromhex(text.decode())
         return float(text) if _FLOAT.match(text) else None
     if not _INT.match(text):
         return None

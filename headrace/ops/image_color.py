@@ -59,7 +59,7 @@ def _rgb_image(hue, saturation, value):
 
 
 def _to_hsv(images):
-    if _on_host(images):
+    if _on_host(images) and images.ndim > 1:
         return torch.from_numpy(np.stack(_hsv_planes(images.numpy()), -1))
     red, green, blue = images.unbind(-1)
     value = images.amax(-1)
@@ -76,7 +76,7 @@ def _to_hsv(images):
 
 
 def _to_rgb(images):
-    if _on_host(images):
+    if _on_host(images) and images.ndim > 1:
         planes = images.numpy()
         return _rgb_image(planes[..., 0], planes[..., 1], planes[..., 2])
     hue, saturation, value = images.unbind(-1)

@@ -291,7 +291,10 @@ area.shape(_resized)
 
 def _shares(inside, outside, align_corners, device):
     """[outside, inside]: how much of each row lies within the stretch of each output row; the last row goes on for ever."""
-    scale = torch.full((), _scale(inside, outside, align_corners), dtype=torch.float32, device=device)
+    step = _scale(inside, outside, align_corners)
+    if step == 0.0:  # one row, corners aligned: every output row is that row
+        return torch.ones(outside, 1, device=device)
+    scale = torch.full((), step, dtype=torch.float32, device=device)
     start = torch.arange(outside, dtype=torch.float32, device=device)[:, None]
     row = torch.arange(inside, dtype=torch.float32, device=device)
     end = torch.where(row == inside - 1, float("inf"), row + 1)

@@ -9,7 +9,7 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 from headrace.ops._arm_convolution import USED as ARM
-from headrace.ops._declare import conjugate, sum_to_shape
+from headrace.ops._declare import conjugate, sum_to_shape, widen
 
 INTEGERS = (int32, int64)
 TYPES = (*FLOAT_OR_COMPLEX, *INTEGERS)
@@ -196,4 +196,5 @@ def _(node, grad):
     return [raw_ops.Cross(b, grad), raw_ops.Cross(grad, a)]
 
 
-cross.kernel(lambda a, b: torch.linalg.cross(a, b))
+cross.kernel(torch.linalg.cross)
+widen(cross, torch.linalg.cross)

@@ -209,8 +209,24 @@ def check_same(grad, indices):
 def avg_pool(value, ksize, strides, padding, data_format):
     g = geometry(value.shape, ksize, strides, padding, (), data_format)
     x = to_torch(value, data_format)
+    if x.dim() == 5 and _too_wide(x.shape[2:], g.window):
+        return from_torch(_wide_average(x, g), data_format)
     pool = functional.avg_pool2d if x.dim() == 4 else functional.avg_pool3d
     return from_torch(drop_first(pool(x, g.window, g.stride, g.padding, g.ceil, False), g.drop), data_format)
+
+
+def _too_wide(sizes, window):
+    """Whether a window is wider than the volume, which torch refuses to average."""
+    return any(k > n for n, k in zip(sizes, window, strict=True))
+
+
+def _wide_average(x, g):
+    """Sums over the padded volume, divided by how much of each window lies within."""
+    ends = [padding_of(n, k, s, "SAME") for n, k, s in zip(x.shape[2:], g.window, g.stride, strict=True)]
+    pad = [n for pair in reversed(ends) for n in pair]
+    total = functional.avg_pool3d(functional.pad(x, pad), g.window, g.stride)
+    inside = functional.pad(x.new_ones((1, 1, *x.shape[2:])), pad)
+    return total / functional.avg_pool3d(inside, g.window, g.stride)
 
 
 def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
@@ -219,6 +235,9 @@ def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
     x = to_torch(grad.new_empty(sizes), data_format)
     if x.is_cuda:
         x = x.new_empty(x.shape)  # torch's CUDA kernel for channels last misplaces the windows of padded pools
+    if x.dim() == 5 and _too_wide(x.shape[2:], g.window):
+        _, back = torch.func.vjp(lambda x: _wide_average(x, g), torch.zeros_like(x))
+        return from_torch(back(to_torch(grad, data_format))[0], data_format)
     dy = restore_first(to_torch(grad, data_format), g.drop)
     backward = avg_pool2d_backward if x.dim() == 4 else avg_pool3d_backward
     return from_torch(backward(dy, x, g.window, g.stride, g.padding, g.ceil, False, None), data_format)

@@ -339,11 +339,9 @@ gradient_args.shape(lambda s0, s1: [(None,), (None,)])
 
 @gradient_args.kernel
 def _(s0, s1):
-    """The axes over which each operand was broadcast, so that its gradient sums over them."""
+    """The axes along which each operand may have been broadcast, all those of size one, so that its gradient sums over them."""
     a, b = s0.tolist(), s1.tolist()
     torch.broadcast_shapes(a, b)
-    rank = max(len(a), len(b))
-    a, b = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
-    axes = [[i for i in range(rank) if mine[i] == 1 and (other[i] != 1 or i < rank - len(raw))]
-            for mine, other, raw in ((a, b, s0), (b, a, s1))]  # fmt: skip
+    rank = max(len(a), len(b)) if a != b else 0
+    axes = [[i for i, n in enumerate([1] * (rank - len(x)) + x) if n == 1 and rank] for x in (a, b)]
     return tuple(torch.tensor(x, dtype=s0.dtype) for x in axes)

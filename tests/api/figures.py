@@ -1,7 +1,7 @@
 """How much of TensorFlow 1.15's interface Headrace has, by how many repositories use a name.
 
     python tests/api/figures.py             prints the figures
-    python tests/api/figures.py --update    also rewrites tests/api/missing.tsv and docs/coverage.md
+    python tests/api/figures.py --update    also rewrites tests/api/missing.tsv, docs/coverage.md and a line of the README
 
 `tf1_api.tsv` lists the names that at least one of the public TF1 repositories surveyed uses, with the signatures of 1.15.
 `missing.tsv` lists those used by two or more that Headrace lacks, each with its reason; `differences.tsv` the functions
@@ -27,6 +27,8 @@ import headrace as tf  # noqa: E402
 MISSING = HERE / "missing.tsv"
 DIFFERENCES = HERE / "differences.tsv"
 PAGE = ROOT / "docs/coverage.md"
+README = ROOT / "README.md"
+MARKS = ("<!-- coverage: made by tests/api/figures.py -->\n", "<!-- end of coverage -->\n")
 UPDATE = "python tests/api/figures.py --update"
 THRESHOLDS = (10, 5, 2, 1)
 
@@ -242,12 +244,33 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def readme_lines() -> str:
+    """The README's figures: one sentence."""
+    shares = {at_least: f"{100 * count / total:.1f} %" for at_least, count, total in figures()}
+    count, total = next((c, t) for at_least, c, t in figures() if at_least == 1)
+    return (
+        f"Of TensorFlow 1.15's public names, contrib included, {shares[5]} of those that five or more of the surveyed public\n"
+        f"repositories use are here, {shares[2]} of those that two or more use, and {count} of the {total} that any uses\n"
+        "([coverage](docs/coverage.md) lists the rest).\n"
+    )
+
+
+def readme() -> str:
+    """The README with its figures as they are now."""
+    before, mark, rest = README.read_text(encoding="utf-8").partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if not mark or not end:
+        raise ValueError(f"{README} has no lines {MARKS}")
+    return before + mark + readme_lines() + end + after
+
+
 def update() -> None:
     """Rewrites what is generated."""
     with MISSING.open("w", encoding="utf-8") as file:
         file.write("symbol\trepositories\treason\n")
         file.writelines(f"{s.name}\t{s.repositories}\t{reason(s.name)}\n" for s in missing())
     PAGE.write_text(page(), encoding="utf-8")
+    README.write_text(readme(), encoding="utf-8")
 
 
 def main(argv: list[str]) -> int:

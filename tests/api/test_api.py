@@ -48,6 +48,12 @@ def test_the_page_claims_no_more_than_there_is() -> None:
         )
 
 
+def test_the_readme_shows_the_figures_as_they_are() -> None:
+    assert figures.README.read_text(encoding="utf-8") == figures.readme(), (
+        f"run `{figures.UPDATE}` and commit README.md"
+    )
+
+
 @pytest.mark.parametrize(
     ("signature", "parameters"),
     [

@@ -76,7 +76,10 @@ SAMPLES = {
     ],
     "ResizeBicubic": _resizes(),
     "ResizeBicubicGrad": _grads(),
-    "ResizeArea": _resizes(area=True),
+    "ResizeArea": [
+        *_resizes(area=True),
+        Sample((A[:, :1], [2, 5]), {"align_corners": True}, gradient=False, note="one row"),
+    ],
     "CropAndResize": [
         Sample((A, BOXES, np.array([0, 0], np.int32), [3, 2]), {}, **FLOAT32),
         Sample((A, BOXES, np.array([0, 0], np.int32), [2, 3]), {"extrapolation_value": 0.5}, wrt=["image"], **FLOAT32),
@@ -138,8 +141,13 @@ SAMPLES = {
         for sigma, pad in ((0.0, True), (0.5, False))
     ],
     "NonMaxSuppressionWithOverlaps": [plain(np.eye(4, dtype=np.float32) * 0.4 + 0.2, SCORES, *LIMITS)],
-    "RGBToHSV": [Sample((RGB,), second=False), plain(RGB.astype(np.float64)[0]), Sample((A,), error=ValueError)],
-    "HSVToRGB": [plain(RGB), plain(RGB.astype(np.float16)), plain(RGB[:0])],
+    "RGBToHSV": [
+        Sample((RGB,), second=False),
+        plain(RGB[0, 0]),
+        plain(RGB.astype(np.float64)[0]),
+        Sample((A,), error=ValueError),
+    ],
+    "HSVToRGB": [plain(RGB), plain(RGB[0, 0]), plain(RGB.astype(np.float16)), plain(RGB[:0])],
     "AdjustContrastv2": [
         Sample((RGB, np.float32(1.7))),
         plain(A, np.float32(0.3)),

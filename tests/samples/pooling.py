@@ -78,6 +78,7 @@ VOLUME = [
     Case((3, 2, 3), (2, 2, 2), (1, 1, 1), "SAME", "NDHWC"),
     Case((3, 2, 4), (2, 1, 3), (2, 1, 2), "SAME", "NCDHW"),
     Case((3, 3, 2), (2, 2, 2), (1, 1, 1), "VALID", "NDHWC", channels=1),
+    Case((2, 3, 2), (3, 2, 3), (1, 2, 2), "SAME", "NDHWC"),  # wider than the volume
 ]
 X = distinct(1, 4, 4, 2)
 PLAIN = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}

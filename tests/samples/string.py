@@ -119,6 +119,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "StringToNumber": [
         s(words(b"1.5", b" -2e3 ", b"inf", b"+.5", b"7."), out_type=dtypes.float32),
         s(_NUMBER, out_type=dtypes.float64),
+        s(words(b"0x1F", b"-0x.8p1"), out_type=dtypes.float32),
         s(_NUMBER, out_type=dtypes.int32),
         s(words(b"9007199254740993", b"-9223372036854775808"), out_type=dtypes.int64),
         s(NONE, out_type=dtypes.int64),
