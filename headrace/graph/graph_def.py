@@ -105,9 +105,11 @@ class _Library:
             return RESOURCE
         return self.flows if dtype == dtypes.variant else dtype
 
-    def name(self, body: FuncGraph, outputs: Sequence[Any], label: str, extra: Any = None) -> str:
-        """The function for a body with these of its tensors (or arguments) as results."""
-        key = (body, tuple(id(t) for t in outputs), extra)
+    def name(
+        self, body: FuncGraph, outputs: Sequence[Any], label: str, counted: bool = False, without: Sequence[int] = ()
+    ) -> str:
+        """The function for a body with these of its tensors (or arguments) as results, ``without`` some arguments."""
+        key = (body, tuple(id(t) for t in outputs), counted, tuple(without))
         found = self._names.get(key)
         if found is None:
             wanted = re.sub(r"[^A-Za-z0-9_]", "_", body.name or label)
@@ -116,17 +118,19 @@ class _Library:
                 found = f"{wanted}_{len(self.functions)}"
             self._names[key] = found
             self.functions[found] = None
-            self.functions[found] = self._function(found, body, outputs, bool(extra))
+            self.functions[found] = self._function(found, body, outputs, counted, without)
         return found
 
-    def _function(self, name: str, body: FuncGraph, outputs: Sequence[Any], counted: bool) -> Any:
+    def _function(
+        self, name: str, body: FuncGraph, outputs: Sequence[Any], counted: bool, without: Sequence[int]
+    ) -> Any:
         made = protos().FunctionDef()
         made.signature.name = name
         made.signature.is_stateful = body.stateful or any(t.dtype._is_ref_dtype for t in body.inputs)
         arguments: dict[Tensor, _Value] = {}
         if counted:
             made.signature.input_arg.add(name="iterations", type=dtypes.int32.as_datatype_enum)
-        for i, tensor in enumerate(body.inputs):
+        for i, tensor in enumerate(t for i, t in enumerate(body.inputs) if i not in without):
             label = re.sub(r"[^a-z0-9_]", "_", tensor.op.name.split("/")[-1].removeprefix("_arg_").lower()).strip("_")
             label = f"{label or 'arg'}_{i}" if label[:1].isalpha() else f"arg_{label}_{i}"
             made.signature.input_arg.add(name=label, type=self.kind(tensor.dtype).as_datatype_enum)
@@ -457,6 +461,10 @@ class _Scope:
     def _emit_while(self, op: Operation, inputs: Sequence[Tensor], controls: Sequence[str]) -> None:
         cond, body = op.attrs["cond"], op.attrs["body"]
         counted = op._outputs[0] in self.used
+        kept = self._kept(op)
+        without = [i for i in range(len(body.args)) if i not in kept]
+        fixed = body.inputs[len(body.args) :]
+        inputs = [t for i, t in enumerate(inputs) if i not in without]
         start = None
         if counted:
             zero = self._node(self.free(f"{op.name}/start"), "Const", [], controls)
@@ -467,18 +475,16 @@ class _Scope:
         made = self._holder(op, inputs, controls, start)
         kinds = [*([dtypes.int32] if counted else []), *(t.dtype for t in inputs)]
         self._types(made, "T", kinds)
-        count = len(body.args)
-        shapes = [*([TensorShape([])] if counted else []), *(t._shape for t in op._outputs[1:])]
-        refs = [TensorShape([]) if t.dtype._is_ref_dtype else t._shape for t in inputs[count:]]
+        shapes = [*([TensorShape([])] if counted else []), *(op._outputs[1 + i]._shape for i in kept)]
+        refs = [TensorShape([]) if t.dtype._is_ref_dtype else t._shape for t in inputs[len(kept) :]]
         self._shapes(made, [*shapes, *refs])
         made.attr["parallel_iterations"].i = op.attrs["parallel_iterations"]
-        given = body.inputs[count:]
-        results = [*([None] if counted else []), *body.outputs, *given]
-        made.attr["cond"].func.name = self.library.name(cond, cond.outputs, f"{op.name}_cond", counted)
-        made.attr["body"].func.name = self.library.name(body, results, f"{op.name}_body", counted)
+        results = [*([None] if counted else []), *(body.outputs[i] for i in kept), *fixed]
+        made.attr["cond"].func.name = self.library.name(cond, cond.outputs, f"{op.name}_cond", counted, without)
+        made.attr["body"].func.name = self.library.name(body, results, f"{op.name}_body", counted, without)
         if counted:
             self.values[op._outputs[0]] = _Value(op.name, "output")
-        self._number(op, op._outputs[1:], int(counted))
+        self._number(op, [op._outputs[1 + i] for i in kept], int(counted))
 
     def _emit_repeat(self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str]) -> None:
         body = op.attrs["body"]

@@ -1,4 +1,4 @@
-"""``python tests/graph/exported.py FOLDER``: writes the programs of golden/graph_def_cases.py as GraphDefs that TensorFlow can run.
+"""``python tests/graph/exported.py FOLDER``: writes the programs of golden/graph_def_cases.py as GraphDefs for TensorFlow.
 
 ``python tests/golden/make_graph_def.py FOLDER``, under TensorFlow, then runs them and compares.
 """

@@ -1,4 +1,4 @@
-"""GraphDefs that TensorFlow wrote, run here (tests/golden/make_graph_def.py); and ours, held against TensorFlow's op definitions."""
+"""GraphDefs that TensorFlow wrote, run here (tests/golden/make_graph_def.py); ours, held against TensorFlow's ops."""
 
 import base64
 import json

@@ -15,6 +15,8 @@ WITHOUT_SAMPLES = {
     "Placeholder": "runs only when fed, and then its kernel does not run",
     "_Arg": "an argument of a body, replaced by a feed when the body is planned",
     "If": "holds bodies; tests/library/test_control_flow.py runs it",
+    "PartitionedCall": "holds a body; tests/library/test_function.py runs it",
+    "StatefulPartitionedCall": "holds a body; tests/library/test_function.py runs it",
     "StatelessIf": "holds bodies; tests/library/test_control_flow.py runs it",
     "While": "holds bodies; tests/library/test_while_loop.py runs it",
     "StatelessWhile": "holds bodies; tests/library/test_while_loop.py runs it",
