@@ -98,10 +98,13 @@ def describe(nodes: list[Node], device: str, order: list[Node], fetches: list[Va
     inputs: dict[Value, None] = {}
     refs: dict[Value, None] = {}
     for node in nodes:
-        for value in node.inputs:
+        for i, value in enumerate(node.inputs):
             if value.dtype._is_ref_dtype:
                 handle = root(value)
                 refs[handle] = None
+                if value is not handle and value.op not in inside:  # an assignment outside: use the handle after it
+                    node.inputs[i] = handle
+                    node.control_inputs.append(value.op)
             elif value.op not in inside:
                 inputs[value] = None
     used = {v for n in order if n not in inside for v in n.inputs} | set(fetches)

@@ -4,9 +4,9 @@ import numpy as np
 
 
 def test_it_learns_to_balance(example, capsys):
-    tries = example("dqn")["main"](["--goal", "150"])
+    tries = example("dqn")["main"]([])
     assert tries[0] < 40  # no better than chance
-    assert tries[-1] >= 150 and len(tries) <= 15  # within 1400 steps
+    assert tries[-1] >= 150 and len(tries) <= 20  # before step 2000, and mostly long before
     assert f"mean length {tries[-1]:5.1f}" in capsys.readouterr().out
 
 

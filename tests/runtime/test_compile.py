@@ -82,6 +82,21 @@ def test_reads_before_a_write_keep_their_value_when_compiled() -> None:
             np.testing.assert_array_equal(third, np.arange(6).reshape(2, 3).T)
 
 
+def test_a_region_may_read_what_an_assignment_outside_wrote(caplog: pytest.LogCaptureFixture) -> None:
+    ids = tf.placeholder(tf.int32, [None])
+    rows = tf.nn.embedding_lookup(tf.get_variable("rows", initializer=np.ones((6, 3), np.float32)), ids)
+    loss = tf.reduce_sum(tf.square(rows - 2.0) * tf.exp(rows))
+    train = tf.train.AdamOptimizer(0.1).minimize(loss)  # scatters into its slots, then computes with them
+    losses = []
+    for mode in ("off", "always"):
+        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
+            sess.run(tf.global_variables_initializer())
+            losses.append([sess.run([loss, train], {ids: [1, 2, 2]})[0] for _ in range(4)])
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
+    assert len(set(losses[0])) == 4
+    assert [r.getMessage() for r in caplog.records if "not compiled" in r.getMessage()] == []
+
+
 def test_random_numbers_do_not_split_the_region() -> None:
     x = tf.placeholder(tf.float32, [4, 4], name="x")
     noise = tf.raw_ops.RandomUniform([4, 4], dtype=tf.float32)
