@@ -40,6 +40,7 @@ class Order:
     device: str = "cpu"
     threads: int = 0
     start_s: float = 900.0
+    cache: str = ""
     tf_python: str = sys.executable
     jax_python: str = sys.executable
 
@@ -48,11 +49,16 @@ class Order:
 
 
 class StepWorker:
-    """A process that runs one workload in one framework; compiles into a cache folder of its own, empty at first."""
+    """A process that runs one workload in one framework.
+
+    Compiles into a cache folder of its own, empty at first; or into the one that is kept, so that a second start is short.
+    """
 
     def __init__(self, framework: str, workload: str, order: Order) -> None:
         self.framework = framework
-        self._cache = tempfile.mkdtemp(prefix="headrace-bench-")
+        self._kept = bool(order.cache)
+        self._cache = os.path.join(order.cache, framework) if self._kept else tempfile.mkdtemp(prefix="headrace-bench-")
+        os.makedirs(self._cache, exist_ok=True)
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in close()
         fields = {"framework": framework, "workload": workload, "suite": order.suite, "device": order.device}
         command = [order.python(framework), "-m", "benchmarks._step_worker"]
@@ -110,13 +116,16 @@ class StepWorker:
                 with contextlib.suppress(BrokenPipeError):
                     stream.close()
         self._errors.close()
-        shutil.rmtree(self._cache, ignore_errors=True)
+        if not self._kept:
+            shutil.rmtree(self._cache, ignore_errors=True)
 
 
 def _environment(cache: str, order: Order) -> dict[str, str]:
     threads = {"OMP_NUM_THREADS": str(order.threads), "NPROC": str(order.threads)} if order.threads else {}
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
     jax = {"JAX_PLATFORMS": order.device, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    if order.cache:
+        jax |= {"JAX_COMPILATION_CACHE_DIR": cache, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     # TensorFlow is compared on CPUs only.
     return {**os.environ, **quiet, **jax, **threads, "TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": cache}
 

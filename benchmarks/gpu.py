@@ -36,7 +36,8 @@ def main(argv: list[str] | None = None) -> None:
     suite = workload.GPU_SMALL if options.small else workload.GPU
     result: dict[str, Any] = {
         "device": options.device, "accelerator": ", ".join(_gpus()) or None, "rounds": options.rounds,
-        "seconds": options.seconds, "threads": options.threads, "frameworks": frameworks, "skipped": [], "workloads": {},
+        "seconds": options.seconds, "threads": options.threads, "warm": bool(options.cache),
+        "frameworks": frameworks, "skipped": [], "workloads": {},
     }  # fmt: skip
     names = options.workloads or list(suite)
     for i, key in enumerate(names):
@@ -66,7 +67,9 @@ def _one(
     budget = min(max(2.0 * left / waiting, 60.0), left)
     suite = "GPU_SMALL" if options.small else "GPU"
     start_s = min(options.start, budget / 2)
-    order = _step_runner.Order(suite, options.device, options.threads, start_s, jax_python=jax_python)
+    order = _step_runner.Order(
+        suite, options.device, options.threads, start_s, options.cache, jax_python=jax_python
+    )  # fmt: skip
     return _step_runner.run(key, frameworks, order, options.rounds, options.seconds, budget)
 
 
@@ -107,6 +110,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     )
     add("--threads", type=int, default=0, help="for every framework (default: theirs)")
     add("--out", type=Path, default=_harness.RESULTS, help="folder of the results (default: %(default)s)")
+    add("--cache", default="", help="folder of compiled code to keep; first steps are then those of a second run")
     add("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: to try the program out")
     add("--small", action="store_true", help="tiny sizes, to try the program out")
     return parser.parse_args(argv)

@@ -22,13 +22,14 @@ def main(argv: list[str] | None = None) -> None:
     """Measures, prints the tables, saves the numbers and a chart."""
     options = _options(argv)
     order = _step_runner.Order(
-        options.suite.upper(), "cpu", options.threads, options.start,
+        options.suite.upper(), "cpu", options.threads, options.start, options.cache,
         tf_python=_harness.tensorflow_python() if "tensorflow" in options.peers else "",
         jax_python=_harness.jax_python() if "jax" in options.peers else "",
     )  # fmt: skip
     suite = getattr(workload, order.suite)
     frameworks = [*_step_runner.OURS, *options.peers]
-    settings = {name: getattr(options, name) for name in ("suite", "threads", "rounds", "seconds", "busy")}
+    settings = {name: getattr(options, name) for name in ("suite", "threads", "rounds", "seconds", "busy", "cache")}
+    settings["cache"] = bool(options.cache)  # whether first steps found compiled code
     result: dict[str, Any] = {**settings, "device": "cpu", "frameworks": frameworks, "workloads": {}}
     name = f"steps-{time.strftime('%Y%m%d-%H%M%S')}{'-busy' if options.busy else ''}"
     with _step_runner.busy(2 if options.busy else 0):
@@ -71,6 +72,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
         default=900.0,
         help="seconds in which the first steps must be done (default: %(default)s)",
     )
+    add("--cache", default="", help="folder of compiled code to keep; first steps are then those of a second run")
     add("--busy", action="store_true", help="two busy processes beside, as on shared cores")
     add("--suite", choices=["cpu", "small"], default="cpu", help="small: tiny sizes, to check that all agree")
     return parser.parse_args(argv)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import itertools
 import logging
+import threading
+import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import zip_longest
 from typing import Any
 
@@ -119,16 +122,17 @@ class _TraceBinder:
         return self._inner.torch_device(name)
 
 
+# Tracing and inductor keep state of the process: one compilation at a time, whichever sessions and threads ask.
+compiler = threading.RLock()
+
+
 def compile_region(region: Region, binder: Binder) -> Call:
     """A function (plain inputs, variables) -> outputs that updates the variables in place."""
-    from torch._inductor import standalone_compile
-
     device = binder.torch_device(region.device)
-    graph, fakes, large = trace_region(region, binder, _strides(region, binder))
-    store_what_libraries_read(graph)
-    dump(f"region_{next(_numbers)}.py", graph.print_readable(print_output=False) + "\n")
+    with compiler:
+        graph, fakes, large = trace_region(region, binder, _strides(region, binder))
+        artifact = compile_graph(graph, fakes, f"region_{next(_numbers)}")
     captured = [binder.constant(v.op, device) for v in large]
-    artifact = standalone_compile(graph, fakes, dynamic_shapes="from_graph", options=OPTIONS)
     call: Call
     if device.type == "cuda":
         call = GraphedCall(artifact, captured, device)
@@ -141,6 +145,28 @@ def compile_region(region: Region, binder: Binder) -> Call:
         def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
             return artifact(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
 
+    return with_locks(call, region)
+
+
+def compile_graph(graph: Any, fakes: Sequence[Any], title: str) -> Any:
+    """The traced region compiled; the caller holds ``compiler``."""
+    from torch._inductor import standalone_compile
+
+    _quieten()
+    store_what_libraries_read(graph)
+    dump(f"{title}.py", graph.print_readable(print_output=False) + "\n")
+    return standalone_compile(graph, list(fakes), dynamic_shapes="from_graph", options=OPTIONS)
+
+
+@cache
+def _quieten() -> None:
+    """Inductor's advice to its own developers is not for users."""
+    warnings.filterwarnings("ignore", message=r"\s*Online softmax is disabled", category=UserWarning)
+    logging.getLogger("torch._inductor.standalone_compile").setLevel(logging.ERROR)
+
+
+def with_locks(call: Call, region: Region) -> Call:
+    """``call``, holding the locks that updates in the region ask for."""
     locks = _locks(region)
     if not locks:
         return call

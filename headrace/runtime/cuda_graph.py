@@ -1,6 +1,8 @@
 """A compiled region on CUDA as one CUDA graph: fed values are copied into fixed buffers, then everything is one launch.
 
-Graphs of one device share a memory pool.  A region falls back to plain launches when capture fails.
+Values on the host go through one of two pinned buffers, so that their transfer and the next step's copy into the other
+buffer overlap with what the GPU is doing; nothing waits for the GPU unless something is fetched.  Graphs of one device share
+a memory pool.  A region falls back to plain launches when capture fails.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class GraphedCall:
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
         self._buffers: list[Any] = []
+        self._stages: list[tuple[list[Any], Any]] = []
+        self._turn = 0
         self._refused = False
 
     def __call__(self, inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
@@ -56,10 +60,20 @@ class GraphedCall:
                     return self._plain(inputs, buffers)
                 if not self._capture(inputs, buffers):
                     return self._plain(inputs, buffers)
-            for fixed, given in zip(self._inputs, inputs, strict=True):
-                fixed.copy_(given, non_blocking=True)
+            self._load(inputs)
             self._graph.replay()
             return [o.clone() for o in self._outputs]
+
+    def _load(self, inputs: Sequence[Any]) -> None:
+        """Starts the transfer of the inputs into the graph's buffers."""
+        if not inputs:
+            return
+        pinned, done = self._stages[self._turn]
+        self._turn ^= 1
+        done.synchronize()  # the transfer of two runs ago: long over, unless the GPU is far behind
+        for fixed, given, stage in zip(self._inputs, inputs, pinned, strict=True):
+            fixed.copy_(given if stage is None else stage.copy_(given), non_blocking=True)
+        done.record()
 
     def _plain(self, inputs: Sequence[Any], buffers: Sequence[Any]) -> Any:
         moved = [t.to(self._device, non_blocking=True) for t in inputs]
@@ -81,4 +95,10 @@ class GraphedCall:
             log.warning("not captured as a CUDA graph, launches stay separate: %s", str(e).splitlines()[0])
             return False
         self._graph, self._inputs, self._outputs, self._buffers = graph, fixed, list(outputs), buffers
+        self._stages = [([_pinned(t) for t in inputs], torch.cuda.Event()) for _ in range(2)]  # type: ignore[no-untyped-call]
         return True
+
+
+def _pinned(tensor: Any) -> Any:
+    """A buffer for a value on the host, from which the GPU can fetch it by itself; None for one on the GPU."""
+    return torch.empty_like(tensor, pin_memory=True) if tensor.device.type == "cpu" else None

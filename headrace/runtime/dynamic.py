@@ -7,6 +7,7 @@ a tensor.  Assumptions that the kernels made about sizes come out as one conditi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,10 +21,10 @@ from headrace.passes.step_graph import Node, Value
 from headrace.resources.invoke import bind_attrs, extras
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable
-from headrace.runtime.arrange import store_what_libraries_read
 from headrace.runtime.codegen import Binder, generate
-from headrace.runtime.compile import OPTIONS, Call, CannotCompile
-from headrace.runtime.dump import dump
+from headrace.runtime.compile import Call, CannotCompile, compile_graph, compiler, with_locks
+
+_numbers = itertools.count()
 
 Hints = Mapping[tuple[str, int], Sequence[Any]]
 
@@ -33,15 +34,12 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
 
     ``hints`` gives an example of each input's shape, by node name and output.
     """
-    from torch._inductor import standalone_compile
-
     device = binder.torch_device(region.device)
     plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
     large = [v for v in region.inputs if v.op.op_def.name == "Const" and v.op.attrs["value"].size > 1]
-    graph, fakes, holds = _trace(region, plain, large, binder, device, hints)
-    store_what_libraries_read(graph)
-    dump(f"dynamic_{id(graph):x}.py", graph.print_readable(print_output=False) + "\n")
-    artifact = standalone_compile(graph, fakes, dynamic_shapes="from_graph", options=OPTIONS)
+    with compiler:
+        graph, fakes, holds = _trace(region, plain, large, binder, device, hints)
+        artifact = compile_graph(graph, fakes, f"dynamic_{next(_numbers)}")
     captured = [binder.constant(v.op, device) for v in large]
     constants = [v.op for v in region.inputs if v.op.op_def.name == "Const"]
     otherwise = generate([*constants, *region.nodes], [*plain, *region.refs], region.outputs, binder, "region").function
@@ -52,7 +50,7 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
             return otherwise(*inputs, *refs)
         return artifact(*moved, *captured, *[r.value for r in refs])
 
-    return call
+    return with_locks(call, region)
 
 
 def _trace(

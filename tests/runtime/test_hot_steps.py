@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 
@@ -66,3 +67,30 @@ def test_compiled_code_is_found_on_disk_by_the_next_process(tmp_path):
     (first, *made), (second, *found) = results
     assert first == second
     assert made == ["0", "1"] and found == ["1", "0"]
+
+
+def test_threads_that_compile_at_once_take_turns():
+    """Inductor is not made for two at a time: sessions of several threads each compile their own step."""
+    found, problems = {}, []
+
+    def work(i):
+        try:
+            with tf.Graph().as_default():
+                x = tf.placeholder(tf.float32, [i + 2])
+                y = tf.reduce_sum(tf.exp(x) * (i + 1.0) + tf.tanh(x))
+                with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+                    value = session.run(y, {x: np.ones(i + 2)})
+                    plan = session._master.plan((x,), (y,), ())
+                    found[i] = value, plan.tier.compiled[((i + 2,),)].regions
+        except Exception as e:  # noqa: BLE001 - reported below
+            problems.append(e)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    for i, (value, regions) in found.items():
+        assert regions == 1
+        np.testing.assert_allclose(value, (i + 2) * (np.e * (i + 1) + np.tanh(1.0)), rtol=1e-6)
