@@ -207,6 +207,8 @@ def escape(value: bytes) -> str:
 
 def decode_values(kind: str, data: bytes) -> Any:
     """The values in an encoded list: a list of bytes, or an array; packed or not."""
+    if kind == "float_list" and data[:1] == b"\n" and len(data) > 1 and data[1] == len(data) - 2 < 0x80:
+        return np.frombuffer(data, "<f4", offset=2)  # the usual: one packed run
     found: list[Any] = []
     for number, wire_type, payload in wire.fields(data):
         if number != 1:

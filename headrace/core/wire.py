@@ -47,7 +47,10 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
     """(number, wire type, payload) of each field: an int for varints, else bytes.  ValueError if it cannot be read."""
     at, size = 0, len(data)
     while at < size:
-        tag, at = read_varint(data, at)
+        tag = data[at]  # most tags and lengths are one byte
+        at += 1
+        if tag > 0x7F:
+            tag, at = read_varint(data, at - 1)
         if not tag >> 3:
             raise ValueError("field number 0 is not allowed")
         kind = tag & 7
@@ -56,7 +59,10 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
             yield tag >> 3, kind, value
             continue
         if kind == BYTES:
-            length, at = read_varint(data, at)
+            if at < size and (length := data[at]) < 0x80:
+                at += 1
+            else:
+                length, at = read_varint(data, at)
         elif kind in (FIXED64, FIXED32):
             length = 8 if kind == FIXED64 else 4
         else:

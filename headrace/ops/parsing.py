@@ -176,11 +176,11 @@ def _sparse_batch(batch, names, key, dtype):
     for i, encoded in enumerate(batch):
         values = _values(encoded, key, dtype, _name(names, i))
         runs.append(() if values is None else values)
-    counts = [len(r) for r in runs]
+    counts = np.array([len(r) for r in runs], np.int64)
     rows = np.repeat(np.arange(len(runs)), counts)
-    columns = np.concatenate([np.arange(c) for c in counts]) if counts else np.zeros(0)
+    columns = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     indices = torch.from_numpy(np.stack([rows, columns], 1).astype(np.int64))
-    return indices, _joined([r for r in runs if len(r)], dtype), _vector([len(runs), max(counts, default=0)])
+    return indices, _joined([r for r in runs if len(r)], dtype), _vector([len(runs), int(counts.max(initial=0))])
 
 
 def _dense_batch(batch, names, key, shape, default):
