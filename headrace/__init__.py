@@ -544,6 +544,30 @@ from headrace.library.search import unravel_index as unravel_index
 from headrace.library.space import extract_volume_patches as extract_volume_patches
 from headrace.library.string import fingerprint as fingerprint
 
+# ---- section: names from before 1.0, gradient functions, modules
+from headrace.library.gradient_function import grad_pass_through as grad_pass_through
+from headrace.library.legacy_name import batch_cholesky as batch_cholesky
+from headrace.library.legacy_name import batch_matmul as batch_matmul
+from headrace.library.legacy_name import batch_matrix_determinant as batch_matrix_determinant
+from headrace.library.legacy_name import batch_matrix_diag as batch_matrix_diag
+from headrace.library.legacy_name import batch_matrix_diag_part as batch_matrix_diag_part
+from headrace.library.legacy_name import batch_matrix_inverse as batch_matrix_inverse
+from headrace.library.legacy_name import batch_matrix_solve as batch_matrix_solve
+from headrace.library.legacy_name import batch_matrix_transpose as batch_matrix_transpose
+from headrace.library.legacy_name import batch_matrix_triangular_solve as batch_matrix_triangular_solve
+from headrace.library.legacy_name import complex_abs as complex_abs
+from headrace.library.legacy_name import inv as inv
+from headrace.library.legacy_name import listdiff as listdiff
+from headrace.library.legacy_name import mul as mul
+from headrace.library.legacy_name import neg as neg
+from headrace.library.legacy_name import pack as pack
+from headrace.library.legacy_name import select as select
+from headrace.library.legacy_name import sub as sub
+from headrace.library.legacy_name import unpack as unpack
+from headrace.library.module import Module as Module
+from headrace.library.tensor_value import is_tensor as is_tensor
+from headrace.autodiff.registration import NoGradient as no_gradient
+
 # ---- section: eager
 from headrace.eager.context import disable_eager_execution as disable_eager_execution
 from headrace.eager.context import eager as eager

@@ -40,3 +40,7 @@ from headrace.library.normalization import l2_normalize as l2_normalize
 from headrace.library.linalg import matrix_square_root as sqrtm
 from headrace.library.tridiagonal import tridiagonal_matmul as tridiagonal_matmul
 from headrace.library.tridiagonal import tridiagonal_solve as tridiagonal_solve
+from headrace.library.linear_operator import LinearOperator as LinearOperator
+from headrace.library.linear_operator import LinearOperatorDiag as LinearOperatorDiag
+from headrace.library.linear_operator import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from headrace.library.linear_operator import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular

@@ -104,3 +104,5 @@ from headrace.library.morphology import dilation2d as dilation2d
 from headrace.library.morphology import erosion2d as erosion2d
 from headrace.library.pooling import fractional_avg_pool as fractional_avg_pool
 from headrace.library.pooling import fractional_max_pool as fractional_max_pool
+from headrace.library.ctc_label import collapse_repeated as collapse_repeated
+from headrace.library.ctc_label import ctc_unique_labels as ctc_unique_labels

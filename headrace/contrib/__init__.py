@@ -1,5 +1,7 @@
 """tf.contrib: what TF1 kept beside its core, as far as programs still use it."""
 
+from types import SimpleNamespace as _SimpleNamespace
+
 from headrace.contrib import eager as eager
 from headrace.contrib import distributions as distributions
 from headrace.contrib import framework as framework
@@ -14,3 +16,14 @@ from headrace.contrib import rnn as rnn
 from headrace.contrib import seq2seq as seq2seq
 from headrace.contrib import slim as slim
 from headrace.contrib import training as training
+from headrace.contrib import image as image
+from headrace.contrib import mixed_precision as mixed_precision
+from headrace.contrib import nn as nn
+from headrace.contrib import util as util
+
+# Programs also reach into the packages behind these; everything those hold is in the one above.
+framework.python = _SimpleNamespace(ops=framework)  # type: ignore[attr-defined]
+image.python = _SimpleNamespace(ops=image)  # type: ignore[attr-defined]
+layers.python = _SimpleNamespace(layers=layers)  # type: ignore[attr-defined]
+learn.python = _SimpleNamespace(learn=learn)  # type: ignore[attr-defined]
+slim.python = _SimpleNamespace(slim=slim)  # type: ignore[attr-defined]

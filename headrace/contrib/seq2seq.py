@@ -25,3 +25,7 @@ from headrace.library.seq2seq.helper import ScheduledEmbeddingTrainingHelper as 
 from headrace.library.seq2seq.helper import ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper
 from headrace.library.seq2seq.helper import TrainingHelper as TrainingHelper
 from headrace.library.seq2seq.loss import sequence_loss as sequence_loss
+from headrace.library.seq2seq.monotonic import BahdanauMonotonicAttention as BahdanauMonotonicAttention
+from headrace.library.seq2seq.monotonic import LuongMonotonicAttention as LuongMonotonicAttention
+from headrace.library.seq2seq.monotonic import monotonic_attention as monotonic_attention
+from headrace.library.seq2seq.monotonic import safe_cumprod as safe_cumprod

@@ -6,3 +6,6 @@ from headrace.library.contrib.optimize import clip_gradient_norms as clip_gradie
 from headrace.library.contrib.optimize import clip_gradient_norms_fn as clip_gradient_norms_fn
 from headrace.library.contrib.optimize import create_train_op as create_train_op
 from headrace.library.contrib.optimize import multiply_gradients as multiply_gradients
+from headrace.library.contrib.load_balance import GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy
+from headrace.library.contrib.load_balance import RandomStrategy as RandomStrategy
+from headrace.library.contrib.load_balance import byte_size_load_fn as byte_size_load_fn

@@ -1,8 +1,20 @@
-"""Arguments with two names: the modern spelling and the deprecated one TF1 still accepts."""
+"""Deprecated spellings: arguments with two names, functions with a newer one.  The first use of each is logged, once."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from headrace.library import log
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Names of arguments that TF1 announced to remove; others that have two names are as good as each other.
+_OLD_ARGUMENTS = frozenset(
+    {"keep_dims", "reduction_indices", "dim", "dimension", "squeeze_dims", "seq_dim", "batch_dim", "reduction_axes"}
+)
+_said: set[str] = set()
 
 
 def either(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
@@ -11,4 +23,29 @@ def either(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
         return new_value
     if new_value is not None:
         raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
+    if old_name in _OLD_ARGUMENTS:
+        warn_deprecated(f"the argument {old_name!r}", f"{new_name!r}")
     return old_value
+
+
+def warn_deprecated(what: str, instead: str) -> None:
+    """Logs, the first time in a process, that there is a newer name."""
+    if what not in _said:
+        _said.add(what)
+        log.warning("%s is deprecated; use %s instead", what, instead)
+
+
+def deprecated(instead: str, name: str | None = None) -> Callable[[F], F]:
+    """A function under a name that has a newer one: ``deprecated("tf.global_variables_initializer")``."""
+
+    def decorate(function: F) -> F:
+        shown = f"tf.{name or function.__name__}"
+
+        @functools.wraps(function)
+        def old(*args: Any, **kwargs: Any) -> Any:
+            warn_deprecated(shown, instead)
+            return function(*args, **kwargs)
+
+        return old  # type: ignore[return-value]
+
+    return decorate

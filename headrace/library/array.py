@@ -21,16 +21,8 @@ from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at
 from headrace.graph.structures import SparseTensor, SparseTensorValue
+from headrace.library.argument import either
 from headrace.library.scope import name_scope
-
-
-def either(name: str, value: Any, old_name: str, old_value: Any) -> Any:
-    """The argument under its current or its deprecated name; both together are an error."""
-    if old_value is None:
-        return value
-    if value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
-    return old_value
 
 
 # ---- questions about shapes

@@ -13,7 +13,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
-from headrace.library.argument import either
+from headrace.library.argument import deprecated, either
 from headrace.library.math import cast
 from headrace.library.scope import name_scope
 
@@ -227,12 +227,14 @@ def argmin(
     return result
 
 
+@deprecated("tf.argmax")
 @at_once
 def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
     """``argmax`` under its oldest name."""
     return argmax(input, dimension, name=name, output_type=output_type)
 
 
+@deprecated("tf.argmin")
 @at_once
 def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
     """``argmin`` under its oldest name."""

@@ -11,7 +11,8 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
-from headrace.library.array import either, stack
+from headrace.library.argument import either
+from headrace.library.array import stack
 from headrace.library.creation import zeros
 from headrace.library.scope import name_scope
 

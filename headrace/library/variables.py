@@ -8,6 +8,7 @@ from typing import Any
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
+from headrace.library.argument import deprecated
 from headrace.library.flow import group
 from headrace.library.scope import name_scope
 
@@ -42,6 +43,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
     return context.get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
+@deprecated("tf.global_variables")
 def all_variables() -> list[Any]:
     """The old name of ``global_variables``."""
     return global_variables()
@@ -72,16 +74,19 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
+@deprecated("tf.variables_initializer")
 def initialize_variables(var_list: Sequence[Any], name: str = "init") -> Operation:
     """The old name of ``variables_initializer``."""
     return variables_initializer(var_list, name)
 
 
+@deprecated("tf.global_variables_initializer")
 def initialize_all_variables() -> Operation:
     """The old name of ``global_variables_initializer``."""
     return global_variables_initializer()
 
 
+@deprecated("tf.local_variables_initializer")
 def initialize_local_variables() -> Operation:
     """The old name of ``local_variables_initializer``."""
     return local_variables_initializer()

@@ -71,6 +71,7 @@ ops.distributions.normal     distributions
 ops.embedding_ops            nn
 ops.functional_ops           .
 ops.gen_array_ops            . raw_ops
+ops.gen_audio_ops            library.audio audio
 ops.gen_math_ops             . math raw_ops
 ops.gen_nn_ops               nn raw_ops
 ops.gen_state_ops            . raw_ops
@@ -201,6 +202,12 @@ core.protobuf.tensorflow_server_pb2  train
 core.util.event_pb2                  . summary
 contrib.learn.python.learn.datasets.mnist   examples.tutorials.mnist.input_data
 contrib.learn.datasets.mnist         examples.tutorials.mnist.input_data
+contrib.framework.python.ops.audio_ops  library.audio
+contrib.image.python.ops.distort_image_ops  contrib.image
+contrib.image.python.ops.image_ops   contrib.image
+contrib.image.python.ops.dense_image_warp  contrib.image
+contrib.layers.python.layers.initializers  contrib.layers
+contrib.layers.python.layers.utils   contrib.slim.utils
 """
 
 

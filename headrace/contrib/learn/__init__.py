@@ -2,3 +2,4 @@
 
 from headrace.contrib.learn import preprocessing as preprocessing
 from headrace.library.contrib.learn import ModeKeys as ModeKeys
+from headrace.contrib.learn import datasets as datasets

@@ -14,17 +14,38 @@ from headrace.library.contrib import outputs as collecting
 from headrace.library.contrib.arg_scope import add_arg_scope
 from headrace.library.contrib.layers import channels
 from headrace.library.contrib.variables import model_variable
-from headrace.library.flow import with_dependencies
+from headrace.library.flow import identity, with_dependencies
 from headrace.library.layers.named import ONES, ZEROS
 from headrace.library.layers.normalization import BatchNormalization
+from headrace.library.moving_averages import assign_moving_average
+from headrace.library.smart_cond import smart_cond
 from headrace.library.variable_scope import variable_scope
 
 
 class _BatchNormalization(BatchNormalization):
     """Keeps its updates apart from the graph's UPDATE_OPS, for a caller that says where they go."""
 
+    _batch_weights: Any = None
+    _zero_debias = False
+
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         self._updates.append(updates)
+
+    def _moments(self, inputs: Any, axes: list[int], keepdims: bool) -> tuple[Any, Any]:
+        if self._batch_weights is None:
+            return super()._moments(inputs, axes, keepdims)
+        weights = convert_to_tensor(self._batch_weights)
+        return nn.weighted_moments(
+            inputs, axes, array.reshape(weights, [-1] + [1] * (inputs.shape.ndims - 1)), keepdims=keepdims
+        )
+
+    def _moved(self, average: Any, value: Any, momentum: Any, training: Any) -> Any:
+        """The mean, if asked to, is corrected for having started at zero; that counts the steps of training only."""
+        if not self._zero_debias or average is not self.moving_mean:
+            return super()._moved(average, value, momentum, training)
+        return smart_cond(
+            training, lambda: assign_moving_average(average, value, self.momentum), lambda: identity(average)
+        )
 
 
 @add_arg_scope
@@ -43,13 +64,8 @@ def batch_norm(
     every evaluation of the output while training.
     """
     layout = channels(data_format)
-    unsupported = {
-        "batch_weights": batch_weights is not None, "zero_debias_moving_mean": zero_debias_moving_mean,
-        "renorm": renorm, "adjustment": adjustment is not None,
-    }  # fmt: skip
-    for name, given in unsupported.items():
-        if given:
-            raise NotImplementedError(f"batch_norm with {name} is not supported; leave it at its default")
+    if batch_weights is not None and fused:
+        raise ValueError("fused=True is not currently supported with batch_weights")
     initializers, regularizers = param_initializers or {}, param_regularizers or {}
     getter = collecting.model_variable_getter()
     with variable_scope(scope, "BatchNorm", [inputs], reuse=reuse, custom_getter=getter) as sc:
@@ -63,8 +79,11 @@ def batch_norm(
             moving_mean_initializer=initializers.get("moving_mean", ZEROS),
             moving_variance_initializer=initializers.get("moving_variance", ONES),
             beta_regularizer=regularizers.get("beta"), gamma_regularizer=regularizers.get("gamma"),
-            fused=fused if rank == 4 else False, trainable=trainable, name=sc.name, _scope=sc, _reuse=reuse,
+            renorm=renorm, renorm_clipping=renorm_clipping, renorm_momentum=renorm_decay, adjustment=adjustment,
+            fused=fused if rank == 4 and batch_weights is None else False, trainable=trainable, name=sc.name, _scope=sc,
+            _reuse=reuse,
         )  # fmt: skip
+        layer._batch_weights, layer._zero_debias = batch_weights, zero_debias_moving_mean
         values = layer.apply(inputs, training=is_training)
         for variable, name in (
             (layer.beta, "beta"), (layer.gamma, "gamma"), (layer.moving_mean, "moving_mean"),

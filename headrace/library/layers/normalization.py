@@ -12,9 +12,10 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array, math, normalization
+from headrace.library import array, creation, math, normalization, reduction
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.named import ONES, ZEROS, get_initializer, get_regularizer
+from headrace.library.layers.renorm import Renorm, check_clipping, composed
 from headrace.library.moving_averages import assign_moving_average
 from headrace.library.smart_cond import smart_cond, smart_constant_value
 from headrace.library.variable_creator import VariableAggregation, VariableSynchronization
@@ -24,6 +25,8 @@ class BatchNormalization(Layer):
     """Each channel to mean ``beta`` and deviation ``gamma`` (Ioffe and Szegedy, 2015).
 
     ``fused`` None uses the one-kernel form for images (rank 4, axis 1 or 3); its averages follow the unbiased variance.
+    ``renorm`` corrects the batch toward slower averages, ``virtual_batch_size`` normalises parts of the batch on their
+    own, ``adjustment`` is a function of the inputs' shape that gives a scale and a bias to apply while training.
     """
 
     def __init__(
@@ -35,11 +38,12 @@ class BatchNormalization(Layer):
         virtual_batch_size: int | None = None, adjustment: Any = None, name: Any = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(name=name, trainable=trainable, **kwargs)
-        for given, what in ((renorm, "renorm"), (virtual_batch_size, "virtual_batch_size"), (adjustment, "adjustment")):
-            if given:
-                raise NotImplementedError(
-                    f"batch normalization with {what}={given!r} is not supported; leave {what} at its default"
-                )
+        special = {"renorm": renorm, "virtual_batch_size": virtual_batch_size, "adjustment": adjustment}
+        for what, given in special.items():
+            if given and fused:
+                raise ValueError(f"Passing both `fused=True` and `{what}` is not supported")
+        if adjustment is not None and virtual_batch_size is not None:
+            raise ValueError("When using virtual_batch_size, adjustment cannot be specified")
         if not isinstance(axis, (int, list, tuple)):
             raise TypeError(f"axis must be int or list, type given: {type(axis)}")
         self.axis: Any = axis if isinstance(axis, int) else list(axis)
@@ -55,7 +59,13 @@ class BatchNormalization(Layer):
         self.gamma_regularizer = get_regularizer(gamma_regularizer)
         self.beta_constraint = beta_constraint
         self.gamma_constraint = gamma_constraint
-        self.fused = fused
+        self.fused = False if any(special.values()) else fused
+        self.renorm = renorm
+        self.renorm_clipping = check_clipping(renorm_clipping) if renorm else {}
+        self.renorm_momentum = renorm_momentum
+        self.virtual_batch_size = virtual_batch_size
+        self.adjustment = adjustment
+        self._renorm: Any = None
         self.gamma: Any = None
         self.beta: Any = None
         self.moving_mean: Any = None
@@ -74,7 +84,15 @@ class BatchNormalization(Layer):
         self.input_spec = InputSpec(ndim=shape.ndims, axes=sizes)
         # One axis: a vector; several: a tensor that broadcasts against the inputs.
         several = [sizes.get(i, 1) for i in range(shape.ndims)]
-        self._add_variables([next(iter(sizes.values()))] if len(sizes) == 1 else several)
+        if self.virtual_batch_size is not None:  # a further dimension, second, numbers the virtual batches
+            if 0 in self.axis:
+                raise ValueError(
+                    "When using virtual_batch_size, the batch dimension must be 0 and thus axis cannot include 0"
+                )
+            several.insert(1, 1)
+            self.axis = [a + 1 for a in self.axis]
+        single = len(sizes) == 1 and self.virtual_batch_size is None
+        self._add_variables([next(iter(sizes.values()))] if single else several)
         self.built = True
 
     def _set_axes(self, rank: int) -> None:
@@ -110,6 +128,15 @@ class BatchNormalization(Layer):
         try:
             self.moving_mean = self._average("moving_mean", shape, kind, self.moving_mean_initializer)
             self.moving_variance = self._average("moving_variance", shape, kind, self.moving_variance_initializer)
+            if self.renorm:
+                zeros = get_initializer("zeros")
+                self._renorm = Renorm(
+                    lambda name, size, dtype: self._average(name, size, dtype, zeros),
+                    shape,
+                    kind,
+                    self.renorm_momentum,
+                    self.renorm_clipping,
+                )
         finally:
             if scope is not None:
                 scope.set_partitioner(partitioner)
@@ -149,16 +176,16 @@ class BatchNormalization(Layer):
         return outputs
 
     def _plain(self, inputs: Tensor, training: Any) -> Tensor:
+        if self.virtual_batch_size is None:
+            return self._normalized(inputs, training)
+        rest = inputs.shape.as_list()[1:]
+        split = array.reshape(inputs, [self.virtual_batch_size, -1, *rest])
+        return array.reshape(self._normalized(split, training), [-1, *rest])
+
+    def _normalized(self, inputs: Tensor, training: Any) -> Tensor:
         rank = len(inputs.shape)
-        rest = [i for i in range(rank) if i not in self.axis]
-        if smart_constant_value(training) is False:
-            mean, variance = self.moving_mean, self.moving_variance
-        else:
-            found = normalization.moments(inputs, rest, keepdims=len(self.axis) > 1)
-            batch = [math.cast(m, self.moving_mean.dtype.base_dtype) for m in found]
-            averages = (self.moving_mean, self.moving_variance)
-            mean, variance = smart_cond(training, lambda: batch, lambda: [convert_to_tensor(a) for a in averages])
-            self._follow(batch[0], batch[1], training)
+        virtual = self.virtual_batch_size is not None
+        rest = [i for i in range(rank) if i not in self.axis and not (virtual and i == 1)]
         last = rest == list(range(rank - 1))
         sizes = [inputs.shape.as_list()[i] if i in self.axis else 1 for i in range(rank)]
 
@@ -168,9 +195,38 @@ class BatchNormalization(Layer):
             value = convert_to_tensor(value)
             return value if last or value.shape.ndims == rank else array.reshape(value, sizes)
 
-        return normalization.batch_normalization(
-            inputs, fit(mean), fit(variance), fit(self.beta), fit(self.gamma), self.epsilon
-        )
+        scale, offset = fit(self.gamma), fit(self.beta)
+        if smart_constant_value(training) is False:
+            mean, variance = self.moving_mean, self.moving_variance
+        else:
+            if self.adjustment is not None:
+                scale, offset = self._adjusted(inputs, training, scale, offset)
+            found = self._moments(inputs, rest, virtual or len(self.axis) > 1)
+            batch = [math.cast(m, self.moving_mean.dtype.base_dtype) for m in found]
+            averages = (self.moving_mean, self.moving_variance)
+            mean, variance = smart_cond(training, lambda: batch, lambda: [convert_to_tensor(a) for a in averages])
+            seen = batch
+            if self._renorm is not None:
+                r, d, new_mean, new_variance, moved = self._renorm.correct(*batch, self.epsilon, training)
+                seen = [new_mean, new_variance]
+                scale, offset = composed(fit(r), fit(d), scale, offset)
+                for variable, value in moved:
+                    value = reduction.reduce_mean(value, 1, keepdims=True) if virtual and value.shape.ndims else value
+                    self.add_update(variable.assign(value), inputs=True)
+            if virtual:
+                seen = [reduction.reduce_mean(m, 1, keepdims=True) for m in seen]
+            self._follow(seen[0], seen[1], training)
+        return normalization.batch_normalization(inputs, fit(mean), fit(variance), offset, scale, self.epsilon)
+
+    def _moments(self, inputs: Tensor, axes: list[int], keepdims: bool) -> tuple[Tensor, Tensor]:
+        return normalization.moments(inputs, axes, keepdims=keepdims)
+
+    def _adjusted(self, inputs: Tensor, training: Any, scale: Any, offset: Any) -> tuple[Any, Any]:
+        """With the scale and bias the user's function gives while training."""
+        by, bias = self.adjustment(array.shape(inputs))
+        by = smart_cond(training, lambda: by, lambda: creation.ones_like(by))
+        bias = smart_cond(training, lambda: bias, lambda: creation.zeros_like(bias))
+        return composed(by, bias, scale, offset)
 
     def _follow(self, mean: Tensor, variance: Tensor, training: Any) -> None:
         """The averages move a little toward the batch's values; not at all (momentum 1) while not training."""
@@ -181,7 +237,11 @@ class BatchNormalization(Layer):
         if known is None:
             momentum = smart_cond(training, lambda: constant(float(self.momentum)), lambda: constant(1.0))
         for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            self.add_update(assign_moving_average(average, value, momentum, zero_debias=False), inputs=True)
+            self.add_update(self._moved(average, value, momentum, training), inputs=True)
+
+    def _moved(self, average: Any, value: Tensor, momentum: Any, training: Any) -> Any:
+        """The op that moves one average."""
+        return assign_moving_average(average, value, momentum, zero_debias=False)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         return as_shape(input_shape)

@@ -69,7 +69,7 @@ class LayerNormBasicLSTMCell(RNNCell):
         with variable_scope(scope):
             gamma = get_variable("gamma", shape, dtype, initializer=initializers.Constant(self._norm_gain))
             beta = get_variable("beta", shape, dtype, initializer=initializers.Constant(self._norm_shift))
-            mean, variance = moments(x, [1], keep_dims=True)
+            mean, variance = moments(x, [1], keepdims=True)
             epsilon = 1e-3 if dtype == dtypes.float16 else 1e-12
             return batch_normalization(x, mean, variance, beta, gamma, epsilon)
 

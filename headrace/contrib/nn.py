@@ -1,0 +1,3 @@
+"""tf.contrib.nn: the n-th element."""
+
+from headrace.library.search import nth_element as nth_element

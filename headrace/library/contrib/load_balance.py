@@ -1,0 +1,53 @@
+"""contrib.training: which parameter server gets a variable, by how much it has already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def byte_size_load_fn(op: Any) -> float:
+    """The bytes an operation's output takes; its shape must be known."""
+    if len(op.outputs) != 1:
+        raise ValueError(f"Op {op} must have a single output")
+    output = op.outputs[0]
+    if not output.shape.is_fully_defined():
+        raise ValueError(f"The shape of {output.name}, {output.shape}, must be known to say how many bytes it takes")
+    return float(output.shape.num_elements() * output.dtype.base_dtype.size)
+
+
+class GreedyLoadBalancingStrategy:
+    """Gives each variable to the task with the least load: the ``ps_strategy`` of ``tf.train.replica_device_setter``.
+
+    ``load_fn(op)`` says how heavy an operation is.
+
+    >>> strategy = tf.contrib.training.GreedyLoadBalancingStrategy(2, tf.contrib.training.byte_size_load_fn)
+    >>> [strategy(tf.Variable(tf.zeros(shape)).op) for shape in ([100], [10], [20], [90])]
+    [0, 1, 1, 1]
+    """
+
+    def __init__(self, num_tasks: int, load_fn: Callable[[Any], float]) -> None:
+        self._num_tasks = num_tasks
+        self._load_fn = load_fn
+        self._ps_loads = np.zeros(num_tasks)
+
+    def __call__(self, op: Any) -> int:
+        """The number of the task the operation goes to."""
+        task = int(np.argmin(self._ps_loads))
+        self._ps_loads[task] += self._load_fn(op)
+        return task
+
+
+class RandomStrategy:
+    """Gives each variable to a task chosen by a seeded draw, the same in every process."""
+
+    def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
+        self._num_tasks = num_ps_tasks
+        self._seed = seed
+
+    def __call__(self, op: Any) -> int:
+        """The number of the task the operation goes to."""
+        name = np.frombuffer(op.name.encode(), np.uint8).astype(np.uint32)
+        return int(np.random.RandomState([self._seed & 0xFFFFFFFF, *name]).randint(0, self._num_tasks))

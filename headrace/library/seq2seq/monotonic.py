@@ -1,0 +1,143 @@
+"""Monotonic attention (Raffel et al., 2017): it looks at one position after another and never goes back."""
+
+from __future__ import annotations
+
+import functools
+import math as python_math
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.graph.convert import convert_to_tensor
+from headrace.library import array, creation, initializers, math, random, reduction
+from headrace.library.clip import clip_by_value
+from headrace.library.higher_order import scan
+from headrace.library.layers.core import Dense
+from headrace.library.scope import name_scope
+from headrace.library.seq2seq.attention import BaseAttentionMechanism, bahdanau_score, luong_score
+from headrace.library.variable_scope import get_variable, variable_scope
+
+
+def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """A cumulative product by logarithms, whose gradient does not divide by zero."""
+    with name_scope(None, "SafeCumprod", [x]):
+        x = convert_to_tensor(x, name="x")
+        tiny = np.finfo(x.dtype.base_dtype.as_numpy_dtype).tiny
+        return math.exp(reduction.cumsum(math.log(clip_by_value(x, tiny, 1.0)), *args, **kwargs))
+
+
+def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
+    """Where attention ends up, [batch, time], given where it was and the chance to stop at each position.
+
+    ``mode`` is "recursive" (exact, step by step), "parallel" (exact up to rounding, at once) or "hard" (for chances that
+    are all 0 or 1).
+    """
+    p = convert_to_tensor(p_choose_i, name="p_choose_i")
+    previous = convert_to_tensor(previous_attention, name="previous_attention")
+    if mode == "recursive":
+        batch = array.shape(p)[0]
+        shifted = array.concat([creation.ones(array.stack([batch, 1]), dtype=p.dtype), 1 - p[:, :-1]], 1)
+
+        def step(x: Any, given: Any) -> Any:
+            return array.reshape(given[0] * x + given[1], [batch])
+
+        passed = scan(
+            step, [array.transpose(shifted), array.transpose(previous)], creation.zeros(array.stack([batch]), p.dtype)
+        )
+        return p * array.transpose(passed)
+    if mode == "parallel":
+        left = safe_cumprod(1 - p, axis=1, exclusive=True)
+        return p * left * reduction.cumsum(previous / clip_by_value(left, 1e-10, 1.0), axis=1)
+    if mode == "hard":
+        p = p * reduction.cumsum(previous, axis=1)
+        return p * reduction.cumprod(1 - p, axis=1, exclusive=True)
+    raise ValueError(f"mode must be 'recursive', 'parallel', or 'hard', got {mode!r}")
+
+
+def _monotonic_probability(score: Any, previous: Any, sigmoid_noise: float, mode: str, seed: int | None = None) -> Any:
+    """Scores as chances to stop; noise while training teaches them to be decided."""
+    if sigmoid_noise > 0:
+        score = score + sigmoid_noise * random.random_normal(array.shape(score), dtype=score.dtype, seed=seed)
+    choice = math.cast(score > 0, score.dtype) if mode == "hard" else math.sigmoid(score)
+    return monotonic_attention(choice, previous, mode)
+
+
+class _MonotonicAttention(BaseAttentionMechanism):
+    """Attention that starts, whole, at the first position."""
+
+    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+        return creation.one_hot(
+            creation.zeros(array.stack([batch_size]), dtype=dtypes.int32), self._alignments_size, dtype=dtype
+        )
+
+
+class BahdanauMonotonicAttention(_MonotonicAttention):
+    """Monotonic attention by additive scores, shifted by a trained ``score_bias``."""
+
+    def __init__(
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None, normalize: bool = False,
+        score_mask_value: Any = None, sigmoid_noise: float = 0.0, sigmoid_noise_seed: int | None = None,
+        score_bias_init: float = 0.0, mode: str = "parallel", dtype: Any = None,
+        name: str = "BahdanauMonotonicAttention",
+    ) -> None:  # fmt: skip
+        kind = dtypes.float32 if dtype is None else dtype
+        super().__init__(
+            query_layer=Dense(num_units, name="query_layer", use_bias=False, dtype=kind),
+            memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=kind), memory=memory,
+            probability_fn=functools.partial(
+                _monotonic_probability, sigmoid_noise=sigmoid_noise, mode=mode, seed=sigmoid_noise_seed
+            ),
+            memory_sequence_length=memory_sequence_length, score_mask_value=score_mask_value, name=name,
+        )  # fmt: skip
+        self._num_units = num_units
+        self._normalize = normalize
+        self._score_bias_init = score_bias_init
+
+    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+        with variable_scope(None, "bahdanau_monotonic_attention", [query]):
+            processed = self._query_layer(query)
+            v = get_variable("attention_v", [self._num_units], dtype=query.dtype)
+            g = b = None
+            if self._normalize:
+                start = initializers.Constant(python_math.sqrt(1.0 / self._num_units))
+                g = get_variable("attention_g", dtype=query.dtype, initializer=start, shape=[])
+                b = get_variable("attention_b", [self._num_units], dtype=query.dtype, initializer=initializers.Zeros())
+            score = bahdanau_score(processed, self._keys, v, g, b) + _score_bias(query, self._score_bias_init)
+            alignments = self._probability_fn(score, state)
+        return alignments, alignments
+
+
+class LuongMonotonicAttention(_MonotonicAttention):
+    """Monotonic attention by products, shifted by a trained ``score_bias``."""
+
+    def __init__(
+        self, num_units: int, memory: Any, memory_sequence_length: Any = None, scale: bool = False,
+        score_mask_value: Any = None, sigmoid_noise: float = 0.0, sigmoid_noise_seed: int | None = None,
+        score_bias_init: float = 0.0, mode: str = "parallel", dtype: Any = None, name: str = "LuongMonotonicAttention",
+    ) -> None:  # fmt: skip
+        kind = dtypes.float32 if dtype is None else dtype
+        super().__init__(
+            query_layer=None, memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=kind),
+            memory=memory,
+            probability_fn=functools.partial(
+                _monotonic_probability, sigmoid_noise=sigmoid_noise, mode=mode, seed=sigmoid_noise_seed
+            ),
+            memory_sequence_length=memory_sequence_length, score_mask_value=score_mask_value, name=name,
+        )  # fmt: skip
+        self._num_units = num_units
+        self._scale = scale
+        self._score_bias_init = score_bias_init
+
+    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+        with variable_scope(None, "luong_monotonic_attention", [query]):
+            scale = None
+            if self._scale:
+                scale = get_variable("attention_g", dtype=query.dtype, initializer=initializers.Ones(), shape=[])
+            score = luong_score(query, self._keys, scale) + _score_bias(query, self._score_bias_init)
+            alignments = self._probability_fn(score, state)
+        return alignments, alignments
+
+
+def _score_bias(query: Any, start: float) -> Any:
+    return get_variable("attention_score_bias", dtype=query.dtype, initializer=initializers.Constant(start), shape=[])
