@@ -28,6 +28,7 @@ from headrace.passes.step_graph import StepGraph
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
+from headrace.passes.trim_records import trim_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class Options:
 
 
 OPTIONAL = frozenset({
-    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "project_inputs", "defer_sums", "hoist",
-    "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "dead_writes", "reuse",
+    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_records", "project_inputs", "defer_sums",
+    "hoist", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "dead_writes", "reuse",
 })  # fmt: skip
 
 
@@ -82,6 +83,8 @@ def run_pipeline(
     ]
     if options.simplify:
         passes.append(("dead_writes", dead_writes))
+    if options.simplify:
+        passes.append(("trim_records", trim_records))
     if options.rewrite:
         passes += [
             ("project_inputs", project_inputs),

@@ -271,6 +271,8 @@ class _Writer:
         kernel = self.binder.kernel(node, device.type)
         in_place = node.attrs.get("_in_place")
         function = kernel.function if in_place is None else node.op_def.in_place[in_place]
+        if isinstance(node.attrs.get("body"), StepGraph):
+            arguments = self.give(node, arguments)
         arguments = arguments + [
             self.body(a, device) if isinstance(a, StepGraph) else self.literal(a)
             for a in bind_attrs(node.op_def, node.attrs)
@@ -280,6 +282,13 @@ class _Writer:
             wants["state"] = self.binder.state(node)
         arguments += [f"{key}={self.bind('x', value)}" for key, value in wants.items()]
         return f"{self.bind('k', function)}({', '.join(arguments)})"
+
+    def give(self, node: Node, arguments: list[str]) -> list[str]:
+        """A loop gets its variables in a list that it empties, so that what a gradient has taken from a record is freed."""
+        box = self.fresh("b")
+        at = 0 if "cond" in node.attrs else 1
+        self.lines.append((f"{box} = {arguments[at]}", node))
+        return [*arguments[:at], box, *arguments[at + 1 :]]
 
     def assign(self, node: Node, call: str, place: Any) -> None:
         outputs = node.op_def.signature.outputs

@@ -1,7 +1,7 @@
 """Conditionals and loops, nested, with first and second gradients: as TensorFlow's, and the same in every way they can run.
 
-The values of TensorFlow come from tests/golden/make_control_flow.py.  Hypothesis grows further programs, for which the ways to run
-must agree with one another.
+The values of TensorFlow come from tests/golden/make_control_flow.py.  Hypothesis grows further programs, for which the ways to
+run must agree with one another.
 """
 
 import json
