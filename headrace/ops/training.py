@@ -62,9 +62,13 @@ _FUSED = (torch.float32, torch.float64)
 _ONE = torch.tensor(1.0)  # steps done, for rules of torch whose correction for them is undone by the rates given
 
 
-def _fuses(buffer, grad):
-    """Whether torch's own rules, which make one pass over all buffers, can be used: on the host, on plain memory."""
-    return on_host(buffer) and buffer.dtype in _FUSED and type(grad) is torch.Tensor and grad.is_contiguous()
+def _fuses(grad, *buffers):
+    """Whether torch's own rules, which make one pass over all buffers, can be used: on the host, on memory of one layout."""
+    first = buffers[0]
+    if not on_host(first) or first.dtype not in _FUSED or type(grad) is not torch.Tensor:
+        return False
+    layout = grad.stride()  # torch's kernels walk through memory and trust that it means the same everywhere
+    return all(buffer.stride() == layout for buffer in buffers)
 
 
 def _rest(x, buffer):
@@ -172,7 +176,7 @@ sparse(
 
 
 def momentum(var, accum, lr, grad, momentum, use_nesterov):
-    if _fuses(var, grad) and (share := momentum.item()):
+    if _fuses(grad, var, accum) and (share := momentum.item()):
         torch._fused_sgd_(
             [var], [grad], [accum], weight_decay=0.0, momentum=share, lr=lr.item(), dampening=0.0, nesterov=use_nesterov,
             maximize=False, is_first_step=False,
@@ -202,7 +206,12 @@ sparse(
 
 
 def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
-    if not use_nesterov and _fuses(var, grad) and 0 <= (second := beta2.item()) < 1 and (first := beta1.item()) < 1:
+    if (
+        not use_nesterov
+        and _fuses(grad, var, m, v)
+        and 0 <= (second := beta2.item()) < 1
+        and (first := beta1.item()) < 1
+    ):
         alpha = lr.item() * math.sqrt(1 - beta2_power.item()) / (1 - beta1_power.item())
         root = math.sqrt(1 - second)
         torch._fused_adam_(
@@ -247,7 +256,7 @@ dense(
 
 
 def adagrad(var, accum, lr, grad, update_slots):
-    if update_slots and _fuses(var, grad):
+    if update_slots and _fuses(grad, var, accum):
         torch._fused_adagrad_(
             [var], [grad], [accum], [_ONE], lr=lr.item(), lr_decay=0.0, weight_decay=0.0, eps=0.0, maximize=False
         )

@@ -87,6 +87,29 @@ class TestFusing:
             np.testing.assert_array_equal(session.run(a), -value.T)
             np.testing.assert_array_equal(session.run(b), [[-1, -1], [-2, -2]])
 
+    @pytest.mark.parametrize("off", ["", "fuse_updates"])
+    @pytest.mark.parametrize("name", ["momentum", "adam", "adagrad"])
+    def test_buffers_of_another_layout(self, name: str, off: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A filter may be kept in the order that convolutions like, and its slots or gradient in another."""
+        monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+        v = tf.Variable(np.zeros((2, 3), np.float32))
+        value = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+        optimizer = OPTIMIZERS[name]()
+        train = optimizer.apply_gradients([(tf.constant(value), v)])
+        results = []
+        for turned in (False, True):
+            with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+                session.run(tf.global_variables_initializer())
+                if turned:
+                    plan = session._master.plan([], [], [train])
+                    node = next(n for n in plan.graph.nodes if n.name == "Variable")
+                    buffer = session._master.worker.state(node)
+                    buffer.value = buffer.value.t().contiguous().t()
+                for _ in range(2):
+                    session.run(train)
+                results.append(session.run(v))
+        np.testing.assert_allclose(results[1], results[0], rtol=1e-5)
+
 
 class TestApart:
     def test_settings_types_and_rules_differ(self) -> None:
