@@ -1,6 +1,8 @@
 """Trim records: what a loop records and no gradient takes -> not recorded.
 
-    While(...; body: r -> push(r, a, b))   _Repeat(...; body: r -> rest, a, b = pop(r), only a used)      ->      push(r, a), pop(r)
+    While(...; body: r -> push(r, a, b))   _Repeat(...; body: r -> rest, a, b = pop(r), of which only a is used)
+    ->
+    While(...; body: r -> push(r, a))      _Repeat(...; body: r -> rest, a = pop(r))
 
 A gradient rule may ask for a value that simplification then finds unneeded; each would be kept once an iteration.
 """

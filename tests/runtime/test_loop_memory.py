@@ -90,3 +90,26 @@ def test_swapping_is_accepted_and_changes_nothing():
     with tf.Session() as session:
         a, b = session.run(found, {x: np.linspace(-1, 1, 12).reshape(3, 4)})
     np.testing.assert_array_equal(a, b)
+
+
+def test_recomputing_the_body_keeps_only_its_input():
+    x, v = tf.placeholder(tf.float32, [4]), tf.Variable([0.5, 0.2, 0.1, 0.3])
+
+    def f(h):
+        return tf.tanh(tf.sin(h) * tf.exp(h * 0.1) + tf.cos(h) * v)
+
+    found = []
+    for step in (f, tf.contrib.layers.recompute_grad(f)):
+        _, y = tf.while_loop(lambda i, h: i < 5, lambda i, h, step=step: (i + 1, step(h)), (0, x))
+        found.append(tf.gradients(tf.reduce_sum(y * y), [x, v]))
+    session = tf.Session(config=tf.ConfigProto(compile="off"))
+    session.run(tf.global_variables_initializer())
+    plain, recomputed = session.run(found, {x: [0.1, 0.2, 0.3, 0.4]})
+    np.testing.assert_allclose(recomputed, plain, rtol=1e-6)
+    kept = []
+    for fetches in found:
+        plan = session._master.plan([x], fetches, [])
+        bodies = [m.attrs["body"] for m in plan.graph.nodes if "body" in m.attrs]
+        kept += [len(n.inputs) - 1 for body in bodies for n in body.nodes if n.type == "_PushRecord"]
+    assert kept[0] > 1
+    assert kept[1] == 1
