@@ -3,9 +3,9 @@
     %u = ApplyAdam(%v, %m, ..., %lr, ..., %g)   %u' = ApplyAdam(%v', %m', ..., %lr, ..., %g')
         ->      %u = _ApplyAdamTogether([%v, %v'], [%m, %m'], ..., %lr, ..., [%g, %g'])
 
-For the CPU and interpreted steps: one call goes through each variable once (measured, sixty small variables and Adam: 91 us
-instead of 4.6 ms; sixty of 256k elements: 63 ms instead of 98).  A compiler fuses updates with their gradients instead.
-The same values up to rounding.
+For the CPU and interpreted steps (measured on one busy core, sixty variables of 64 elements: Adam 4.9 ms one by one, 0.3 ms
+together; SGD 1.1 and 0.2 ms).  A compiler fuses updates with their gradients instead.  The same values
+up to rounding.
 """
 
 from __future__ import annotations
