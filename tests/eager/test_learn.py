@@ -128,6 +128,35 @@ class TestPlans:
             assert "zeros" in [op.name for op in graph.get_operations()]
         assert isinstance(tf.exp(a), EagerTensor)
 
+    def test_parameters_may_be_called_anything(self):
+        def product(value, step, key=None, tapes=None, name=None):
+            return raw_ops.Mul(value, step)
+
+        quick = at_once(product)
+        a, v = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
+        for other in (tf.constant([5.0, 6.0]), v):
+            for _ in range(3):
+                with tf.GradientTape() as tape:
+                    tape.watch([a, other])
+                    y = quick(a, other)
+                np.testing.assert_array_equal(tape.gradient(y, a).numpy(), other.numpy())
+            np.testing.assert_array_equal(quick(a, other).numpy(), a.numpy() * other.numpy())
+
+    def test_an_index_that_cannot_be_a_key(self):
+        x = tf.constant([1.0, 2.0, 3.0])
+        for _ in range(2):
+            np.testing.assert_array_equal(x[np.int64(1) :].numpy(), [2, 3])
+            np.testing.assert_array_equal(x[tf.constant(1) :].numpy(), [2, 3])
+            with pytest.raises(TypeError, match="indices"):
+                x[1.0:]
+
+    def test_a_variable_of_a_graph(self):
+        with tf.Graph().as_default():
+            v = tf.Variable([1.0])
+        for _ in range(2):
+            with pytest.raises(TypeError, match="belongs to a graph"):
+                tf.maximum(tf.constant([1.0]), v)
+
     def test_a_function_needs_positional_parameters(self):
         with pytest.raises(TypeError, match="by position"):
             at_once(lambda *values: values)
@@ -233,3 +262,23 @@ class TestLibrary:
                 want = session.run(function(tf.constant(value)))
             assert have.numpy().dtype == want.dtype
             np.testing.assert_allclose(have.numpy(), want, rtol=1e-6)
+
+    @pytest.mark.parametrize("case", range(len(CASES)))
+    def test_gradients_agree_with_a_graph(self, case):
+        function = self.CASES[case]
+        for value in (X, X * 2 + 1, X):
+            x = tf.constant(value)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.cast(function(x), tf.float32)
+                loss = tf.reduce_sum(y * y)
+            have = tape.gradient(loss, x)
+            have = None if have is None else tf.convert_to_tensor(have).numpy()
+            with tf.Graph().as_default(), tf.Session() as session:
+                x = tf.constant(value)
+                y = tf.cast(function(x), tf.float32)
+                want = tf.gradients(tf.reduce_sum(y * y), x)[0]
+                assert (have is None) == (want is None)
+                if want is not None:
+                    want = session.run(tf.convert_to_tensor(want))
+                    np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
