@@ -62,9 +62,13 @@ _FUSED = (torch.float32, torch.float64)
 _ONE = torch.tensor(1.0)  # steps done, for rules of torch whose correction for them is undone by the rates given
 
 
-def _fuses(*tensors):
-    """Whether torch's own rules, which make one pass over all buffers, can be used: on the host, all of one plain layout."""
-    return all(type(t) is torch.Tensor and t.is_cpu and t.dtype in _FUSED and t.is_contiguous() for t in tensors)
+def _fuses(grad, *buffers):
+    """Whether torch's own rules, which make one pass over all buffers, can be used: on the host, on memory of one layout."""
+    first = buffers[0]
+    if not on_host(first) or first.dtype not in _FUSED or type(grad) is not torch.Tensor:
+        return False
+    layout = grad.stride()  # torch's kernels walk through memory and trust that it means the same everywhere
+    return all(buffer.stride() == layout for buffer in buffers)
 
 
 def _rest(x, buffer):
