@@ -268,7 +268,8 @@ def _argument(name, function):
 
     @definition.kernel
     def _(input, dimension, output_type):
-        return function(input, dimension).to(output_type)
+        found = function(input, dimension)
+        return found if output_type is torch.int64 else found.to(output_type)
 
     @definition.kernel(T=(dtypes.bool, *WIDE_UNSIGNED))
     def _(input, dimension, output_type):
