@@ -43,3 +43,15 @@ def test_it_imports_no_extra() -> None:
 def test_programs_import_quietly(module: str) -> None:
     done = _run(f"import {module}")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_gradient_through_a_kernel_does_not_import_the_compiler() -> None:
+    """Ops without a gradient rule are differentiated by torch; importing its compiler would take seconds."""
+    program = (
+        "import sys, headrace as tf; x = tf.constant([[2.0, 1.0], [1.0, 3.0]]);"
+        " g = tf.gradients(tf.cholesky(x), x)[0]; h = tf.gradients(g, x)[0];"
+        " print(tf.Session().run([g, h])[0].round(3).tolist(), 'torch._dynamo' in sys.modules)"
+    )
+    done = _run(program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("]] ")[1] == "False\n"

@@ -1,4 +1,4 @@
-"""_Vjp: the gradient of an op without a rule, by ``torch.func.vjp`` of its kernel."""
+"""_Vjp: the gradient of an op without a rule, by differentiating its kernel with torch."""
 
 from __future__ import annotations
 
@@ -31,5 +31,22 @@ def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
         outputs = invoke(op_def, values, op_attrs, device=chosen[0].device)
         return tuple(o for o in outputs if o.is_floating_point() or o.is_complex())
 
-    _, pull = torch.func.vjp(function, *[inputs[i] for i in wanted])
+    chosen = [inputs[i] for i in wanted]
+    if all(type(t) is torch.Tensor for t in (*chosen, *grads)):
+        return _pulled(function, chosen, grads)
+    _, pull = torch.func.vjp(function, *chosen)
     return list(pull(tuple(grads)))
+
+
+def _pulled(function, inputs, grads):
+    """The same by plain autograd: torch.func would import torch's compiler first, which takes seconds."""
+    nested = torch.is_grad_enabled() and any(t.requires_grad for t in (*inputs, *grads))
+    with torch.enable_grad():
+        leaves = [t.view_as(t) if nested and t.requires_grad else t.detach().requires_grad_() for t in inputs]
+        outputs = [(o, g) for o, g in zip(function(*leaves), grads, strict=True) if o.requires_grad]
+        if not outputs:
+            return [torch.zeros_like(t) for t in inputs]
+        found = torch.autograd.grad(
+            [o for o, _ in outputs], leaves, [g for _, g in outputs], create_graph=nested, allow_unused=True
+        )
+    return [torch.zeros_like(t) if g is None else g for t, g in zip(inputs, found, strict=True)]

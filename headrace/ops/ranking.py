@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from headrace.core.dtypes import INDEX, REAL
+from headrace.core.dtypes import INDEX, REAL, int64
 from headrace.core.registry import op
+from headrace.graph import raw_ops
 from headrace.ops._declare import WIDE_UNSIGNED
 
 
@@ -41,6 +42,26 @@ top.kernel(lambda input, k, sorted: _top(input, k))
 top_attr = op("TopK(input: T; k: int, sorted: bool = True) -> (values: T, indices: int32)", T=REAL)
 top_attr.shape(lambda input, k, sorted: _top_shape(input, k))
 top_attr.kernel(lambda input, k, sorted: _top(input, k))
+
+
+def _top_gradient(node, grad):
+    """Each gradient goes to the place its value came from."""
+    input, indices = node.inputs[0], node.outputs[1]
+    sizes = raw_ops.Shape(input, out_type=int64)
+    last, count = (
+        raw_ops.StridedSlice(shape, [-1], [0], [1], end_mask=1, shrink_axis_mask=1)
+        for shape in (sizes, raw_ops.Shape(indices, out_type=int64))
+    )
+    total = raw_ops.Prod(sizes, [0])
+    starts = raw_ops.Range(np.int64(0), raw_ops.Maximum(total, np.int64(1)), raw_ops.Maximum(last, np.int64(1)))
+    rows = raw_ops.Reshape(raw_ops.Cast(indices, DstT=int64), raw_ops.Pack([np.int64(-1), count]))
+    places = raw_ops.Reshape(raw_ops.AddV2(rows, raw_ops.ExpandDims(starts, 1)), [-1, 1])
+    spread = raw_ops.ScatterNd(places, raw_ops.Reshape(grad, [-1]), raw_ops.ExpandDims(total, 0))
+    return raw_ops.Reshape(spread, sizes)
+
+
+top.gradient(lambda node, grad, _: [_top_gradient(node, grad), None])
+top_attr.gradient(lambda node, grad, _: [_top_gradient(node, grad)])
 
 
 def _wide(input, k, sorted):
