@@ -107,9 +107,13 @@ class EagerContext(Graph):
             attrs = {**attrs, "_gradient_op_type": override}
         inputs = [self._own(t, definition.name) for t in inputs]
         if holds_function(attrs):
-            return function.call(definition, inputs, outputs, attrs, self)
+            return self.run_function(definition, inputs, attrs)
         bound = Bound(definition, [t.dtype for t in inputs], attrs, outputs, self.place())
         return Record(definition, inputs, run(bound, inputs, self), attrs, bound=bound)
+
+    def run_function(self, definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> Record:
+        """Runs a call of a function on tensors."""
+        return function.call(definition, inputs, attrs["Tout"], attrs, self)
 
     def call_again(self, op: Record, count: int) -> Record:
         """A call of a function with more of its results, for a gradient that needs them."""

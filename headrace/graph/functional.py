@@ -83,17 +83,24 @@ def build_call(
     """A call of a function; the captured values, then handles, as this graph has them; results like ``outputs``."""
     graph = context.get_default_graph()
     inputs = [graph._own(t, "call") for t in (*args, *captured)]
-    refs = [t for t in inputs if t.dtype._is_ref_dtype]
-    values = [t for t in inputs if not t.dtype._is_ref_dtype]
+    inputs.sort(key=lambda t: t.dtype._is_ref_dtype)  # handles last
+    kind, attrs = call_attributes(f, inputs, outputs, stateful)
+    with graph.control_dependencies(controls):
+        return graph.create_op(REGISTRY.get(kind), inputs, attrs["Tout"], name=name or kind, attrs=attrs)
+
+
+def call_attributes(
+    f: FuncGraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stateful: bool | None = None
+) -> tuple[str, dict[str, Any]]:
+    """The type and the attributes of a call's node."""
     kinds = tuple(t.dtype.base_dtype for t in outputs)
     attrs = {
-        "f": f, "Tin": tuple(t.dtype for t in values), "Tref": tuple(t.dtype.base_dtype for t in refs), "Tout": kinds,
+        "f": f, "Tin": tuple(t.dtype for t in inputs if not t.dtype._is_ref_dtype),
+        "Tref": tuple(t.dtype.base_dtype for t in inputs if t.dtype._is_ref_dtype), "Tout": kinds,
         "output_shapes": tuple(t._shape for t in outputs), "visible": len(kinds), "config": "", "config_proto": "",
         "executor_type": "",
     }  # fmt: skip
-    kind = "StatefulPartitionedCall" if (f.stateful if stateful is None else stateful) else "PartitionedCall"
-    with graph.control_dependencies(controls):
-        return graph.create_op(REGISTRY.get(kind), [*values, *refs], kinds, name=name or kind, attrs=attrs)
+    return "StatefulPartitionedCall" if (f.stateful if stateful is None else stateful) else "PartitionedCall", attrs
 
 
 def is_call(op: Any) -> bool:

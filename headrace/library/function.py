@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core.tensor_spec import TensorSpec
-from headrace.eager.tensor import EagerHandle
+from headrace.eager.tensor import EagerHandle, EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph
@@ -72,6 +72,16 @@ def _spec_of(leaf: Any) -> Spec | None:
     return None
 
 
+def _quick_key(args: Sequence[Any]) -> Any:
+    """What decides the trace, if all arguments are eager tensors; else None."""
+    key = []
+    for arg in args:
+        if type(arg) is not EagerTensor:
+            return None
+        key.append((arg._kind, arg._value.shape))
+    return tuple(key)
+
+
 def _value_key(leaf: Any) -> Any:
     """A Python value as part of a key: equal values of one type are the same."""
     if isinstance(leaf, (Variable, EagerHandle)):
@@ -96,6 +106,11 @@ class Function:
         self._relax_shapes = relax_shapes
         self._input_signature: Any = None if input_signature is None else self._checked_signature(input_signature)
         self._traces: dict[Any, Any] = {}  # for calls that run at once; a graph keeps its own
+        self._quick: dict[
+            Any, Trace
+        ] = {}  # the same by the kinds of tensors alone, where the arguments are nothing else
+        plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in self._parameters)
+        self._arity = len(self._parameters) if plain else -1
         self._count = 0
         self._held: list[Any] = []  # what keys tell apart by identity
         functools.update_wrapper(self, python_function)
@@ -136,14 +151,23 @@ class Function:
     # ---- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        graph = context.get_default_graph()
+        quick = None
+        if graph.executing_eagerly and not kwargs and len(args) == self._arity:
+            quick = _quick_key(args)
+            found = self._quick.get(quick)
+            if found is not None:
+                return found.call(args)
         given = self._arguments(args, kwargs)
         tensors = given.tensors
-        graph = context.get_default_graph()
         if graph.building_function:
             tracing = recursive_call(self, given.key, tensors)
             if tracing is not None:
                 return tracing.call(tensors, "")
-        return self._find(graph, given).call(tensors)
+        found = self._find(graph, given)
+        if quick is not None and self._input_signature is None:
+            self._quick[quick] = found
+        return found.call(tensors)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments; ``tf.TensorSpec`` may stand for tensors."""

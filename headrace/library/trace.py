@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.core.dtypes import DType
+from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph, UnknownResult, function_name, order_effects
-from headrace.graph.functional import build_call
+from headrace.graph.functional import build_call, call_attributes
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.source import at
@@ -80,16 +81,31 @@ class Trace:
     visible: int
     specs: list[Spec] = field(default_factory=list)
     anchors: set[FuncGraph] = field(default_factory=set)  # bodies it calls that were not finished when it was traced
+    alone: bool = False  # the result is one tensor and nothing around it
+    prepared: Any = None  # all of a call that runs at once but the arguments
 
     def call(self, tensors: Sequence[Tensor], name: str = "") -> Any:
         """The results of a call in the default graph."""
         body = self.body
+        graph: Any = context.get_default_graph()
+        if graph.executing_eagerly:
+            return self._run(graph, tensors)
         _anchor(self.anchors)
         outputs = body.outputs[: self.visible]
         op = build_call(body, tensors, captured(body), outputs, name, None, list(body.outer_controls))
         return self.pack(op)
 
+    def _run(self, graph: Any, tensors: Sequence[Any]) -> Any:
+        if self.prepared is None:
+            body, given = self.body, captured(self.body)
+            kind, attrs = call_attributes(body, [*tensors, *given], body.outputs[: self.visible])
+            self.prepared = REGISTRY.get(kind), given, attrs
+        definition, given, attrs = self.prepared
+        return self.pack(graph.run_function(definition, [*tensors, *given], attrs))
+
     def pack(self, op: Any) -> Any:
+        if self.alone:
+            return op._outputs[0]
         tensors = iter(op._outputs)
         return pack_tensors(self.structure, [next(tensors) if kept else None for kept in self.kept])
 
@@ -249,7 +265,7 @@ def _trace_once(
             with body.control_dependencies(last):
                 outputs = [raw_ops.Identity(t) for t in outputs]
         body.outputs = outputs
-    return Trace(body, structure, kept, len(outputs))
+    return Trace(body, structure, kept, len(outputs), alone=isinstance(structure, Tensor))
 
 
 def _results(result: Any, body: FuncGraph, name: str) -> tuple[Any, list[bool], list[Tensor], list[Operation]]:

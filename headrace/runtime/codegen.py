@@ -268,6 +268,8 @@ class _Writer:
         return name
 
     def call(self, node: Node, device: Any, arguments: list[str]) -> str:
+        if isinstance(node.attrs.get("f"), StepGraph):  # a recursive call: no frame of Python more than it needs
+            return f"{self.body(node.attrs['f'], device)}(*{arguments[0]}, *{arguments[1]})"
         kernel = self.binder.kernel(node, device.type)
         in_place = node.attrs.get("_in_place")
         function = kernel.function if in_place is None else node.op_def.in_place[in_place]
