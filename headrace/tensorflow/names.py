@@ -16,7 +16,8 @@ data.ops.iterator_ops        data
 data.util.nest               nest
 eager.backprop               .
 eager.context                .
-eager.function               .
+eager.def_function           .
+eager.function               contrib.eager .
 estimator.estimator          estimator
 estimator.model_fn           estimator
 estimator.run_config         estimator
@@ -239,6 +240,8 @@ def places(module: str) -> tuple[str, ...] | None:
     if module == "python":
         return ("",)
     if module.startswith("contrib.") and ".python" in module:
+        if ".nets" in module:
+            return None  # slim's networks are not here
         return (
             module.partition(".python")[0],
         )  # contrib.layers.python.layers and the like: all of it is in contrib.layers

@@ -153,3 +153,24 @@ def test_star_import(clean: None) -> None:
 )
 def test_places(module: str, expected: tuple[str, ...] | None) -> None:
     assert names.places(module) == expected
+
+
+def test_the_packages_behind_contrib(tmp_path: Path) -> None:
+    program = """
+import tensorflow as tf
+from tensorflow.contrib.framework.python.ops import add_arg_scope, audio_ops
+from tensorflow.contrib.image.python.ops import distort_image_ops
+from tensorflow.contrib.layers.python.layers import batch_norm, initializers, utils
+from tensorflow.contrib.learn.python.learn.datasets.mnist import read_data_sets
+assert audio_ops.audio_spectrogram and distort_image_ops.adjust_hsv_in_yiq
+assert batch_norm is tf.contrib.layers.batch_norm is tf.contrib.layers.python.layers.batch_norm
+assert utils.collect_named_outputs and initializers.xavier_initializer
+assert add_arg_scope is tf.contrib.framework.python.ops.add_arg_scope
+try:
+    import tensorflow.contrib.slim.python.slim.nets
+except ImportError as error:
+    print(error)
+"""
+    done = _run(tmp_path, program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("No module named 'tensorflow.contrib.slim.python.slim.nets'")
