@@ -158,22 +158,26 @@ class EagerTensor(Tensor):
             )
         return bool(value)
 
-    def _number(self) -> Any:
-        value = self._current()
-        if isinstance(value, torch.Tensor) and value.numel() != 1:
-            raise TypeError(
-                f"only tensors of one element can be converted to Python scalars, this one has {value.numel()}"
-            )
-        return value
-
     def __int__(self) -> int:
-        return int(self._number())
+        value = self._current()
+        try:
+            return int(value)
+        except (RuntimeError, ValueError) as e:
+            raise _no_number(value, e) from None
 
     def __float__(self) -> float:
-        return float(self._number())
+        value = self._current()
+        try:
+            return float(value)
+        except (RuntimeError, ValueError) as e:
+            raise _no_number(value, e) from None
 
     def __complex__(self) -> complex:
-        return complex(self._number())
+        value = self._current()
+        try:
+            return complex(value)
+        except (RuntimeError, ValueError) as e:
+            raise _no_number(value, e) from None
 
     def __index__(self) -> int:
         value = self._current()
@@ -271,6 +275,14 @@ def to_array(value: Any) -> Any:
 def device_name(device: torch.device) -> str:
     kind = {"cuda": "GPU"}.get(device.type, device.type.upper())
     return f"/job:localhost/replica:0/task:0/device:{kind}:{device.index or 0}"
+
+
+def _no_number(value: Any, error: Exception) -> Exception:
+    if isinstance(value, torch.Tensor) and value.numel() != 1:
+        return TypeError(
+            f"only tensors of one element can be converted to Python scalars, this one has {value.numel()}"
+        )
+    return error
 
 
 def _dims(tensor: EagerTensor) -> str:

@@ -1,5 +1,7 @@
 """Values computed at once: arithmetic, Python's protocols, numpy, errors at the user's line."""
 
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -97,8 +99,25 @@ class TestPython:
             len(tf.constant(1))
         with pytest.raises(TypeError, match="iterate"):
             iter(tf.constant(1))
-        with pytest.raises((ValueError, RuntimeError)):
+        with pytest.raises(ValueError, match="2 elements is ambiguous"):
             bool(tf.constant([1, 2]))
+        for kind in (int, float, complex):
+            with pytest.raises(TypeError, match="this one has 2"):
+                kind(tf.constant([1, 2]))
+
+    def test_copies_and_pickles(self):
+        for x in (tf.constant([1.5, 2.5]), tf.constant(["a"]), tf.constant(3, tf.int64)):
+            for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+                assert made.dtype == x.dtype and made.numpy().tolist() == x.numpy().tolist()
+
+    def test_variables_too(self):
+        v = tf.Variable([1.0, 2.0])
+        assert np.asarray(v).tolist() == [1, 2] and np.asarray(v, np.int32).dtype == np.int32
+        assert float(tf.Variable(2.5)) == 2.5 and int(tf.Variable(2)) == 2 and not tf.Variable(False)
+        with tf.Graph().as_default():
+            assert tf.Variable(False)
+            with pytest.raises(NotImplementedError, match="numpy"):
+                np.asarray(tf.Variable(1.0))
 
     def test_identity_is_equality(self):
         x, y = tf.constant(1.0), tf.constant(1.0)
