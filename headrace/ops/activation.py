@@ -74,6 +74,7 @@ def _(gradients, features):
 
 relu6 = activation("Relu6", REAL, lambda node, grad: raw_ops.Relu6Grad(grad, node.outputs[0]))
 relu6.kernel(lambda features: torch.clamp(features, 0, 6))
+widen(relu6, lambda features: torch.clamp(features, 0, 6))
 
 relu6_grad = activation_grad("Relu6Grad", REAL)
 piecewise_linear(relu6_grad)

@@ -7,6 +7,7 @@ import binascii
 import logging
 import sys
 import threading
+import math
 import time
 import traceback
 
@@ -273,9 +274,14 @@ def _formatter(dtype, precision, scientific, shortest, width, fill):
         return f"%{fill}{size}d".encode().__mod__
     digits = f".{precision}" if precision > -1 else ""
     form = f"%{fill}{size}{digits}{'e' if scientific else 'g' if shortest else 'f'}"
+    blank = form.replace("%0", "%", 1) if fill == "0" else form  # C pads what is not finite with blanks
+
+    def number(value):
+        return (form if math.isfinite(value) else blank) % value
+
     if dtype.kind == "c":
-        return lambda value: f"({form},{form})".__mod__((value.real, value.imag)).encode()
-    return form.encode().__mod__
+        return lambda value: f"({number(value.real)},{number(value.imag)})".encode()
+    return form.encode().__mod__ if form == blank else lambda value: number(value).encode()
 
 
 def _each(function):

@@ -30,6 +30,7 @@ NOT_COMPARED = {
     "ConsumeMutexLock": "takes the handle of a mutex; tests/library/test_critical_section.py runs it",
     "Dequantize": _DECODED,
     "PyFunc": "calls a Python function; tests/library/test_host.py runs it",
+    "EagerPyFunc": "calls a Python function; tests/library/test_py_function.py runs it",
     "PyFuncStateless": "calls a Python function; tests/library/test_host.py runs it",
     "Timestamp": "tells the time",
     "MatchingFiles": "depends on where the checkout is; tests/library/test_string.py runs it",
@@ -52,8 +53,8 @@ def calls(name: str, given: list[Sample]) -> Iterator[tuple[Sample, Call | None]
     for sample in given:
         try:
             yield sample, from_sample(name, sample)
-        except NotData:
-            raise
+        except NotData as e:
+            raise NotData(f"{name}: {e}; list it in NOT_COMPARED of {__file__} with the reason") from None
         except Exception:
             if sample.error is None:
                 raise

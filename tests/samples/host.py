@@ -56,6 +56,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample([FLOATS.astype(np.float64)], {"scientific": True, "width": 12}, gradient=False),
         Sample([FLOATS.astype(np.float16)], {"shortest": True, "width": 8, "fill": "0"}, gradient=False),
         Sample([FLOATS.astype(np.complex64)], gradient=False),
+        Sample([np.float32([np.inf, -np.inf, np.nan])], {"width": 6, "fill": "0"}, gradient=False),
         Sample([np.array([1, -2], np.int64)], {"width": 4, "fill": "-"}),
         Sample([np.array([True, False])]),
         Sample([EMPTY], gradient=False),

@@ -56,6 +56,7 @@ SAMPLES = {
         plain(A[0, 0], type=dtypes.uint8),
         plain(np.arange(8, dtype=np.uint8).reshape(2, 4), type=dtypes.float32),
         plain(np.float64(1), type=dtypes.int32),
+        plain(np.zeros((0, 4), np.uint16), type=dtypes.float64),
         Sample((np.arange(6, dtype=np.uint8).reshape(2, 3),), {"type": dtypes.float32}, error=ValueError),
     ],
     "DeepCopy": [plain(A), plain(np.array([b"a"], dtype=object))],

@@ -16,6 +16,8 @@ def _window(d: Draw, rank: int) -> tuple[list[int], list[int], list[int], str]:
     sizes = [d.int(1, 6) for _ in range(rank)]
     window = [d.int(1, 3) for _ in range(rank)]
     strides = [d.int(1, 3) for _ in range(rank)] if d.bool() else [d.int(1, 2)] * rank
+    if rank == 3:  # with strides wider than the window TensorFlow's kernels start at the wrong place
+        strides = [min(s, k) for s, k in zip(strides, window, strict=True)]
     return sizes, window, strides, d.choice(("SAME", "VALID"))
 
 
@@ -30,8 +32,6 @@ def conv(op: str, d: Draw) -> Call:
     deep, out = d.int(1, 3), d.int(1, 3)
     if "Depthwise" in op:
         strides = [strides[0]] * 2
-    elif rank == 3:  # with strides wider than the window TensorFlow's kernel starts at the wrong place
-        strides = [min(s, k) for s, k in zip(strides, window, strict=True)]
     attrs: dict[str, Any] = {"strides": [1, *strides, 1], "padding": padding}
     if op == "Conv2D" and d.int(0, 3) == 0:
         attrs.update(_explicit(d, rank))
