@@ -63,6 +63,8 @@ class TestCall:
 
     def test_where_tensorflow_has_it(self):
         assert "" in places("python.framework.function")
+        assert "" in places("python.eager.def_function") and "contrib.eager" in places("python.eager.function")
+        assert tf.contrib.eager.defun(lambda x: x * 2)(tf.constant(2)).op.type == "PartitionedCall"
 
 
 class TestGradient:
