@@ -24,6 +24,9 @@ _FRESH = frozenset({
 })  # fmt: skip
 
 
+_KEEP_SHAPE = frozenset({"BiasAdd", "ReluGrad", "TanhGrad", "SigmoidGrad"})  # besides those of one input
+
+
 def reuse(order: Sequence[Node], escaping: set[Value]) -> None:
     """``order`` as it will run, in one strand; ``escaping`` values are needed after it."""
     if not any(n.op_def.in_place for n in order):
@@ -38,11 +41,13 @@ def reuse(order: Sequence[Node], escaping: set[Value]) -> None:
 
 
 def _fits(node: Node, value: Value) -> bool:
-    """Large, and of the result's shape and type, which must be one that every kernel in place computes."""
+    """Large, as far as is known, and of the result's shape and type, which must be one that kernels in place compute."""
     out = node.outputs[0]
     size = value.shape.num_elements()
-    if size is None or size < SMALLEST or value.shape.tuple != out.shape.tuple:
+    if value.shape.tuple != out.shape.tuple or (size is not None and size < SMALLEST):
         return False
+    if size is None and len(node.inputs) > 1 and node.type not in _KEEP_SHAPE:
+        return False  # a batch of unknown size may be broadcast
     if value.dtype.name not in ("float32", "float64") or value.dtype != out.dtype.base_dtype:
         return False
     return "device:CPU" in node.device and value.op.device == node.device and node.attrs.get("data_format") != "NCHW"

@@ -70,6 +70,21 @@ class TestWhere:
         assert _places([y], [x]) == [("Sub", 1)]
         _same([y], x, monkeypatch)
 
+    def test_batches_of_unknown_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        x = tf.placeholder(tf.float32, [None, 4])
+        y = tf.nn.relu(tf.nn.bias_add(tf.matmul(x, tf.ones([4, 4])), tf.ones([4])))
+        slopes = tf.gradients(y, x)
+        places = _places([y, *slopes], [x])
+        assert {("BiasAdd", 0), ("Relu", 0)} <= set(places)
+        product = tf.matmul(x, tf.ones([4, 4]))
+        assert _places([product * tf.exp(x)], [x]) == []  # either may be a single row
+        with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+            for rows in (1, 5):
+                value = np.full((rows, 4), -0.5, np.float32)
+                got = session.run([y, *slopes, product * tf.exp(x)], {x: value})
+                np.testing.assert_array_equal(got[0], np.zeros((rows, 4)))
+                np.testing.assert_allclose(got[2], np.full((rows, 4), -2 * np.exp(-0.5)), rtol=1e-6)
+
 
 class TestWhereNot:
     def test_small_values(self) -> None:
