@@ -34,8 +34,10 @@ TF_PYTHON := $(or $(HEADRACE_TF_PYTHON),$(CURDIR)/$(TF_VENV)/bin/python)
 EXAMPLES ?= 40
 
 conformance: $(STAMP) $(if $(HEADRACE_TF_PYTHON),,$(TF_STAMP)) ## compare with real TensorFlow, which is installed for it
-	HEADRACE_TF_PYTHON=$(TF_PYTHON) $(BIN)/python tests/conformance/goldens.py
-	HEADRACE_TF_PYTHON=$(TF_PYTHON) $(BIN)/python tests/conformance/run.py --examples $(EXAMPLES)
+	@status=0; export HEADRACE_TF_PYTHON=$(TF_PYTHON); \
+	$(BIN)/python tests/conformance/goldens.py || status=1; \
+	$(BIN)/python tests/conformance/run.py --examples $(EXAMPLES) || status=1; \
+	exit $$status
 
 $(TF_STAMP):
 	$(PYTHON) -m venv $(TF_VENV)
