@@ -8,11 +8,13 @@ from pathlib import Path
 from docs.page import UPDATE
 
 import headrace  # noqa: F401 - registers the ops
+from benchmarks import _family_table, _step_table
 from headrace.core.registry import REGISTRY
 
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "README.md"
 START, END = "<!-- session_overhead -->\n", "<!-- end -->"
+FAMILIES, END_OF_FAMILIES = "<!-- op_families -->\n", "<!-- end of op_families -->"
 
 
 def test_there_are_at_least_as_many_ops_as_it_says() -> None:
@@ -39,6 +41,18 @@ def test_the_table_of_speeds_is_the_measured_one() -> None:
         README.write_text(before + START + speed_table() + END + after)
     else:
         assert shown == speed_table(), "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_readme.py writes the new results"
+
+
+def test_the_table_of_op_families_is_the_measured_one() -> None:
+    result = json.loads((ROOT / "benchmarks/results/op_families.json").read_text())
+    table = _step_table.markdown(_family_table.rows(result)) + "\n"
+    text = README.read_text()
+    before, _, rest = text.partition(FAMILIES)
+    shown, _, after = rest.partition(END_OF_FAMILIES)
+    if UPDATE:
+        README.write_text(before + FAMILIES + table + END_OF_FAMILIES + after)
+    else:
+        assert shown == table, "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_readme.py writes the new results"
 
 
 def test_the_gpu_table_is_the_measured_one() -> None:
