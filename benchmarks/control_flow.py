@@ -37,7 +37,14 @@ def main(argv=None):
     parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
     parser.add_argument("--cases", nargs="*", default=CASES, choices=CASES)
     parser.add_argument("--modes", nargs="*", default=OURS, choices=OURS, help="ours to measure (default: both)")
+    parser.add_argument(
+        "--unrolled",
+        nargs="*",
+        choices=OURS,
+        help="ours to measure unrolled too; compiling takes minutes (default: --modes)",
+    )
     options = parser.parse_args(argv)
+    options.unrolled = options.modes if options.unrolled is None else options.unrolled
     workers = _start(options)
     try:
         found = {case: _measure(case, workers, options) for case in options.cases}
@@ -72,7 +79,7 @@ def _measure(case, workers, options):
     """Seconds of an iteration, round by round: for each framework, and unrolled for ours."""
     calls = [(name, worker, case) for name, worker in workers.items()]
     if case in UNROLLED:
-        calls += [(f"{name}, unrolled", workers[name], UNROLLED[case]) for name in options.modes]
+        calls += [(f"{name}, unrolled", workers[name], UNROLLED[case]) for name in options.unrolled]
     _agree(calls)
     times = loop_data.ITERATIONS.get(case, loop_data.STEPS)
     samples = {name: [] for name, _, _ in calls}
@@ -106,8 +113,8 @@ def _times(case, samples, workers):
 def _ratios(case, samples, options):
     ours = _best(samples, options.modes)
     cells = [_ratio(ours, samples[peer], TARGETS.get(peer)) for peer in options.peers]
-    if case in UNROLLED:
-        cells.append(_ratio(ours, _best(samples, [f"{m}, unrolled" for m in options.modes]), UNROLLED_TARGET))
+    if case in UNROLLED and options.unrolled:
+        cells.append(_ratio(ours, _best(samples, [f"{m}, unrolled" for m in options.unrolled]), UNROLLED_TARGET))
     return (case, *cells, *[""] * (len(options.peers) + 1 - len(cells)))
 
 

@@ -24,7 +24,9 @@ from headrace.resources.variable import Variable, locked
 from headrace.runtime.arrange import store_what_libraries_read
 from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.cuda_graph import GraphedCall
+from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
+from headrace.runtime.fast_math import replacements
 
 log = logging.getLogger("headrace.compile")
 _numbers = itertools.count()
@@ -76,7 +78,8 @@ def trace_region(
             result: tuple[Any, ...] = program.function(*given)
             return result
 
-        graph = make_fx(function)(*fakes, *buffers)
+        table = replacements(device.type, deterministic())
+        graph = make_fx(function, decomposition_table=table)(*fakes, *buffers)
     return graph, [*fakes, *buffers], large
 
 
