@@ -287,6 +287,10 @@ def _results(result: Any, body: FuncGraph, name: str) -> tuple[Any, list[bool], 
 
 def _as_tensor(leaf: Any, name: str) -> Tensor:
     if isinstance(leaf, TensorArray):
+        if leaf.handle is not None and leaf.handle.graph is context.get_default_graph():
+            raise TypeError(
+                f"{name} returns a TensorArray that it made: return array.stack() or array.concat() instead {at()}"
+            )
         return leaf.flow
     try:
         tensor: Tensor = convert_to_tensor(leaf)

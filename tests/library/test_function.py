@@ -182,6 +182,12 @@ class TestErrors:
         with pytest.raises(TypeError, match="must return zero or more Tensors"):
             tf.function(lambda: object())()
 
+    def test_a_tensor_array_made_inside(self):
+        half = tf.TensorArray(tf.float32, 2).write(1, 2.0)
+        assert run(tf.function(lambda a: a.write(0, 5.0))(half).stack()).tolist() == [5, 2]
+        with pytest.raises(TypeError, match="return array.stack()"):
+            tf.function(lambda v: tf.TensorArray(tf.float32, 2).unstack(v))([1.0, 2.0])
+
     def test_a_tensor_of_the_body_outside_it(self):
         inside = []
         f = tf.function(lambda x: inside.append(x * 2) or x)

@@ -1,6 +1,7 @@
 """Gradients of functions, recursion, and functions where ops run at once."""
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -213,6 +214,21 @@ class TestRecursion:
 
         assert run(factorial(5)) == 120
         assert factorial.trace_count == 6
+
+    def test_steps_at_the_same_time(self):
+        x, n = tf.constant(2.0), tf.placeholder(tf.int32, [])
+        y = power(tf.constant(1.0))(x, n)
+        (dx,) = tf.gradients(y, x)
+        found = []
+        with tf.Session() as session:
+
+            def work(k):
+                found.extend((k, *session.run([y, dx], {n: k})) for _ in range(10))
+
+            threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 6)]
+            [t.start() for t in threads]
+            [t.join() for t in threads]
+        assert len(found) == 50 and all((a, b) == (2**k, k * 2 ** (k - 1)) for k, a, b in found)
 
     def test_without_a_base_case(self):
         @tf.function
