@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 _NARROW = 8  # channels: fewer are moved one by one rather than in groups
-Taps = list[tuple[torch.Tensor, torch.Tensor]]
+Taps = list[tuple[torch.Tensor, Any]]  # weights of one are None
 
 
 def usable(images: Any) -> bool:

@@ -84,7 +84,7 @@ def _bilinear_taps(*sizes):
     return (low, 1 - part), (high, part)
 
 
-_bilinear_taps.between = True
+_bilinear_taps.between = True  # type: ignore[attr-defined]  # what `_tap` asks for
 
 bilinear = op(f"ResizeBilinear(images: T, size: host int32; {_ATTRS}) -> (resized_images: float32)", T=REAL)
 bilinear.shape(_resized)

@@ -139,7 +139,7 @@ def _batched(name, broadcasts):
     if ARM:
 
         @definition.kernel(device="cpu")
-        def _(x, y, adj_x, adj_y):
+        def on_arm(x, y, adj_x, adj_y):
             if adj_y and not adj_x and type(x) is torch.Tensor and not x.is_complex():
                 x, y = quick_transposed(x, y)
                 return torch.matmul(x, y)
