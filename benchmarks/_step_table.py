@@ -84,3 +84,20 @@ def _name(framework: str) -> str:
 
 def _gib(count: float) -> str:
     return f"{count / 2**30:.2f} GiB"
+
+
+def against_fastest(result: dict[str, Any]) -> list[list[str]]:
+    """Compiled steps beside the fastest peer of each workload, milliseconds; rows as for `markdown`."""
+    rows = [["model", "Headrace", "fastest peer", "ratio"]]
+    for workload in result["workloads"].values():
+        times = {
+            name: 1e3 * statistics.median(sample["median_s"] for sample in entry["samples"])
+            for name, entry in workload["found"].items()
+            if entry.get("samples")
+        }
+        ours = times["headrace-compiled"]
+        best = min((name for name in times if name not in _step_runner.OURS), key=lambda name: times[name])
+        rows.append(
+            [workload["title"], f"{ours:.3g}", f"{times[best]:.3g} ({NAMES[best]})", f"{ours / times[best]:.2f}"]
+        )
+    return rows
