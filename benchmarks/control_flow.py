@@ -43,6 +43,9 @@ def main(argv=None):
         choices=OURS,
         help="ours to measure unrolled too; compiling takes minutes (default: --modes)",
     )
+    parser.add_argument(
+        "--clock", choices=loop_data.CLOCKS, default="elapsed", help="processor: less disturbed by other work"
+    )
     options = parser.parse_args(argv)
     options.unrolled = options.modes if options.unrolled is None else options.unrolled
     workers = _start(options)
@@ -56,7 +59,9 @@ def main(argv=None):
     print(_harness.table(("", *workers, "unrolled"), (_times(c, s, workers) for c, s in found.items())))
     print("\nratios of the better of ours, median and range of the rounds; * misses its target")
     print(_harness.table(("", *options.peers, "unrolled"), (_ratios(c, s, options) for c, s in found.items())))
-    print(f"saved to {_harness.save('control_flow', {'versions': versions, 'seconds_per_iteration': found})}")
+    print(
+        f"saved to {_harness.save('control_flow', {'versions': versions, 'clock': options.clock, 'seconds_per_iteration': found})}"
+    )
 
 
 def _start(options):
@@ -68,7 +73,11 @@ def _start(options):
     workers = {}
     for name in (*options.modes, *options.peers):
         modes = {"headrace": "off", "headrace-compiled": "always"}
-        environment = {**ONE_THREAD, **({"HEADRACE_COMPILE": modes[name]} if name in modes else {})}
+        environment = {
+            **ONE_THREAD,
+            loop_data.CLOCK: options.clock,
+            **({"HEADRACE_COMPILE": modes[name]} if name in modes else {}),
+        }
         library = "headrace" if name in OURS else name
         module = MODULES.get(name, "benchmarks._peers.loop_tf1")
         workers[name] = _harness.Worker(pythons.get(name, sys.executable), library, module, environment)

@@ -1,6 +1,8 @@
 """The sizes and numbers of the loops of `control_flow`, the same for every framework."""
 
 import functools
+import os
+import time
 
 import numpy as np
 
@@ -8,6 +10,10 @@ EMPTY = 1000  # iterations
 SCAN, ROW = 200, 8
 STEPS, BATCH, UNITS = 50, 16, 128
 ITERATIONS = {"empty loop": EMPTY, "scan": SCAN, "scan, gradient": SCAN}  # of the others: STEPS
+
+CLOCK = "HEADRACE_BENCH_CLOCK"  # the variable that tells the workers which
+CLOCKS = {"elapsed": time.perf_counter, "processor": time.process_time}
+clock = CLOCKS[os.environ.get(CLOCK, "elapsed")]
 
 
 @functools.cache

@@ -6,6 +6,8 @@ from jax import lax
 
 from benchmarks._peers import loop_data as data
 
+clock = data.clock
+
 
 def _timed(function, *arguments):
     """The jitted function on arrays of the device; waits for the result."""

@@ -2,13 +2,15 @@
 
 from benchmarks._peers import loop_data as data
 
+clock = data.clock
+
 
 def _timed(tf, build):
     """`build` gives a list of fetches, and the feeds; the call runs them."""
     with tf.Graph().as_default() as graph:
         fetches, feeds = build()
         initialise = tf.global_variables_initializer()
-    config = tf.ConfigProto(intra_op_parallelism_threads=1)
+    config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     session = tf.Session(graph=graph, config=config)
     session.run(initialise)
     call = session.make_callable(fetches, feed_list=list(feeds))

@@ -4,6 +4,8 @@ import torch
 
 from benchmarks._peers import loop_data as data
 
+clock = data.clock
+
 
 def _tensor(values, gradient=False):
     return torch.from_numpy(values.copy()).requires_grad_(gradient)
