@@ -59,9 +59,8 @@ def main(argv=None):
     print(_harness.table(("", *workers, "unrolled"), (_times(c, s, workers) for c, s in found.items())))
     print("\nratios of the better of ours, median and range of the rounds; * misses its target")
     print(_harness.table(("", *options.peers, "unrolled"), (_ratios(c, s, options) for c, s in found.items())))
-    print(
-        f"saved to {_harness.save('control_flow', {'versions': versions, 'clock': options.clock, 'seconds_per_iteration': found})}"
-    )
+    result = {"versions": versions, "clock": options.clock, "seconds_per_iteration": found}
+    print(f"saved to {_harness.save('control_flow', result)}")
 
 
 def _start(options):
