@@ -151,3 +151,5 @@ __all__ = [
     "tridiagonal",
     "unicode",
 ]
+
+_in_place.install()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import torch
 
 from headrace.core.registry import REGISTRY
-from headrace.ops import activation, arithmetic, elementwise
 
 _threshold_backward = torch.ops.aten.threshold_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -44,7 +43,8 @@ _KERNELS = {
     "SigmoidGrad": {1: lambda y, dy: _sigmoid_backward(dy, y, grad_input=dy)},
 }
 
-_FAMILIES = (activation, arithmetic, elementwise)  # declare the ops above
 
-for _name, _kernels in _KERNELS.items():
-    REGISTRY.get(_name).in_place.update(_kernels)
+def install() -> None:
+    """Gives the ops their kernels; called when all families are declared."""
+    for name, kernels in _KERNELS.items():
+        REGISTRY.get(name).in_place.update(kernels)

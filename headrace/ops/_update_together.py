@@ -15,11 +15,20 @@ import torch
 
 from headrace.core.dtypes import float32, float64
 from headrace.core.registry import op
-from headrace.ops import training
 from headrace.resources.variable import locked
 
 SMALL = 1 << 14  # elements; temporaries of larger variables are made one at a time
+_rules = {}  # of the single updates, by name: given by the family that declares them
 _LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one
+
+
+def different_shapes(var, grad):
+    return ValueError(f"var and grad do not have the same shape {list(var.shape)} {list(grad.shape)}")
+
+
+def on_host(buffer):
+    """Whether values may be taken out of tensors: these are in the host's memory, and real (not traced)."""
+    return type(buffer) is torch.Tensor and buffer.is_cpu
 
 
 def _together(text, rule, fused):
@@ -47,9 +56,9 @@ def _together(text, rule, fused):
         attributes = args[lock + 1 :]
         for i, (buffer, grad) in enumerate(zip(columns[0], columns[-1], strict=True)):
             if buffer.shape != grad.shape:
-                raise _about(training.different_shapes(buffer, grad), i)
+                raise _about(different_shapes(buffer, grad), i)
         rest = range(len(columns[0]))
-        if training.on_host(columns[0][0]):
+        if on_host(columns[0][0]):
             rest = _arrange(columns)
             if len(rest) < len(columns[0]):
                 usable = columns if not rest else [[c for i, c in enumerate(col) if i not in rest] for col in columns]
@@ -102,19 +111,13 @@ def _gradient_descent(lists, scalars, attributes):
     )  # fmt: skip
 
 
-_together(
-    "_ApplyGradientDescentTogether(var: ref N*T, alpha: T, delta: N*T; use_locking: bool = False) -> ()",
-    training.gradient_descent, _gradient_descent,
-)  # fmt: skip
-
-
 def _momentum(lists, scalars, attributes):
     variables, slots, grads = lists
     lr, momentum = scalars
     kept = momentum.item()
     if kept == 0:  # torch takes no slots then
         for variable, slot, grad in zip(*lists, strict=True):
-            training.momentum(variable, slot, lr, grad, momentum, attributes[0])
+            _rules["momentum"](variable, slot, lr, grad, momentum, attributes[0])
         return
     torch._fused_sgd_(
         variables, grads, slots, weight_decay=0.0, momentum=kept, lr=lr.item(), dampening=0.0,
@@ -122,32 +125,18 @@ def _momentum(lists, scalars, attributes):
     )  # fmt: skip
 
 
-_together(
-    "_ApplyMomentumTogether(var: ref N*T, accum: ref N*T, lr: T, grad: N*T, momentum: T; use_locking: bool = False, "
-    "use_nesterov: bool = False) -> ()",
-    training.momentum, _momentum,
-)  # fmt: skip
-
-
 def _adam(lists, scalars, attributes):
     variables, m, v, grads = lists
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = [s.item() for s in scalars]
     if beta1 >= 1 or beta2 >= 1:  # torch's corrections would be none
         for variable, one, two, grad in zip(*lists, strict=True):
-            training.adam(variable, one, two, *scalars, grad, False)
+            _rules["adam"](variable, one, two, *scalars, grad, False)
         return
     rate = lr * math.sqrt(1 - beta2_power) / (1 - beta1_power)
     torch._fused_adam_(
         variables, grads, m, v, [], [_LATE] * len(variables), lr=rate, beta1=beta1, beta2=beta2, weight_decay=0.0,
         eps=epsilon, amsgrad=False, maximize=False,
     )  # fmt: skip
-
-
-_together(
-    "_ApplyAdamTogether(var: ref N*T, m: ref N*T, v: ref N*T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, "
-    "epsilon: T, grad: N*T; use_locking: bool = False, use_nesterov: bool = False) -> ()",
-    training.adam, _adam,
-)  # fmt: skip
 
 
 def _adagrad(lists, scalars, attributes):
@@ -158,19 +147,12 @@ def _adagrad(lists, scalars, attributes):
     )  # fmt: skip
 
 
-_together(
-    "_ApplyAdagradTogether(var: ref N*T, accum: ref N*T, lr: T, grad: N*T; use_locking: bool = False, "
-    "update_slots: bool = True) -> ()",
-    training.adagrad, _adagrad,
-)  # fmt: skip
-
-
 def _rmsprop(lists, scalars, attributes):
     small = [i for i, v in enumerate(lists[0]) if v.numel() <= SMALL]
     for i in range(len(lists[0])):
         if i not in set(small):
             variable, ms, mom, grad = (column[i] for column in lists)
-            training.rmsprop(variable, ms, mom, *scalars, grad)
+            _rules["rmsprop"](variable, ms, mom, *scalars, grad)
     if not small:
         return
     variables, ms, mom, grads = ([column[i] for i in small] for column in lists)
@@ -183,8 +165,30 @@ def _rmsprop(lists, scalars, attributes):
     torch._foreach_sub_(variables, mom)
 
 
-_together(
-    "_ApplyRMSPropTogether(var: ref N*T, ms: ref N*T, mom: ref N*T, lr: T, rho: T, momentum: T, epsilon: T, grad: N*T; "
-    "use_locking: bool = False) -> ()",
-    training.rmsprop, _rmsprop,
-)  # fmt: skip
+def declare(rules):
+    """Declares the ops, given the rules of the single updates by name."""
+    _rules.update(rules)
+    _together(
+        "_ApplyGradientDescentTogether(var: ref N*T, alpha: T, delta: N*T; use_locking: bool = False) -> ()",
+        rules["gradient_descent"], _gradient_descent,
+    )  # fmt: skip
+    _together(
+        "_ApplyMomentumTogether(var: ref N*T, accum: ref N*T, lr: T, grad: N*T, momentum: T; use_locking: bool = False, "
+        "use_nesterov: bool = False) -> ()",
+        rules["momentum"], _momentum,
+    )  # fmt: skip
+    _together(
+        "_ApplyAdamTogether(var: ref N*T, m: ref N*T, v: ref N*T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, "
+        "epsilon: T, grad: N*T; use_locking: bool = False, use_nesterov: bool = False) -> ()",
+        rules["adam"], _adam,
+    )  # fmt: skip
+    _together(
+        "_ApplyAdagradTogether(var: ref N*T, accum: ref N*T, lr: T, grad: N*T; use_locking: bool = False, "
+        "update_slots: bool = True) -> ()",
+        rules["adagrad"], _adagrad,
+    )  # fmt: skip
+    _together(
+        "_ApplyRMSPropTogether(var: ref N*T, ms: ref N*T, mom: ref N*T, lr: T, rho: T, momentum: T, epsilon: T, grad: N*T; "
+        "use_locking: bool = False) -> ()",
+        rules["rmsprop"], _rmsprop,
+    )  # fmt: skip

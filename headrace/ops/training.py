@@ -17,6 +17,8 @@ from torch.nn.functional import softshrink
 
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INDEX
 from headrace.core.registry import op
+from headrace.ops import _update_together
+from headrace.ops._update_together import different_shapes, on_host
 from headrace.resources.variable import locked
 
 _GRADS = ("grad", "delta")
@@ -47,15 +49,6 @@ def _shape_rule(signature):
         return shape
 
     return rule
-
-
-def different_shapes(var, grad):
-    return ValueError(f"var and grad do not have the same shape {list(var.shape)} {list(grad.shape)}")
-
-
-def on_host(buffer):
-    """Whether values may be taken out of tensors: these are in the host's memory, and real (not traced)."""
-    return type(buffer) is torch.Tensor and buffer.is_cpu
 
 
 _FUSED = (torch.float32, torch.float64)
@@ -479,3 +472,7 @@ dense(
     "use_locking: bool = False) -> (out: ref T)",
     _power_sign,
 )  # fmt: skip
+
+_update_together.declare(
+    {"gradient_descent": gradient_descent, "momentum": momentum, "adam": adam, "adagrad": adagrad, "rmsprop": rmsprop}
+)
