@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from headrace.core.registry import REGISTRY
@@ -23,7 +25,7 @@ def _add_bias(value, bias, data_format):
     return value.add_(bias)
 
 
-_KERNELS = {
+_KERNELS: dict[str, dict[int, Any]] = {
     "Relu": {0: torch.relu_},
     "BiasAdd": {0: _add_bias},
     "Add": {0: torch.Tensor.add_, 1: lambda x, y: y.add_(x)},

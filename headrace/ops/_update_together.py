@@ -10,6 +10,7 @@ An exception carries ``member``, the position of the variable it is about.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -18,7 +19,7 @@ from headrace.core.registry import op
 from headrace.resources.variable import locked
 
 SMALL = 1 << 14  # elements; temporaries of larger variables are made one at a time
-_rules = {}  # of the single updates, by name: given by the family that declares them
+_rules: dict[str, Any] = {}  # of the single updates, by name: given by the family that declares them
 _LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one
 
 

@@ -48,7 +48,7 @@ if ARM:
 
     @matmul.kernel(device="cpu")
     def _(a, b, transpose_a, transpose_b):
-        if transpose_b and not transpose_a and type(a) is torch.Tensor:
+        if transpose_b and not transpose_a:
             a, b = quick_transposed(a, b)
             return torch.mm(a, b)
         return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)

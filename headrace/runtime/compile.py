@@ -24,6 +24,7 @@ from headrace.resources.variable import Variable, locked
 from headrace.runtime.arrange import store_what_libraries_read
 from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.cuda_graph import GraphedCall
+from headrace.runtime.direct import direct
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.fast_math import replacements
@@ -140,9 +141,11 @@ def compile_region(region: Region, binder: Binder) -> Call:
     if device.type == "cuda":
         call = GraphedCall(artifact, captured, device)
     elif device.type == "cpu":
+        with compiler:
+            code = direct(artifact, fakes)
 
         def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-            return artifact(*inputs, *captured, *[r.value for r in refs])
+            return code([*inputs, *captured, *[r.value for r in refs]])
     else:
 
         def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:

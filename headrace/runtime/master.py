@@ -53,13 +53,15 @@ class Master:
         return found
 
     def _compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
-        options = self._options()
-        # A compiler makes one loop of an update and the gradient it takes; apart from it they would be two.
-        options = replace(options, off=options.off | {"fuse_updates"})
-        return make_compiled_plan(plan.request, shapes, self.worker, options)
+        return make_compiled_plan(plan.request, shapes, self.worker, self._compiler_options())
 
     def _compile_many(self, plan: StepPlan, seen: Sequence[Sequence[Sequence[int]]]) -> StepPlan:
-        return make_dynamic_plan(plan.request, seen, self.worker, self._options())
+        return make_dynamic_plan(plan.request, seen, self.worker, self._compiler_options())
+
+    def _compiler_options(self) -> Options:
+        options = self._options()
+        # A compiler makes one loop of an update and the gradient it takes; apart from it they would be two.
+        return replace(options, off=options.off | {"fuse_updates"})
 
     def _options(self) -> Options:
         worker = self.worker

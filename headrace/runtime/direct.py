@@ -1,0 +1,89 @@
+"""Calling compiled code without the layers around it.
+
+An artifact of torch's compiler wraps the code it made in functions that look after gradients, aliases and subclasses of
+tensors, none of which a region has; for a small step they cost as much as the step.  The code is found inside the
+artifact, tried beside it on the same made-up inputs, and used by itself if it does exactly the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+LARGEST = 1 << 24  # bytes of inputs: for larger steps the layers do not matter, and trying would cost memory
+DEEPEST = 12
+
+
+def direct(artifact: Callable[..., Any], fakes: Sequence[Any]) -> Callable[[list[Any]], Any]:
+    """A function of a list of inputs; the artifact behind it, or the code inside."""
+
+    def whole(inputs: list[Any]) -> Any:
+        return artifact(*inputs)
+
+    inside = _inside(artifact)
+    if inside is None or sum(f.numel() * f.element_size() for f in fakes) > LARGEST:
+        return whole
+    try:
+        return inside if _same(whole, inside, fakes) else whole
+    except Exception:  # noqa: BLE001 - made-up values may be refused (a matrix that has no inverse): nothing was learned
+        return whole
+
+
+def _inside(artifact: Any) -> Callable[[list[Any]], Any] | None:
+    """The compiled code: what the object of that name in the artifact's layers calls."""
+    seen: set[int] = set()
+    layer = [artifact]
+    for _ in range(DEEPEST):
+        after: list[Any] = []
+        for thing in layer:
+            if id(thing) in seen:
+                continue
+            seen.add(id(thing))
+            if type(thing).__name__ == "CompiledFxGraph":
+                found: Callable[[list[Any]], Any] | None = getattr(thing, "current_callable", None)
+                return found
+            after += _parts(thing)
+        layer = after
+    return None
+
+
+def _parts(thing: Any) -> list[Any]:
+    parts = []
+    for cell in getattr(thing, "__closure__", None) or ():
+        try:
+            parts.append(cell.cell_contents)
+        except ValueError:  # not filled
+            continue
+    if hasattr(thing, "__wrapped__"):
+        parts.append(thing.__wrapped__)
+    if not isinstance(thing, type) and type(thing).__module__.startswith("torch."):
+        parts += list(getattr(thing, "__dict__", {}).values())
+    return [p for p in parts if callable(p) and not isinstance(p, (type, torch.Tensor))]
+
+
+def _same(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any]) -> bool:
+    """Whether both give the same results and leave the same in their inputs, and no result lies in an input's memory."""
+    made = [_made_up(f, i) for i, f in enumerate(fakes)]
+    first, second = [t.clone() for t in made], [t.clone() for t in made]
+    expected = list(whole(list(first)))
+    found = list(inside(list(second)))
+    if len(found) != len(expected):
+        return False
+    for a, b in zip([*expected, *first], [*found, *second], strict=True):
+        if not isinstance(b, torch.Tensor) or a.shape != b.shape or a.dtype != b.dtype or a.stride() != b.stride():
+            return False
+        if not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)):
+            return False
+    memory = {t.untyped_storage().data_ptr() for t in second}
+    return all(t.untyped_storage().data_ptr() not in memory for t in found)
+
+
+def _made_up(fake: Any, seed: int) -> Any:
+    """Values of any kind; zeros for integers, which may be indices."""
+    value = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device="cpu")
+    if not fake.dtype.is_floating_point:
+        return value.zero_()
+    count = torch.arange(fake.numel(), dtype=torch.float64).reshape(fake.shape)
+    return value.copy_(torch.sin(count * 0.7 + seed) * 0.5 + 0.6)
