@@ -59,7 +59,6 @@ def test_functions_share_by_name_and_reuse_only() -> None:
         (lambda: tf.layers.conv2d(placeholder(1, 8, 8, 3), 3, 3, data_format="NHWC"), ValueError, "channels_first"),
         (lambda: tf.layers.conv2d(placeholder(1, 8, 8, 3), 3, 3, 2, dilation_rate=2), ValueError, "strides > 1"),
         (lambda: tf.layers.max_pooling2d(placeholder(1, 8, 8), 2, 2), ValueError, "expected ndim=4"),
-        (lambda: tf.layers.batch_normalization(placeholder(1, 8), renorm=True), NotImplementedError, "renorm"),
         (lambda: tf.layers.batch_normalization(placeholder(1, 8), fused=True), ValueError, "rank 4"),
         (lambda: tf.layers.batch_normalization(placeholder(1, 8), axis=2), ValueError, "Invalid axis"),
         (lambda: tf.layers.batch_normalization(placeholder(1, None)), ValueError, "undefined `axis`"),

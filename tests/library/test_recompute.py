@@ -194,7 +194,7 @@ def _deep(wrap, blocks=3, size=64):  # type: ignore[no-untyped-def]
 
         def block(v, w=w):  # type: ignore[no-untyped-def]
             for _ in range(4):
-                v = tf.tanh(tf.matmul(v, w)) + tf.sin(v)
+                v = tf.sigmoid(tf.matmul(v, w)) + tf.sin(v)
             return v
 
         h = wrap(block)(h)
