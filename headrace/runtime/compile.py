@@ -160,7 +160,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str) -> Any:
 
     _quieten()
     store_what_libraries_read(graph)
-    dump(f"{title}.py", graph.print_readable(print_output=False) + "\n")
+    dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
     return standalone_compile(graph, list(fakes), dynamic_shapes="from_graph", options=OPTIONS)
 
 

@@ -7,17 +7,21 @@ step_3.region_0.py   a region as the compiler gets it
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 
-def dump(name: str, text: str) -> None:
-    """Writes one file if dumping is asked for; an unwritable folder is an error that names the variable."""
+def dump(name: str, text: Callable[[], str]) -> None:
+    """Writes one file if dumping is asked for; an unwritable folder is an error that names the variable.
+
+    The text is made only then.
+    """
     folder = os.environ.get("HEADRACE_DUMP")
     if not folder:
         return
     try:
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        (path / name).write_text(text, encoding="utf-8")
+        (path / name).write_text(text(), encoding="utf-8")
     except OSError as e:
         raise ValueError(f"HEADRACE_DUMP={folder!r} cannot be written to: {e}") from e

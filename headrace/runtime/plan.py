@@ -160,9 +160,9 @@ def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: in
     number = next(_numbers)
     places: dict[Value, Any] = {}
     programs = [_program(s, strands, graph, order, fed, async_feeds, worker, number, places) for s in strands]
-    dump(f"step_{number}.plan.txt", graph.to_text() + "\n")
+    dump(f"step_{number}.plan.txt", lambda: graph.to_text() + "\n")
     for strand, program in zip(strands, programs, strict=True):
-        dump(f"step_{number}.strand_{strand.index}.py", program.source)
+        dump(f"step_{number}.strand_{strand.index}.py", lambda p=program: p.source)  # type: ignore[misc]
     return StepPlan(
         request, graph, strands, programs, Flow.of([s.after for s in strands]), graph.feeds, graph.fetches,
         _borrowed(graph), worker.resources.generation, ThreadChoice(worker.threads, deterministic()), regions,
