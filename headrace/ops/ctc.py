@@ -185,18 +185,18 @@ def _(inputs, sequence_length, merge_repeated):
 @greedy.kernel
 def _(inputs, sequence_length, merge_repeated):
     lengths = _check_lengths(inputs, sequence_length)
-    best, choice = inputs.max(2)
-    blank = inputs.shape[2] - 1
-    sequences, total = [], torch.zeros((inputs.shape[1], 1), dtype=inputs.dtype)
-    for row, length in enumerate(lengths):
-        found, last = [], -1
-        for label in choice[:length, row].tolist():
-            if label != blank and not (merge_repeated and label == last):
-                found.append(label)
-            last = label
-        sequences.append(found)
-        total[row] = -best[:length, row].sum()
-    return *_sparse(sequences), total
+    array = inputs.numpy()
+    steps, batch, classes = array.shape
+    choice, within = array.argmax(2), np.arange(steps)[:, None] < np.array(lengths)
+    total = -np.where(within, array.max(2), 0).sum(0, dtype=array.dtype, keepdims=True).T
+    kept = within & (choice != classes - 1)
+    if merge_repeated:
+        kept[1:] &= choice[1:] != choice[:-1]
+    rows, times = np.nonzero(kept.T)
+    counts = np.bincount(rows, minlength=batch)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    parts = np.stack([rows, places], 1), choice[times, rows], np.array([batch, counts.max(initial=0)])
+    return *map(torch.from_numpy, parts), torch.from_numpy(np.ascontiguousarray(total))
 
 
 beam = op(
@@ -218,24 +218,48 @@ def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
 
 
 def _search(scores, width):
-    """The best prefixes with their log-probabilities.  Each is kept as (ends in a blank, ends in its last label)."""
+    """The best prefixes with their log-probabilities, kept as (ends in a blank, ends in its last label).
+
+    Of a step's candidates, a row for each prefix, the first column is the prefix itself and column 1 + l it and label l.
+    """
     blank = scores.shape[1] - 1
-    beams = {(): (0.0, -math.inf)}
-    for step in scores.tolist():
-        found = {}
-        for prefix, (in_blank, in_label) in beams.items():
-            total = np.logaddexp(in_blank, in_label)
-            stay = in_label + step[prefix[-1]] if prefix else -math.inf
-            old = found.get(prefix, (-math.inf, -math.inf))
-            found[prefix] = (np.logaddexp(old[0], total + step[blank]), np.logaddexp(old[1], stay))
-            for label, score in enumerate(step[:blank]):
-                longer = (*prefix, label)
-                come = (in_blank if prefix and prefix[-1] == label else total) + score
-                old = found.get(longer, (-math.inf, -math.inf))
-                found[longer] = (old[0], np.logaddexp(old[1], come))
-        ranked = sorted(found.items(), key=lambda item: -np.logaddexp(*item[1]))
-        beams = dict(ranked[:width])
-    return sorted(((float(np.logaddexp(*p)), prefix) for prefix, p in beams.items()), key=lambda b: -b[0])
+    prefixes, places = [()], {(): 0}
+    in_blank, in_label = np.zeros(1), np.full(1, -np.inf)
+    for step in scores:
+        count = len(prefixes)
+        total = np.logaddexp(in_blank, in_label)
+        ending_blank, ending_label = np.full((2, count, 1 + blank), -np.inf)
+        ending_blank[:, 0] = total + step[blank]
+        np.add.outer(total, step[:blank], out=ending_label[:, 1:])
+        gone = []
+        for i, prefix in enumerate(prefixes):
+            if not prefix:
+                continue
+            last = prefix[-1]
+            ending_label[i, 1 + last] = in_blank[i] + step[last]
+            ending_label[i, 0] = in_label[i] + step[last]
+        for i, prefix in enumerate(prefixes):  # those that another becomes by one more label stand at the first place
+            parent = places.get(prefix[:-1]) if prefix else None
+            if parent is None:
+                continue
+            longer, own = (parent, 1 + prefix[-1]), (i, 0)
+            stay, other = (longer, own) if parent < i else (own, longer)
+            ending_label[stay] = np.logaddexp(ending_label[longer], ending_label[own])
+            ending_blank[stay] = ending_blank[own]
+            gone.append(other)
+        ranking = -np.logaddexp(ending_blank, ending_label)
+        for place in gone:
+            ranking[place] = np.nan  # last of all
+        best = np.argsort(ranking, axis=None, kind="stable")[: min(width, ranking.size - len(gone))]
+        in_blank, in_label = ending_blank.reshape(-1)[best], ending_label.reshape(-1)[best]
+        rows, columns = np.divmod(best, 1 + blank)
+        prefixes = [
+            (*prefixes[i], label - 1) if label else prefixes[i]
+            for i, label in zip(rows.tolist(), columns.tolist(), strict=True)
+        ]
+        places = {prefix: i for i, prefix in enumerate(prefixes)}
+    totals = np.logaddexp(in_blank, in_label).tolist()
+    return sorted(zip(totals, prefixes, strict=True), key=lambda b: -b[0])
 
 
 @beam.kernel

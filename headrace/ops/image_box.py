@@ -177,25 +177,68 @@ def _(
 # ---- thinning out
 
 
+_BLOCK = 64  # candidates compared at a time
+
+
+def _corners(boxes):
+    """Low and high corners and areas, [4, 1, number] and [number]: what ``_overlap`` takes."""
+    y1, x1, y2, x2 = boxes.T
+    sides = np.stack([np.minimum(y1, y2), np.minimum(x1, x2), np.maximum(y1, y2), np.maximum(x1, x2)])
+    return sides, (sides[2] - sides[0]) * (sides[3] - sides[1])
+
+
+def _overlap(sides, areas, others, their_areas):
+    """[number, others]: intersection over union; boxes of no area overlap nothing."""
+    a, b = sides[:, :, None], others[:, None, :]
+    shared = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0).prod(0)
+    union = areas[:, None] + their_areas - shared
+    usable = (areas > 0)[:, None] & (their_areas > 0) & (union > 0)
+    return np.divide(shared, union, out=np.zeros_like(shared), where=usable)
+
+
 def _overlaps(boxes):
-    """A function of two boxes: intersection over union; boxes of no area overlap nothing.
+    """A function of two boxes.
 
     All overlaps with a box are computed when the first is asked for: only the few boxes that were chosen are asked about.
     """
-    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
-    areas = (high - low).prod(1)
+    sides, areas = _corners(boxes)
     known = {}
 
     def overlap(i, j):
         if j not in known:
-            sides = np.minimum(high, high[j]) - np.maximum(low, low[j])
-            shared = np.maximum(sides[:, 0], 0) * np.maximum(sides[:, 1], 0)
-            union = areas + areas[j] - shared
-            usable = (areas > 0) & (areas[j] > 0)
-            known[j] = np.divide(shared, union, out=np.zeros_like(shared), where=usable & (union > 0)).tolist()
+            known[j] = _overlap(sides[:, j : j + 1], areas[j : j + 1], sides, areas)[0].tolist()
         return known[j][i]
 
     return overlap
+
+
+def _select_hard(boxes, scores, limit, threshold, least):
+    """As ``_select`` where overlapping boxes are dropped: the best first, a block of candidates at a time."""
+    order = np.argsort(-scores, kind="stable")
+    order = order[: np.count_nonzero(scores > least)] if len(order) else order
+    chosen: list[int] = []
+    taken = np.zeros(0, np.int64)
+    size = max(_BLOCK, min(2 * limit, 4 * _BLOCK))
+    start = 0
+    while start < len(order) and len(chosen) < limit:
+        block = order[start : start + size]
+        start += size
+        if len(chosen):
+            kept = _corners(boxes[np.concatenate([taken, block])])
+            count = len(taken)
+            beaten = _overlap(kept[0][:, :count], kept[1][:count], kept[0][:, count:], kept[1][count:]) > threshold
+            block = block[~beaten.any(0)]
+        sides, areas = _corners(boxes[block])
+        rows = np.packbits(_overlap(sides, areas, sides, areas) > threshold, axis=1, bitorder="little")
+        width, bits, dropped = rows.shape[1] if len(block) else 0, rows.tobytes(), 0
+        for n, i in enumerate(block.tolist()):
+            if not dropped >> n & 1:
+                chosen.append(i)
+                if len(chosen) == limit:
+                    break
+                dropped |= int.from_bytes(bits[n * width : (n + 1) * width], "little")
+        taken = np.array(chosen, np.int64)
+    return np.array(chosen, np.int32), scores[chosen].astype(np.float64) if chosen else np.zeros(0)
 
 
 def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
@@ -230,8 +273,10 @@ def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
 def _nms(boxes, scores, limit, threshold, least, sigma=0.0):
     if not 0 <= threshold <= 1:
         raise ValueError("iou_threshold must be in [0, 1]")
-    overlap_of = _overlaps(boxes.detach().float().cpu().numpy())
-    return _select(scores.detach().float().cpu().numpy(), overlap_of, limit, threshold, least, sigma)
+    places, points = boxes.detach().float().cpu().numpy(), scores.detach().float().cpu().numpy()
+    if sigma <= 0:
+        return _select_hard(places, points, limit, threshold, least)
+    return _select(points, _overlaps(places), limit, threshold, least, sigma)
 
 
 def _check_boxes(boxes, scores):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from headrace.core import dtypes
@@ -62,10 +63,47 @@ def _rounded(places):
     return torch.where(places < 0, torch.ceil(places - 0.5), torch.floor(places + 0.5))  # halves away from zero
 
 
+def _lines_on_host(low, high, inside, outside):
+    """``_lines``, and their neighbours before and after (inside the image), and which lie inside."""
+    if outside == 1:
+        places = (np.float32(0.5) * (low + high) * np.float32(inside - 1))[:, None]
+    else:
+        width = (high - low) * np.float32(inside - 1) / np.float32(outside - 1)
+        places = (low * np.float32(inside - 1))[:, None] + np.arange(outside, dtype=np.float32) * width[:, None]
+    before = np.floor(places)
+    pair = np.fmax(np.fmin(np.stack([before, np.ceil(places)]), inside - 1), 0).astype(np.int64)
+    return places - before, pair, (places >= 0) & (places <= inside - 1)
+
+
+def _bilinear_on_host(image, boxes, pictures, rows, columns, outside):
+    """All four neighbours of every pixel, taken at once."""
+    batch, height, width, channels = image.shape
+    y1, x1, y2, x2 = boxes.T
+    down, vertical, known = _lines_on_host(y1, y2, height, rows)
+    across, horizontal, also = _lines_on_host(x1, x2, width, columns)
+    index = (((vertical + (pictures * height)[:, None]) * width)[:, None, :, :, None]) + horizontal[None, :, :, None, :]
+    found = image.reshape(-1, channels).index_select(0, torch.from_numpy(index.reshape(-1))).float()
+    found = found.view(2, 2, len(boxes), rows, columns, channels)
+    across = torch.from_numpy(across)[:, None, :, None]
+    edges = torch.lerp(found[:, 0], found[:, 1], across)
+    crops = torch.lerp(edges[0], edges[1], torch.from_numpy(down)[:, :, None, None])
+    if not (known.all() and also.all()):
+        crops.masked_fill_(torch.from_numpy(~(known[:, :, None] & also[:, None, :]))[..., None], outside)
+    return crops
+
+
+def _is_on_host(image, boxes, box_ind):
+    return type(image) is type(boxes) is type(box_ind) is torch.Tensor and image.is_cpu and 0 not in image.shape
+
+
 @crop.kernel
 def _(image, boxes, box_ind, crop_size, method, extrapolation_value):
     height, width = image.shape[1:3]
     rows, columns = _crop_size(crop_size)
+    if method == "bilinear" and _is_on_host(image, boxes, box_ind) and len(boxes):
+        pictures = box_ind.numpy().astype(np.int64)
+        if 0 <= pictures.min() and pictures.max() < len(image):
+            return _bilinear_on_host(image, boxes.numpy(), pictures, rows, columns, extrapolation_value)
     ys, xs = _grid(boxes, height, width, rows, columns)
     picture = box_ind.long()[:, None, None]
     known = (_within(ys, height)[:, :, None] & _within(xs, width)[:, None, :])[..., None]
