@@ -101,3 +101,15 @@ def against_fastest(result: dict[str, Any]) -> list[list[str]]:
             [workload["title"], f"{ours:.3g}", f"{times[best]:.3g} ({NAMES[best]})", f"{ours / times[best]:.2f}"]
         )
     return rows
+
+
+def against_each(result: dict[str, Any]) -> list[list[str]]:
+    """The better of our two step times, and its ratio to each peer's; rows as for `markdown`."""
+    peers = [name for name in result["frameworks"] if name not in _step_runner.OURS]
+    rows = [["step", "Headrace", *(f"/ {_name(peer)}" for peer in peers)]]
+    for workload in result["workloads"].values():
+        found = workload["found"]
+        best = min(found[name]["step_s"] for name in _step_runner.OURS if "step_s" in found.get(name, {}))
+        ratios = [_step_runner.ratios(found, peer) for peer in peers]
+        rows.append([workload["title"], duration(best), *(f"{statistics.median(r):.2f}" if r else "-" for r in ratios)])
+    return rows

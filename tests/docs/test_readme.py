@@ -15,7 +15,6 @@ ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "README.md"
 START, END = "<!-- session_overhead -->\n", "<!-- end -->"
 FAMILIES, END_OF_FAMILIES = "<!-- op_families -->\n", "<!-- end of op_families -->"
-GPU, END_OF_GPU = "<!-- gpu -->\n", "<!-- end gpu -->"
 
 
 def test_there_are_at_least_as_many_ops_as_it_says() -> None:
@@ -56,12 +55,15 @@ def test_the_table_of_op_families_is_the_measured_one() -> None:
         assert shown == table, "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_readme.py writes the new results"
 
 
-def test_the_gpu_table_is_the_measured_one() -> None:
-    result = json.loads((ROOT / "benchmarks/results/gpu-20261115-0700.json").read_text())
-    table = _step_table.markdown(_step_table.against_fastest(result)) + "\n"
-    before, _, rest = README.read_text().partition(GPU)
-    shown, _, after = rest.partition(END_OF_GPU)
-    if UPDATE:
-        README.write_text(before + GPU + table + END_OF_GPU + after)
-    else:
-        assert shown == table, "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_readme.py writes the new results"
+def test_the_tables_of_steps_are_the_measured_ones() -> None:
+    for mark, table in (("gpu", _step_table.against_fastest), ("steps", _step_table.against_each)):
+        start, end = f"<!-- {mark} -->\n", f"<!-- end {mark} -->"
+        before, _, rest = README.read_text().partition(start)
+        shown, _, after = rest.partition(end)
+        (name,) = re.findall(rf"benchmarks/results/({mark}-[\d-]+\.json)", before[-1500:])
+        rows = table(json.loads((ROOT / "benchmarks/results" / name).read_text()))
+        text = _step_table.markdown(rows) + "\n"
+        if UPDATE:
+            README.write_text(before + start + text + end + after)
+        else:
+            assert shown == text, "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_readme.py writes the new results"
