@@ -379,14 +379,47 @@ def _(input, filter, strides, padding, explicit, data_format, dilations):
 
 
 @depthwise_input.kernel
-def _(sizes, filter, grad, strides, padding, explicit, data_format, dilations):
+def depthwise_input_anywhere(sizes, filter, grad, strides, padding, explicit, data_format, dilations):
     weight = depthwise_weight(filter)
     return input_gradient(sizes, weight, grad, filter.shape[2], strides, padding, explicit, data_format, dilations)
 
 
 @depthwise_filter.kernel
-def _(input, sizes, grad, strides, padding, explicit, data_format, dilations):
+def depthwise_filter_anywhere(input, sizes, grad, strides, padding, explicit, data_format, dilations):
     height, width, channels, multiplier = sizes
     weight = input.new_empty(channels * multiplier, 1, height, width)
     dw = filter_gradient(input, weight, grad, channels, strides, padding, explicit, data_format, dilations)
     return dw.reshape(channels, multiplier, height, width).permute(2, 3, 0, 1).contiguous()
+
+
+if _arm_convolution.USED:
+
+    def _is_single(filter_sizes, grad, data_format):
+        """Channels last, one output for each, nothing empty."""
+        return data_format == "NHWC" and filter_sizes[3] == 1 and 0 not in filter_sizes and 0 not in grad.shape
+
+    @depthwise_input.kernel(device="cpu")
+    def _(sizes, filter, grad, strides, padding, explicit, data_format, dilations):
+        if max(strides) > 1 or not _is_single(filter.shape, grad, data_format):
+            return depthwise_input_anywhere(
+                sizes, filter, grad, strides, padding, explicit, data_format, dilations
+            )  # fmt: skip
+        g = geometry(tuple(sizes), filter.shape[:2], strides, padding, explicit, data_format, dilations)
+        check_gradient(sizes, filter.shape[:2], grad, g, data_format)
+        pairs = paddings(sizes, filter.shape[:2], strides, padding, explicit, data_format, dilations)
+        return _arm_convolution.input_gradient(filter, grad, dilations[1:3], pairs, depthwise=True)
+
+    _EXACT = (torch.float32, torch.float64)
+
+    @depthwise_filter.kernel(device="cpu")
+    def _(input, sizes, grad, strides, padding, explicit, data_format, dilations):
+        plain = type(input) is type(grad) is torch.Tensor and input.dtype in _EXACT and 0 not in input.shape
+        few = torch.get_num_threads() < _arm_convolution.CROWD
+        if not plain or not few or not _is_single(sizes, grad, data_format):
+            return depthwise_filter_anywhere(input, sizes, grad, strides, padding, explicit, data_format, dilations)
+        g = geometry(input.shape, tuple(sizes[:2]), strides, padding, explicit, data_format, dilations)
+        check_gradient(input.shape, sizes[:2], grad, g, data_format)
+        pairs = paddings(input.shape, sizes[:2], strides, padding, explicit, data_format, dilations)
+        return _arm_convolution.depthwise_filter_gradient(
+            input, sizes, grad, strides[1:3], dilations[1:3], pairs
+        )  # fmt: skip

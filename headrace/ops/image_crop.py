@@ -102,7 +102,7 @@ def _(image, boxes, box_ind, crop_size, method, extrapolation_value):
     rows, columns = _crop_size(crop_size)
     if method == "bilinear" and _is_on_host(image, boxes, box_ind) and len(boxes):
         pictures = box_ind.numpy().astype(np.int64)
-        if 0 <= pictures.min() and pictures.max() < len(image):
+        if pictures.min() >= 0 and pictures.max() < len(image):
             return _bilinear_on_host(image, boxes.numpy(), pictures, rows, columns, extrapolation_value)
     ys, xs = _grid(boxes, height, width, rows, columns)
     picture = box_ind.long()[:, None, None]
