@@ -226,11 +226,65 @@ def _quoted(record, start, delimiter):
         field, start = field + b'"', end + 2
 
 
+_SPECIAL = re.compile(rb'["\r\n]')
+_DIGITS = b"0123456789+-"
+
+
+def _plain_columns(records, defaults, delimiter, missing, select_cols):
+    """Whole columns at once, of records without quotes, line ends or mistakes; None for others."""
+    if b"" in records or not records or _SPECIAL.search(b"".join(records)):
+        return None
+    rows = [r.split(delimiter) for r in records]
+    lengths = set(map(len, rows))
+    if lengths != {len(defaults)} if not select_cols else min(lengths) <= select_cols[-1]:
+        return None
+    columns = list(zip(*rows, strict=False))
+    columns = [columns[c] for c in select_cols] if select_cols else columns
+    found = []
+    for fields, default in zip(columns, defaults, strict=True):
+        values = _plain_column(fields, default, missing)
+        if values is None:
+            return None
+        found.append(values)
+    return found
+
+
+def _plain_column(fields, default, missing):
+    is_text = isinstance(default, np.ndarray)
+    if not missing.isdisjoint(fields):
+        if not (default.size if is_text else default.numel()):
+            return None
+        fill = default.reshape(-1)[0] if is_text else repr(default.reshape(-1)[0].item()).encode()
+        fields = [fill if f in missing else f for f in fields]
+    if is_text:
+        return fields
+    floating = default.dtype.is_floating_point
+    if b"".join(fields).translate(None, _PLAIN if floating else _DIGITS):
+        return None
+    try:
+        values = list(map(float if floating else int, fields))
+    except ValueError:
+        return None
+    limits = None if floating else torch.iinfo(default.dtype)
+    return values if limits is None or (limits.min <= min(values) and max(values) <= limits.max) else None
+
+
 @csv.kernel
 def _(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols):
+    missing = {b"", na_value.encode()}
+    items = records.reshape(-1).tolist()
+    columns = _plain_columns(items, record_defaults, field_delim.encode(), missing, select_cols)
+    if columns is None:  # mistakes are found and named record by record
+        columns = _csv_columns(items, record_defaults, field_delim, use_quote_delim, missing, select_cols)
+    return [
+        array_of(c, records.shape) if isinstance(d, np.ndarray) else numbers(c, d.dtype, records.shape)
+        for c, d in zip(columns, record_defaults, strict=True)
+    ]
+
+
+def _csv_columns(records, record_defaults, field_delim, use_quote_delim, missing, select_cols):
     columns = [[] for _ in record_defaults]
-    missing = (b"", na_value.encode())
-    for row, record in enumerate(records.reshape(-1)):
+    for row, record in enumerate(records):
         fields = split_record(record, field_delim.encode(), use_quote_delim)
         if select_cols:
             if len(fields) <= select_cols[-1]:
@@ -240,10 +294,7 @@ def _(records, record_defaults, field_delim, use_quote_delim, na_value, select_c
             raise ValueError(f"Expect {len(columns)} fields but have {len(fields)} in record {row}")
         for i, (field, default) in enumerate(zip(fields, record_defaults, strict=True)):
             columns[i].append(_field(field, default, missing, i, row))
-    return [
-        array_of(c, records.shape) if isinstance(d, np.ndarray) else numbers(c, d.dtype, records.shape)
-        for c, d in zip(columns, record_defaults, strict=True)
-    ]
+    return columns
 
 
 def _field(field, default, missing, column, row):

@@ -19,6 +19,7 @@ from headrace.core import dtypes
 from headrace.core.example import Example, entries, read_feature, read_features
 from headrace.core.registry import op
 from headrace.core.wire import fields
+from headrace.ops import _example_batch
 from headrace.ops._string import array_of
 from headrace.resources.value import from_numpy
 
@@ -127,8 +128,12 @@ def _name(names, i):
     return f"Name: {names[i].decode('utf-8', 'replace')}" if len(names) else "Name: <unknown>"
 
 
+def _decoded(key):
+    return key[()].decode("utf-8", "surrogateescape")
+
+
 def _text(keys):
-    return [k[()].decode("utf-8", "surrogateescape") for k in keys]
+    return list(map(_decoded, keys))
 
 
 # ---- a batch of examples
@@ -162,13 +167,57 @@ def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, 
 
 @parse_example.kernel
 def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
-    batch = [_read(read_features, data) for data in serialized]
-    sparse = [_sparse_batch(batch, names, k, t) for k, t in zip(_text(sparse_keys), sparse_types, strict=True)]
-    dense = [
-        _dense_batch(batch, names, k, shape, default)
-        for k, shape, default in zip(_text(dense_keys), dense_shapes, dense_defaults, strict=True)
+    batch = _Batch(serialized.tolist())
+    sparse = [
+        batch.sparse(k[()], t) or _sparse_batch(batch.encoded(), names, _decoded(k), t)
+        for k, t in zip(sparse_keys, sparse_types, strict=True)
     ]
+    dense = []
+    for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True):
+        found = batch.dense(k[()], shape, default)
+        dense.append(_dense_batch(batch.encoded(), names, _decoded(k), shape, default) if found is None else found)
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
+
+
+_PACKED = {torch.float32: _example_batch.FLOAT, torch.int64: _example_batch.INT64}
+
+
+class _Batch:
+    """Encoded examples, read by columns where they are laid out as usual: other columns are None."""
+
+    def __init__(self, items):
+        self._items = items
+        spans = list(map(_example_batch.spans, items))
+        self._spans = None if None in spans or not items else spans
+        self._encoded = None
+        if self._spans is None:
+            self.encoded()  # mistakes in any example come first
+
+    def encoded(self):
+        """The encoded features of each example, by name."""
+        if self._encoded is None:
+            self._encoded = [_read(read_features, data) for data in self._items]
+        return self._encoded
+
+    def _numbers(self, key, dtype, needed):
+        if self._spans is None or dtype not in _PACKED:
+            return None
+        runs = _example_batch.runs(self._items, self._spans, key, _PACKED[dtype], needed)
+        return None if runs is None else _example_batch.numbers(runs, _PACKED[dtype])
+
+    def sparse(self, key, dtype):
+        found = self._numbers(key, dtype, False)
+        return None if found is None else _sparse_parts(found[1], from_numpy(found[0]))
+
+    def dense(self, key, shape, default):
+        if self._spans is None or _is_variable(shape):
+            return None
+        size, rows = math.prod(shape), len(self._items)
+        if isinstance(default, np.ndarray):
+            texts = _example_batch.texts(self._items, self._spans, key) if size == 1 else None
+            return None if texts is None else array_of(texts, (rows, *shape))
+        found = self._numbers(key, default.dtype, True)
+        return None if found is None or (found[1] != size).any() else from_numpy(found[0].reshape(rows, *shape))
 
 
 def _sparse_batch(batch, names, key, dtype):
@@ -177,10 +226,14 @@ def _sparse_batch(batch, names, key, dtype):
         values = _values(encoded, key, dtype, _name(names, i))
         runs.append(() if values is None else values)
     counts = np.array([len(r) for r in runs], np.int64)
-    rows = np.repeat(np.arange(len(runs)), counts)
+    return _sparse_parts(counts, _joined([r for r in runs if len(r)], dtype))
+
+
+def _sparse_parts(counts, values):
+    rows = np.repeat(np.arange(len(counts)), counts)
     columns = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     indices = torch.from_numpy(np.stack([rows, columns], 1).astype(np.int64))
-    return indices, _joined([r for r in runs if len(r)], dtype), _vector([len(runs), int(counts.max(initial=0))])
+    return indices, values, _vector([len(counts), int(counts.max(initial=0))])
 
 
 def _dense_batch(batch, names, key, shape, default):
