@@ -63,6 +63,9 @@ class Kernel:
     """One implementation.  ``device`` None means any; ``types`` restricts type attributes.
 
     A keyword-only parameter called ``state`` receives the node's state, ``device`` the torch device it runs on.
+    ``folded`` says what the kernel comes to once the inputs after the first ones and the attributes are known:
+    ``folded(ranks, *known)`` gives (function, its arguments after the first inputs), or None.  ``ranks`` are those of the first
+    inputs, or None.
     """
 
     function: Rule
@@ -71,6 +74,7 @@ class Kernel:
     wants_state: bool
     wants_device: bool
     wants_node: bool
+    folded: Rule | None = None
 
     def accepts(self, device: str, attrs: dict[str, Any]) -> bool:
         if self.device is not None and self.device != device:
@@ -128,11 +132,12 @@ class OpDef:
         return function
 
     def kernel(
-        self, function: Rule | None = None, *, device: str | None = None, **types: DType | Sequence[DType]
-    ) -> Any:
+        self, function: Rule | None = None, *, device: str | None = None, folded: Rule | None = None,
+        **types: DType | Sequence[DType],
+    ) -> Any:  # fmt: skip
         """Registers a kernel: ``@op.kernel`` or ``@op.kernel(device="cuda", T=string)``.  The most specific wins."""
         if function is None:
-            return lambda f: self.kernel(f, device=device, **types)
+            return lambda f: self.kernel(f, device=device, folded=folded, **types)
         wants = _keyword_only(function)
         unknown = wants - {"state", "device", "node"}
         if unknown:
@@ -140,7 +145,7 @@ class OpDef:
                 f"kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: device, node, state"
             )
         constraint = tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(types.items()))
-        kernel = Kernel(function, device, constraint, "state" in wants, "device" in wants, "node" in wants)
+        kernel = Kernel(function, device, constraint, "state" in wants, "device" in wants, "node" in wants, folded)
         self.kernels.append(kernel)
         self.kernels.sort(key=lambda k: (k.device is None, -len(k.types)))
         return function

@@ -49,8 +49,9 @@ class Bound:
     """An op with everything decided that its dtypes and attributes decide."""
 
     __slots__ = (
-        "attrs", "backward", "codes", "device", "function", "grouped", "kind", "kinds", "keywords", "learnable", "multiple",
-        "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "wants_node", "writes",
+        "attrs", "backward", "codes", "device", "folded", "function", "grouped", "kind", "kinds", "keywords", "learnable",
+        "multiple", "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "wants_node",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +66,7 @@ class Bound:
         self.codes = _codes(op_def, dtypes, attrs)
         self.grouped = any(a.is_list for a in op_def.signature.inputs)
         self.function = kernel.function
+        self.folded = kernel.folded
         self.attrs = bind_attrs(op_def, attrs)
         self.keywords = extras(kernel, self.device)
         self.stateful = kernel.wants_state
@@ -77,7 +79,12 @@ class Bound:
         self.transfers = traits.transfers
         self.recorded = _is_recorded(op_def, attrs, outputs)
         self.backward: Any = None  # what is remembered of its gradient rule
-        self.learnable = traits.pure and not (traits.dynamic_shape or traits.host) and "_gradient_op_type" not in attrs
+        self.learnable = (
+            traits.pure
+            and not (traits.dynamic_shape or traits.host)
+            and "_gradient_op_type" not in attrs
+            and all(d.base_dtype.name not in ("variant", "resource") for d in (*dtypes, *outputs))  # they have no shape
+        )
         self._decide()
 
     def _decide(self) -> None:

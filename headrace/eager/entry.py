@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from headrace.core.dtypes import DType
 from headrace.eager import record
-from headrace.eager.failure import explain
 from headrace.eager.learn import Memory, variable_rank
 from headrace.eager.tensor import EagerHandle, EagerTensor, _handles, as_handle
 
@@ -22,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Names that the generated code uses; parameters may be called anything else.
 _SPACE: dict[str, Any] = {
-    "h_DType": DType, "h_Tensor": EagerTensor, "h_enter": record.enter, "h_explain": explain, "h_handle": as_handle,
+    "h_DType": DType, "h_Tensor": EagerTensor, "h_enter": record.enter, "h_handle": as_handle,
     "h_handles": _handles, "h_keep": record.keep, "h_new": object.__new__, "h_now": record.now, "h_numbers": {int},
     "h_plain": {int, type(None)}, "h_rank": variable_rank, "h_snapshot": record.snapshot, "h_Handle": EagerHandle,
     "h_int": int, "h_list": list, "h_map": map, "h_slice": slice, "h_tuple": tuple, "h_type": type, "h_Exception": Exception,
@@ -55,7 +54,7 @@ if {condition}:
     try:
         h_value = h_step.function({values}, *h_step.tail) if h_step.tail else h_step.function({values})
     except h_Exception as h_error:
-        raise h_explain(h_error, h_step.bound.op_def, ({tensors}, *h_step.constants)) from h_error
+        raise h_step.failed(h_error, ({tensors}, *h_step.constants)) from h_error
     h_made = h_new(h_Tensor)
     h_made._value = h_value
     h_made._kind = h_step.kind
@@ -155,13 +154,16 @@ def _list_lanes(parameters: Sequence[inspect.Parameter]) -> str:
         rest = f"{number}.__class__ is h_int and {rest}"
     if rest is None:
         return ""
+    sizes = "" if number else _lane(
+        parameters, f"{rest} and {{*h_map(h_type, {x})}} == h_numbers", f"(*{x}, 'sizes')", "h_key", "*()", "*()"
+    )  # fmt: skip
     prepare = f"h_kinds = h_tuple([t._kind for t in {x} if t.__class__ is h_Tensor])"
     lane = _lane(
         parameters, rest, f"(h_kinds, {number or None})", f"(*h_key, *[t._value.ndim for t in {x}], 'rank')",
         f"[t._value for t in {x}]", f"*{x}", prepare,
     )  # fmt: skip
     unless = f"    if len(h_kinds) != len({x}):\n        return h_call(({_given(parameters)},))\n"
-    return lane.replace("    h_key = ", f"{unless}    h_key = ", 1)
+    return sizes + lane.replace("    h_key = ", f"{unless}    h_key = ", 1)
 
 
 def _lane(

@@ -14,7 +14,7 @@ import numpy as np
 from headrace.core.registry import OpDef
 from headrace.core.signature import Arg
 from headrace.eager import record
-from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar
+from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, unshare
 from headrace.eager.failure import explain
 from headrace.eager.record import Record
 from headrace.eager.tensor import EagerHandle, EagerTensor, _handles, as_handle
@@ -147,12 +147,14 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
             return made
     inputs: Any = args if len(args) == count else args[:count]
     kinds = []
-    for t in inputs:
+    for i, t in enumerate(inputs):
         kind = t.__class__
+        if kind in _handles:  # variables stand for their handles
+            t = _handles[kind](t)
+            inputs = [*inputs[:i], t, *inputs[i + 1 :]]
+            kind = t.__class__
         if kind is EagerTensor or kind is EagerHandle:
             kinds.append(t._kind)
-        elif kind in _handles:  # variables stand for their handles
-            return call(context, op_def, (*[as_handle(v) for v in inputs], *args[count:]), kwargs)
         else:
             return how(context, args, kwargs)
     if len(args) != count:
@@ -220,6 +222,35 @@ def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[A
         if tapes:
             keep(tapes, found, (x, y), (made,))
         return made
+
+    return apply
+
+
+def updater(op_def: OpDef, attrs: Sequence[tuple[str, Any]]) -> Callable[[Any, Any], bool]:
+    """``v.assign_add(x)`` of a handle and a tensor, with these attributes: whether it was done.  If not, nothing was."""
+    known = caller(op_def).bound
+    now, enter, keep, given = record.now, record.enter, record.keep, tuple(attrs)
+
+    def apply(handle: Any, value: Any) -> bool:
+        if handle.__class__ is not EagerHandle:
+            return False
+        tapes = now()
+        if tapes is None:
+            tapes = enter()
+            if tapes is None:
+                return False
+        found = known.get((handle._kind, value._kind, given))
+        if found is None:
+            return False
+        state = handle._value
+        try:
+            unshare(state)
+            found.function(state, value._value, *found.attrs)
+        except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+            raise explain(e, op_def, (handle, value)) from e
+        if tapes:
+            keep(tapes, found, (handle, value), (handle,))
+        return True
 
     return apply
 

@@ -192,11 +192,12 @@ def _plan(observer: _Observer, tensors: Sequence[Any], probes: Sequence[Any], re
                 constants[slots[id(tensor)]] = tensor
     handles = {i for i, t in enumerate(tensors) if t.__class__ is EagerHandle}
     count, steps = len(slots), []
+    ranks = [_value_of(t).ndim for t in tensors] if observer.looked >= RANK else None
     for bound, inputs, outputs in seen:
         refs = [slots[id(t)] for t in inputs]
         if not handles.isdisjoint(refs):
             bound = bound.reading([i for i, r in enumerate(refs) if r in handles])
-        steps.append(Step(bound, refs, constants))
+        steps.append(Step(bound, refs, constants, ranks))
         for tensor in outputs:
             slots[id(tensor)] = count
             count += 1
@@ -277,7 +278,9 @@ class Memory:
             plan = self._learn(key, tensors, args)
             if plan is None:
                 return self.function(*args)
-        if plan.alone is not None and plan.alone.listed == (args[0].__class__ is list):
+        if plan.alone is not None and plan.alone.listed == (
+            args[0].__class__ is list and (bool(tensors) or not args[0])
+        ):
             quick = key_of_dtypes if self.level == NOTHING else key_of_ranks if self.level == RANK else None
             if quick is not None:
                 self.quick[quick] = plan.alone

@@ -12,7 +12,7 @@ from typing import Any
 from headrace.eager import record
 from headrace.eager.binding import HOST, READ, VALUE, Bound, host_numbers, run
 from headrace.eager.failure import explain
-from headrace.eager.tensor import EagerTensor
+from headrace.eager.tensor import EagerHandle, EagerTensor
 
 _new = object.__new__
 _tapes = record.active.get
@@ -23,7 +23,10 @@ class Step:
 
     __slots__ = ("bound", "constants", "count", "function", "kind", "listed", "quick", "reads", "refs", "tail", "whole")
 
-    def __init__(self, bound: Bound, refs: Sequence[int], constants: dict[int, Any]) -> None:
+    def __init__(
+        self, bound: Bound, refs: Sequence[int], constants: dict[int, Any], ranks: Sequence[int] | None = None
+    ) -> None:
+        """``ranks``: of the arguments, which come first, where plans are kept by them."""
         self.bound = bound
         self.constants: tuple[Any, ...] = ()  # the inputs after the arguments, in a plan of one step
         self.refs = tuple(refs)
@@ -43,6 +46,34 @@ class Step:
             after = zip(self.refs[self.count :], bound.codes[self.count :], strict=True)
             numbers = [host_numbers(constants[r]) if c == HOST else constants[r]._value for r, c in after]
             self.tail = (*numbers, *bound.attrs)
+            if bound.folded is not None and self.count == _before_host(bound):
+                first = self.refs[: self.count]
+                known = ranks is not None and all(r < len(ranks) for r in first)
+                found = bound.folded([ranks[r] for r in first] if ranks and known else None, *self.tail)
+                if found is not None:
+                    self.function, self.tail = found
+
+    def failed(self, error: Exception, inputs: Sequence[Any]) -> BaseException:
+        """What to raise for an error of the function: what the kernel itself says, which knows more than a folded one."""
+        bound = self.bound
+        if self.function is not bound.function and not self.listed:
+            after = zip(inputs[self.count :], bound.codes[self.count :], strict=True)
+            numbers = [host_numbers(t) if c == HOST else t._value for t, c in after]
+            try:
+                bound.function(*[_value(t) for t in inputs[: self.count]], *numbers, *bound.attrs)
+            except Exception as e:  # noqa: BLE001 - this is the one that counts
+                error = e
+        return explain(error, bound.op_def, inputs)
+
+
+def _value(tensor: Any) -> Any:
+    return tensor._value.value if tensor.__class__ is EagerHandle else tensor._value
+
+
+def _before_host(bound: Bound) -> int:
+    """How many inputs come before the first host input: those that a folded kernel gets; -1 if some are lists."""
+    signature = bound.op_def.signature.inputs
+    return -1 if bound.grouped else next((i for i, a in enumerate(signature) if a.host), len(signature))
 
 
 def _before_constants(bound: Bound, refs: Sequence[int], constants: dict[int, Any]) -> int:
@@ -101,7 +132,7 @@ def _quick(step: Step, inputs: Sequence[Any], tapes: Sequence[Any]) -> Any:
             values = [t._value for t in inputs[: step.count]]
         value = step.function(values, *step.tail) if step.listed else step.function(*values, *step.tail)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-        raise explain(e, step.bound.op_def, inputs) from e
+        raise step.failed(e, inputs) from e
     made = _new(EagerTensor)
     made._value = value
     made._kind = step.kind

@@ -310,6 +310,8 @@ def register_handle(kind: type, handle_of: Callable[[Any], Any]) -> None:
 
 def as_handle(value: Any) -> Any:
     """The handle behind a variable; anything else as it is."""
+    if value.__class__ is EagerTensor or value.__class__ is EagerHandle:
+        return value
     found = _handles.get(type(value))
     if found is None:
         found = next((f for kind, f in _handles.items() if isinstance(value, kind)), None)

@@ -368,6 +368,8 @@ class Variable(metaclass=VariableMeta):
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Sets the value.  The result is the new value, or the op itself with ``read_value=False``."""
         try:
+            if value.__class__ is EagerTensor and not use_locking and update.assigned(self._variable, value):
+                return self if read_value else None
             made = update.assign(self._variable, value, use_locking=use_locking, name=name)
         except errors.InvalidArgumentError as e:  # when ops run at once
             if "shapes" in e.message:
@@ -378,12 +380,16 @@ class Variable(metaclass=VariableMeta):
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        if delta.__class__ is EagerTensor and not use_locking and update.added(self._variable, delta):
+            return self if read_value else None
         made = update.assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return self._changed(made, read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        if delta.__class__ is EagerTensor and not use_locking and update.subtracted(self._variable, delta):
+            return self if read_value else None
         made = update.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return self._changed(made, read_value)
 

@@ -16,26 +16,26 @@ import torch
 
 from headrace.ops._arm_convolution import USED as ARM
 
-_FEW = 512  # elements
+FEW = _FEW = 512  # elements
 _CROWD = 3  # threads
 _LONG = 1 << 16  # rows
 _CHOSEN = (torch.float32, torch.float64, torch.int32, torch.int64, torch.bool, torch.uint8)
 
 
 def _suits(x: torch.Tensor) -> bool:
-    return type(x) is torch.Tensor and x.is_cpu and x.numel() > _FEW and torch.get_num_threads() < _CROWD
+    return type(x) is torch.Tensor and x.numel() > _FEW and x.is_cpu and torch.get_num_threads() < _CROWD
 
 
 def tanh(x: torch.Tensor) -> torch.Tensor:
     """As torch.tanh."""
-    if (x.dtype is torch.float32 or x.dtype is torch.float64) and _suits(x):
+    if _suits(x) and (x.dtype is torch.float32 or x.dtype is torch.float64):
         return torch.from_numpy(np.tanh(x.numpy()))
     return torch.tanh(x)
 
 
 def where(condition: torch.Tensor, t: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
     """As torch.where for t and e of one type."""
-    if t.dtype in _CHOSEN and _suits(condition):
+    if _suits(condition) and t.dtype in _CHOSEN:
         return torch.from_numpy(np.where(condition.numpy(), t.numpy(), e.numpy()))
     return torch.where(condition, t, e)
 
@@ -64,7 +64,9 @@ def _ones(count: int) -> torch.Tensor:
 
 def argmax(x: torch.Tensor, axis: int, least: bool = False) -> torch.Tensor:
     """As torch.argmax and torch.argmin; NumPy takes a tenth of the time along the last axis."""
-    if x.dtype in _CHOSEN and axis in (-1, x.ndim - 1) and x.ndim and x.is_contiguous() and _suits(x):
+    if type(x) is torch.Tensor and x.numel() <= _FEW:
+        return torch.argmin(x, axis) if least else torch.argmax(x, axis)
+    if _suits(x) and x.dtype in _CHOSEN and axis in (-1, x.ndim - 1) and x.ndim and x.is_contiguous():
         array = x.numpy()
         return torch.from_numpy(np.asarray(array.argmin(-1) if least else array.argmax(-1)))
     return torch.argmin(x, axis) if least else torch.argmax(x, axis)
@@ -83,9 +85,12 @@ def comparison(function: Any) -> Any:
     array = _COMPARE[function]
 
     def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        if x.dtype is torch.float32 and type(y) is torch.Tensor and _suits(x):
+        if type(x) is torch.Tensor and x.numel() <= _FEW:
+            result: torch.Tensor = function(x, y)  # most calls, and the cheapest: no more questions
+            return result
+        if _suits(x) and x.dtype is torch.float32 and type(y) is torch.Tensor:
             return torch.from_numpy(np.asarray(array(x.numpy(), y.numpy())))
-        result: torch.Tensor = function(x, y)
+        result = function(x, y)
         return result
 
     return compare

@@ -12,7 +12,7 @@ from headrace.core.dtypes import ANY, NUMERIC, QUANTIZED, REAL
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._host_math import comparison, where
+from headrace.ops._host_math import FEW, comparison, where
 from headrace.ops._declare import binary, broadcast, sum_to_shape, unary, whole_value, widen
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
@@ -119,6 +119,8 @@ def _rows(condition, t):
 
 @select.kernel
 def _(condition, t, e):
+    if type(condition) is torch.Tensor and condition.ndim != 1 and condition.numel() <= FEW:
+        return torch.where(condition, t, e)
     return where(_rows(condition, t), t, e)
 
 

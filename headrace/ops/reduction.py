@@ -47,13 +47,13 @@ def normal(axis, rank):
 NARROW_INTEGER = tuple(t for t in INTEGER if t not in WIDE_UNSIGNED)
 
 
-def _reduction(name, types, kernel, gradient=None, integer=None):
+def _reduction(name, types, kernel, gradient=None, integer=None, folded=None):
     """Declares a reduction; ``integer`` is its kernel for integers where that differs."""
     definition = op(
         f"{name}(input: T, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: T)", T=types, Tidx=INDEX
     )
     definition.shape(_reduced)
-    definition.kernel(kernel)
+    definition.kernel(kernel, folded=folded)
     on_integers = integer or kernel
     if integer is not None:
         definition.kernel(integer, T=NARROW_INTEGER)
@@ -82,6 +82,18 @@ def _sum(x, axis, keep):
     return torch.sum(x, axis, keep)
 
 
+def _plain(function):
+    """What is left of a kernel that may use ``column_sums`` once it is known that it will not."""
+
+    def folded(ranks, axis, keep):
+        if ranks is not None and not keep and axis == list(range(ranks[0])) and axis:
+            return function, ()  # all axes
+        first = axis == 0 or (isinstance(axis, list) and axis == list(range(len(axis))))
+        return None if first else (function, (axis, keep))
+
+    return folded
+
+
 def _shape_left(x, axes, keep):
     """The shape that sums over the first axes have."""
     count = len(axes) if isinstance(axes, list) else 1
@@ -92,7 +104,7 @@ def _integer_sum(x, axis, keep):
     return x.clone() if axis == [] else torch.sum(x, axis, keep, dtype=x.dtype)
 
 
-total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum)
+total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum, _plain(torch.sum))
 
 
 def _mean(x, axis, keep):
@@ -110,7 +122,9 @@ def _integer_mean(x, axis, keep):
     return torch.div(result, max(1, x.numel() // max(1, result.numel())), rounding_mode="trunc").to(x.dtype)
 
 
-mean = _reduction("Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)
+mean = _reduction(
+    "Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean, _plain(torch.mean)
+)
 
 unreduce = op(
     "_Unreduce(x: T, shape: host Tshape, reduction_indices: host Tidx; keep_dims: bool = False, mean: bool = False) "
@@ -266,7 +280,7 @@ def _argument(name, function):
             raise ValueError(f"{name} needs an input of rank 1 or more, but it is a scalar")
         return _reduced(input, dimension, False)
 
-    @definition.kernel
+    @definition.kernel(folded=lambda ranks, dimension, kind: (function, (dimension,)) if kind is torch.int64 else None)
     def _(input, dimension, output_type):
         found = function(input, dimension)
         return found if output_type is torch.int64 else found.to(output_type)

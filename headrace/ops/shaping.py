@@ -85,7 +85,11 @@ def _left_over(old, new):
     return math.prod(d for d in old if d) // math.prod(d for d in new if d and d != -1)
 
 
-reshape.kernel(_reshape)
+def _plain_reshape(ranks, shape):
+    return None if -1 in shape and 0 in shape else (torch.reshape, (shape,))
+
+
+reshape.kernel(_reshape, folded=_plain_reshape)
 reshape.kernel(_reshape, T=dtypes.string)
 
 
@@ -172,7 +176,7 @@ def _(node, input, dim):
     return np.expand_dims(input, int(dim.reshape(())))
 
 
-@expand_dims.kernel
+@expand_dims.kernel(folded=lambda ranks, dim: (torch.unsqueeze, (dim,)) if type(dim) is int else None)
 def _(input, dim):
     return input.unsqueeze(dim if type(dim) is int else _one(dim))
 

@@ -140,6 +140,8 @@ class Optimizer:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v, _ in converted]}. {at()}")
         with init_scope():
             self._create_slots(variables)
+        if context.executing_eagerly():
+            return self._apply_at_once(converted, global_step, name)
         with name_scope(name, self._name) as scope:
             self._prepare()
             updates = []
@@ -153,13 +155,21 @@ class Optimizer:
                 with control_dependencies([self._finish(updates, "update")]), colocate_with(global_step):
                     one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype, name="value")
                     result = raw_ops.AssignAdd(global_step, one, name=scope)
-        if context.executing_eagerly():
-            return result  # type: ignore[no-any-return]
         operation: Operation = result.op if isinstance(result, Tensor) else result
         collected = context.get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
         if operation not in collected:
             collected.append(operation)
         return operation
+
+    def _apply_at_once(self, converted: Sequence[tuple[Any, Any, Any]], global_step: Any, name: str | None) -> Any:
+        """The same updates where names and places of ops mean nothing."""
+        with name_scope(name, self._name) as scope:
+            self._prepare()
+            result = self._finish([p.update_op(self, g) for g, _, p in converted if g is not None], scope)
+            if global_step is None:
+                return result
+            one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype)
+            return raw_ops.AssignAdd(global_step, one)
 
     def _compute_eagerly(self, loss: Any, var_list: Any, grad_loss: Any) -> GradsAndVars:
         """The gradients of a function of no arguments, by default for the trainable variables it reads."""
