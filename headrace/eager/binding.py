@@ -50,8 +50,8 @@ class Bound:
 
     __slots__ = (
         "attrs", "backward", "codes", "device", "folded", "function", "grouped", "kind", "kinds", "keywords", "learnable",
-        "multiple", "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "wants_node",
-        "writes",
+        "multiple", "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "updates",
+        "wants_node", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +93,14 @@ class Bound:
             self.kind >= 0 and not self.grouped and not self.keywords and not self.stateful and not self.wants_node
             and not self.writes and all(c == VALUE for c in self.codes)
         )  # fmt: skip
+
+        # How many variables come first, in an op that changes them and gives the first one; 0 for any other.
+        refs = self.codes.count(REF)
+        simple = self.writes and not (
+            self.multiple or self.grouped or self.keywords or self.stateful or self.wants_node
+        )
+        rest = all(c == VALUE for c in self.codes[refs:])
+        self.updates = refs if simple and rest and self.op_def.signature.outputs[0].ref else 0
 
     def reading(self, positions: Sequence[int]) -> Bound:
         """The same op with variables read for these inputs."""

@@ -49,6 +49,7 @@ _NUMBERS = {  # Python's numbers whose values need no check, by the dtype asked 
     (int, None): int32, (int, int32): int32, (int, int64): int64, (int, float32): float32, (int, float64): float64,
 }  # fmt: skip
 _FLOATS = ({float},)
+_ARRAYS = {np.dtype(d.name): d for d in (float32, float64, int32, int64)}  # whose arrays torch takes as they are
 _NOTHING = contextlib.nullcontext()
 
 
@@ -127,6 +128,10 @@ class EagerContext(Graph):
         if value.__class__ is list and not self.several_devices and {*map(type, value)} in _FLOATS:
             if dtype is None or dtype is float32:
                 return EagerTensor(from_numpy(np.array(value, np.float32)), float32)
+        if value.__class__ is np.ndarray and dtype is None and not self.several_devices:
+            plain = _ARRAYS.get(value.dtype)
+            if plain is not None:
+                return EagerTensor(torch.from_numpy(value.copy()), plain)
         array = make_array(value, dtype)
         if isinstance(value, np.ndarray):
             array = array.copy()

@@ -157,9 +157,9 @@ def _list_lanes(parameters: Sequence[inspect.Parameter]) -> str:
     sizes = "" if number else _lane(
         parameters, f"{rest} and {{*h_map(h_type, {x})}} == h_numbers", f"(*{x}, 'sizes')", "h_key", "*()", "*()"
     )  # fmt: skip
-    prepare = f"h_kinds = h_tuple([t._kind for t in {x} if t.__class__ is h_Tensor])"
+    prepare = f"h_kinds = [t._kind for t in {x} if t.__class__ is h_Tensor]"
     lane = _lane(
-        parameters, rest, f"(h_kinds, {number or None})", f"(*h_key, *[t._value.ndim for t in {x}], 'rank')",
+        parameters, rest, f"({number or None}, *h_kinds)", f"(*h_key, *[t._value.ndim for t in {x}], 'rank')",
         f"[t._value for t in {x}]", f"*{x}", prepare,
     )  # fmt: skip
     unless = f"    if len(h_kinds) != len({x}):\n        return h_call(({_given(parameters)},))\n"

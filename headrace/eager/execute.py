@@ -168,7 +168,7 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
     if found is None:
         return how(context, args, kwargs)
     if not found.plain:
-        return how.wrap(found, run(found, inputs, context))
+        return _update(found, inputs) if found.updates else how.wrap(found, run(found, inputs, context))
     try:
         value = found.function(*[t._value for t in inputs], *found.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
@@ -180,6 +180,20 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
     if tapes:
         record.keep(tapes, found, inputs, (made,))
     return made
+
+
+def _update(bound: Bound, inputs: Sequence[Any]) -> Any:
+    """Runs an op that changes variables, which come first: the first one."""
+    try:
+        values = [t._value for t in inputs]
+        for state in values[: bound.updates]:
+            unshare(state)
+        bound.function(*values, *bound.attrs)
+    except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+        raise explain(e, bound.op_def, inputs) from e
+    if tapes := record.active.get():
+        record.keep(tapes, bound, inputs, inputs[:1])
+    return inputs[0]
 
 
 def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:

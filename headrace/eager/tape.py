@@ -36,6 +36,7 @@ class GradientTape:
         self._recording = False
         self._used = False
         self._watched: dict[int, Any] = {}
+        self._variables: tuple[Any, ...] = ()  # those that were watched when the records were freed
         self._built = symbolic.Built()  # what was built, instead of run, while recording
         self.records: list[Record] = []
         self.tracked: dict[int, Any] = {}  # what depends on something watched, by identity, and keeps it alive
@@ -97,8 +98,10 @@ class GradientTape:
         """Forgets everything recorded and watched."""
         self._used = False
         self._forget()
+        self._variables = ()
 
     def _forget(self) -> None:
+        self._variables = self.watched_variables()
         self.records = []
         self._watched = {}
         self.tracked = {}
@@ -110,7 +113,9 @@ class GradientTape:
         handles = [t for t in self._watched.values() if isinstance(t, EagerHandle)]
         if self._watch_accessed_variables:
             handles += [h for h in self._built.handles() if h not in handles]
-        return tuple(v for v in (h.owner for h in handles) if v is not None)
+        kept = self._variables
+        now = [v for v in (h.owner for h in handles) if v is not None and not any(v is k for k in kept)]
+        return (*kept, *now)
 
     # ---- differentiating
 

@@ -135,10 +135,12 @@ class EagerTensor(Tensor):
 
     def numpy(self) -> Any:
         """The value as an array of its own; a scalar for 0-d."""
-        value = self._value
-        if self._kind in _PLAIN and value.is_cpu:
-            array = value.numpy()
-            return array.copy() if value.ndim else array[()]
+        if self._kind in _PLAIN:
+            try:
+                array = self._value.numpy()
+            except (RuntimeError, TypeError):  # on another device
+                return to_numpy(self._value, copy=True)
+            return array.copy() if array.ndim else array[()]
         return to_numpy(self._current(), copy=True)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

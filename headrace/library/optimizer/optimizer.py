@@ -14,6 +14,7 @@ from headrace.autodiff.gradients import gradients
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.eager.tape import GradientTape
+from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
@@ -138,10 +139,10 @@ class Optimizer:
         variables = [v for g, v, _ in converted if g is not None]
         if not variables:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v, _ in converted]}. {at()}")
+        if context.executing_eagerly():
+            return self._apply_at_once(converted, variables, global_step, name)
         with init_scope():
             self._create_slots(variables)
-        if context.executing_eagerly():
-            return self._apply_at_once(converted, global_step, name)
         with name_scope(name, self._name) as scope:
             self._prepare()
             updates = []
@@ -161,8 +162,11 @@ class Optimizer:
             collected.append(operation)
         return operation
 
-    def _apply_at_once(self, converted: Sequence[tuple[Any, Any, Any]], global_step: Any, name: str | None) -> Any:
+    def _apply_at_once(
+        self, converted: Sequence[tuple[Any, Any, Any]], variables: Sequence[Any], global_step: Any, name: str | None
+    ) -> Any:
         """The same updates where names and places of ops mean nothing."""
+        self._create_slots(variables)
         with name_scope(name, self._name) as scope:
             self._prepare()
             result = self._finish([p.update_op(self, g) for g, _, p in converted if g is not None], scope)
@@ -323,8 +327,8 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _as_gradient(grad: Any) -> Any:
-    if grad is None:
-        return None
+    if grad is None or grad.__class__ is EagerTensor:
+        return grad
     try:
         grad = convert_to_tensor_or_indexed_slices(grad)
     except TypeError:
@@ -382,6 +386,8 @@ class _TensorProcessor:
 
 
 def _processor(variable: Any) -> Any:
+    if variable.__class__ is Variable:
+        return _VariableProcessor(variable)
     if isinstance(variable, Tensor):
         return _TensorProcessor(variable)
     if isinstance(variable, Variable) or (hasattr(variable, "op") and hasattr(variable, "_ref")):
