@@ -29,6 +29,7 @@ class Region:
     refs: list[Value]
     outputs: list[Value]
     device: str
+    fetched: list[int]  # positions of the outputs that leave the step
 
 
 def compilable(node: Node, dynamic: bool = False) -> bool:
@@ -39,6 +40,8 @@ def compilable(node: Node, dynamic: bool = False) -> bool:
     if traits.opaque_on_cpu and "device:CPU" in node.device:
         return False
     if not node.op_def.kernels and node.op_def.inline is None:
+        return False
+    if "device:CPU" in node.device and _may_divide_by_zero(node):
         return False
     for value in (*node.inputs, *node.outputs):
         if value.dtype.name == "string" or value.shape.ndims is None:
@@ -56,6 +59,17 @@ def compilable(node: Node, dynamic: bool = False) -> bool:
         if arg.host and any(v.op.op_def is not const for v in (given if arg.is_list else [given])):
             return False
     return True
+
+
+_DIVISIONS = frozenset({"Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod", "TruncateMod"})
+
+
+def _may_divide_by_zero(node: Node) -> bool:
+    """Of integers: compiled code misses a zero, or finds one in the unused end of a vector (torch 2.13)."""
+    if node.type not in _DIVISIONS or not node.outputs[0].dtype.is_integer:
+        return False
+    divisor = node.inputs[1].op
+    return divisor.op_def.name != "Const" or not divisor.attrs["value"].all()
 
 
 def is_free(node: Node) -> bool:
@@ -109,7 +123,8 @@ def describe(nodes: list[Node], device: str, order: list[Node], fetches: list[Va
                 inputs[value] = None
     used = {v for n in order if n not in inside for v in n.inputs} | set(fetches)
     outputs = [v for n in nodes for v in n.outputs if v in used and not v.dtype._is_ref_dtype]
-    return Region(nodes, list(inputs), list(refs), outputs, device)
+    fetched = [i for i, v in enumerate(outputs) if v in set(fetches)]
+    return Region(nodes, list(inputs), list(refs), outputs, device, fetched)
 
 
 def replace_region(graph: StepGraph, region: Region, call: Callable[..., object], index: object) -> StepGraph:

@@ -1,4 +1,4 @@
-"""Arranging a traced region before the compiler sees it: what library calls read is stored once.
+"""Arranging a traced region before the compiler sees it: what library calls read is stored once, bad indices stay bad.
 
 Inductor computes a cheap value again in every kernel that reads it, unless it was stored before; and a library call that
 reads it through a view (TF1's channels-last tensors seen channels first, say) gets a copy of its own.  In a convolutional
@@ -40,6 +40,36 @@ def store_what_libraries_read(module: Any) -> None:
         origin.replace_all_uses_with(stored, delete_user_cb=lambda user, stored=stored: user is not stored)
     if origins:
         module.recompile()
+
+
+BY_INDEX = (
+    aten.index_select.default, aten.index_copy.default, aten.index_copy_.default, aten.index_add.default,
+    aten.index_add_.default,
+)  # fmt: skip
+
+
+def refuse_negative_indices(module: Any) -> None:
+    """Sends negative indices past the end, where compiled code for the CPU refuses them as torch does.
+
+    Left alone, inductor counts them from the end, and reads or writes a row that nobody named.
+    """
+    graph = module.graph
+    found = [n for n in graph.nodes if n.op == "call_function" and n.target in BY_INDEX and _on_cpu(n.args[0])]
+    for node in found:
+        index = node.args[2]
+        with graph.inserting_before(node):
+            negative = graph.call_function(aten.lt.Scalar, (index, 0))
+            past = torch.iinfo(index.meta["val"].dtype).max
+            checked = graph.call_function(aten.where.ScalarSelf, (negative, past, index))
+        checked.meta = dict(index.meta)
+        node.update_arg(2, checked)
+    if found:
+        module.recompile()
+
+
+def _on_cpu(node: Any) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.device.type == "cpu"
 
 
 def _is_library_call(node: Any) -> bool:

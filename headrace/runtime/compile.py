@@ -21,7 +21,7 @@ from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
-from headrace.runtime.arrange import store_what_libraries_read
+from headrace.runtime.arrange import refuse_negative_indices, store_what_libraries_read
 from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.cuda_graph import GraphedCall
 from headrace.runtime.direct import direct
@@ -142,7 +142,7 @@ def compile_region(region: Region, binder: Binder) -> Call:
         call = GraphedCall(artifact, captured, device)
     elif device.type == "cpu":
         with compiler:
-            code = direct(artifact, fakes)
+            code = direct(artifact, fakes, region.fetched)
 
         def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
             return code([*inputs, *captured, *[r.value for r in refs]])
@@ -160,6 +160,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str) -> Any:
 
     _quieten()
     store_what_libraries_read(graph)
+    refuse_negative_indices(graph)
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
     return standalone_compile(graph, list(fakes), dynamic_shapes="from_graph", options=OPTIONS)
 
@@ -168,6 +169,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str) -> Any:
 def _quieten() -> None:
     """Inductor's advice to its own developers is not for users."""
     warnings.filterwarnings("ignore", message=r"\s*Online softmax is disabled", category=UserWarning)
+    warnings.filterwarnings("ignore", message=r"Torchinductor does not support code generation for complex operators")
     logging.getLogger("torch._inductor.standalone_compile").setLevel(logging.ERROR)
 
 

@@ -16,11 +16,16 @@ LARGEST = 1 << 24  # bytes of inputs: for larger steps the layers do not matter,
 DEEPEST = 12
 
 
-def direct(artifact: Callable[..., Any], fakes: Sequence[Any]) -> Callable[[list[Any]], Any]:
-    """A function of a list of inputs; the artifact behind it, or the code inside."""
+def direct(
+    artifact: Callable[..., Any], fakes: Sequence[Any], fetched: Sequence[int] = ()
+) -> Callable[[list[Any]], Any]:
+    """A function of a list of inputs; the artifact behind it, or the code inside.
+
+    Results at the positions ``fetched`` have memory of their own.
+    """
 
     def whole(inputs: list[Any]) -> Any:
-        return artifact(*inputs)
+        return apart(artifact(*inputs), inputs, fetched)
 
     inside = _inside(artifact)
     if inside is None or sum(f.numel() * f.element_size() for f in fakes) > LARGEST:
@@ -29,6 +34,23 @@ def direct(artifact: Callable[..., Any], fakes: Sequence[Any]) -> Callable[[list
         return inside if _same(whole, inside, fakes) else whole
     except Exception:  # noqa: BLE001 - made-up values may be refused (a matrix that has no inverse): nothing was learned
         return whole
+
+
+def apart(results: Sequence[Any], inputs: Sequence[Any], wanted: Sequence[int]) -> Sequence[Any]:
+    """The results, those at the positions ``wanted`` copied where they lie in the memory of an input or of another result.
+
+    A compiler leaves out what changes nothing (``x + 0``), and returns the input: a variable, or what the user fed.
+    """
+    if not wanted:
+        return results
+    memory = {t.untyped_storage().data_ptr() for t in inputs}
+    found = list(results)
+    for i in wanted:
+        place = found[i].untyped_storage().data_ptr()
+        if place in memory:
+            found[i] = found[i].clone()
+        memory.add(place)
+    return found
 
 
 def _inside(artifact: Any) -> Callable[[list[Any]], Any] | None:
@@ -64,7 +86,7 @@ def _parts(thing: Any) -> list[Any]:
 
 
 def _same(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any]) -> bool:
-    """Whether both give the same results and leave the same in their inputs, and no result lies in an input's memory."""
+    """Whether both give the same results and leave the same in their inputs, and each result has its own memory."""
     made = [_made_up(f, i) for i, f in enumerate(fakes)]
     first, second = [t.clone() for t in made], [t.clone() for t in made]
     expected = list(whole(list(first)))
@@ -76,8 +98,8 @@ def _same(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any],
             return False
         if not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)):
             return False
-    memory = {t.untyped_storage().data_ptr() for t in second}
-    return all(t.untyped_storage().data_ptr() not in memory for t in found)
+    places = [t.untyped_storage().data_ptr() for t in [*second, *found] if t.numel()]
+    return len(set(places)) == len(places)
 
 
 def _made_up(fake: Any, seed: int) -> Any:

@@ -23,6 +23,7 @@ from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable
 from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.compile import Call, CannotCompile, compile_graph, compiler, with_locks
+from headrace.runtime.direct import apart
 
 _numbers = itertools.count()
 
@@ -48,7 +49,8 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
         moved = inputs if device.type == "cpu" else [t.to(device, non_blocking=True) for t in inputs]
         if not holds([t.shape for t in moved]):
             return otherwise(*inputs, *refs)
-        return artifact(*moved, *captured, *[r.value for r in refs])
+        given = [*moved, *captured, *[r.value for r in refs]]
+        return apart(artifact(*given), given, region.fetched)
 
     return with_locks(call, region)
 

@@ -1,7 +1,8 @@
 """When compiled code fails: which of its nodes it was.
 
 A compiled region only knows that an index was out of bounds somewhere inside it.  Running the region's nodes once more as
-generated Python, up to the first write, finds the node, so that the error names it and the user's line.
+generated Python, up to the first write, then with writes to copies, finds the node, so that the error names it and the user's
+line.  Where a variable was given another shape meanwhile, nothing is wrong: the region is interpreted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 from headrace.core.errors import OpError
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
-from headrace.runtime.codegen import Binder, generate
+from headrace.resources.variable import Variable
+from headrace.runtime.codegen import Binder, Program, generate
 from headrace.runtime.failure import explain
 
 Call = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -24,10 +26,33 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
     def run(inputs: Sequence[Any], refs: Sequence[Any]) -> Any:
         try:
             return call(inputs, refs)
+        except AssertionError as e:  # compiled code looks at the shapes of what it is given, before anything else
+            if not _reshaped(region, refs):
+                raise _narrow(e, region, binder, inputs, refs) from e
+            return interpreted(*inputs, *refs)
         except Exception as e:
             raise _narrow(e, region, binder, inputs, refs) from e
 
+    def interpreted(*given: Any) -> Any:
+        program = programs.get("interpreted")
+        if program is None:
+            constants = [v.op for v in region.inputs if v.op.op_def.name == "Const"]
+            order = [v for v in region.inputs if v.op.op_def.name != "Const"] + region.refs
+            program = generate([*constants, *region.nodes], order, region.outputs, binder, "region")
+            programs["interpreted"] = program
+        try:
+            return program.function(*given)
+        except Exception as e:
+            raise explain(e, program) from e
+
+    programs: dict[str, Program] = {}
     return run
+
+
+def _reshaped(region: Region, refs: Sequence[Any]) -> bool:
+    """Whether a variable was given another shape than it was declared with (``assign(..., validate_shape=False)``)."""
+    declared = [v.shape.tuple for v in region.refs]
+    return any(r.initialized and tuple(r.value.shape) != d for r, d in zip(refs, declared, strict=True))
 
 
 def _narrow(error: Exception, region: Region, binder: Binder, inputs: Sequence[Any], refs: Sequence[Any]) -> Exception:
@@ -35,18 +60,40 @@ def _narrow(error: Exception, region: Region, binder: Binder, inputs: Sequence[A
     device = binder.torch_device(region.device)
     if device.type != "cpu":  # a failed kernel of an accelerator leaves nothing to ask
         return error
+    found = _failure(_before_writes(region), region, binder, inputs, refs)
+    if found is None and any(n.op_def.traits.writes for n in region.nodes):
+        try:
+            copies = [_copy(r) for r in refs]
+        except (MemoryError, RuntimeError):  # no room for them
+            return error
+        found = _failure(region.nodes, region, binder, inputs, copies)
+    return found or error
+
+
+def _failure(
+    nodes: Sequence[Node], region: Region, binder: Binder, inputs: Sequence[Any], refs: Sequence[Any]
+) -> Exception | None:
+    """The error of the first of these nodes of the region that fails, in words about it."""
     constants = [v.op for v in region.inputs if v.op.op_def.name == "Const"]
     plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
     try:
-        program = generate([*constants, *_before_writes(region)], [*plain, *region.refs], [], binder, "explanation")
+        program = generate([*constants, *nodes], [*plain, *region.refs], [], binder, "explanation")
     except Exception:  # noqa: BLE001 - the first error is the one to report
-        return error
+        return None
     try:
         program.function(*inputs, *refs)
     except Exception as e:  # noqa: BLE001 - whatever it is, it is what we are looking for
         found = explain(e, program)
-        return found if isinstance(found, OpError) else error
-    return error
+        return found if isinstance(found, OpError) else None
+    return None
+
+
+def _copy(variable: Variable) -> Variable:
+    """Another variable of the same value, to try writes on."""
+    copy = Variable(variable.name, variable.dtype, variable.device, variable.shape, variable.order)
+    if variable.initialized:
+        copy.value = variable.value.clone()
+    return copy
 
 
 def _before_writes(region: Region) -> list[Node]:

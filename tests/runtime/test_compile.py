@@ -235,3 +235,15 @@ def test_dump(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_DUMP", "/proc/nowhere")
     with tf.Session() as sess, pytest.raises(ValueError, match="HEADRACE_DUMP"):
         sess.run(loss, feed)
+
+
+def test_what_was_fetched_does_not_change_with_the_variable() -> None:
+    v = tf.Variable([1.0, 2.0])
+    double = tf.assign(v, v.read_value() * 2.0)
+    with tf.control_dependencies([double]):
+        after = v.read_value() + 0.0
+    with tf.Session(config=tf.ConfigProto(compile="always")) as sess:
+        sess.run(v.initializer)
+        kept = sess.run([double, after])
+        sess.run([double, after])
+    np.testing.assert_array_equal(kept, [[2.0, 4.0], [2.0, 4.0]])

@@ -69,3 +69,14 @@ def test_what_does_something_else_is_not_used(artifact, monkeypatch, other):
 def test_something_without_layers_is_called_as_it_is():
     code = direct(lambda x: (x + 1,), [torch.empty(2)])
     torch.testing.assert_close(code([torch.ones(2)])[0], torch.full((2,), 2.0))
+
+
+def test_fetched_results_never_lie_in_an_inputs_memory():
+    made, fakes = _artifact(lambda x, w: (x + 0.0, w * 2.0, w.view(12)), (3, 4), (3, 4))
+    x, w = torch.randn(3, 4), torch.ones(3, 4)
+    first, second, third = direct(made, fakes, [0, 1, 2])([x, w])
+    before = first.clone(), third.clone()
+    x.zero_()
+    w.zero_()
+    torch.testing.assert_close((first, third), before)
+    torch.testing.assert_close(second, torch.full((3, 4), 2.0))

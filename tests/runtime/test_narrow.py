@@ -62,3 +62,61 @@ def test_feeds_that_cannot_be_specialised_are_explained_by_the_interpreted_run()
                 sess.run(y, {x: np.ones((2, 3))})
             assert "x:0 float32[2, 3]" in caught.value.message
         sess.run(y, {x: np.ones((2, 4))})
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+@pytest.mark.parametrize("change", [tf.scatter_update, tf.scatter_nd_add])
+def test_an_update_out_of_range_names_its_node_and_changes_nothing(change, index) -> None:
+    v = tf.Variable(np.zeros((3, 2), np.float32))
+    rows = tf.placeholder(tf.int32, [1] if change is tf.scatter_update else [1, 1])
+    y = tf.reduce_sum(tf.exp(change(v, rows, tf.ones([1, 2]), name="put")) * 2.0 + 1.0)
+    with tf.Session(config=ALWAYS) as sess:
+        sess.run(v.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"indices\[0\] = .*{index}.*not in") as caught:
+            sess.run(y, {rows: np.full(rows.shape.as_list(), index)})
+        np.testing.assert_array_equal(sess.run(v), np.zeros((3, 2)))
+    assert caught.value.op.name == "put"
+
+
+@pytest.mark.parametrize("gather", [tf.gather, lambda table, rows, name: tf.gather_nd(table, rows[:, None], name=name)])
+def test_a_negative_index_is_no_index_from_the_end(gather) -> None:
+    table = tf.Variable(np.ones((3, 2), np.float32))
+    rows = tf.placeholder(tf.int32, [None])
+    y = tf.exp(gather(table, rows, name="pick") * 2.0) + 1.0
+    with tf.Session(config=ALWAYS) as sess:
+        sess.run(table.initializer)
+        assert sess.run(y, {rows: [0, 2]}).shape == (2, 2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="-1") as caught:
+            sess.run(y, {rows: [0, -1]})
+    assert caught.value.op.name == "pick"
+
+
+@pytest.mark.parametrize("divide", [tf.floordiv, tf.truncatediv, tf.floormod, tf.truncatemod, tf.div])
+def test_integers_divided_by_zero(divide) -> None:
+    x = tf.placeholder(tf.int32, [None])
+    y = divide(x * 2 + 1, x) * 3 - x
+    with tf.Session(config=ALWAYS) as sess, tf.Session(config=tf.ConfigProto(compile="off")) as plain:
+        np.testing.assert_array_equal(sess.run(y, {x: [1, -2, 3]}), plain.run(y, {x: [1, -2, 3]}))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
+            sess.run(y, {x: [1, 0, 3]})
+
+
+def test_a_variable_given_another_shape() -> None:
+    v = tf.Variable(np.ones((3, 3), np.float32))
+    new = tf.placeholder(tf.float32)
+    reshape = tf.assign(v, new, validate_shape=False)
+    y = tf.reduce_sum(tf.exp(v) * 2.0 + 1.0)
+    step = v.assign_sub(tf.exp(v.read_value() * 0.5) * v.read_value())
+    results = []
+    for mode in ("off", "always"):
+        with tf.Session(config=tf.ConfigProto(compile=mode)) as sess:
+            sess.run(v.initializer)
+            found = [sess.run(y), sess.run(step.op)]
+            sess.run(reshape.op, {new: [[0.5, 2.0]]})
+            found += [sess.run(y), sess.run(step.op), sess.run(v)]
+            sess.run(reshape.op, {new: np.ones((3, 3))})
+            results.append([*found, sess.run(y)])
+    for plain, compiled in zip(*results, strict=True):
+        assert plain is compiled is None or np.shape(plain) == np.shape(compiled)
+        if plain is not None:
+            np.testing.assert_allclose(plain, compiled, rtol=1e-5)
