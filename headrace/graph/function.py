@@ -2,7 +2,8 @@
 
 Its nodes may use tensors of the graphs around it: each becomes an ``_Arg`` of the body, and the pair is remembered as a
 capture, so that the node that holds the body can be given the value.  A variable is captured by its handle: reads and
-assignments in the body act on the variable itself.  Small things that never change (constants) are copied into the body.
+assignments in the body act on the variable itself.  Constants are captured like all else, since they may be fed and have
+gradients; a plan puts those that are not fed into its bodies (passes/instantiate.py).
 
 Names, collections and the seed are those of the outermost graph, so that a TF1 program sees one graph, as it expects.  The
 body of a function, which may be called from many places, has a name and node names of its own.
@@ -97,13 +98,8 @@ class FuncGraph(Graph):
             outer = self._handle(outer)
         found = self.captures.get(outer)
         if found is None:
-            found = self._copied.get(outer)
-        if found is None:
-            if outer.op.type == "Const":
-                found = self._copied[outer] = self.copy_constant(outer)
-            else:
-                found = self.captures[outer] = self._new_arg(outer.dtype, outer._shape, outer.op.name.split("/")[-1])
-                found.op._device = outer.op.device
+            found = self.captures[outer] = self._new_arg(outer.dtype, outer._shape, outer.op.name.split("/")[-1])
+            found.op._device = outer.op.device
         return found
 
     def _handle(self, ref: Tensor) -> Tensor:

@@ -4,14 +4,14 @@
 
 A loop keeps the variables that its condition or a used result depends on.  What neither is used nor kept is not computed, so a
 record that only a gradient needs costs nothing in a step without that gradient.  Integer and bool scalars are marked to be passed
-as plain numbers on the host, where conditions are decided.
+as plain numbers on the host, where conditions are decided.  A constant that a body uses is put into it, where it can be folded.
 
 A function that calls itself is planned once for the results that are used; the calls inside it share that very plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.core import dtypes
@@ -21,7 +21,7 @@ from headrace.graph.function import FuncGraph
 from headrace.graph.operation import Tensor
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run) -> plan
+Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run, inputs that are constants) -> plan
 
 
 class Recursion:
@@ -71,7 +71,8 @@ def _first_result(node: Node) -> int:
 def _cut_if(node: Node, wanted: list[int], build: Build) -> None:
     attrs = node.attrs
     branches = [attrs["then_branch"], attrs["else_branch"]]
-    bodies = [build(b.inputs, [b.outputs[i] for i in wanted]) for b in branches]
+    known = _constants(node.inputs[1:], 0)
+    bodies = [build(b.inputs, [b.outputs[i] for i in wanted], constants=known) for b in branches]
     keep = _needed(bodies)
     node.outputs = _renumbered([node.outputs[i] for i in wanted])
     _keep_inputs(node, bodies, keep, 1, 0)
@@ -91,14 +92,15 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
     body: FuncGraph = attrs["body"]
     count = len(body.args)
     first_in, first_out = (0, 1) if "cond" in attrs else (1, 0)
+    known = _constants(node.inputs[first_in:], count)
     bodies: list[StepGraph] = []
     live = set(wanted)
     if "cond" in attrs:
-        cond = build(attrs["cond"].inputs, attrs["cond"].outputs)
+        cond = build(attrs["cond"].inputs, attrs["cond"].outputs, constants=known)
         bodies.append(cond)
         live |= {i for i in _needed([cond]) if i < count}
     while True:
-        planned = build(body.inputs, [body.outputs[i] for i in sorted(live)])
+        planned = build(body.inputs, [body.outputs[i] for i in sorted(live)], constants=known)
         more = {i for i in _needed([planned]) if i < count} - live
         if not more:
             break
@@ -181,6 +183,31 @@ def _plan_function(f: FuncGraph, wanted: set[int], build: Build, recursion: Recu
 def on_host(dtype: DType, shape: TensorShape) -> bool:
     """Counters and conditions: what decides how control flows is kept where it is decided."""
     return shape.ndims == 0 and dtype in (dtypes.int32, dtypes.int64, dtypes.bool)
+
+
+def _constants(given: Sequence[Value], first: int) -> dict[int, Node]:
+    """The constants among what a body is given, by position; those before ``first`` change."""
+    return {
+        i: v.op for i, v in enumerate(given) if i >= first and v.op.type == "Const" and not v.op.control_inputs
+    }  # fmt: skip
+
+
+def put_constants(graph: StepGraph, constants: Mapping[int, Node]) -> StepGraph:
+    """The body with copies of constants where it uses the feeds at these positions; the arrays themselves are shared."""
+    values: dict[Value, Value] = {}
+    nodes: dict[Node, Node] = {}
+    for i, outer in constants.items():
+        feed = graph.feeds[i].op
+        name = f"_captured/{feed.name}"
+        made = Node(name, outer.op_def, [], outer.attrs, feed.order, device=outer.device, source=outer.source)
+        made.add_outputs([(outer.outputs[0].dtype, outer.outputs[0].shape)])
+        values[graph.feeds[i]], nodes[feed] = made.outputs[0], made
+    used = {v for n in graph.nodes for v in n.inputs} | set(graph.fetches)
+    waited = {c for n in graph.nodes for c in n.control_inputs}
+    made_for = [n for v, n in zip(values, nodes.values(), strict=True) if v in used or v.op in waited]
+    graph.nodes = [*made_for, *graph.nodes]
+    graph.replace(values, nodes)
+    return graph
 
 
 def _needed(bodies: Sequence[StepGraph]) -> list[int]:

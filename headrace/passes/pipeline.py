@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.graph.operation import Operation, Tensor
@@ -15,7 +15,7 @@ from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.fuse_updates import fuse_updates
 from headrace.passes.hoist import hoist
 from headrace.passes.inline import inline
-from headrace.passes.instantiate import Recursion, instantiate
+from headrace.passes.instantiate import Recursion, instantiate, put_constants
 from headrace.passes.late_read import late_reads
 from headrace.passes.place import HasKernel, place
 from headrace.passes.project_inputs import project_inputs
@@ -24,7 +24,7 @@ from headrace.passes.read import insert_reads
 from headrace.passes.share_indices import share_indices
 from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
-from headrace.passes.step_graph import StepGraph
+from headrace.passes.step_graph import Node, StepGraph
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
@@ -54,16 +54,20 @@ OPTIONAL = frozenset({
 
 def run_pipeline(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options,
-    recursion: Recursion | None = None,
+    recursion: Recursion | None = None, constants: Mapping[int, Node] | None = None,
 ) -> StepGraph:  # fmt: skip
     """Inline calls, order critical sections, simplify (fold, CSE), plan bodies, place, make reads explicit, rewrite.
 
-    In that order.  ``recursion`` is given for the bodies of a step: the recursive functions that are being planned.
+    In that order.  ``recursion`` is given for the bodies of a step: the recursive functions that are being planned; so are
+    ``constants``: the feeds, by position, that are constants of the step around.
     """
     known = recursion or Recursion()
 
-    def build(inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = ()) -> StepGraph:
-        return run_pipeline(inputs, outputs, run, options, known)
+    def build(
+        inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = (),
+        constants: Mapping[int, Node] | None = None,
+    ) -> StepGraph:  # fmt: skip
+        return run_pipeline(inputs, outputs, run, options, known, constants)
 
     passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = [("inline", inline), ("take_turns", take_turns)]
     if options.simplify:
@@ -95,7 +99,7 @@ def run_pipeline(
             ("share_transpose", share_transpose),
             ("fuse_updates", fuse_updates),
         ]
-    graph = prune(feeds, fetches, targets)
+    graph = put_constants(prune(feeds, fetches, targets), constants or {})
     observe = options.after_each
     if observe:
         observe("prune", graph)

@@ -184,3 +184,47 @@ def test_training_through_a_loop():
         for _ in range(200):
             session.run(step, {x: [1.0, -1.0, 0.5]})
         assert session.run(w) == pytest.approx(2.0, abs=0.05)
+
+
+class TestConstant:
+    """A constant that a body uses has a gradient and may be fed, like any other tensor."""
+
+    def built(self):
+        c, n = tf.constant(1.5), tf.constant(5)
+        power = tf.function(lambda: c * c * c)
+        return c, n, {
+            "while": tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * c), (0, 1.0))[1],
+            "cond": tf.cond(n > 3, lambda: c * c, lambda: -c),
+            "map": tf.reduce_sum(tf.map_fn(lambda e: e * c, tf.ones([3]))),
+            "scan": tf.scan(lambda a, e: a * c + e, tf.ones([3]))[-1],
+            "nested": tf.cond(n > 3, lambda: tf.while_loop(lambda y: y < 9.0, lambda y: y * c * c, [1.0]), lambda: c),
+            "function": power(),
+        }  # fmt: skip
+
+    def test_gradients(self):
+        c, _, results = self.built()
+        found = run({k: tf.gradients(y, c)[0] for k, y in results.items()})
+        wanted = {
+            "while": 5 * 1.5**4,
+            "cond": 3.0,
+            "map": 3.0,
+            "scan": 2 * 1.5 + 1,
+            "nested": 6 * 1.5**5,
+            "function": 6.75,
+        }
+        assert found == pytest.approx(wanted)
+
+    @pytest.mark.parametrize("control_flow", ["auto", "lowered"])
+    def test_feeds(self, control_flow):
+        c, n, results = self.built()
+        with tf.Session(config=tf.ConfigProto(control_flow=control_flow)) as session:
+            found = session.run(results, {c: 2.0, n: 3})
+        wanted = {"while": 8.0, "cond": -2.0, "map": 6.0, "scan": 7.0, "nested": 2.0, "function": 8.0}
+        assert found == pytest.approx(wanted)
+
+    def test_what_is_not_fed_is_folded_into_the_body(self):
+        c = tf.constant(2.0)
+        _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * tf.exp(tf.sqrt(c))), (0, 1.0))
+        with tf.Session() as session:
+            assert {"Exp", "Sqrt"}.isdisjoint(types(session, [y]))
+            assert {"Exp", "Sqrt"} <= set(types(session, [y], [c]))
