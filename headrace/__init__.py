@@ -597,6 +597,7 @@ from headrace.library.version import VERSION as __version__
 from headrace import app as app
 from headrace import compat as compat
 from headrace import examples as examples
+from headrace import feature_column as feature_column
 from headrace import flags as flags
 from headrace import gfile as gfile
 from headrace import image as image

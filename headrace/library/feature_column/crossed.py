@@ -1,0 +1,194 @@
+"""Columns made of categorical ones: crossed, weighted, and as counts (indicator_column)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_tensor
+from headrace.library.creation import one_hot
+from headrace.library.feature_column.categorical import HashedCategoricalColumn
+from headrace.library.feature_column.column import (
+    CategoricalColumn,
+    DenseColumn,
+    FeatureColumn,
+    Features,
+    IdWeightPair,
+    as_sparse_ids,
+    check_categorical,
+)
+from headrace.library.math import cast
+from headrace.library.parsing import VarLenFeature
+from headrace.library.reduction import reduce_sum
+from headrace.library.sparse import sparse_cross_hashed, sparse_merge, sparse_slice, sparse_tensor_to_dense
+
+
+@dataclass(frozen=True)
+class CrossedColumn(CategoricalColumn):
+    """See ``crossed_column``."""
+
+    keys: tuple[Any, ...]
+    hash_bucket_size: int
+    hash_key: int | None
+
+    def _leaves(self) -> Iterator[str | CategoricalColumn]:
+        """What is crossed, with crosses inside taken apart."""
+        for key in self.keys:
+            if isinstance(key, CrossedColumn):
+                yield from key._leaves()
+            else:
+                yield key
+
+    @property
+    def name(self) -> str:
+        names = [leaf.name if isinstance(leaf, FeatureColumn) else leaf for leaf in self._leaves()]
+        return "_X_".join(sorted(names))
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        spec: dict[str, Any] = {}
+        for key in self.keys:
+            spec.update(
+                key.parse_example_spec if isinstance(key, FeatureColumn) else {key: VarLenFeature(dtypes.string)}
+            )
+        return spec
+
+    @property
+    def num_buckets(self) -> int:
+        return self.hash_bucket_size
+
+    def transform_feature(self, features: Features) -> SparseTensor:
+        tensors = []
+        for leaf in self._leaves():
+            if isinstance(leaf, str):
+                tensors.append(features.get(leaf))
+                continue
+            ids, weights = leaf.get_sparse_tensors(features)
+            if weights is not None:
+                raise ValueError(
+                    "crossed_column does not support weight_tensor, but the given column populates weight_tensor. "
+                    f"Given column: {leaf.name}"
+                )
+            tensors.append(ids)
+        return sparse_cross_hashed(tensors, self.hash_bucket_size, self.hash_key)
+
+
+def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None) -> CrossedColumn:
+    """Every combination of one category of each key, by hash.
+
+    A key is a feature's name, or a categorical column other than ``categorical_column_with_hash_bucket``.
+    """
+    if not hash_bucket_size or hash_bucket_size < 1:
+        raise ValueError(f"hash_bucket_size must be > 1. hash_bucket_size: {hash_bucket_size}")
+    if not keys or len(keys) < 2:
+        raise ValueError(f"keys must be a list with length > 1. Given: {keys}")
+    for key in keys:
+        if not isinstance(key, (str, CategoricalColumn)):
+            raise ValueError(
+                "Unsupported key type. All keys must be either string, or categorical column except "
+                f"HashedCategoricalColumn. Given: {key}"
+            )
+        if isinstance(key, HashedCategoricalColumn):
+            raise ValueError(
+                "categorical_column_with_hash_bucket is not supported for crossing. Hashing before crossing will "
+                f"increase probability of collision. Instead, use the feature name as a string. Given: {key}"
+            )
+    return CrossedColumn(tuple(keys), hash_bucket_size, hash_key)
+
+
+@dataclass(frozen=True)
+class WeightedCategoricalColumn(CategoricalColumn):
+    """See ``weighted_categorical_column``."""
+
+    categorical_column: CategoricalColumn
+    weight_feature_key: str
+    dtype: Any
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_weighted_by_{self.weight_feature_key}"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        spec = dict(self.categorical_column.parse_example_spec)
+        if self.weight_feature_key in spec:
+            raise ValueError(
+                f"Parse config {spec[self.weight_feature_key]} already exists for {self.weight_feature_key}."
+            )
+        spec[self.weight_feature_key] = VarLenFeature(self.dtype)
+        return spec
+
+    @property
+    def num_buckets(self) -> int:
+        return self.categorical_column.num_buckets
+
+    def transform_feature(self, features: Features) -> tuple[SparseTensor, SparseTensor]:
+        weights = convert_to_tensor_or_sparse_tensor(features.get(self.weight_feature_key))
+        if self.dtype != weights.dtype.base_dtype:
+            raise ValueError(f"Bad dtype, expected {self.dtype!r}, but got {weights.dtype!r}.")
+        weights = as_sparse_ids(weights, 0.0)
+        if not weights.dtype.is_floating:
+            weights = SparseTensor(weights.indices, cast(weights.values, dtypes.float32), weights.dense_shape)
+        return self.categorical_column.get_sparse_tensors(features).id_tensor, weights
+
+    def get_sparse_tensors(self, features: Features) -> IdWeightPair:
+        return IdWeightPair(*features.get(self))
+
+
+def weighted_categorical_column(
+    categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = dtypes.float32
+) -> WeightedCategoricalColumn:
+    """The categories of a column, each with a weight from another feature of the same layout."""
+    kind = dtypes.as_dtype(dtype)
+    if not (kind.is_integer or kind.is_floating):
+        raise ValueError(f"dtype {kind!r} is not convertible to float.")
+    check_categorical(categorical_column)
+    return WeightedCategoricalColumn(categorical_column, weight_feature_key, kind)
+
+
+@dataclass(frozen=True)
+class IndicatorColumn(DenseColumn):
+    """See ``indicator_column``."""
+
+    categorical_column: CategoricalColumn
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_indicator"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def variable_shape(self) -> tuple[int, ...]:
+        return (1, self.categorical_column.num_buckets)
+
+    def transform_feature(self, features: Features) -> Tensor:
+        ids, weights = self.categorical_column.get_sparse_tensors(features)
+        depth = self.categorical_column.num_buckets
+        if weights is None:
+            rows = sparse_tensor_to_dense(ids, default_value=-1)
+            return reduce_sum(one_hot(rows, depth, 1.0, 0.0), axis=[-2])
+        merged = sparse_merge(ids, weights, depth)
+        kept = sparse_slice(merged, [0, 0], merged.dense_shape)  # without the ids -1
+        return sparse_tensor_to_dense(SparseTensor(kept.indices, kept.values, merged.dense_shape))
+
+    def get_dense_tensor(self, features: Features, weight_collections: Any, trainable: bool) -> Tensor:
+        dense: Tensor = features.get(self)
+        return dense
+
+
+def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
+    """How often each category is in a row, or the sum of its weights.
+
+    >>> color = tf.feature_column.categorical_column_with_identity("color", 3)
+    >>> row = tf.feature_column.input_layer({"color": [[0, 2, 2]]}, [tf.feature_column.indicator_column(color)])
+    >>> tf.Session().run(row)
+    array([[1., 0., 2.]], dtype=float32)
+    """
+    check_categorical(categorical_column)
+    return IndicatorColumn(categorical_column)
