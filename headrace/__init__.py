@@ -575,6 +575,7 @@ from headrace.eager.context import enable_eager_execution as enable_eager_execut
 from headrace.eager.context import executing_eagerly as executing_eagerly
 from headrace.eager.context import executing_eagerly_outside_functions as executing_eagerly_outside_functions
 from headrace.eager.tape import GradientTape as GradientTape
+from headrace.eager.tape import implicit_gradients as implicit_gradients
 
 # ---- section: system
 from headrace.library.behavior import control_flow_v2_enabled as control_flow_v2_enabled

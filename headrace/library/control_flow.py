@@ -7,6 +7,7 @@ Each branch is built in a graph of its own and held by one node; only the branch
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from headrace.graph.function import FuncGraph, UnknownResult
 from headrace.graph.functional import build_if
 from headrace.graph.operation import Tensor
 from headrace.graph.source import at
-from headrace.library import nest
+from headrace.library import log, nest
 from headrace.library.body import flat_tensors, pack_tensors
 from headrace.library.check import Assert
 from headrace.library.flow import group, identity
@@ -55,6 +56,8 @@ def cond(
             raise TypeError(
                 f"pred must be a bool tensor, got {chosen.name} of type {chosen.dtype.base_dtype.name} {at()}"
             )
+        if chosen.shape.ndims not in (None, 0):
+            raise ValueError(f"pred must be a scalar, got {chosen.name} of shape {chosen.shape} {at()}")
         chosen = raw_ops.Identity(chosen, name="pred_id")
         first, second = _build_both(true_fn, false_fn, chosen, strict)
         _check_alike(first, second)
@@ -119,8 +122,9 @@ def case(
 ) -> Any:  # fmt: skip
     """The result of the first function whose condition is true, else of ``default``.
 
-    ``pred_fn_pairs`` is a list of pairs, or with ``exclusive`` also a dictionary.  ``exclusive`` makes it an error, when it
-    runs, that two conditions are true; without a ``default`` it is an error that none is.
+    ``pred_fn_pairs`` is a list of pairs or a dictionary, whose conditions are tried in the order of their names.
+    ``exclusive`` makes it an error, when it runs, that two conditions are true; without a ``default`` it is an error that
+    none is.
 
     >>> x = tf.constant(1)
     >>> y = tf.case([(x < 0, lambda: tf.constant(-1)), (x > 0, lambda: tf.constant(1))], default=lambda: tf.constant(0))
@@ -173,9 +177,14 @@ def _one_holds(preds: Sequence[Tensor]) -> Any:
 
 def _checked_pairs(given: Any, exclusive: bool) -> list[tuple[Any, Branch]]:
     if isinstance(given, dict):
-        if not exclusive:
-            raise ValueError("pred_fn_pairs may only be a dictionary with exclusive=True: its entries have no order.")
         pairs = list(given.items())
+        if not isinstance(given, OrderedDict):
+            if not context.executing_eagerly():
+                pairs.sort(key=lambda pair: getattr(pair[0], "name", ""))
+            if not exclusive:
+                log.warn(
+                    "case: a dictionary without exclusive=True; the conditions are tried in the order of their names."
+                )
     elif isinstance(given, (list, tuple)):
         pairs = list(given)
     else:
@@ -209,8 +218,13 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Branch | None = Non
             raise TypeError(f"key must be a Python `int`, got {key!r}")
         if not callable(function):
             raise TypeError(f"fn for key {key} must be callable.")
+    if [key for key, _ in items] != list(range(len(items))):
+        found = ", ".join(str(key) for key, _ in items)
+        raise ValueError(f"the keys of branch_fns must be 0 to {len(items) - 1}, each once; got {found} {at()}")
     with name_scope(name, "switch_case", [branch_index]):
         index = convert_to_tensor(branch_index, name="branch_index")
+        if not index.dtype.base_dtype.is_integer:
+            raise TypeError(f"branch_index must be an integer tensor, got {index.dtype.base_dtype.name} {at()}")
         choice: Branch = default if default is not None else items.pop()[1]
         if not items:
             return choice()

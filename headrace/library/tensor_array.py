@@ -1,6 +1,7 @@
 """``tf.TensorArray``: an array of tensors that a loop writes and reads by index.
 
-An object stands for the array at one moment: ``write`` gives a new object, and forgetting to use that is the usual mistake.
+An object stands for the array at one moment: ``write`` gives a new object, and forgetting to use that is the usual mistake
+(where ops run at once, it changes the object and gives it back).
 Reading the same element twice is allowed here even with ``clear_after_read``, which is accepted for TF1's sake.
 """
 
@@ -11,7 +12,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
@@ -116,6 +117,13 @@ class TensorArray:
         other._flow = flow
         return other
 
+    def _written(self, flow: Tensor) -> TensorArray:
+        """The array after a write; where ops run at once this very object is, as in TF."""
+        if not context.executing_eagerly():
+            return self.with_flow(flow)
+        self._flow = flow
+        return self
+
     def identity(self) -> TensorArray:
         """The same array; made under control dependencies, it waits for them."""
         return self.with_flow(raw_ops.Identity(self._flow))
@@ -144,7 +152,7 @@ class TensorArray:
             tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
             self._check_dtype(tensor)
             self._elements.meet(tensor.shape)
-            return self.with_flow(raw_ops.TensorArrayWriteV3(self._handle, index, tensor, self._flow))
+            return self._written(raw_ops.TensorArrayWriteV3(self._handle, index, tensor, self._flow))
 
     def _check_dtype(self, tensor: Tensor) -> None:
         if tensor.dtype.base_dtype != self._dtype:
@@ -193,7 +201,7 @@ class TensorArray:
             if tensor.shape.ndims is not None:
                 self._elements.meet(tensor.shape[1:])
             places = convert_to_tensor(indices, dtypes.int32, name="indices")
-            return self.with_flow(raw_ops.TensorArrayScatterV3(self._handle, places, tensor, self._flow))
+            return self._written(raw_ops.TensorArrayScatterV3(self._handle, places, tensor, self._flow))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array filled with consecutive pieces of ``value`` of the given lengths."""
@@ -203,7 +211,7 @@ class TensorArray:
             known = constant_value(sizes)
             if self._elements.infer and known is not None and len(set(known.tolist())) == 1 and tensor.shape.ndims:
                 self._elements.meet(TensorShape([int(known[0])]).concatenate(tensor.shape[1:]))
-            return self.with_flow(raw_ops.TensorArraySplitV3(self._handle, tensor, sizes, self._flow))
+            return self._written(raw_ops.TensorArraySplitV3(self._handle, tensor, sizes, self._flow))
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements."""

@@ -70,9 +70,10 @@ def _run_now(cond: Any, body: Any, loop_vars: Any, limit: Any, same_structure: b
     unpacked = False
     count = 0
     while (limit is None or count < limit) and cond(*_arguments(loop_vars)):
-        loop_vars = body(*_arguments(loop_vars))
+        before, loop_vars = loop_vars, body(*_arguments(loop_vars))
         if single and not isinstance(loop_vars, (list, tuple)):
             loop_vars, unpacked = (loop_vars,), True
+        _check_structure(before, loop_vars)
         count += 1
     found = nest.map_structure(lambda v: v if isinstance(v, TensorArray) else convert_to_tensor(v), loop_vars)
     return found[0] if unpacked else found
@@ -91,16 +92,14 @@ def _counted(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Tenso
 
     def step(i: Tensor, inner: Any) -> Any:
         result = _as_variables(body(*_arguments(inner)), inner)
-        plain = isinstance(inner, (list, tuple)) and not nest.is_namedtuple(inner)
-        return i + 1, type(inner)(result) if plain else result
+        single = len(inner) == 1 and not nest.is_namedtuple(inner)  # may come with or without its list
+        return i + 1, type(inner)(result) if single else result
 
     return go_on, step, (counter, loop_vars), invariants
 
 
 def _arguments(loop_vars: Any) -> list[Any]:
-    return (
-        list(loop_vars) if isinstance(loop_vars, (list, tuple)) and not nest.is_namedtuple(loop_vars) else [loop_vars]
-    )
+    return list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
 
 
 def _as_variables(result: Any, like: Any) -> Any:
@@ -111,6 +110,15 @@ def _as_variables(result: Any, like: Any) -> Any:
     if not plain or (len(like) == 1 and len(result) != 1):
         return [result]
     return result
+
+
+def _check_structure(wanted: Any, got: Any) -> None:
+    if all(isinstance(v, (list, tuple)) and not nest.is_namedtuple(v) for v in (wanted, got)):
+        wanted, got = list(wanted), list(got)
+    try:
+        nest.assert_same_structure(wanted, got, expand_composites=True)
+    except (TypeError, ValueError) as e:
+        raise type(e)(f"body of a while_loop must return the structure of its loop variables: {e} {at()}") from None
 
 
 class _Loop:
@@ -153,7 +161,8 @@ class _Loop:
             given = cond(*_arguments(self._arguments(decide)))
             chosen = convert_to_tensor(given, name="pred")
             if chosen.dtype.base_dtype != dtypes.bool or chosen.shape.ndims not in (None, 0):
-                raise TypeError(
+                kind = TypeError if chosen.dtype.base_dtype != dtypes.bool else ValueError
+                raise kind(
                     f"cond of a while_loop must give a scalar bool, got {chosen.dtype.base_dtype.name} of shape "
                     f"{chosen.shape} ({chosen.name}) {at()}"
                 )
@@ -162,7 +171,7 @@ class _Loop:
         with step.as_default():
             arguments = self._arguments(step)
             result = _as_variables(body(*_arguments(arguments)), self.loop_vars)
-            self._check_structure(result)
+            _check_structure(self.loop_vars, result)
             step.outputs = flat_tensors(result, step, constant(True))
         self._check_invariant(step.outputs)
         node = build_while(
@@ -174,15 +183,6 @@ class _Loop:
     def _arguments(self, graph: FuncGraph) -> Any:
         tensors = [graph.add_arg(t.dtype.base_dtype, s) for t, s in zip(self.initial, self.shapes, strict=True)]
         return pack_tensors(self.loop_vars, tensors)
-
-    def _check_structure(self, result: Any) -> None:
-        wanted, got = self.loop_vars, result
-        if isinstance(wanted, (list, tuple)) and not nest.is_namedtuple(wanted):
-            wanted, got = list(wanted), list(got)
-        try:
-            nest.assert_same_structure(wanted, got, expand_composites=True)
-        except (TypeError, ValueError) as e:
-            raise type(e)(f"body of a while_loop must return the structure of its loop variables: {e}") from None
 
     def _check_invariant(self, results: Sequence[Tensor]) -> None:
         for initial, shape, after in zip(self.initial, self.shapes, results, strict=True):

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from headrace.core.dtypes import ANY
+from headrace.core.errors import OutOfRangeError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
@@ -40,6 +41,12 @@ class ArrayKind:
         return None
 
 
+class OutsideArray(ValueError):  # noqa: N818 - never seen by the user
+    """An index beyond the array: as in TF, an InvalidArgumentError in a graph and an OutOfRangeError at once."""
+
+    kind_at_once = OutOfRangeError
+
+
 create = op(
     'TensorArrayV3(size: host int32; dtype: type, element_shape: shape = None, dynamic_size: bool = False, '
     'clear_after_read: bool = True, identical_element_shapes: bool = False, tensor_array_name: string = "") '
@@ -61,7 +68,7 @@ def _(size, dtype, shape, dynamic_size, clear_after_read, identical_element_shap
 def _write(kind, flow, index, value):
     if index < 0 or (index >= flow.size and not kind.dynamic_size):
         why = "but array is not resizeable and size is:" if index >= 0 else "but array size is:"
-        raise ValueError(f"TensorArray {kind.name}: Tried to write to index {index} {why} {flow.size}")
+        raise OutsideArray(f"TensorArray {kind.name}: Tried to write to index {index} {why} {flow.size}")
     if index < flow.size and flow.get(index) is not None:
         raise ValueError(
             f"TensorArray {kind.name}: Could not write to TensorArray index {index} because it has already been written to."
@@ -77,7 +84,7 @@ def _write(kind, flow, index, value):
 
 def _read(kind, flow, index):
     if index < 0 or index >= flow.size:
-        raise ValueError(f"TensorArray {kind.name}: Tried to read from index {index} but array size is: {flow.size}")
+        raise OutsideArray(f"TensorArray {kind.name}: Tried to read from index {index} but array size is: {flow.size}")
     item = flow.get(index)
     if item is None:
         item = kind.zeros(flow.written() if kind.alike else None)

@@ -262,3 +262,20 @@ def test_a_tape_lets_go():
         assert seen() is None  # without the garbage collector: there are no cycles
     finally:
         gc.enable()
+
+
+def test_variables_are_known_after_the_gradient_too():
+    v, w = tf.Variable(2.0), tf.Variable(3.0, trainable=False)
+    with tf.GradientTape() as tape:
+        y = v * w
+    assert tape.gradient(y, v).numpy() == 3
+    assert [t is v for t in tape.watched_variables()] == [True]
+    tape.reset()
+    assert tape.watched_variables() == ()
+
+
+def test_implicit_gradients():
+    v = tf.Variable(3.0)
+    ((slope, variable),) = tf.implicit_gradients(lambda x: x * v * v)(2.0)
+    assert slope.numpy() == 12
+    assert variable is v

@@ -235,9 +235,23 @@ class TestCase:
         with pytest.raises(kind, match=message):
             tf.case(pairs, lambda: 1)
 
-    def test_a_dictionary_must_be_exclusive(self, p):
-        with pytest.raises(ValueError, match="exclusive=True"):
-            tf.case({p: lambda: 1})
+    def test_a_dictionary_is_tried_by_names(self, p):
+        first, second = tf.identity(p, name="z"), tf.identity(p, name="a")
+        pairs = {first: lambda: tf.constant(1), second: lambda: tf.constant(2)}
+        assert run(tf.case(pairs, default=lambda: tf.constant(3)), {p: True}) == 2
+        assert run(tf.case(collections.OrderedDict(pairs), default=lambda: tf.constant(3)), {p: True}) == 1
+
+    def test_cond_wants_a_scalar(self):
+        with pytest.raises(ValueError, match=r"pred must be a scalar, got Const:0 of shape \(2,\)"):
+            tf.cond(tf.constant([True, False]), lambda: tf.constant(1), lambda: tf.constant(2))
+
+    def test_switch_case_wants_integers_from_zero_on(self):
+        branch = lambda: tf.constant(1)  # noqa: E731
+        with pytest.raises(TypeError, match="integer tensor, got float32"):
+            tf.switch_case(tf.constant(1.0), [branch, branch])
+        for given in ({0: branch, 3: branch}, [(0, branch), (0, branch)]):
+            with pytest.raises(ValueError, match="must be 0 to 1, each once"):
+                tf.switch_case(tf.constant(0), given)
 
 
 @pytest.mark.parametrize(("index", "expected"), [(0, 10), (1, 20), (2, 30), (7, 30), (-1, 30)])

@@ -213,3 +213,37 @@ class TestHigherOrder:
             tf.map_fn(lambda r: r, tf.constant(1))
         with pytest.raises((TypeError, ValueError), match="nested structure"):
             tf.map_fn(lambda r: (r, r), tf.zeros([2]))
+
+
+class TestAtOnce:
+    @pytest.fixture(autouse=True)
+    def at_once(self):
+        with tf.eager():
+            yield
+
+    def test_a_write_changes_the_object(self):
+        ta = tf.TensorArray(tf.float32, 2)
+        assert ta.write(0, 1.0) is ta
+        ta.write(1, 2.0)
+        assert ta.stack().numpy().tolist() == [1, 2]
+
+    @pytest.mark.parametrize("use", [
+        lambda ta: ta.write(2, 1.0), lambda ta: ta.write(-1, 1.0), lambda ta: ta.read(2), lambda ta: ta.read(-1),
+        lambda ta: ta.scatter([0, 5], [1.0, 2.0]), lambda ta: ta.gather([5]),
+    ])  # fmt: skip
+    def test_indices_outside(self, use):
+        with pytest.raises(tf.errors.OutOfRangeError, match="size is: 2"):
+            use(tf.TensorArray(tf.float32, 2, element_shape=[]))
+
+    def test_gradients(self):
+        x = tf.constant([1.0, 2.0, 3.0])
+        for _ in range(3):
+            with tf.GradientTape() as outer:
+                outer.watch(x)
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    ta = tf.TensorArray(tf.float32, 3).unstack(x * x)
+                    y = tf.reduce_sum(ta.read(1) * ta.stack()) + tf.TensorArray(tf.float32, 1).write(0, x[0]).read(0)
+                slope = tape.gradient(y, x)
+            assert slope.numpy().tolist() == [9, 72, 24]
+            assert outer.gradient(slope, x).numpy().tolist() == [16, 100, 32]

@@ -93,7 +93,7 @@ class TestValue:
     def test_maximum_iterations(self, limit, expected):
         assert run(tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0], maximum_iterations=limit)) == expected
         i, j = tf.while_loop(
-            lambda i, j: i < 10, lambda i, j: (i + 1, j), [0, 1], maximum_iterations=tf.constant(limit)
+            lambda i, j: i < 10, lambda i, j: [i + 1, j], [0, 1], maximum_iterations=tf.constant(limit)
         )
         assert run(i) == expected
 
@@ -252,3 +252,37 @@ class TestErrors:
             tf.errors.InvalidArgumentError, match=r"while/bad \(Reshape\) made at .*test_while_loop.py:"
         ):
             run(y, {bad: [3]})
+
+    @pytest.mark.parametrize("back", [tuple, list])
+    def test_a_limited_loop_wants_the_same_kind_of_sequence(self, back):
+        """As in TensorFlow, where only a loop without a limit takes a tuple for a list."""
+        start = [tf.constant(0), tf.constant(1)]
+
+        def loop(limit):
+            return tf.while_loop(lambda i, s: i < 5, lambda i, s: back([i + 1, s]), start, maximum_iterations=limit)
+
+        assert list(run(loop(None))) == [5, 1]
+        if back is list:
+            assert run(loop(3)) == [3, 1]
+        else:
+            with pytest.raises(TypeError, match="structure of its loop variables"):
+                loop(3)
+
+    def test_a_named_tuple_is_several_variables(self):
+        body = lambda a, b: Pair(a + 1, b * 2)  # noqa: E731
+        for limit in (None, 10):
+            found = tf.while_loop(
+                lambda a, b: a < 3, body, Pair(tf.constant(0), tf.constant(1)), maximum_iterations=limit
+            )
+            assert run(found) == Pair(3, 8)
+
+    def test_structures_at_once(self):
+        with tf.eager():
+            for body in (lambda i, s: (i + 1, [s[0]]), lambda i, s: (i + 1, s, s)):
+                with pytest.raises(ValueError, match=r"structure of its loop variables(.|\n)*test_while_loop.py"):
+                    tf.while_loop(lambda i, s: i < 5, body, (0, [1.0, 2.0]))
+            assert tf.while_loop(lambda a, b: a < 3, lambda a, b: Pair(a + 1, b), Pair(0, 1)).a.numpy() == 3
+
+    def test_a_condition_that_is_a_vector(self):
+        with pytest.raises(ValueError, match="must give a scalar bool, got bool of shape"):
+            tf.while_loop(lambda i: i < [3, 4], lambda i: i + 1, [0])
