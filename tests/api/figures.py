@@ -50,7 +50,7 @@ REASONS = {
     "tf.contrib.data": "planned with datasets",
     "tf.decode_csv": "planned with record input",
     "tf.estimator": "planned above monitored sessions",
-    "tf.feature_column": "planned with estimators",
+    "tf.feature_column": "sequence columns: planned with estimators",
     "tf.graph_util": "planned with graph files",
     "tf.image": "planned with images",
     "tf.import_graph_def": "planned with graph files",
