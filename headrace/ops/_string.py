@@ -45,8 +45,22 @@ def encode(value: str) -> bytes:
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 
 
-def _word(data, at):
-    return int.from_bytes(data[at : at + 8], "little")
+class _Rows:
+    """Strings of one length, hashed together: arrays wrap around at 64 bits by themselves."""
+
+    def __init__(self, items, length):
+        self._bytes = np.frombuffer(b"".join(items), np.uint8).reshape(len(items), length)
+
+    def __getitem__(self, column):
+        return self._bytes[:, column].astype(np.uint64)
+
+    def word(self, at, size):
+        found = np.ascontiguousarray(self._bytes[:, at : at + size])
+        return found.view(f"<u{size}")[:, 0].astype(np.uint64)
+
+
+def _word(data, at, size=8):
+    return int.from_bytes(data[at : at + size], "little") if type(data) is bytes else data.word(at, size)
 
 
 def _rotate(value, by):
@@ -75,7 +89,7 @@ def _short(data, n):
         b = _word(data, n - 8)
         return _pair(_rotate(b, 37) * mul + a & _MASK, (_rotate(a, 25) + b) * mul & _MASK, mul)
     if n >= 4:
-        first, last = (int.from_bytes(data[i : i + 4], "little") for i in (0, n - 4))
+        first, last = _word(data, 0, 4), _word(data, n - 4, 4)
         return _pair(n + (first << 3), last, _K2 + n * 2)
     if n > 0:
         y = data[0] + (data[n >> 1] << 8)
@@ -135,6 +149,27 @@ def fingerprint64(data: bytes) -> int:
     w = (w[0] + v[0], w[1])
     x, y, z, v, w = _round(data, n - 64, x, y, z, v, w, mul, 9)
     return _pair(_pair(v[0], w[0], mul) + _shift_mix(y) * _K0 + z & _MASK, _pair(v[1], w[1], mul) + x & _MASK, mul)
+
+
+_TOGETHER = 512  # strings of one length from which on arrays are quicker
+
+
+def fingerprints(items: list[bytes]) -> np.ndarray:
+    """The fingerprint64 of each."""
+    if len(items) < _TOGETHER:
+        return np.fromiter(map(fingerprint64, items), np.uint64, len(items))
+    lengths = np.fromiter(map(len, items), np.int64, len(items))
+    order = np.argsort(lengths, kind="stable")
+    strings, found, start = np.fromiter(items, object, len(items))[order].tolist(), np.empty(len(items), np.uint64), 0
+    for length, count in zip(*(a.tolist() for a in np.unique(lengths, return_counts=True)), strict=True):
+        group = strings[start : start + count]
+        if count < _TOGETHER or not 0 < length <= 64:
+            values = np.fromiter(map(fingerprint64, group), np.uint64, count)
+        else:
+            values = (_short if length <= 16 else _medium if length <= 32 else _long)(_Rows(group, length), length)
+        found[order[start : start + count]] = values
+        start += count
+    return found
 
 
 def _round(data, s, x, y, z, v, w, mul, weight):

@@ -16,6 +16,7 @@ from headrace.resources.table import Table
 from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
 
 _QUICK = (int32, int64, float32, float64)
+_WHOLE = (int32, int64)
 HELD = tuple(t for t in ANY if t not in (resource, variant))
 
 # ---- handles
@@ -185,6 +186,10 @@ def _(table_handle, keys, default_value):
     table_handle.check(_dtype(keys), dtype)
     width = table_handle.value_shape
     shape = (*keys.shape, *width)
+    if not width and not default_value.ndim and dtype in _QUICK and _dtype(keys) in _WHOLE:
+        found = table_handle.find_numbers(keys.numpy(), default_value.item())
+        if found is not None:
+            return torch.from_numpy(found)
     if tuple(default_value.shape) == width:
         default = _items(default_value, width)[0]
     elif tuple(default_value.shape) == shape:

@@ -26,7 +26,7 @@ _FLOATS = (torch.float32, torch.float64)
 
 
 def _add(data, ids, rows):
-    sums = torch.zeros((rows, *data.shape[1:]), dtype=data.dtype, device=data.device)
+    sums = data.new_zeros((rows, *data.shape[1:]))
     if type(data) is torch.Tensor and data.is_cpu and data.ndim == 2 and data.dtype in _FLOATS and data.numel() > _MANY:
         return sums.scatter_add_(0, _spread(ids.long(), data), data)  # half the time of index_add for many rows
     return sums.index_add_(0, ids, data)
@@ -100,6 +100,9 @@ def _counts(data, ids, rows):
 
 
 def _mean(data, ids, rows):
+    if type(data) is torch.Tensor and data.is_cpu and data.dtype in _FLOATS:
+        counts = torch.bincount(ids, minlength=rows).clamp_(min=1).view((-1,) + (1,) * (data.ndim - 1))
+        return _add(data, ids, rows).div_(counts)
     counts = _counts(data, ids, rows)
     counts = torch.where(counts == 0, torch.ones_like(counts), counts)
     total = _add(data, ids, rows)

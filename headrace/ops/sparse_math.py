@@ -427,8 +427,9 @@ def _dense_places(indices, shape, values, validate):
     check_inside(rows, shape)
     place = positions(rows, shape)
     if validate and place.device.type == "cpu":
-        wrong = place[1:] <= place[:-1]
-        if bool(wrong.any()):
+        flat = place.numpy()
+        if (flat[1:] <= flat[:-1]).any():
+            wrong = place[1:] <= place[:-1]
             row = int(wrong.nonzero()[0, 0]) + 1
             kind = "repeated" if place[row] == place[row - 1] else "out of order"
             raise ValueError(

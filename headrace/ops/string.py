@@ -14,7 +14,17 @@ import torch
 from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
-from headrace.ops._string import array_of, decode, each, encode, fingerprint64, integers, murmur64, siphash
+from headrace.ops._string import (
+    array_of,
+    decode,
+    each,
+    encode,
+    fingerprint64,
+    fingerprints,
+    integers,
+    murmur64,
+    siphash,
+)
 
 
 def _same(name, signature, function):
@@ -380,7 +390,8 @@ static_full_match.kernel(lambda input, pattern: _matches(input, encode(pattern))
 # ---- hash buckets
 
 
-def _buckets(signature, function):
+def _buckets(signature, function, together=None):
+    """``together`` hashes a list of strings at once, if there is such a function."""
     definition = op(f"{signature} -> (output: int64)", host=True)
     definition.not_differentiable()
 
@@ -393,12 +404,15 @@ def _buckets(signature, function):
     @definition.kernel
     def _(strings, num_buckets, *attrs):
         items = strings.reshape(-1).tolist()
+        if together is not None:
+            found = together(items) % np.uint64(num_buckets)
+            return torch.from_numpy(found.astype(np.int64).reshape(strings.shape))
         return integers((function(v, *attrs) % num_buckets for v in items), strings.size, strings.shape)
 
     return definition
 
 
-_buckets("StringToHashBucketFast(input: string; num_buckets: int)", fingerprint64)
+_buckets("StringToHashBucketFast(input: string; num_buckets: int)", fingerprint64, fingerprints)
 _buckets("StringToHashBucket(string_tensor: string; num_buckets: int)", murmur64)
 strong = _buckets("StringToHashBucketStrong(input: string; num_buckets: int, key: list(int))", siphash)
 

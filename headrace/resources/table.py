@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.core import errors
 from headrace.core.dtypes import DType
 
@@ -24,6 +26,7 @@ class Table:
         self.fixed = fixed
         self.value_shape = tuple(value_shape)
         self._items: dict[Any, Any] | None = None if fixed else {}
+        self._by_number: _ByNumber | None | bool = False  # not yet known
         self._lock = threading.Lock()
 
     def check(self, key_dtype: Any, value_dtype: Any) -> None:
@@ -68,6 +71,15 @@ class Table:
                 return [items.get(k, d) for k, d in zip(keys, default, strict=True)]
             return [items.get(k, default) for k in keys]
 
+    def find_numbers(self, keys: np.ndarray[Any, Any], default: Any) -> np.ndarray[Any, Any] | None:
+        """As ``find`` for an array of keys, by position: None if the table's keys or values do not suit that."""
+        with self._lock:
+            items = self._filled()
+            if self._by_number is False:
+                self._by_number = _ByNumber.of(items, self)
+            held = self._by_number
+        return held.find(keys, default) if isinstance(held, _ByNumber) else None
+
     def insert(self, keys: Iterable[Any], values: Iterable[Any]) -> None:
         self._check_mutable()
         with self._lock:
@@ -97,3 +109,40 @@ class Table:
     def __len__(self) -> int:
         with self._lock:
             return len(self._items or ())
+
+
+_SPREAD = 4  # places for each key, at most
+_SPARE = 1024
+
+
+class _ByNumber:
+    """The entries of a fixed table whose keys are integers close to each other, at the place of the key."""
+
+    def __init__(self, low: int, values: np.ndarray[Any, Any], present: np.ndarray[Any, Any]) -> None:
+        self._low, self._values, self._present = low, values, present
+        self._filled: tuple[Any, Any] = (None, None)  # with the last default
+
+    @classmethod
+    def of(cls, items: dict[Any, Any], table: Table) -> _ByNumber | None:
+        """None where that does not suit."""
+        numeric = table.key_dtype.is_integer and (table.value_dtype.is_integer or table.value_dtype.is_floating)
+        if not (table.fixed and numeric and items and not table.value_shape):
+            return None
+        low, high = min(items), max(items)
+        if high - low >= _SPREAD * len(items) + _SPARE:
+            return None
+        places = np.fromiter(items, np.int64, len(items)) - low
+        values = np.zeros(high - low + 2, table.value_dtype.as_numpy_dtype)
+        present = np.zeros(high - low + 2, np.bool_)
+        values[places], present[places] = list(items.values()), True
+        return cls(low, values, present)
+
+    def find(self, keys: np.ndarray[Any, Any], default: Any) -> np.ndarray[Any, Any]:
+        """Keys outside become the last place, which is always the default's."""
+        filled, given = self._filled
+        if given != default:
+            filled = np.where(self._present, self._values, default)
+            self._filled = filled, default
+        places = keys.reshape(-1).astype(np.int64, copy=False) - self._low
+        np.minimum(places.view(np.uint64), len(filled) - 1, out=places.view(np.uint64))
+        return filled.take(places).reshape(keys.shape)
