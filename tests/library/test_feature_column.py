@@ -136,6 +136,33 @@ def test_wide_and_deep_learns(compile: str) -> None:
     assert (table != learned).any()
 
 
+def test_inside_branches_loops_and_functions() -> None:
+    word = fc.indicator_column(fc.categorical_column_with_vocabulary_list("word", ["cat", "dog"], num_oov_buckets=1))
+    vectors = fc.embedding_column(ID, 2, initializer=tf.ones_initializer())
+    words, ids = tf.placeholder(tf.string, [None, 1]), tf.placeholder(tf.int64, [None, 2])
+
+    def layer() -> Any:
+        return fc.input_layer({"word": words, "id": ids}, [word, vectors])
+
+    @tf.function
+    def count(ids: Any) -> Any:
+        return fc.input_layer({"id": ids}, [fc.indicator_column(ID)])
+
+    branch = tf.cond(tf.size(ids) > 0, layer, lambda: tf.zeros([2, 5]))
+    loop = tf.while_loop(lambda i, t: i < 3, lambda i, t: (i + 1, t + tf.reduce_sum(layer())), [0, 0.0])[1]
+    first, second = tf.trainable_variables()
+    gradients = [*tf.gradients(branch, first), *tf.gradients(loop, second)]
+    fetches = [branch, loop, *map(tf.convert_to_tensor, gradients), count(ids)]
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        found = session.run(fetches, {words: [["dog"], ["cow"]], ids: [[1, 2], [0, -1]]})
+    assert found[0].tolist() == [[1, 1, 0, 1, 0], [1, 1, 0, 0, 1]]
+    assert found[1] == 3 * 6
+    assert found[2].tolist() == [[1, 1], [0.5, 0.5], [0.5, 0.5], [0, 0]]
+    assert found[3].tolist() == [[3, 3], [1.5, 1.5], [1.5, 1.5], [0, 0]]
+    assert found[4].tolist() == [[0, 1, 1, 0], [1, 0, 0, 0]]
+
+
 def test_ids_out_of_range_fail_with_the_line() -> None:
     ids = tf.placeholder(tf.int64, [None, 2])
     rows = fc.input_layer({"id": ids}, [fc.indicator_column(ID)])

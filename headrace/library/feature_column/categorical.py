@@ -19,6 +19,7 @@ from headrace.library.host import as_string
 from headrace.library.indexing import where
 from headrace.library.math import cast, greater_equal, less, logical_or
 from headrace.library.parsing import VarLenFeature
+from headrace.library.scope import init_scope
 from headrace.library.string import string_to_hash_bucket_fast
 from headrace.library.vocabulary import index_table_from_file, index_table_from_tensor
 
@@ -119,11 +120,12 @@ class VocabularyListCategoricalColumn(CategoricalColumn):
 
     def transform_feature(self, features: Features) -> SparseTensor:
         given = _words(self.key, self.dtype, features)
-        table = index_table_from_tensor(
-            np.array(self.vocabulary_list, np.int64) if self.dtype.is_integer else list(self.vocabulary_list),
-            self.num_oov_buckets, self.default_value, dtype=dtypes.int64 if self.dtype.is_integer else self.dtype,
-            name=f"{self.key}_lookup",
-        )  # fmt: skip
+        words = np.array(self.vocabulary_list, np.int64) if self.dtype.is_integer else list(self.vocabulary_list)
+        with init_scope():  # tables_initializer() cannot reach into a branch or loop
+            table = index_table_from_tensor(
+                words, self.num_oov_buckets, self.default_value,
+                dtype=dtypes.int64 if self.dtype.is_integer else self.dtype, name=f"{self.key}_lookup",
+            )  # fmt: skip
         found: SparseTensor = table.lookup(given)
         return found
 
@@ -184,10 +186,11 @@ class VocabularyFileCategoricalColumn(CategoricalColumn):
 
     def transform_feature(self, features: Features) -> SparseTensor:
         given = _words(self.key, self.dtype, features)
-        table = index_table_from_file(
-            self.vocabulary_file, self.num_oov_buckets, self.vocabulary_size, self.default_value,
-            key_dtype=dtypes.int64 if self.dtype.is_integer else self.dtype, name=f"{self.key}_lookup",
-        )  # fmt: skip
+        with init_scope():
+            table = index_table_from_file(
+                self.vocabulary_file, self.num_oov_buckets, self.vocabulary_size, self.default_value,
+                key_dtype=dtypes.int64 if self.dtype.is_integer else self.dtype, name=f"{self.key}_lookup",
+            )  # fmt: skip
         found: SparseTensor = table.lookup(given)
         return found
 
