@@ -155,7 +155,8 @@ def _list_lanes(parameters: Sequence[inspect.Parameter]) -> str:
     if rest is None:
         return ""
     sizes = "" if number else _lane(
-        parameters, f"{rest} and {{*h_map(h_type, {x})}} == h_numbers", f"(*{x}, 'sizes')", "h_key", "*()", "*()"
+        parameters, f"{x} and {x}[0].__class__ is h_int and {rest} and {{*h_map(h_type, {x})}} == h_numbers",
+        f"(*{x}, 'sizes')", "h_key", "*()", "*()",
     )  # fmt: skip
     prepare = f"h_kinds = [t._kind for t in {x} if t.__class__ is h_Tensor]"
     lane = _lane(
