@@ -236,8 +236,9 @@ BAD = [
 @pytest.mark.parametrize("case", range(len(BAD)))
 def test_bad_arguments(case: int) -> None:
     make, kind, message = BAD[case]
-    with pytest.raises(kind, match=message):
+    with pytest.raises(kind, match=message) as caught:
         make()
+    assert f"{Path(__file__).name}:" in str(caught.value)
 
 
 @pytest.mark.parametrize("layer", [fc.input_layer, fc.linear_model])
@@ -256,8 +257,18 @@ def test_bad_arguments(case: int) -> None:
     ],
 )
 def test_bad_features(layer: Any, given: Any, columns: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         layer(given, columns)
+    assert f"{Path(__file__).name}:" in str(caught.value)
+
+
+def test_an_error_of_the_normalizer_keeps_its_place() -> None:
+    def normalize(x: Any) -> Any:
+        raise ValueError("too cold")
+
+    with pytest.raises(ValueError, match="too cold") as caught:
+        fc.input_layer({"x": [1.0]}, [fc.numeric_column("x", normalizer_fn=normalize)])
+    assert caught.value.__cause__ is not None
 
 
 def test_features_must_be_a_dictionary() -> None:

@@ -12,7 +12,14 @@ from headrace.graph.structures import SparseTensor
 from headrace.library.check import assert_less, assert_non_negative
 from headrace.library.creation import fill
 from headrace.library import array
-from headrace.library.feature_column.column import CategoricalColumn, Features, as_sparse_ids, check_key, check_words
+from headrace.library.feature_column.column import (
+    CategoricalColumn,
+    Features,
+    as_sparse_ids,
+    check_key,
+    check_words,
+    says_where,
+)
 from headrace.library.file import GFile, exists
 from headrace.library.flow import with_dependencies
 from headrace.library.host import as_string
@@ -62,6 +69,7 @@ class IdentityCategoricalColumn(CategoricalColumn):
         return SparseTensor(given.indices, ids, given.dense_shape)
 
 
+@says_where
 def categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> IdentityCategoricalColumn:
@@ -130,6 +138,7 @@ class VocabularyListCategoricalColumn(CategoricalColumn):
         return found
 
 
+@says_where
 def categorical_column_with_vocabulary_list(
     key: str, vocabulary_list: Any, dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
 ) -> VocabularyListCategoricalColumn:
@@ -195,6 +204,7 @@ class VocabularyFileCategoricalColumn(CategoricalColumn):
         return found
 
 
+@says_where
 def categorical_column_with_vocabulary_file(
     key: str, vocabulary_file: str, vocabulary_size: int | None = None, num_oov_buckets: int = 0,
     default_value: int | None = None, dtype: Any = dtypes.string,
@@ -244,6 +254,7 @@ class HashedCategoricalColumn(CategoricalColumn):
         return SparseTensor(given.indices, ids, given.dense_shape)
 
 
+@says_where
 def categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = dtypes.string
 ) -> HashedCategoricalColumn:

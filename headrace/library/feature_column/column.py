@@ -6,12 +6,14 @@ Knows nothing of particular columns.  A column is a frozen value: equal columns 
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from headrace.core import dtypes
-from headrace.graph.convert import convert_to_tensor
+from headrace.graph.convert import convert_to_tensor, located
 from headrace.graph.operation import Tensor
+from headrace.graph.source import at
 from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_tensor
 from headrace.library import array
 from headrace.library.check import assert_positive
@@ -138,6 +140,25 @@ def as_sparse_ids(value: Any, ignore_value: Any = None) -> SparseTensor:
 
 
 # ---- checks
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def says_where(function: Callable[P, R]) -> Callable[P, R]:
+    """The errors of a public function end with the user's line."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, ValueError) as e:
+            told = located(e, at())
+            if told is e:
+                raise
+            raise told from e
+
+    return call
 
 
 def check_key(key: Any) -> None:

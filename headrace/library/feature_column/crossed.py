@@ -19,6 +19,7 @@ from headrace.library.feature_column.column import (
     IdWeightPair,
     as_sparse_ids,
     check_categorical,
+    says_where,
 )
 from headrace.library.math import cast
 from headrace.library.parsing import VarLenFeature
@@ -76,6 +77,7 @@ class CrossedColumn(CategoricalColumn):
         return sparse_cross_hashed(tensors, self.hash_bucket_size, self.hash_key)
 
 
+@says_where
 def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None) -> CrossedColumn:
     """Every combination of one category of each key, by hash.
 
@@ -138,6 +140,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
         return IdWeightPair(*features.get(self))
 
 
+@says_where
 def weighted_categorical_column(
     categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = dtypes.float32
 ) -> WeightedCategoricalColumn:
@@ -182,6 +185,7 @@ class IndicatorColumn(DenseColumn):
         return dense
 
 
+@says_where
 def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
     """How often each category is in a row, or the sum of its weights.
 

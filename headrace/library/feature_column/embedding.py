@@ -11,7 +11,13 @@ from headrace.core import dtypes
 from headrace.graph import context
 from headrace.graph.operation import Tensor
 from headrace.library.embedding_sparse import safe_embedding_lookup_sparse
-from headrace.library.feature_column.column import CategoricalColumn, DenseColumn, Features, check_categorical
+from headrace.library.feature_column.column import (
+    CategoricalColumn,
+    DenseColumn,
+    Features,
+    check_categorical,
+    says_where,
+)
 from headrace.library.feature_column.crossed import WeightedCategoricalColumn
 from headrace.library.initializers import TruncatedNormal
 from headrace.library.partitioned_variable import PartitionedVariable
@@ -99,6 +105,7 @@ class SharedEmbeddingColumn(EmbeddingColumn):
         return list(table) if isinstance(table, PartitionedVariable) else table
 
 
+@says_where
 def embedding_column(
     categorical_column: CategoricalColumn, dimension: int, combiner: str = "mean", initializer: Any = None,
     ckpt_to_load_from: Any = None, tensor_name_in_ckpt: Any = None, max_norm: Any = None, trainable: bool = True,
@@ -140,6 +147,7 @@ def _check_table(dimension: Any, checkpoint: Any, tensor_name: Any) -> None:
         )
 
 
+@says_where
 def shared_embedding_columns(
     categorical_columns: Any, dimension: int, combiner: str = "mean", initializer: Any = None,
     shared_embedding_collection_name: str | None = None, ckpt_to_load_from: Any = None,

@@ -21,6 +21,7 @@ from headrace.library.feature_column.column import (
     Features,
     check_features,
     sorted_columns,
+    says_where,
 )
 from headrace.library.initializers import Zeros
 from headrace.library.linalg import matmul
@@ -37,6 +38,7 @@ from headrace.library.variable_scope import (
 )
 
 
+@says_where
 def input_layer(
     features: Mapping[str, Any], feature_columns: Any, weight_collections: Any = None, trainable: bool = True,
     cols_to_vars: dict[Any, Any] | None = None, cols_to_output_tensors: dict[Any, Any] | None = None,
@@ -108,6 +110,7 @@ def _check_batch_sizes(outputs: Sequence[Tensor], columns: Sequence[FeatureColum
             )
 
 
+@says_where
 def linear_model(
     features: Mapping[str, Any], feature_columns: Any, units: int = 1, sparse_combiner: str = "sum",
     weight_collections: Any = None, trainable: bool = True, cols_to_vars: dict[Any, Any] | None = None,
@@ -185,6 +188,7 @@ def _weighted_sum(
     return matmul(matrix, table, name="weighted_sum"), table
 
 
+@says_where
 def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
     """What ``tf.parse_example`` takes to read the columns' features from encoded examples.
 

@@ -13,7 +13,14 @@ from headrace.core import dtypes
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library import array, creation
-from headrace.library.feature_column.column import CategoricalColumn, DenseColumn, Features, IdWeightPair, check_key
+from headrace.library.feature_column.column import (
+    CategoricalColumn,
+    DenseColumn,
+    Features,
+    IdWeightPair,
+    check_key,
+    says_where,
+)
 from headrace.library.math import cast
 from headrace.library.parsing import FixedLenFeature
 from headrace.library.search import bucketize
@@ -59,6 +66,7 @@ class NumericColumn(DenseColumn):
         return dense
 
 
+@says_where
 def numeric_column(
     key: str, shape: Any = (1,), default_value: Any = None, dtype: Any = dtypes.float32,
     normalizer_fn: Callable[[Any], Any] | None = None,
@@ -157,6 +165,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return IdWeightPair(SparseTensor(indices, ids, shape), None)
 
 
+@says_where
 def bucketized_column(source_column: NumericColumn, boundaries: Any) -> BucketizedColumn:
     """The bucket that a number is in: below the first boundary, from one to below the next, from the last on.
 
