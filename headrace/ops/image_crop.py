@@ -83,7 +83,7 @@ def _bilinear_on_host(image, boxes, pictures, rows, columns, outside):
     across, horizontal, also = _lines_on_host(x1, x2, width, columns)
     index = (((vertical + (pictures * height)[:, None]) * width)[:, None, :, :, None]) + horizontal[None, :, :, None, :]
     found = image.reshape(-1, channels).index_select(0, torch.from_numpy(index.reshape(-1))).float()
-    found = found.view(2, 2, len(boxes), rows, columns * channels)  # long rows: short ones cost more than their elements
+    found = found.view(2, 2, len(boxes), rows, columns * channels)  # as long rows
     across = torch.from_numpy(np.repeat(across, channels, axis=1))[:, None]
     edges = torch.lerp(found[:, 0], found[:, 1], across)
     crops = torch.lerp(edges[0], edges[1], torch.from_numpy(down)[:, :, None]).view(-1, rows, columns, channels)
