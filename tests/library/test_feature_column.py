@@ -163,6 +163,13 @@ def test_inside_branches_loops_and_functions() -> None:
     assert found[4].tolist() == [[0, 1, 1, 0], [1, 0, 0, 0]]
 
 
+def test_eagerly() -> None:
+    word = fc.indicator_column(fc.categorical_column_with_vocabulary_list("word", ["cat", "dog"]))
+    with tf.eager():
+        rows = fc.input_layer({"word": tf.constant([["dog"], ["cow"]]), "x": [[1.5], [2.5]]}, [word, X])
+        assert rows.numpy().tolist() == [[0, 1, 1.5], [0, 0, 2.5]]
+
+
 def test_ids_out_of_range_fail_with_the_line() -> None:
     ids = tf.placeholder(tf.int64, [None, 2])
     rows = fc.input_layer({"id": ids}, [fc.indicator_column(ID)])
