@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ from headrace.runtime.direct import direct
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.fast_math import replacements
+from headrace.runtime.threads import having_threads
 
 log = logging.getLogger("headrace.compile")
 _numbers = itertools.count()
@@ -92,6 +94,7 @@ def _empty(value: Value, device: Any, stride: Any = None) -> Any:
 
 
 _warned: set[str] = set()
+_no_compiler: list[str] = []  # what to say, once it is known that there is none
 
 
 def warn_once(region: Region, error: BaseException) -> None:
@@ -112,6 +115,7 @@ class _TraceBinder:
 
     def __init__(self, inner: Binder) -> None:
         self._inner = inner
+        self.threads = inner.threads
 
     def kernel(self, node: Node, kernel_type: str) -> Any:
         return self._inner.kernel(node, kernel_type)
@@ -135,7 +139,7 @@ def compile_region(region: Region, binder: Binder) -> Call:
     device = binder.torch_device(region.device)
     with compiler:
         graph, fakes, large = trace_region(region, binder, _strides(region, binder))
-        artifact = compile_graph(graph, fakes, f"region_{next(_numbers)}")
+        artifact = compile_graph(graph, fakes, f"region_{next(_numbers)}", binder.threads)
     captured = [binder.constant(v.op, device) for v in large]
     call: Call
     if device.type == "cuda":
@@ -154,15 +158,28 @@ def compile_region(region: Region, binder: Binder) -> Call:
     return with_locks(call, region)
 
 
-def compile_graph(graph: Any, fakes: Sequence[Any], title: str) -> Any:
-    """The traced region compiled; the caller holds ``compiler``."""
+def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) -> Any:
+    """The traced region compiled for runs on up to so many threads; the caller holds ``compiler``."""
     from torch._inductor import standalone_compile
 
+    if _no_compiler and all(f.device.type == "cpu" for f in fakes):
+        raise CannotCompile(_no_compiler[0])
     _quieten()
     store_what_libraries_read(graph)
     refuse_negative_indices(graph)
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
-    return standalone_compile(graph, list(fakes), dynamic_shapes="from_graph", options=OPTIONS)
+    # Left alone, inductor fixes the number of threads in the loops it writes, unless it is that of the machine's cores.
+    patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
+    try:
+        with having_threads(threads):
+            return standalone_compile(
+                graph, list(fakes), dynamic_shapes="from_graph", options={"config_patches": patches}
+            )
+    except Exception as e:
+        if "InvalidCxxCompiler" not in str(e):
+            raise
+        _no_compiler.append("no C++ compiler was found (CXX, g++): nothing will be compiled for the CPU")
+        raise CannotCompile(_no_compiler[0]) from e
 
 
 @cache
@@ -170,6 +187,7 @@ def _quieten() -> None:
     """Inductor's advice to its own developers is not for users."""
     warnings.filterwarnings("ignore", message=r"\s*Online softmax is disabled", category=UserWarning)
     warnings.filterwarnings("ignore", message=r"Torchinductor does not support code generation for complex operators")
+    logging.getLogger("torch._inductor.scheduler").addFilter(lambda r: "Error in codegen for" not in str(r.msg))
     logging.getLogger("torch._inductor.standalone_compile").setLevel(logging.ERROR)
 
 

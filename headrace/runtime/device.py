@@ -101,7 +101,10 @@ def local_devices(
 
 def deterministic() -> bool:
     """``HEADRACE_DETERMINISTIC=1``: bit-identical reruns, and no rewrite that changes rounding."""
-    return os.environ.get("HEADRACE_DETERMINISTIC", "") not in ("", "0")
+    given = os.environ.get("HEADRACE_DETERMINISTIC", "")
+    if given not in ("", "0", "1"):
+        raise ValueError(f"HEADRACE_DETERMINISTIC must be 1 or 0, got {given!r}")
+    return given == "1"
 
 
 def configure(devices: Sequence[Device], config: ConfigProto) -> None:
@@ -111,11 +114,11 @@ def configure(devices: Sequence[Device], config: ConfigProto) -> None:
     """
     if deterministic():
         torch.use_deterministic_algorithms(True, warn_only=True)
-    if not any(d.torch_device.type == "cuda" for d in devices):
-        return
     precision = os.environ.get("HEADRACE_PRECISION", "high")
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"HEADRACE_PRECISION must be highest, high or medium, got {precision!r}")
+    if not any(d.torch_device.type == "cuda" for d in devices):
+        return
     torch.set_float32_matmul_precision(precision)
     torch.backends.cudnn.allow_tf32 = precision != "highest"
     torch.backends.cudnn.benchmark = not deterministic()  # trying algorithms may choose another one next time

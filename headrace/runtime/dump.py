@@ -1,7 +1,7 @@
 """``HEADRACE_DUMP=dir``: every plan, its generated source and the graphs given to the compiler, as readable files.
 
 step_3.plan.txt      the graph after all passes       step_3.strand_0.py      the generated Python
-step_3.region_0.py   a region as the compiler gets it
+region_0.py          a region as the compiler gets it        dynamic_0.py            one for many shapes
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
     large = [v for v in region.inputs if v.op.op_def.name == "Const" and v.op.attrs["value"].size > 1]
     with compiler:
         graph, fakes, holds = _trace(region, plain, large, binder, device, hints)
-        artifact = compile_graph(graph, fakes, f"dynamic_{next(_numbers)}")
+        artifact = compile_graph(graph, fakes, f"dynamic_{next(_numbers)}", binder.threads)
     captured = [binder.constant(v.op, device) for v in large]
     constants = [v.op for v in region.inputs if v.op.op_def.name == "Const"]
     otherwise = generate([*constants, *region.nodes], [*plain, *region.refs], region.outputs, binder, "region").function

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import torch
@@ -88,6 +90,17 @@ def one_thread() -> None:
     if _current.threads != 1:
         torch.set_num_threads(1)
         _current.threads = 1
+
+
+@contextmanager
+def having_threads(threads: int) -> Iterator[None]:
+    """This OS thread has so many for a while; a new one has as many as were last set anywhere."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class use_threads:  # noqa: N801 - used as a function in a with statement

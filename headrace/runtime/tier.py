@@ -35,9 +35,11 @@ CompileMany = Callable[[StepPlan, Sequence[Sequence[Sequence[int]]]], StepPlan]
 
 def compile_mode(config: ConfigProto) -> str:
     """``HEADRACE_COMPILE`` wins over ``ConfigProto(compile=...)``, which wins over TF1's ``global_jit_level``."""
-    mode = os.environ.get("HEADRACE_COMPILE") or config.compile
+    given = os.environ.get("HEADRACE_COMPILE")
+    mode = given or config.compile
     if mode not in MODES:
-        raise ValueError(f"compile mode must be one of {', '.join(MODES)}, got {mode!r}")
+        where = "HEADRACE_COMPILE" if given else "ConfigProto.compile"
+        raise ValueError(f"{where} must be one of {', '.join(MODES)}, got {mode!r}")
     if mode == "auto":
         level = int(config.graph_options.optimizer_options.global_jit_level)
         mode = {-1: "off", 0: "auto"}.get(level, "always")

@@ -1,11 +1,14 @@
 """Compiled steps: the same values as interpreted ones, one region for a training step, and honest fall-backs."""
 
 import logging
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from passes.steps import piped
 
 import headrace as tf
@@ -117,6 +120,48 @@ def test_a_failing_compiler_leaves_the_step_interpreted(
         sess.run(tf.global_variables_initializer())
         assert sess.run([loss, train], feed)[0] > 0
     assert [r for r in caplog.records if "no compiler here" in r.getMessage() and "test_compile.py" in r.getMessage()]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_loops_are_written_for_the_sessions_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def compiler(*_: object, options: dict, **__: object) -> None:
+        seen.append((torch.get_num_threads(), options["config_patches"]["cpp.dynamic_threads"]))
+        raise RuntimeError("seen enough")
+
+    monkeypatch.setattr("torch._inductor.standalone_compile", compiler)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    before = torch.get_num_threads()
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.exp(x * 2.0 + 1.0) - x
+    config = tf.ConfigProto(compile="always", intra_op_parallelism_threads=threads, device_count={"GPU": 0})
+    with tf.Session(config=config) as sess:
+        sess._master._compile(sess._master.plan([x], [y], []), [(3,)])
+    assert seen == [(threads, threads > 1)]
+    assert torch.get_num_threads() == before
+
+
+def test_without_a_compiler_steps_are_interpreted_and_one_line_says_so(tmp_path: Path) -> None:
+    program = (
+        "import headrace as tf\n"
+        "x = tf.placeholder(tf.float32, [None])\n"
+        "y = tf.reduce_sum(tf.exp(x * 2.0 + 1.0) * x)\n"
+        "with tf.Session(config=tf.ConfigProto(compile='always', device_count={'GPU': 0})) as sess:\n"
+        "    print([float(sess.run(y, {x: [0.0] * n})) for n in (2, 3, 4)])\n"
+    )
+    given = {**os.environ, "CXX": "/nonexistent/c++", "PATH": str(tmp_path), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=given, capture_output=True, text=True, check=True)
+    assert done.stdout == "[0.0, 0.0, 0.0]\n"
+    (line,) = done.stderr.splitlines()
+    assert "no C++ compiler was found" in line and "stays interpreted" in line
+
+
+def test_settings_that_are_none_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HEADRACE_COMPILE", "HEADRACE_DETERMINISTIC", "HEADRACE_PRECISION"):
+        with monkeypatch.context() as patch, pytest.raises(ValueError, match=f"{name} must be .*, got 'maybe'"):
+            patch.setenv(name, "maybe")
+            tf.Session()
 
 
 class TestTiers:
