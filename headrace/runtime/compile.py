@@ -81,7 +81,7 @@ def trace_region(
             result: tuple[Any, ...] = program.function(*given)
             return result
 
-        table = replacements(device.type, deterministic())
+        table = replacements(device.type, deterministic(), sum(n.type == "Tanh" for n in region.nodes))
         graph = make_fx(function, decomposition_table=table)(*fakes, *buffers)
     return graph, [*fakes, *buffers], large
 

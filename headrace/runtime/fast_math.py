@@ -10,6 +10,7 @@ import torch
 # x P(x^2) / Q(x^2), fitted to tanh on [-9, 9] by weighted least squares of the relative error (2e-8, before rounding); beyond 9
 # tanh rounds to one.
 _LARGEST = 9.0
+MOST_CALLS = 8
 _P = (1.33541809e-08, 2.0608757e-05, 0.00349556981, 0.133810103, 1.0)
 _Q = (7.77636728e-07, 0.000328560389, 0.0258769151, 0.467143267, 1.0)
 
@@ -30,6 +31,10 @@ def _horner(coefficients: tuple[float, ...], x: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def replacements(device_type: str, exact: bool) -> dict[Any, Callable[..., Any]]:
-    """What stands for which op when a region is traced; nothing if results must not depend on being compiled."""
-    return {torch.ops.aten.tanh.default: tanh} if device_type == "cpu" and not exact else {}
+def replacements(device_type: str, exact: bool, calls: int = 1) -> dict[Any, Callable[..., Any]]:
+    """What stands for which op when a region is traced; nothing if results must not depend on being compiled.
+
+    ``calls`` is how often the region takes a tanh.  The formula is inlined wherever a result is read, so in an unrolled
+    network, which has many, it would cost more to compile than it could save.
+    """
+    return {torch.ops.aten.tanh.default: tanh} if device_type == "cpu" and not exact and calls <= MOST_CALLS else {}

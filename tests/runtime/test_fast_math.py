@@ -34,6 +34,7 @@ def test_nothing_is_replaced_where_results_must_be_exact_or_on_other_devices():
     assert replacements("cpu", False)
     assert not replacements("cpu", True)
     assert not replacements("cuda", False)
+    assert not replacements("cpu", False, 100)  # an unrolled network
 
 
 def test_a_compiled_step():
