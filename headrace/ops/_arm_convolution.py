@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from headrace.ops._opaque import is_traced
+
 USED = platform.machine().lower() in ("aarch64", "arm64")
 LARGEST = 1 << 20  # elements of patches made at a time: more gains nothing and is held beside the activations
 CROWD = 3  # threads: NumPy uses one
@@ -33,6 +35,8 @@ def filter_gradient(input, sizes, grad, stride, dilation, pairs):
     total = None
     for start in range(0, batch, at_once):
         part = x[start : start + at_once]
+        if at_once < batch and is_traced(x):
+            part = part.clone()  # a compiler counts the offset of strided views from other places than torch does
         count = part.shape[0]
         patches = part.as_strided((count, *size), (s[0], *steps), part.storage_offset())
         patches = patches.reshape(count * rows * columns, height * width * channels)

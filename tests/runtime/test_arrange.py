@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.ops import _arm_convolution
 from headrace.runtime import arrange
 
 torch = pytest.importorskip("torch")
@@ -70,3 +71,22 @@ def test_the_same_training_compiled_and_interpreted():
                 return [session.run([loss, train])[0] for _ in range(4)]
 
     np.testing.assert_allclose(losses("always"), losses("off"), rtol=1e-5)
+
+
+def test_gradients_of_filters_in_several_parts_compiled_and_interpreted(monkeypatch):
+    """Patches are made a few pictures at a time; a compiled step must find each part where it is."""
+    monkeypatch.setattr(_arm_convolution, "LARGEST", 2000)
+
+    def gradients(mode):
+        with tf.Graph().as_default():
+            tf.set_random_seed(1)
+            x = tf.constant(np.random.RandomState(0).randn(5, 7, 7, 8).astype(np.float32))
+            h = tf.layers.max_pooling2d(tf.layers.conv2d(x, 8, 3, activation=tf.nn.relu, padding="same"), 3, 2)
+            h = tf.layers.conv2d(h, 4, 3, padding="same")
+            slopes = tf.gradients(tf.reduce_sum(tf.square(h)), tf.trainable_variables())
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                return session.run(slopes)
+
+    for found, expected in zip(gradients("always"), gradients("off"), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
