@@ -193,7 +193,9 @@ class ConfigProto(Message):
 
     `compile` is Headrace's own: whether hot parts of a step are compiled in the background ("auto"), never ("off"),
     or before they first run ("always").  `control_flow` too: conditionals and loops run inside a strand unless their bodies
-    block or span several devices ("auto"), or always as primitives, whose iterations overlap ("lowered").
+    block or span several devices ("auto"), or always as primitives, whose iterations overlap ("lowered").  `deterministic` asks
+    for bit-identical reruns, `precision` says what float32 products on CUDA are computed in: "high" (TF32), "highest" (full
+    float32) or "medium" (bfloat16); these two are settings of the process, and the environment variables win over them.
     """
 
     class Experimental(Message):
@@ -230,6 +232,8 @@ class ConfigProto(Message):
     experimental: Experimental = nested()
     compile: Literal["auto", "off", "always"] = "auto"
     control_flow: Literal["auto", "lowered"] = "auto"
+    deterministic: bool = False
+    precision: Literal["high", "highest", "medium"] = "high"
 
 
 class RunOptions(Message):

@@ -99,22 +99,26 @@ def local_devices(
     return found
 
 
+_asked = [False]  # whether a session's config asked for determinism
+
+
 def deterministic() -> bool:
-    """``HEADRACE_DETERMINISTIC=1``: bit-identical reruns, and no rewrite that changes rounding."""
+    """Bit-identical reruns, and no rewrite that changes rounding: ``HEADRACE_DETERMINISTIC``, else what a config asked for."""
     given = os.environ.get("HEADRACE_DETERMINISTIC", "")
     if given not in ("", "0", "1"):
         raise ValueError(f"HEADRACE_DETERMINISTIC must be 1 or 0, got {given!r}")
-    return given == "1"
+    return given == "1" or (not given and _asked[0])
 
 
 def configure(devices: Sequence[Device], config: ConfigProto) -> None:
     """Applies what a session's config says about the devices.  These are settings of the process, as they are in torch.
 
-    float32 products on CUDA use TF32 by default, as TensorFlow's do; ``HEADRACE_PRECISION=highest`` keeps full float32.
+    float32 products on CUDA use TF32 by default, as TensorFlow's do; precision "highest" keeps full float32.
     """
+    _asked[0] = _asked[0] or config.deterministic
     if deterministic():
         torch.use_deterministic_algorithms(True, warn_only=True)
-    precision = os.environ.get("HEADRACE_PRECISION", "high")
+    precision = os.environ.get("HEADRACE_PRECISION", config.precision)
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"HEADRACE_PRECISION must be highest, high or medium, got {precision!r}")
     if not any(d.torch_device.type == "cuda" for d in devices):

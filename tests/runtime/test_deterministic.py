@@ -1,5 +1,8 @@
 """HEADRACE_DETERMINISTIC=1: bit-identical reruns, and nothing rewritten that would round differently."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -50,3 +53,21 @@ def test_off_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not deterministic()
     monkeypatch.setenv("HEADRACE_DETERMINISTIC", "0")
     assert not deterministic()
+
+
+def test_asked_for_by_a_config_in_a_process_of_its_own() -> None:
+    program = """
+import headrace as tf, torch
+from headrace.runtime.device import deterministic
+assert not deterministic()
+x = tf.constant([1.0, 2.0])
+with tf.Session(config=tf.ConfigProto(deterministic=True, precision="highest")) as session:
+    session.run(x * 2.0)
+print(deterministic(), torch.are_deterministic_algorithms_enabled())
+try:
+    tf.ConfigProto(precision="exact")
+except ValueError as error:
+    print("highest" in str(error))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout.split(), ended.stderr) == (["True", "True", "True"], "")
