@@ -91,7 +91,8 @@ class Tier:
             found = self._compile_many(self._plan, [*self.compiled, key])
             self.dynamic = found if found.regions else None
             return self.dynamic
-        except Exception:  # noqa: BLE001 - feeds that do not fit: the interpreted run says what is wrong
+        except Exception as e:  # noqa: BLE001 - most likely feeds that do not fit: the interpreted run says what is wrong
+            log.warning("a step could not be compiled and runs interpreted: %s: %s", type(e).__name__, e)
             if len(self.compiled) < ARTIFACTS:
                 self.compiled[key] = self._plan
             return self._plan

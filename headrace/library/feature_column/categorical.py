@@ -104,15 +104,11 @@ def _words(key: str, dtype: Any, features: Features) -> SparseTensor:
     return SparseTensor(given.indices, cast(given.values, dtypes.int64), given.dense_shape)
 
 
-@dataclass(frozen=True)
-class VocabularyListCategoricalColumn(CategoricalColumn):
-    """See ``categorical_column_with_vocabulary_list``."""
+class _WordsColumn(CategoricalColumn):
+    """A column of words, or of numbers that stand for themselves: any number of them in a row."""
 
     key: str
-    vocabulary_list: tuple[Any, ...]
     dtype: Any
-    default_value: int
-    num_oov_buckets: int
 
     @property
     def name(self) -> str:
@@ -121,6 +117,17 @@ class VocabularyListCategoricalColumn(CategoricalColumn):
     @property
     def parse_example_spec(self) -> dict[str, Any]:
         return {self.key: VarLenFeature(self.dtype)}
+
+
+@dataclass(frozen=True)
+class VocabularyListCategoricalColumn(_WordsColumn):
+    """See ``categorical_column_with_vocabulary_list``."""
+
+    key: str
+    vocabulary_list: tuple[Any, ...]
+    dtype: Any
+    default_value: int
+    num_oov_buckets: int
 
     @property
     def num_buckets(self) -> int:
@@ -171,7 +178,7 @@ def _check_buckets(key: str, num_oov_buckets: int | None, default_value: int | N
 
 
 @dataclass(frozen=True)
-class VocabularyFileCategoricalColumn(CategoricalColumn):
+class VocabularyFileCategoricalColumn(_WordsColumn):
     """See ``categorical_column_with_vocabulary_file``."""
 
     key: str
@@ -180,14 +187,6 @@ class VocabularyFileCategoricalColumn(CategoricalColumn):
     num_oov_buckets: int
     dtype: Any
     default_value: int
-
-    @property
-    def name(self) -> str:
-        return self.key
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return {self.key: VarLenFeature(self.dtype)}
 
     @property
     def num_buckets(self) -> int:
@@ -228,20 +227,12 @@ def categorical_column_with_vocabulary_file(
 
 
 @dataclass(frozen=True)
-class HashedCategoricalColumn(CategoricalColumn):
+class HashedCategoricalColumn(_WordsColumn):
     """See ``categorical_column_with_hash_bucket``."""
 
     key: str
     hash_bucket_size: int
     dtype: Any
-
-    @property
-    def name(self) -> str:
-        return self.key
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return {self.key: VarLenFeature(self.dtype)}
 
     @property
     def num_buckets(self) -> int:
