@@ -11,7 +11,7 @@ from headrace.autodiff.registration import register_anonymous
 from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:

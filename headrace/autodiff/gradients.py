@@ -18,7 +18,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]

@@ -21,7 +21,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 
 
 def recomputed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.core.registry import REGISTRY, Rule
 from headrace.graph.operation import Operation
-from headrace.graph.source import user_source
+from headrace.core.source import user_source
 
 _registered_at: dict[str, str] = {}
 

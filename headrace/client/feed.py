@@ -11,7 +11,7 @@ from headrace.core import dtypes
 from headrace.graph.constant import make_array
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at, user_source
+from headrace.core.source import at, user_source
 from headrace.graph.structures import IndexedSlices, SparseTensor
 from headrace.resources.value import from_numpy, share
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
 
 Rebuild = Callable[[Sequence[Any]], Any]

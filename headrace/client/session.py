@@ -18,7 +18,7 @@ from headrace.core.errors import InvalidArgumentError, NotFoundError
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.resources.deadline import deadline
 from headrace.resources.value import returner, to_numpy
 from headrace.runtime.executor import PartialRun, execute

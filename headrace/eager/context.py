@@ -33,7 +33,7 @@ from headrace.graph.constant import make_array
 from headrace.graph.functional import holds_function
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at, user_source
+from headrace.core.source import at, user_source
 from headrace.resources.container import Containers
 from headrace.resources.invoke import CPU, bind_attr, find_kernel
 from headrace.resources.value import from_numpy

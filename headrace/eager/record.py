@@ -13,7 +13,7 @@ from typing import Any
 from headrace.core.registry import OpDef, Rule
 from headrace.eager.tensor import EagerHandle, EagerTensor
 from headrace.graph import context as graphs
-from headrace.graph.source import UNKNOWN
+from headrace.core.source import UNKNOWN
 
 _new = object.__new__
 

@@ -19,7 +19,7 @@ from headrace.eager.record import Record
 from headrace.eager.tensor import EagerHandle, EagerTensor, as_handle
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices
 
 

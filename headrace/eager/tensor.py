@@ -18,7 +18,7 @@ from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.graph.source import UNKNOWN
+from headrace.core.source import UNKNOWN
 from headrace.resources.value import to_numpy
 
 _DTYPES: dict[int, DType] = dict(dtypes._BY_ENUM)  # by the number that an eager tensor keeps instead of its dtype

@@ -21,7 +21,7 @@ from headrace.graph.constant import make_array
 from headrace.graph.convert import install_pack, to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import user_source
+from headrace.core.source import user_source
 
 _result_types: dict[OpDef, Any] = {}
 

@@ -18,7 +18,7 @@ from headrace.core.shape import Dimension, TensorShape
 from headrace.graph import context
 from headrace.graph.constant import make_array
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 
 Converter = Callable[..., Any]
 

@@ -22,7 +22,7 @@ from headrace.core.shape import TensorShape
 from headrace.graph.graph import Graph
 from headrace.graph.infer import partial_value
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import user_source
+from headrace.core.source import user_source
 
 _numbers = itertools.count()
 

@@ -16,7 +16,7 @@ from headrace.graph.import_function import Functions, Holder
 from headrace.graph.import_node import Made, make_node
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.proto import protos
-from headrace.graph.source import at
+from headrace.core.source import at
 
 
 def import_graph_def(

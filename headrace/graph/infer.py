@@ -20,7 +20,7 @@ from headrace.core.shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from headrace.graph.operation import Tensor
-    from headrace.graph.source import Source
+    from headrace.core.source import Source
 
 _UNKNOWN = TensorShape(None)
 _SMALL = 4096  # the largest value, in elements, worth following while building

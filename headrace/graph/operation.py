@@ -13,7 +13,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph import context
-from headrace.graph.source import Source, at
+from headrace.core.source import Source, at
 from headrace.graph.text import NodeDef, node_text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.core.device import DeviceSpec
 from headrace.graph.operation import Operation
-from headrace.graph.source import at
+from headrace.core.source import at
 
 
 class ControlScope:

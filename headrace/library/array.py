@@ -19,7 +19,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import SparseTensor, SparseTensorValue
 from headrace.library.argument import either
 from headrace.library.scope import name_scope

@@ -17,7 +17,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph, UnknownResult
 from headrace.graph.functional import build_if
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.library import log, nest
 from headrace.library.body import flat_tensors, pack_tensors
 from headrace.library.check import Assert

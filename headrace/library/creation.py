@@ -14,7 +14,7 @@ from headrace.eager.entry import at_once
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import SparseTensor
 from headrace.library.array import concat, expand_dims, reshape, shape_of, size, stack
 from headrace.library.scope import name_scope

@@ -14,7 +14,7 @@ from headrace.graph import context
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.library.trace import Spec, Trace, captured, hoist, lock, recursive_call, trace
 
 

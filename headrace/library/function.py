@@ -23,7 +23,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at, user_source
+from headrace.core.source import at, user_source
 from headrace.library import log, nest
 from headrace.library.body import pack_tensors
 from headrace.library.tensor_array import TensorArray

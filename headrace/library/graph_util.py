@@ -12,7 +12,7 @@ from headrace.graph.convert import constant
 from headrace.graph.graph import Graph
 from headrace.graph.importer import as_message
 from headrace.graph.proto import protos
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.library import log
 from headrace.library.file import makedirs
 

@@ -20,7 +20,7 @@ from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import SparseTensor
 from headrace.library import math
 from headrace.library.linalg import matmul

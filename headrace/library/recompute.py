@@ -11,7 +11,7 @@ from headrace.autodiff.custom import custom_gradient
 from headrace.autodiff.recompute import recomputed
 from headrace.eager.tape import GradientTape
 from headrace.graph import context
-from headrace.graph.source import at
+from headrace.core.source import at
 
 _DEFAULT: Any = object()
 

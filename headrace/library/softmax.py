@@ -10,7 +10,7 @@ from headrace.eager.entry import at_once
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.library.scope import name_scope
 
 

@@ -24,7 +24,7 @@ from headrace.graph.function import FuncGraph, UnknownResult, function_name, ord
 from headrace.graph.functional import build_call, call_attributes
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.library import nest
 from headrace.library.body import pack_tensors
 from headrace.library.tensor_array import TensorArray

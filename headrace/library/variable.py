@@ -26,7 +26,7 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.function import lifted
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices
 from headrace.library import assign as update
 from headrace.library.initial_value import guard

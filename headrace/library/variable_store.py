@@ -16,7 +16,7 @@ from headrace.core.shape import TensorShape, as_shape
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.library.initializers import GlorotUniform, Zeros
 from headrace.library.partitioned_variable import PartitionedVariable
 from headrace.library.partitioner import PartitionInfo, call_partitioner, slices

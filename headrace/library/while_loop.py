@@ -12,7 +12,7 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.function import FuncGraph, UnknownResult
 from headrace.graph.functional import build_while
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices, SparseTensor
 from headrace.library import nest
 from headrace.library.body import flat_tensors, pack_tensors

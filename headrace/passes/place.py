@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import string
 from headrace.core.errors import InvalidArgumentError
-from headrace.graph.source import user_source
+from headrace.core.source import user_source
 from headrace.passes.read import ref_positions
 from headrace.passes.step_graph import Node, StepGraph
 

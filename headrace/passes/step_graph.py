@@ -12,7 +12,7 @@ from typing import Any
 from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape
-from headrace.graph.source import UNKNOWN, Source
+from headrace.core.source import UNKNOWN, Source
 from headrace.graph.text import to_text
 
 

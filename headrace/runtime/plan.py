@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.core import errors
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import user_source
+from headrace.core.source import user_source
 from headrace.passes.cse import cse
 from headrace.passes.fold import fold
 from headrace.passes.fold_shapes import fold_shapes

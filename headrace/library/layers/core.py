@@ -10,7 +10,7 @@ from headrace.core.shape import TensorShape, as_shape
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.library import array, dropout as dropout_library
 from headrace.library.activation import bias_add
 

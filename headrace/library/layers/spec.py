@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.library import nest
 
 

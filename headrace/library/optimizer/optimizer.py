@@ -19,7 +19,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.source import at
+from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices, convert_to_tensor_or_indexed_slices
 from headrace.library.flow import group, tuple_
 from headrace.library.optimizer import slot_creator
