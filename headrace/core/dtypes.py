@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from headrace.core.source import at
+
 __all__ = ["DType", "DTypeLike", "as_dtype"]
 
 _REF_OFFSET = 100
@@ -308,7 +310,7 @@ def as_dtype(type_value: DTypeLike) -> DType:
     if found is None:
         raise TypeError(
             f"Cannot convert {type_value!r} (of type {type(type_value).__name__}) to a DType; accepted are a DType, "
-            f"a name such as 'float32' or 'int32_ref', a numpy dtype, float, bool or a DataType number."
+            f"a name such as 'float32' or 'int32_ref', a numpy dtype, float, bool or a DataType number {at()}"
         )
     return found
 

@@ -1,6 +1,7 @@
 """The base of config objects: a `Message` has named fields whose values are checked when they are set.
 
-Owns the checks, the error messages and the helpers that protocol buffers have (CopyFrom, MergeFrom, HasField ...).
+Owns the checks, the error messages, which end with the user's line, and the helpers that protocol buffers have (CopyFrom,
+MergeFrom, HasField ...).
 Knows no particular message; those are in `config`.
 
 A message class lists its fields as annotations with defaults; the annotation decides what may be assigned:
@@ -23,6 +24,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, dataclass_transform
 
 import numpy as np
+
+from headrace.core.source import at
 
 __all__ = ["MapField", "Message", "RepeatedField", "nested"]
 
@@ -88,7 +91,7 @@ class _Kind:
     def _choice(self, value: Any) -> Any:
         choices = typing.get_args(self.accepts)
         if value not in choices:
-            raise ValueError(f"{self.where} received {value!r}; accepted are {', '.join(map(repr, choices))}")
+            raise ValueError(f"{self.where} received {value!r}; accepted are {', '.join(map(repr, choices))} {at()}")
         return value
 
     def _enum(self, value: Any) -> Any:
@@ -96,7 +99,7 @@ class _Kind:
             return self.accepts[value] if isinstance(value, str) else self.accepts(value)
         except (KeyError, ValueError):
             names = ", ".join(f"{m.name}={m.value}" for m in self.accepts)
-            raise ValueError(f"{self.where} received {value!r}; accepted are {names}") from None
+            raise ValueError(f"{self.where} received {value!r}; accepted are {names} {at()}") from None
 
     def _scalar(self, value: Any) -> Any:
         integral = isinstance(value, (numbers.Integral, np.bool_))
@@ -109,7 +112,8 @@ class _Kind:
         raise self._wrong(value, self.accepts.__name__)
 
     def _wrong(self, value: Any, accepted: str) -> TypeError:
-        return TypeError(f"{self.where} received {value!r} of type {type(value).__name__}; accepted is {accepted}")
+        received = f"{value!r} of type {type(value).__name__}"
+        return TypeError(f"{self.where} received {received}; accepted is {accepted} {at()}")
 
 
 class RepeatedField(list[T], Generic[T]):
@@ -122,7 +126,7 @@ class RepeatedField(list[T], Generic[T]):
     def add(self, **fields: Any) -> T:
         """Appends a new message with these fields and returns it."""
         if not self._kind.is_message:
-            raise TypeError(f"{self._kind.where} holds no messages: use append()")
+            raise TypeError(f"{self._kind.where} holds no messages: use append() {at()}")
         super().append(self._kind.accepts(**fields))
         return self[-1]
 
@@ -216,7 +220,7 @@ class Message:
         if kind is None:
             close = difflib.get_close_matches(name, cls._kinds, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise error(f"{cls.__qualname__} has no field {name!r}.{hint} Its fields: {', '.join(cls._kinds)}")
+            raise error(f"{cls.__qualname__} has no field {name!r}.{hint} Its fields: {', '.join(cls._kinds)} {at()}")
         return kind
 
     def HasField(self, name: str) -> bool:
@@ -260,7 +264,8 @@ class Message:
 
     def _check_same(self, other: Message) -> None:
         if type(other) is not type(self):
-            raise TypeError(f"Expected a {type(self).__qualname__}; received {other!r} of type {type(other).__name__}")
+            received = f"{other!r} of type {type(other).__name__}"
+            raise TypeError(f"Expected a {type(self).__qualname__}; received {received} {at()}")
 
     def __eq__(self, other: object) -> bool:
         return self.__dict__ == other.__dict__ if type(other) is type(self) else NotImplemented

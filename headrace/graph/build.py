@@ -208,7 +208,8 @@ def check_attr(op_def: OpDef, attr: Attr, value: Any) -> Any:
             raise TypeError(f"a list of {kind}")
         return tuple(check(v) for v in value)
     except (TypeError, ValueError) as e:
-        expected = str(e) if str(e).startswith("a") and len(str(e)) < 24 else f"{attr.kind} ({e})"
+        why = str(e).partition(" (at ")[0]
+        expected = why if why.startswith("a") and len(why) < 24 else f"{attr.kind} ({why})"
         raise TypeError(
             f"Expected {expected} for attr '{attr.name}' of '{op_def.name}' Op, got {value!r} of type "
             f"'{type(value).__name__}' (at {user_source(2)})"

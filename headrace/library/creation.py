@@ -10,11 +10,11 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
+from headrace.core.source import at
 from headrace.eager.entry import at_once
 from headrace.graph import context, raw_ops
-from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.convert import constant, convert_to_tensor, located
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.graph.structures import SparseTensor
 from headrace.library.array import concat, expand_dims, reshape, shape_of, size, stack
 from headrace.library.scope import name_scope
@@ -128,7 +128,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     try:
         kind, static = dtypes.as_dtype(dtype).base_dtype, TensorShape(shape)
     except (TypeError, ValueError) as e:
-        raise TypeError(f"placeholder(dtype, shape): {e} {at()}") from None
+        raise located(TypeError(f"placeholder(dtype, shape): {e}"), at()) from None
     return raw_ops.Placeholder(dtype=kind, shape=static, name=name)
 
 

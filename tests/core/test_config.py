@@ -157,6 +157,30 @@ def test_unknown_fields_are_named_with_a_suggestion() -> None:
         ConfigProto().HasField("nothing")
 
 
+def test_mistakes_end_with_the_line_that_made_them() -> None:
+    made = ConfigProto()
+    filters: Any = made.device_filters
+    for mistake in (
+        lambda: ConfigProto(no_such_field=1),  # type: ignore[call-arg]
+        lambda: setattr(made, "no_such_field", 1),
+        lambda: ConfigProto(allow_soft_placement="yes"),  # type: ignore[arg-type]
+        lambda: setattr(made.gpu_options, "allow_growth", "yes"),
+        lambda: ConfigProto(gpu_options={"allow_grow": True}),  # type: ignore[arg-type]
+        lambda: ConfigProto(compile="sometimes"),  # type: ignore[arg-type]
+        lambda: ConfigProto(control_flow="v1"),  # type: ignore[arg-type]
+        lambda: ConfigProto(precision="low"),  # type: ignore[arg-type]
+        lambda: RunOptions(trace_level=9),  # type: ignore[arg-type]
+        lambda: filters.append(3),
+        lambda: filters.add(),
+        lambda: made.MergeFrom(GPUOptions()),
+        lambda: made.HasField("no_such_field"),
+    ):
+        with pytest.raises((TypeError, ValueError, AttributeError)) as error:
+            mistake()
+        assert str(error.value).endswith(f"(at {__file__}:{mistake.__code__.co_firstlineno})")
+        assert str(error.value).count("(at ") == 1
+
+
 def test_containers_check_what_is_put_in() -> None:
     made = ConfigProto(device_filters=["a", "b"], device_count={"CPU": 1})
     filters: Any = made.device_filters
