@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.autodiff.registration import register_anonymous
+from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
-from headrace.core.source import at
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:

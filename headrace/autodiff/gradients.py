@@ -14,11 +14,11 @@ from typing import Any
 from headrace.autodiff.aggregate import AggregationMethod, aggregate
 from headrace.autodiff.registration import gradient_rule
 from headrace.core.dtypes import DType
+from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.core.registry import REGISTRY, Rule
-from headrace.graph.operation import Operation
 from headrace.core.source import user_source
+from headrace.graph.operation import Operation
 
 _registered_at: dict[str, str] = {}
 

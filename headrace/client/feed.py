@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.core.source import at, user_source
 from headrace.graph.constant import make_array
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.core.source import at, user_source
 from headrace.graph.structures import IndexedSlices, SparseTensor
 from headrace.resources.value import from_numpy, share
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
 
 Rebuild = Callable[[Sequence[Any]], Any]

@@ -15,10 +15,10 @@ from headrace.client.feed import expand_feeds, feeder
 from headrace.client.fetch import Fetches, fetch_key
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
 from headrace.core.errors import InvalidArgumentError, NotFoundError
+from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.resources.deadline import deadline
 from headrace.resources.value import returner, to_numpy
 from headrace.runtime.executor import PartialRun, execute

@@ -9,11 +9,11 @@ from headrace.autodiff.aggregate import aggregate
 from headrace.autodiff.gradients import BODY_RULES, is_trainable, through_kernel, zeros
 from headrace.autodiff.registration import gradient_rule
 from headrace.eager.binding import HOST, HostTensor
+from headrace.eager.execute import frozen
 from headrace.eager.learn import NOTHING, PLANS, RANK, SHAPE, VALUE, learn
 from headrace.eager.record import Record
 from headrace.eager.record import enter as record_now
 from headrace.eager.tensor import EagerTensor
-from headrace.eager.execute import frozen
 from headrace.graph import raw_ops
 from headrace.graph.context import get_default_graph
 from headrace.graph.convert import convert_to_tensor

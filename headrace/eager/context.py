@@ -20,6 +20,7 @@ from headrace.autodiff.custom import takes_variables
 from headrace.core import errors
 from headrace.core.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from headrace.core.registry import REGISTRY, OpDef
+from headrace.core.source import at, user_source
 from headrace.eager import execute, function, record, tensor
 from headrace.eager.binding import Bound, run, scalar
 from headrace.eager.execute import Caller
@@ -33,7 +34,6 @@ from headrace.graph.constant import make_array
 from headrace.graph.functional import holds_function
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.core.source import at, user_source
 from headrace.resources.container import Containers
 from headrace.resources.invoke import CPU, bind_attr, find_kernel
 from headrace.resources.value import from_numpy

@@ -7,8 +7,8 @@ from typing import Any
 
 from headrace.core import errors
 from headrace.core.registry import OpDef
-from headrace.eager.tensor import EagerHandle
 from headrace.core.source import user_source
+from headrace.eager.tensor import EagerHandle
 from headrace.runtime.failure import error_kind
 
 

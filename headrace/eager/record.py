@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core.registry import OpDef, Rule
+from headrace.core.source import UNKNOWN
 from headrace.eager.tensor import EagerHandle, EagerTensor
 from headrace.graph import context as graphs
-from headrace.core.source import UNKNOWN
 
 _new = object.__new__
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headrace.autodiff.gradients import UnconnectedGradients, is_trainable
+from headrace.core.source import at
 from headrace.eager import record, symbolic
 from headrace.eager.backprop import backprop, ones_like
 from headrace.eager.record import Record
 from headrace.eager.tensor import EagerHandle, EagerTensor, as_handle
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
-from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices
 
 

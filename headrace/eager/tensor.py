@@ -16,9 +16,9 @@ import torch
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
+from headrace.core.source import UNKNOWN
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.core.source import UNKNOWN
 from headrace.resources.value import to_numpy
 
 _DTYPES: dict[int, DType] = dict(dtypes._BY_ENUM)  # by the number that an eager tensor keeps instead of its dtype

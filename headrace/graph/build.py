@@ -16,12 +16,12 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.signature import REQUIRED, Arg, Attr
+from headrace.core.source import user_source
 from headrace.graph import context
 from headrace.graph.constant import make_array
 from headrace.graph.convert import install_pack, to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.core.source import user_source
 
 _result_types: dict[OpDef, Any] = {}
 

@@ -15,10 +15,10 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import Dimension, TensorShape
+from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.constant import make_array
 from headrace.graph.operation import Operation, Tensor
-from headrace.core.source import at
 
 Converter = Callable[..., Any]
 

@@ -19,10 +19,10 @@ from typing import Any
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape
+from headrace.core.source import user_source
 from headrace.graph.graph import Graph
 from headrace.graph.infer import partial_value
 from headrace.graph.operation import Operation, Tensor
-from headrace.core.source import user_source
 
 _numbers = itertools.count()
 

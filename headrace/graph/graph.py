@@ -16,11 +16,11 @@ from typing import Any
 from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
+from headrace.core.source import at, user_source
 from headrace.graph import context
 from headrace.graph.infer import infer_shapes, shape_error
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.scope import ColocationScope, ControlScope, DeviceScope, ThreadScopes
-from headrace.core.source import at, user_source
 from headrace.graph.text import to_text
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")

@@ -19,8 +19,8 @@ from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
-    from headrace.graph.operation import Tensor
     from headrace.core.source import Source
+    from headrace.graph.operation import Tensor
 
 _UNKNOWN = TensorShape(None)
 _SMALL = 4096  # the largest value, in elements, worth following while building

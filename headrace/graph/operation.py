@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape, as_shape
-from headrace.graph import context
 from headrace.core.source import Source, at
+from headrace.graph import context
 from headrace.graph.text import NodeDef, node_text
 
 if TYPE_CHECKING:

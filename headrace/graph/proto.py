@@ -13,7 +13,13 @@ def protos() -> Any:
     if not _loaded:
         try:
             from tensorboard.compat.proto import (
-                attr_value_pb2, function_pb2, graph_pb2, node_def_pb2, op_def_pb2, tensor_pb2, tensor_shape_pb2,
+                attr_value_pb2,
+                function_pb2,
+                graph_pb2,
+                node_def_pb2,
+                op_def_pb2,
+                tensor_pb2,
+                tensor_shape_pb2,
                 versions_pb2,
             )  # fmt: skip
         except ImportError as e:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core.device import DeviceSpec
-from headrace.graph.operation import Operation
 from headrace.core.source import at
+from headrace.graph.operation import Operation
 
 
 class ControlScope:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
-
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape

@@ -14,16 +14,15 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import Dimension, TensorShape, broadcast_shape
+from headrace.core.source import at
 from headrace.eager.entry import at_once
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.graph.structures import SparseTensor, SparseTensorValue
 from headrace.library.argument import either
 from headrace.library.scope import name_scope
-
 
 # ---- questions about shapes
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph, UnknownResult
 from headrace.graph.functional import build_if
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.library import log, nest
 from headrace.library.body import flat_tensors, pack_tensors
 from headrace.library.check import Assert

@@ -6,11 +6,11 @@ import numbers
 from typing import Any
 
 from headrace.core.dtypes import DType
+from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.library.random import get_seed
 from headrace.library.scope import name_scope
 

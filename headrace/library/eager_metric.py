@@ -11,9 +11,9 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType, as_dtype
+from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
-from headrace.core.source import at
 from headrace.library.creation import zeros
 from headrace.library.math import cast
 from headrace.library.reduction import argmax, reduce_sum

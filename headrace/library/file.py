@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import glob
-import io
 import os
 import re
 import shutil

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.source import at
 from headrace.graph import attr_value
 from headrace.graph.convert import constant
 from headrace.graph.graph import Graph
 from headrace.graph.importer import as_message
 from headrace.graph.proto import protos
-from headrace.core.source import at
 from headrace.library import log
 from headrace.library.file import makedirs
 

@@ -14,7 +14,6 @@ from typing import Any
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 
-
 _SAFE_READERS = ("IsVariableInitialized", "_InitializedValue")  # these may meet a variable that has no value yet
 
 

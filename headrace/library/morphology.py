@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
-from headrace.library.argument import either
 from headrace.library import array, math
+from headrace.library.argument import either
 from headrace.library.scope import name_scope
 
 

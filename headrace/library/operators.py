@@ -13,6 +13,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
+from headrace.core.source import at
 from headrace.eager.binding import scalar
 from headrace.eager.execute import binary, caller
 from headrace.eager.execute import operator as at_once
@@ -20,7 +21,6 @@ from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.graph.structures import SparseTensor
 from headrace.library import math
 from headrace.library.linalg import matmul

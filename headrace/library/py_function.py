@@ -14,12 +14,12 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
+from headrace.core.source import at
 from headrace.eager.context import eager
 from headrace.eager.tape import GradientTape
 from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
-from headrace.core.source import at
 
 _tokens = itertools.count()
 _KEPT = 1024  # calls whose gradients may be asked for later: the iterations of a loop

@@ -9,9 +9,9 @@ from typing import Any
 
 from headrace.autodiff.custom import custom_gradient
 from headrace.autodiff.recompute import recomputed
+from headrace.core.source import at
 from headrace.eager.tape import GradientTape
 from headrace.graph import context
-from headrace.core.source import at
 
 _DEFAULT: Any = object()
 

@@ -15,8 +15,8 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
 from headrace.library import array, creation, indexing, linalg, math, reduction, segment
-from headrace.library.signal import irfft, rfft
 from headrace.library.scope import name_scope
+from headrace.library.signal import irfft, rfft
 
 # ---- windows
 

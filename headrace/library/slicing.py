@@ -10,11 +10,11 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.shape import Dimension
+from headrace.core.source import at
 from headrace.eager.entry import at_once
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.library.array import stack
 from headrace.library.creation import ones_like
 from headrace.library.indexing import boolean_mask

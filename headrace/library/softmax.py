@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.source import at
 from headrace.eager.entry import at_once
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.library.scope import name_scope
 
 

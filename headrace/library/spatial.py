@@ -12,8 +12,8 @@ import numpy as np
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library.convolution import _sizes
 from headrace.library.argument import either
+from headrace.library.convolution import _sizes
 from headrace.library.scope import name_scope
 from headrace.library.window_argument import padding_argument, window_argument
 

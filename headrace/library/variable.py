@@ -19,6 +19,7 @@ import numpy as np
 from headrace.core import dtypes, errors
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
+from headrace.core.source import at
 from headrace.eager.record import recording, snapshot
 from headrace.eager.tensor import EagerTensor, register_handle
 from headrace.graph import context, convert, raw_ops
@@ -26,7 +27,6 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.function import lifted
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices
 from headrace.library import assign as update
 from headrace.library.initial_value import guard

@@ -13,10 +13,10 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
+from headrace.core.source import at
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.library.initializers import GlorotUniform, Zeros
 from headrace.library.partitioned_variable import PartitionedVariable
 from headrace.library.partitioner import PartitionInfo, call_partitioner, slices

@@ -10,8 +10,8 @@ from headrace.core.dtypes import FLOATING, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops._arm_convolution import USED as ARM
-from headrace.ops._host_math import column_sums
 from headrace.ops._declare import widen
+from headrace.ops._host_math import column_sums
 
 elu_backward = torch.ops.aten.elu_backward.default
 hardtanh_backward = torch.ops.aten.hardtanh_backward.default

@@ -12,8 +12,8 @@ from headrace.core.dtypes import ANY, NUMERIC, QUANTIZED, REAL
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._host_math import FEW, comparison, where
 from headrace.ops._declare import binary, broadcast, sum_to_shape, unary, whole_value, widen
+from headrace.ops._host_math import FEW, comparison, where
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
 

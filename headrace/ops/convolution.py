@@ -18,7 +18,6 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops import _arm_convolution
 from headrace.ops._window import (
-    CHANNELS_LAST,
     arrange,
     channel,
     check_window,

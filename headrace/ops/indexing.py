@@ -19,7 +19,6 @@ from headrace.graph.infer import known_value
 from headrace.graph.structures import IndexedSlices
 from headrace.ops._unsigned import move_as_signed
 
-
 NOT_STRING = tuple(d for d in ANY if d not in (dtypes.string, dtypes.resource, dtypes.variant))
 
 

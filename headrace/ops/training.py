@@ -9,7 +9,6 @@ a number is cheaper than an op, are their values taken out.
 
 from __future__ import annotations
 
-import contextlib
 import math
 
 import torch

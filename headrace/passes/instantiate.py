@@ -18,7 +18,6 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
 from headrace.graph.function import FuncGraph
-from headrace.graph.operation import Tensor
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run, inputs that are constants) -> plan

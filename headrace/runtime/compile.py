@@ -25,8 +25,8 @@ from headrace.resources.variable import Variable, locked
 from headrace.runtime.arrange import refuse_negative_indices, store_what_libraries_read
 from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.cuda_graph import GraphedCall
-from headrace.runtime.direct import direct
 from headrace.runtime.device import deterministic
+from headrace.runtime.direct import direct
 from headrace.runtime.dump import dump
 from headrace.runtime.fast_math import replacements
 from headrace.runtime.threads import having_threads

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from headrace.core.config import ConfigProto
-
 from headrace.core.device import register_device_type
 
 

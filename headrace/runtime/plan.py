@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.core import errors
-from headrace.graph.operation import Operation, Tensor
 from headrace.core.source import user_source
+from headrace.graph.operation import Operation, Tensor
 from headrace.passes.cse import cse
 from headrace.passes.fold import fold
 from headrace.passes.fold_shapes import fold_shapes

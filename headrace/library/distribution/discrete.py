@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops

@@ -9,9 +9,9 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.graph.structures import SparseTensor
+from headrace.library import array
 from headrace.library.check import assert_less, assert_non_negative
 from headrace.library.creation import fill
-from headrace.library import array
 from headrace.library.feature_column.column import (
     CategoricalColumn,
     Features,

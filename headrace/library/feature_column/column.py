@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from headrace.core import dtypes
+from headrace.core.source import at
 from headrace.graph.convert import convert_to_tensor, located
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
 from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_tensor
 from headrace.library import array
 from headrace.library.check import assert_positive

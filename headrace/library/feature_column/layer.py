@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.graph.collection import GraphKeys
 from headrace.graph import context
+from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library import array
@@ -20,8 +20,8 @@ from headrace.library.feature_column.column import (
     FeatureColumn,
     Features,
     check_features,
-    sorted_columns,
     says_where,
+    sorted_columns,
 )
 from headrace.library.initializers import Zeros
 from headrace.library.linalg import matmul

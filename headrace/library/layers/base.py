@@ -18,11 +18,11 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
+from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor, default_session
-from headrace.core.source import at
 from headrace.library import array, math, nest
 from headrace.library.layers.reach import reachable_from
 from headrace.library.layers.spec import InputSpec as InputSpec

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core.shape import TensorShape, as_shape
-from headrace.graph.operation import Tensor
 from headrace.core.source import at
+from headrace.graph.operation import Tensor
 from headrace.library import array
 from headrace.library.activation import bias_add
 from headrace.library.layers.base import InputSpec, Layer

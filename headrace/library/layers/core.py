@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from headrace.core.shape import TensorShape, as_shape
+from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.core.source import at
-from headrace.library import array, dropout as dropout_library
+from headrace.library import array
+from headrace.library import dropout as dropout_library
 from headrace.library.activation import bias_add
-
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.named import ZEROS, get_activation, get_initializer, get_regularizer
 from headrace.library.linalg import tensordot

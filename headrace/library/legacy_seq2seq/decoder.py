@@ -8,10 +8,10 @@ from typing import Any
 from headrace.core.shape import as_shape
 from headrace.graph.convert import convert_to_tensor
 from headrace.library import array, creation, math, nest, reduction
+from headrace.library.activation import xw_plus_b
 from headrace.library.convolution import conv2d
 from headrace.library.embedding import embedding_lookup
 from headrace.library.flow import stop_gradient
-from headrace.library.activation import xw_plus_b
 from headrace.library.rnn.linear import Linear
 from headrace.library.softmax import softmax
 from headrace.library.variable_scope import get_variable, get_variable_scope, variable_scope

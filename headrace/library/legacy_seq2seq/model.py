@@ -11,7 +11,10 @@ from headrace.library import array, nest
 from headrace.library.control_flow import cond
 from headrace.library.embedding import embedding_lookup
 from headrace.library.legacy_seq2seq.decoder import (
-    embedding_attention_decoder, embedding_rnn_decoder, extract_argmax_and_embed, rnn_decoder,
+    embedding_attention_decoder,
+    embedding_rnn_decoder,
+    extract_argmax_and_embed,
+    rnn_decoder,
 )  # fmt: skip
 from headrace.library.legacy_seq2seq.loss import sequence_loss, sequence_loss_by_example
 from headrace.library.rnn.projection import EmbeddingWrapper, OutputProjectionWrapper

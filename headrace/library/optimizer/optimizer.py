@@ -13,13 +13,13 @@ from typing import Any
 from headrace.autodiff.gradients import gradients
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
+from headrace.core.source import at
 from headrace.eager.tape import GradientTape
 from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
-from headrace.core.source import at
 from headrace.graph.structures import IndexedSlices, convert_to_tensor_or_indexed_slices
 from headrace.library.flow import group, tuple_
 from headrace.library.optimizer import slot_creator

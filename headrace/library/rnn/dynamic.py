@@ -20,12 +20,17 @@ from headrace.library.rnn.base import (
     assert_like_cell,
     batch_zeros,
     flat_sizes,
+    map_sizes,
+)
+from headrace.library.rnn.base import (
     initial_state as initial_state_of,
 )
-from headrace.library.rnn.base import map_sizes
 from headrace.library.rnn.static import check_stack
 from headrace.library.rnn.step import (
-    best_effort_input_batch_size, copy_some_through, lengths_as_tensor, transpose_batch_time,
+    best_effort_input_batch_size,
+    copy_some_through,
+    lengths_as_tensor,
+    transpose_batch_time,
 )  # fmt: skip
 from headrace.library.scope import control_dependencies, name_scope
 from headrace.library.tensor_array import TensorArray

@@ -20,8 +20,8 @@ from headrace.library import array, creation, math, nest, reduction
 from headrace.library.control_flow import cond
 from headrace.library.embedding import embedding_lookup
 from headrace.library.indexing import gather, where
-from headrace.library.rnn.base import assert_like_cell
 from headrace.library.reduction import top_k
+from headrace.library.rnn.base import assert_like_cell
 from headrace.library.scope import name_scope
 from headrace.library.seq2seq.attention_wrapper import AttentionWrapperState
 from headrace.library.seq2seq.beam_score import BeamScore, gather_beams, one_after_end
