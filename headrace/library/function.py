@@ -296,14 +296,15 @@ class Function:
             specs = [s.joined(old.shape) for s, old in zip(specs, last.specs, strict=True)]
             relax = True
         made = trace(
-            self, self._python_function, self._name, given.key, specs, given.with_tensors, may_create=last is None
-        )
+            self, self._python_function, self._name, given.key, specs, given.with_tensors, may_create=last is None,
+            singletons=True,
+        )  # fmt: skip
         hoist(made)
         store = self._store(made.body.outer_graph)
         store[(given.key, "relaxed") if relax else given.whole_key] = made
         store["last"] = given  # type: ignore[assignment]
         self._held.extend(leaf for i, leaf in enumerate(given.leaves) if i not in given.positions)
-        self._count += 1
+        self._count += 2 if made.created else 1
         self._report(len(store) - 1, last, given)
         return made
 

@@ -82,6 +82,7 @@ class Trace:
     specs: list[Spec] = field(default_factory=list)
     anchors: set[FuncGraph] = field(default_factory=set)  # bodies it calls that were not finished when it was traced
     alone: bool = False  # the result is one tensor and nothing around it
+    created: bool = False  # variables, by the trace before this one, which found them
     prepared: Any = None  # all of a call that runs at once but the arguments
 
     def call(self, tensors: Sequence[Tensor], name: str = "") -> Any:
@@ -201,19 +202,24 @@ def _in_branch(tracing: Tracing) -> bool:
 def trace(
     owner: Any, python_function: Callable[..., Any], name: str, key: Any, specs: Sequence[Spec],
     arguments: Callable[[Sequence[Tensor]], tuple[Sequence[Any], dict[str, Any]]], may_create: bool = True,
-    convert_result: Callable[[Any], Any] | None = None, body_name: str = "",
+    convert_result: Callable[[Any], Any] | None = None, body_name: str = "", singletons: bool = False,
 ) -> Trace:  # fmt: skip
-    """``arguments(tensors)`` are what the Python function is called with.  ``may_create``: variables, on this trace."""
+    """``arguments(tensors)`` are what the Python function is called with.  ``may_create``: variables, on this trace.
+
+    ``singletons``: variables that it makes must be made once only, so that it is traced again and must make none then.
+    """
     outer = context.get_default_graph()
     specs = list(specs)
     known: Result | None = None
+    variables: list[Any] = []
     for attempt in range(_ATTEMPTS):
         tracing = Tracing(owner, key, specs, known)
         token = under_way.set((*under_way.get(), tracing))
         try:
             made = _trace_once(
-                tracing, outer, python_function, name, arguments, may_create and not attempt, convert_result, body_name
-            )
+                tracing, outer, python_function, name, arguments, variables if may_create and not attempt else None,
+                convert_result, body_name,
+            )  # fmt: skip
         except UnknownResult as e:
             if e.args[0] is not owner:
                 raise
@@ -229,6 +235,8 @@ def trace(
         finally:
             under_way.reset(token)
         if not tracing.called:
+            if variables and singletons and not attempt:
+                continue
             break
         found = _result(made, known)
         if known is not None and _agree(found, known):
@@ -241,16 +249,17 @@ def trace(
         )
     made.specs = specs
     made.anchors = tracing.anchors
+    made.created = bool(variables) and singletons
     return made
 
 
 def _trace_once(
-    tracing: Tracing, outer: Graph, python_function: Any, name: str, arguments: Any, may_create: bool, convert: Any,
-    body_name: str,
+    tracing: Tracing, outer: Graph, python_function: Any, name: str, arguments: Any, variables: list[Any] | None,
+    convert: Any, body_name: str,
 ) -> Trace:  # fmt: skip
     body = FuncGraph(f"the function {name}", outer, body_name or function_name(name))
     tracing.body = body
-    with body.as_default(), variable_creator_scope(_creator(name, may_create)):
+    with body.as_default(), variable_creator_scope(_creator(name, variables)):
         tensors = [body.add_arg(s.dtype, s.shape, s.name) for s in tracing.specs]
         for tensor in tracing.known.captured if tracing.known else ():
             body.capture(tensor)
@@ -302,14 +311,18 @@ def _as_tensor(leaf: Any, name: str) -> Tensor:
     return tensor
 
 
-def _creator(name: str, allowed: bool) -> Callable[..., Any]:
+def _creator(name: str, made: list[Any] | None) -> Callable[..., Any]:
+    """Puts the variables that a trace makes into the list; without one it may make none."""
+
     def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        if not allowed:
+        if made is None:
             raise ValueError(
-                f"tf.function-decorated function tried to create variables on non-first call: {name} makes one in each trace. "
-                f"Make it once, outside the function or under a condition such as `if self.v is None:` {at()}"
+                f"tf.function-decorated function tried to create variables on non-first call: {name} makes one in each trace "
+                "(the first call of a function that makes variables traces it twice). Make it once, outside the function or "
+                f"under a condition such as `if self.v is None:` {at()}"
             )
-        return next_creator(**kwargs)
+        made.append(next_creator(**kwargs))
+        return made[-1]
 
     return create
 

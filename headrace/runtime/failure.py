@@ -38,7 +38,8 @@ def failed_node(program: Program, traceback: TracebackType | None) -> tuple[Node
         owner = known.get(frame.f_code)
         if owner is not None:
             node = owner.lines.get(traceback.tb_lineno)
-            if node is not None:  # the innermost one: a body's node rather than the loop around it
+            inner = node is not None and (found[0] is None or not node.op_def.traits.feed)
+            if inner:  # the innermost one: a body's node rather than the loop around it, but no argument of the body
                 found = (node, dict(frame.f_locals), owner)
         traceback = traceback.tb_next
     return found
@@ -53,6 +54,11 @@ def explain(error: BaseException, program: Program) -> BaseException:
     node, held, program = failed_node(program, error.__traceback__)
     if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
+    return blame(node, error, program, held)
+
+
+def blame(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
+    """The same for an error that is known to be this node's; ``held`` are the values by their names in the program."""
     node = _blamed(node, error)
     if node.type == "_Region" and isinstance(error, errors.OpError) and error.op is not None:
         return error  # it names its node already

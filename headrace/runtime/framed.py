@@ -15,9 +15,9 @@ from headrace.passes.schedule import protect_reads
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources import deadline
 from headrace.runtime.codegen import Binder, Program, generate
-from headrace.runtime.failure import explain
+from headrace.runtime.failure import blame, explain
 from headrace.runtime.frame import DEAD, FlowNode, FramedFlow, Ready
-from headrace.runtime.number import tensor_of
+from headrace.runtime.number import number, tensor_of
 
 
 def needs_frames(graph: StepGraph) -> bool:
@@ -127,8 +127,16 @@ class FramedPlan:
             raise explain(e, program) from e  # type: ignore[arg-type]
         if kind == "switch":
             data, pred = values
-            return [DEAD, data] if pred else [data, DEAD]
+            return [DEAD, data] if self._decided(pred, ready, program) else [data, DEAD]
         return values[:1] if kind in ("enter", "exit", "next") else values
+
+    def _decided(self, pred: Any, ready: Ready, program: Program | None) -> bool:
+        try:
+            return bool(number(pred))
+        except ValueError as e:
+            node = self.nodes[ready.node]
+            held = {program.names.get(node.inputs[1], ""): pred} if program is not None else {}
+            raise blame(node, e, program, held) from None  # type: ignore[arg-type]
 
 
 class _Threads:

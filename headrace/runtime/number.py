@@ -41,5 +41,9 @@ def tensor_of(value: Any, dtype: DType, device: Any) -> torch.Tensor:
 
 
 def number(value: Any) -> Any:
-    """A scalar as a Python number."""
-    return value if isinstance(value, int) else value.item()
+    """A scalar as a Python number; only of what decides a branch or a loop may the rank have been unknown until now."""
+    if isinstance(value, int):
+        return value
+    if value.ndim:
+        raise ValueError(f"The predicate must be a scalar, but it has shape {list(value.shape)}")
+    return value.item()

@@ -278,48 +278,6 @@ class TestEffects:
         assert len({float(x) for pair in found for x in pair}) == 4
 
 
-class TestVariables:
-    def test_made_on_the_first_call_and_lifted(self):
-        class Model:
-            w = None
-
-            @tf.function
-            def __call__(self, x):
-                if self.w is None:
-                    self.w = tf.Variable(tf.ones([2]) * 3, name="w")
-                return x * self.w
-
-        model = Model()
-        y, z = model(tf.ones([2])), model(tf.ones([1, 2]))
-        assert [v.name for v in tf.global_variables()] == ["w:0"]
-        assert model.w.graph is tf.get_default_graph()
-        assert run([y, z])[1].tolist() == [[3, 3]]
-
-    def test_made_on_every_call_is_an_error(self):
-        f = tf.function(lambda x: x * tf.Variable(2.0))
-        f(tf.constant(1.0))
-        with pytest.raises(ValueError, match="tried to create variables on non-first call"):
-            f(tf.constant([1.0]))
-
-    def test_get_variable_and_layers(self):
-        @tf.function
-        def f(x):
-            with tf.variable_scope("net", reuse=tf.AUTO_REUSE):
-                return tf.layers.dense(x, 1, kernel_initializer=tf.ones_initializer(), name="out")
-
-        y = f(tf.ones([2, 3]))
-        assert [v.name for v in tf.trainable_variables()] == ["net/out/kernel:0", "net/out/bias:0"]
-        assert run(y).tolist() == [[3], [3]]
-
-    def test_as_an_argument(self):
-        v, w = tf.Variable(1.0), tf.Variable(10.0)
-        f = tf.function(lambda a, x: a.assign_add(x))
-        with tf.control_dependencies([f(v, 1.0), f(w, 2.0)]):
-            result = [v.read_value(), w.read_value()]
-        assert run(result) == [2, 12]
-        assert f.trace_count == 2
-
-
 @pytest.mark.parametrize("mode", ["off", "always", "lower"])
 class TestWhere:
     def run(self, fetches, mode, feeds=None):
