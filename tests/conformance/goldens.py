@@ -23,6 +23,7 @@ import numpy as np  # noqa: E402 - the path is set above
 from conformance.call import blank, compare, precision, run, same  # noqa: E402
 from conformance.differences import read, unlisted  # noqa: E402
 from conformance.oracle import VARIABLE, Oracle  # noqa: E402
+from conformance.part import Part, summary  # noqa: E402
 from conformance.wire import digest  # noqa: E402
 from golden import optimizer_cases, sample_results  # noqa: E402
 from golden.make_samples import make  # noqa: E402
@@ -35,8 +36,8 @@ RTOL = 1e-3
 ANY_ORDER = "graph"  # a serialised graph, whose maps have no order
 
 
-def made_anew(folder: Path) -> list[str]:
-    """Runs the scripts in a copy of tests/golden -> what differs from the files kept."""
+def made_anew(folder: Path) -> Part:
+    """Runs the scripts in a copy of tests/golden, and compares with the files kept."""
     copy = folder / "tests/golden"
     shutil.copytree(GOLDEN, copy, ignore=shutil.ignore_patterns("sample_results", "__pycache__"))
     for name in ("examples", "headrace", "tests/examples"):  # what the scripts look for from where they are
@@ -51,9 +52,10 @@ def made_anew(folder: Path) -> list[str]:
         print(f"{script:28} {'made' if done.returncode == 0 else 'failed'}", flush=True)
         if done.returncode:
             found.append(f"{script} failed: {done.stderr.strip().splitlines()[-1:]}")
-    for kept in sorted([*GOLDEN.glob("*.json"), *GOLDEN.glob("*.npz")]):
+    files = sorted([*GOLDEN.glob("*.json"), *GOLDEN.glob("*.npz")])
+    for kept in files:
         found += [f"{kept.name}: {problem}" for problem in file_problems(copy / kept.name, kept)]
-    return found
+    return Part("files", f"{len(SCRIPTS)} scripts run anew, {len(files)} files of results", found)
 
 
 def file_problems(new: Path, kept: Path) -> list[str]:
@@ -81,9 +83,10 @@ def json_problems(new: Any, kept: Any, where: str) -> list[str]:
     return [] if equal else [f"{where} is {new!r} instead of {kept!r}"]
 
 
-def sample_problems(oracle: Oracle) -> list[str]:
+def samples(oracle: Oracle) -> Part:
     """Every sample anew: against the results kept, and against Headrace."""
     known, found = read(), []
+    ops = compared = listed = 0
     for family in sample_results.FAMILIES:
         new, kept = make(oracle, family), sample_results.load(sample_results.FOLDER, family)
         for name, entries in new.items():
@@ -94,19 +97,24 @@ def sample_problems(oracle: Oracle) -> list[str]:
             for i, ((sample, call), entry, old) in enumerate(zip(calls, entries, kept[name], strict=True)):
                 if call is None:
                     continue
+                compared += 1
                 if old["call"] != digest(call):
                     found.append(f"{name} sample {i}: the result kept is stale; run {sample_results.UPDATE}")
                     continue
                 rtol = max(precision(call), sample.rtol)
                 ours = blank(run(call)) if sample_results.random(name, sample) else run(call)
                 for what, result in (("kept", old["result"]), ("here", ours)):
-                    problems = unlisted(call, compare(result, entry["result"], rtol=rtol), known)
-                    found += [f"{name} sample {i}, {what}: {p}" for p in problems]
+                    problems = compare(result, entry["result"], rtol=rtol)
+                    left = unlisted(call, problems, known)
+                    listed += bool(problems) and not left
+                    found += [f"{name} sample {i}, {what}: {p}" for p in left]
+        ops += len(new)
         print(f"samples of {family:18} {len(new)} ops", flush=True)
-    return found
+    counts = f"{compared} samples of {ops} ops, forward and gradients ({listed} listed differences)"
+    return Part("samples", counts, found)
 
 
-def optimizer_problems(made: Path) -> list[str]:
+def optimizers(made: Path) -> Part:
     """Every optimizer, dense and sparse, twenty steps here against those just made with TensorFlow."""
     found = []
     with np.load(made) as theirs:
@@ -119,19 +127,23 @@ def optimizer_problems(made: Path) -> list[str]:
                     found.append(f"{start} variables {sorted(set(ours) ^ set(wanted))}")
                 found += [start + key for key in ours if key in wanted and not same(ours[key], wanted[key], RTOL)]
             print(f"optimizer {name:26} {optimizer_cases.STEPS} steps, dense and sparse", flush=True)
-    return found
+    count = len(optimizer_cases.CASES)
+    return Part("optimizers", f"{count} optimizers over {optimizer_cases.STEPS} steps, dense and sparse", found)
+
+
+def parts(oracle: Oracle) -> list[Part]:
+    """The files, the optimizers and the samples."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = made_anew(Path(folder))
+        trained = optimizers(Path(folder) / "tests/golden/optimizer.npz")
+    return [files, samples(oracle), trained]
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        found = made_anew(Path(folder))
-        found += optimizer_problems(Path(folder) / "tests/golden/optimizer.npz")
     with Oracle() as oracle:
-        found += sample_problems(oracle)
-    for problem in found:
-        print(f"    {problem}")
-    print(f"kept results: {len(found)} differences")
-    return 1 if found else 0
+        found = parts(oracle)
+    print(summary(found, oracle.version))
+    return 1 if any(part.differences for part in found) else 0
 
 
 if __name__ == "__main__":

@@ -14,9 +14,8 @@ import argparse
 import fnmatch
 import importlib
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from conformance.call import Call, compare, precision, run  # noqa: E402
 from conformance.differences import read, unlisted  # noqa: E402
 from conformance.draw import Draw  # noqa: E402
 from conformance.oracle import Oracle  # noqa: E402
+from conformance.part import Part, summary  # noqa: E402
 from conformance.wire import digest, encode  # noqa: E402
 from golden import sample_results  # noqa: E402
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402 - the path is set above
@@ -36,6 +36,8 @@ from headrace.core.registry import REGISTRY  # noqa: E402
 
 HERE = Path(__file__).parent
 DRAWN = ROOT / "tests/golden/drawn_results"
+# "unsupported": TensorFlow has no kernel for that dtype or layout; "listed": docs/differences.md says how they differ.
+OUTCOMES = ("same", "error", "unsupported", "listed", "mismatch")
 FAMILIES = sorted(p.stem for p in (HERE / "families").glob("*.py") if p.stem != "__init__")
 
 
@@ -78,7 +80,8 @@ def check(oracle: Oracle, op: str, make: Callable[[Draw], Call], examples: int, 
             outcome = "unsupported"
         if outcome != "unsupported":
             tally.kept[digest(call)] = {"call": call, "result": {**theirs, "message": theirs.get("message", "")[:80]}}
-        tally.add(call, outcome, unlisted(call, compare(ours, theirs, rtol=precision(call)), known))
+        problems = compare(ours, theirs, rtol=precision(call))
+        tally.add(call, "listed" if problems else outcome, unlisted(call, problems, known))
 
     one()
     return tally
@@ -97,6 +100,44 @@ def describe(call: Call) -> str:
     return f"{call['op']}({'; '.join(map(item, call['inputs']))}{' | ' + attrs if attrs else ''})"
 
 
+def random_calls(
+    oracle: Oracle,
+    patterns: Sequence[str] = ("*",),
+    examples: int = 40,
+    number: int = 1,
+    keep: int = 0,
+    quiet: bool = False,
+) -> Part:
+    """Random calls of every op that a pattern names."""
+    ops, total, differences = 0, Counter[str](), []
+    for family in FAMILIES:
+        kept: dict[str, list[Any]] = {}
+        for op, make in importlib.import_module(f"conformance.families.{family}").OPS.items():
+            if op not in REGISTRY or not any(fnmatch.fnmatchcase(x, p) for p in patterns for x in (op, family)):
+                continue
+            tally = check(oracle, op, make, examples, number)
+            ops += 1
+            total += tally.outcomes
+            kept[op] = list(tally.kept.values())[:keep]
+            if not quiet or tally.smallest:
+                counts = "  ".join(f"{k} {tally.outcomes[k]:3}" for k in OUTCOMES)
+                print(f"{family:14} {op:36} {counts}", flush=True)
+            for _, call, problem in tally.smallest.values():
+                differences.append(f"{describe(call)}\n        {problem}")
+                print(f"    {differences[-1]}", flush=True)
+        if keep and kept:
+            size = sample_results.save(DRAWN, family, kept)
+            print(f"{family}: {sum(map(len, kept.values()))} calls kept in {size} bytes")
+    what = {
+        "same": "alike",
+        "error": "errors in both",
+        "unsupported": "TensorFlow cannot run",
+        "listed": "listed differences",
+    }
+    counts = ", ".join(f"{total[outcome]} {words}" for outcome, words in what.items())
+    return Part("random calls", f"{sum(total.values())} calls of {ops} ops ({counts})", differences)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", nargs="*", default=["*"], help="ops or families")
@@ -105,33 +146,11 @@ def main() -> int:
     parser.add_argument("--keep", type=int, default=0, metavar="N", help="write N calls of each op to tests/golden")
     parser.add_argument("--quiet", action="store_true", help="no table, only what differs")
     chosen = parser.parse_args()
-    bad, total, start = 0, Counter[str](), time.monotonic()
     with Oracle() as oracle:
         print(f"TensorFlow {oracle.version}; seed {chosen.seed}, {chosen.examples} calls of each op")
-        for family in FAMILIES:
-            ops = importlib.import_module(f"conformance.families.{family}").OPS
-            kept: dict[str, list[Any]] = {}
-            for op, make in ops.items():
-                if op not in REGISTRY or not any(
-                    fnmatch.fnmatchcase(x, p) for p in chosen.patterns for x in (op, family)
-                ):
-                    continue
-                tally = check(oracle, op, make, chosen.examples, chosen.seed)
-                total += tally.outcomes
-                kept[op] = list(tally.kept.values())[: chosen.keep]
-                bad += bool(tally.smallest)
-                if not chosen.quiet or tally.smallest:
-                    counts = "  ".join(
-                        f"{k} {tally.outcomes[k]:3}" for k in ("same", "error", "unsupported", "mismatch")
-                    )
-                    print(f"{family:14} {op:36} {counts}", flush=True)
-                for _, call, problem in tally.smallest.values():
-                    print(f"    {describe(call)}\n        {problem}", flush=True)
-            if chosen.keep and kept:
-                size = sample_results.save(DRAWN, family, kept)
-                print(f"{family}: {sum(map(len, kept.values()))} calls kept in {size} bytes")
-    print(f"{sum(total.values())} calls in {time.monotonic() - start:.0f} s: {dict(total)}; {bad} ops differ")
-    return 1 if bad else 0
+        found = random_calls(oracle, chosen.patterns, chosen.examples, chosen.seed, chosen.keep, chosen.quiet)
+    print(summary([found], oracle.version))
+    return 1 if found.differences else 0
 
 
 if __name__ == "__main__":

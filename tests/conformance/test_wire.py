@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from conformance.call import compare, same
 from conformance.differences import Difference, read, unlisted
+from conformance.part import Part, summary
 from conformance.wire import decode, digest, encode, receive, send, weights
 
 
@@ -86,3 +87,17 @@ def test_a_line_that_cannot_be_read_is_an_error(tmp_path: Any) -> None:
     page.write_text("# Page\n")
     with pytest.raises(ValueError, match="no heading"):
         read(page)
+
+
+def test_the_summary_counts_what_was_compared_and_shows_what_differs() -> None:
+    alike, other = Part("samples", "7 samples of 2 ops", []), Part("optimizers", "3 optimizers", ["Adam/dense/v"])
+    assert summary([alike], "2.21.0").splitlines() == [
+        "Compared with TensorFlow 2.21.0",
+        "samples      7 samples of 2 ops: none differ",
+        "Headrace agrees with TensorFlow",
+    ]
+    assert summary([alike, other], "2.21.0").splitlines()[2:] == [
+        "optimizers   3 optimizers: 1 differ",
+        "    optimizers: Adam/dense/v",
+        "1 differences",
+    ]

@@ -1,0 +1,33 @@
+"""`make conformance`: everything is compared with real TensorFlow, and a summary says how much that was and what differs.
+
+The results kept in tests/golden are made anew (`goldens`), then random calls are drawn (`run`).  Ends with status 1 if
+anything differs that docs/differences.md does not list.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path[:1] = [str(ROOT), str(ROOT / "tests")]
+
+from conformance import goldens, run  # noqa: E402 - the path is set above
+from conformance.oracle import Oracle  # noqa: E402
+from conformance.part import summary  # noqa: E402
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--examples", type=int, default=40, help="random calls of each op")
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    with Oracle() as oracle:
+        parts = [*goldens.parts(oracle), run.random_calls(oracle, examples=chosen.examples, number=chosen.seed)]
+    print(f"\n{summary(parts, oracle.version)}")
+    return 1 if any(part.differences for part in parts) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
