@@ -13,12 +13,12 @@ import torch
 
 from headrace.core.shape import TensorShape
 
-_LARGEST = 2**63 - 1
+LARGEST = 2**63 - 1
 
 
 def keys(indices, shape):
     """One integer an entry, ordered as row-major order orders the entries."""
-    if math.prod(shape) > _LARGEST:
+    if math.prod(shape) > LARGEST:
         return torch.unique(indices, dim=0, return_inverse=True)[1]
     return positions(indices, shape)
 
@@ -31,6 +31,37 @@ def positions(indices, shape):
     for axis in range(1, indices.shape[1]):
         found = found * shape[axis] + indices[:, axis]
     return found
+
+
+_largest = np.maximum.reduce
+_any = np.logical_or.reduce
+
+
+def host_positions(array, shape):
+    """``positions`` of an array of indices; None if an entry lies outside the shape."""
+    if not array.size:
+        return np.zeros(array.shape[0], np.int64)
+    if array.dtype != np.int64:
+        array = array.astype(np.int64)
+    unsigned = array.view(np.uint64)  # so negative ones are too large
+    for axis, size in enumerate(shape):
+        if _largest(unsigned[:, axis]) >= size:
+            return None
+    found = array[:, 0]
+    for axis in range(1, len(shape)):
+        found = found * shape[axis]
+        found += array[:, axis]
+    return found
+
+
+def is_rising(flat):
+    """Whether each is greater than the one before it."""
+    return not _any(flat[1:] <= flat[:-1])
+
+
+def host_vector(numbers):
+    """Integers as a tensor on the host: half the time of ``torch.tensor``."""
+    return torch.from_numpy(np.array(numbers, np.int64))
 
 
 def coordinates(flat, shape):

@@ -40,10 +40,10 @@ def _unique(x, axis):
     """-> values, index of each element's value, counts."""
     if isinstance(x, np.ndarray):
         return _unique_strings(x)
-    if axis is None and x.is_cpu and x.dtype in (torch.int32, torch.int64) and x.numel():
-        found = _unique_integers(x.numpy().reshape(-1))
-        if found is not None:
-            return found
+    if axis is None and (found := _unique_integers(x)) is not None:
+        values, inverse = found
+        counts = np.bincount(inverse, minlength=len(values))
+        return torch.from_numpy(values), torch.from_numpy(inverse), torch.from_numpy(counts)
     if axis is None:
         values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
     else:
@@ -56,22 +56,27 @@ def _unique(x, axis):
     return values.index_select(axis or 0, order), rank[inverse], counts[order]
 
 
-def _unique_integers(x):
-    """By a table of first places, if the values are close together; else None."""
-    low = int(x.min())
-    span = int(x.max()) - low + 1
+def _unique_integers(x, dtype=np.int64):
+    """-> arrays of values and of each element's index, by a table of first places.
+
+    None for other than integers on the host that are close together.
+    """
+    if not x.is_cpu or x.dtype not in (torch.int32, torch.int64):
+        return None
+    x = x.numpy().reshape(-1)
+    if not x.size:
+        return None
+    low = int(np.minimum.reduce(x))
+    span = int(np.maximum.reduce(x)) - low + 1
     if span > 4 * x.size + 1024:
         return None
     shifted = x - low if low else x
-    table = np.full(span, -1, np.int64)
-    table[shifted[::-1]] = np.arange(x.size - 1, -1, -1)  # the last one written is the first of its kind
-    first = table[table >= 0]
-    first.sort()
-    values = x[first]
-    table[shifted[first]] = np.arange(first.size)
-    inverse = table[shifted]
-    counts = np.bincount(inverse, minlength=first.size)
-    return torch.from_numpy(values), torch.from_numpy(inverse), torch.from_numpy(counts)
+    places = np.arange(x.size)
+    table = np.empty(span, np.int64)
+    table[shifted[::-1]] = places[::-1]  # the last one written is the first of its kind
+    first = table.take(shifted)
+    is_new = first == places
+    return x[is_new], (np.add.accumulate(is_new, dtype=dtype) - 1).take(first)
 
 
 def _unique_strings(x):
@@ -96,6 +101,10 @@ unique.shape(lambda x, out_idx: [(None,), x.with_rank(1)])
 @unique.kernel
 def _(x, out_idx):
     _vector(x)
+    if isinstance(x, torch.Tensor):
+        found = _unique_integers(x, np.int32 if out_idx is torch.int32 else np.int64)
+        if found is not None:
+            return torch.from_numpy(found[0]), torch.from_numpy(found[1])
     values, inverse, _ = _unique(x, None)
     return values, inverse.to(out_idx)
 

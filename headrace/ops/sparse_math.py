@@ -11,7 +11,19 @@ from headrace.core.dtypes import ANY, INDEX, NUMERIC, REAL, float16, float32, fl
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops._declare import WIDE_UNSIGNED, conjugate
-from headrace.ops._sparse import check_inside, check_parts, entries, groups, keys, positions, static_rank
+from headrace.ops._sparse import (
+    LARGEST,
+    check_inside,
+    check_parts,
+    entries,
+    groups,
+    host_positions,
+    host_vector,
+    is_rising,
+    keys,
+    positions,
+    static_rank,
+)
 
 VALUES = tuple(t for t in ANY if t not in (resource, variant, *WIDE_UNSIGNED))
 SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
@@ -110,12 +122,15 @@ def _pair_rank(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
     return b if a is None else a
 
 
-def _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
-    """Both on the union of their coordinates: -> indices, values of a, values of b (0 where missing), how many had one."""
+def _check_pair(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
     check_parts(a_indices, a_values, a_shape)
     check_parts(b_indices, b_values, b_shape)
     if a_shape != b_shape:
         raise ValueError(f"Operands' shapes do not match: got {a_shape} for operand a and {b_shape} for operand b")
+
+
+def _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
+    """Both on the union of their coordinates: -> indices, values of a, values of b (0 where missing), how many had one."""
     both = torch.cat([a_indices, b_indices])
     order, group, first = groups(keys(both, a_shape))
     place = torch.empty_like(order)
@@ -128,8 +143,35 @@ def _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
     return both.index_select(0, first), *spread, torch.bincount(place, minlength=first.shape[0])
 
 
+def _sum_on_host(a_indices, a_values, b_indices, b_values, shape, thresh):
+    """-> indices and values of the sum of two whose entries are in order; None if they are not."""
+    flat = host_positions(a_indices, shape), host_positions(b_indices, shape)
+    if any(f is None or not is_rising(f) for f in flat):
+        return None
+    both = np.concatenate(flat)
+    order = both.argsort(kind="stable")
+    both = both.take(order)
+    values = np.concatenate((a_values, b_values)).take(order)
+    kept = np.empty(len(order), np.bool_)
+    kept[:1] = True
+    np.not_equal(both[1:], both[:-1], out=kept[1:])
+    second = (~kept).nonzero()[0]  # b's entry of the same place as a's before it
+    if len(second):
+        first = second - 1
+        total = values.take(first) + values.take(second)
+        values[first] = total
+        kept[first] = np.abs(total) >= thresh
+    indices = np.concatenate((a_indices, b_indices)).take(order[kept], 0)
+    return torch.from_numpy(indices), torch.from_numpy(values[kept])
+
+
 @add.kernel
 def _(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh, *, device):
+    _check_pair(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
+    if a_indices.is_cpu and a_values.dtype is not torch.bfloat16 and math.prod(a_shape) <= LARGEST:
+        arrays = a_indices.numpy(), a_values.numpy(), b_indices.numpy(), b_values.numpy()
+        if found := _sum_on_host(*arrays, a_shape, thresh.item()):
+            return *found, host_vector(a_shape)
     indices, a, b, present = _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
     total = a + b
     kept = (total.abs() >= thresh) | (present == 1)  # what only one of them has stays, however small
@@ -151,6 +193,7 @@ def _extreme(name, types, choose):
 
     @definition.kernel
     def _(*parts):
+        _check_pair(*parts)
         indices, a, b, _ = _aligned(*parts)
         return indices, choose(a, b)
 
@@ -414,7 +457,7 @@ def _(sparse_indices, output_shape, sparse_values, default_value, validate_indic
 
 
 def _dense_places(indices, shape, values, validate):
-    """Flat positions of the entries; ``indices`` may be a scalar or a vector for one dimension."""
+    """Flat positions of the entries, on the host as an array; ``indices`` may be a scalar or a vector for one dimension."""
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if rows.shape[1] != len(shape):
         raise ValueError(
@@ -424,33 +467,39 @@ def _dense_places(indices, shape, values, validate):
         raise ValueError(
             f"sparse_values has incorrect shape {list(values.shape)}, should be [] or [{rows.shape[0]}] to fit sparse_indices"
         )
-    check_inside(rows, shape)
-    place = positions(rows, shape)
-    if validate and place.device.type == "cpu":
-        flat = place.numpy()
-        if (flat[1:] <= flat[:-1]).any():
-            wrong = place[1:] <= place[:-1]
-            row = int(wrong.nonzero()[0, 0]) + 1
-            kind = "repeated" if place[row] == place[row - 1] else "out of order"
-            raise ValueError(
-                f"indices[{row}] = {rows[row].tolist()} is {kind}. Many sparse ops require sorted indices; use "
-                "tf.sparse_reorder, or validate_indices=False"
-            )
-    return place
+    if not rows.is_cpu:
+        return positions(rows, shape)
+    flat = host_positions(rows.numpy(), shape)
+    if flat is None:
+        check_inside(rows, shape)  # names the entry
+    if validate and not is_rising(flat):
+        row = int(np.nonzero(flat[1:] <= flat[:-1])[0][0]) + 1
+        kind = "repeated" if flat[row] == flat[row - 1] else "out of order"
+        raise ValueError(
+            f"indices[{row}] = {rows[row].tolist()} is {kind}. Many sparse ops require sorted indices; use "
+            "tf.sparse_reorder, or validate_indices=False"
+        )
+    return flat
 
 
 @to_dense.kernel
 def _(sparse_indices, output_shape, sparse_values, default_value, validate_indices):
     place = _dense_places(sparse_indices, output_shape, sparse_values, validate_indices)
-    flat = default_value.expand(math.prod(output_shape)).clone()
-    return flat.index_copy_(0, place, sparse_values.expand(place.shape)).reshape(output_shape)
+    if isinstance(place, np.ndarray) and default_value.dtype is not torch.bfloat16:
+        dense = torch.full(output_shape, default_value.item(), dtype=default_value.dtype)
+        dense.numpy().put(place, sparse_values.numpy())
+        return dense
+    place = torch.as_tensor(place)
+    dense = default_value.expand(output_shape).clone()
+    dense.view(-1).index_copy_(0, place, sparse_values.expand(place.shape))
+    return dense
 
 
 @to_dense.kernel(T=string)
 def _(sparse_indices, output_shape, sparse_values, default_value, validate_indices):
     place = _dense_places(sparse_indices.cpu(), output_shape, sparse_values, validate_indices)
     flat = np.full(math.prod(output_shape), default_value[()], dtype=object)
-    flat[place.numpy()] = sparse_values
+    flat[place] = sparse_values
     return flat.reshape(output_shape)
 
 
