@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-
+import numpy as np
 import torch
 
 from headrace.core import dtypes
@@ -10,6 +10,7 @@ from headrace.core.dtypes import INDEX, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
+from headrace.ops import _sorted_segments
 from headrace.ops._declare import WIDE_UNSIGNED
 
 SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
@@ -18,24 +19,24 @@ ORDERED = tuple(t for t in REAL if t not in WIDE_UNSIGNED)
 
 def _spread(ids, data):
     """One id per element of the data, for scatters."""
-    return ids.reshape((-1,) + (1,) * (data.ndim - 1)).expand(data.shape)
+    return ids.view(-1, *[1] * (data.ndim - 1)).expand(data.shape)
 
 
-_MANY = 1 << 14  # elements
+_MANY = 1 << 10  # elements
 _FLOATS = (torch.float32, torch.float64)
 
 
 def _add(data, ids, rows):
-    sums = data.new_zeros((rows, *data.shape[1:]))
+    sums = data.new_zeros(rows, *data.shape[1:])
     if type(data) is torch.Tensor and data.is_cpu and data.ndim == 2 and data.dtype in _FLOATS and data.numel() > _MANY:
-        return sums.scatter_add_(0, _spread(ids.long(), data), data)  # half the time of index_add for many rows
+        return sums.scatter_add_(0, _spread(ids, data), data)  # half the time of index_add for many rows
     return sums.index_add_(0, ids, data)
 
 
 def _combine(kind, start):
     def reduce(data, ids, rows):
-        out = torch.full((rows, *data.shape[1:]), start(data.dtype), dtype=data.dtype, device=data.device)
-        return out.scatter_reduce(0, _spread(ids, data), data, kind, include_self=False)
+        out = data.new_full((rows, *data.shape[1:]), start(data.dtype))
+        return out.scatter_reduce_(0, _spread(ids, data), data, kind, include_self=False)
 
     return reduce
 
@@ -55,13 +56,17 @@ def _product(data, ids, rows):
     return torch.stack(parts) if parts else data.new_ones((0, *data.shape[1:]))
 
 
+def _zero(dtype):
+    return 0
+
+
 _largest = _combine("amax", _lowest)
 _smallest = _combine("amin", _highest)
 
 # ---- sorted ids: as many segments as the last id says
 
 
-def _sorted(name, types, reduce, gradient=None):
+def _sorted(name, types, reduce, gradient=None, on_host=None):
     definition = op(
         f"{name}(data: T, segment_ids: Tindices) -> (output: T)", T=types, Tindices=INDEX, dynamic_shape=True
     )
@@ -74,6 +79,8 @@ def _sorted(name, types, reduce, gradient=None):
 
     @definition.kernel
     def _(data, segment_ids):
+        if on_host is not None and _sorted_segments.suits(data, segment_ids):
+            return on_host(data, _sorted_segments.counts(segment_ids))
         ids = segment_ids.long()
         rows = int(ids[-1]) + 1 if ids.numel() else 0
         return reduce(data, ids, rows)
@@ -83,32 +90,12 @@ def _sorted(name, types, reduce, gradient=None):
     return definition
 
 
-def _filled(reduce):
-    """Segments without rows are zero."""
-
-    def kernel(data, ids, rows):
-        present = torch.zeros(rows, dtype=torch.bool, device=data.device).index_fill(0, ids, True)
-        result = reduce(data, ids, rows)
-        return torch.where(present.reshape((-1,) + (1,) * (data.ndim - 1)), result, torch.zeros_like(result))
-
-    return kernel
-
-
-def _counts(data, ids, rows):
-    ones = torch.ones(ids.shape, dtype=data.dtype, device=data.device)
-    return _add(ones, ids, rows).reshape((-1,) + (1,) * (data.ndim - 1))
-
-
 def _mean(data, ids, rows):
-    if type(data) is torch.Tensor and data.is_cpu and data.dtype in _FLOATS:
-        counts = torch.bincount(ids, minlength=rows).clamp_(min=1).view((-1,) + (1,) * (data.ndim - 1))
-        return _add(data, ids, rows).div_(counts)
-    counts = _counts(data, ids, rows)
-    counts = torch.where(counts == 0, torch.ones_like(counts), counts)
+    counts = _add(torch.ones_like(ids), ids, rows).clamp_(min=1).view(-1, *[1] * (data.ndim - 1))
     total = _add(data, ids, rows)
     if data.is_floating_point() or data.is_complex():
         return total / counts
-    return torch.div(total, counts, rounding_mode="trunc")
+    return torch.div(total, counts, rounding_mode="trunc").to(data.dtype)
 
 
 def _gather(values, ids):
@@ -132,11 +119,13 @@ def _mean_gradient(node, grad):
     return _gather(raw_ops.RealDiv(grad, raw_ops.SegmentSum(ones, ids)), ids)
 
 
-_sorted("SegmentSum", SUMMABLE, _add, lambda node, grad: _gather(grad, node.inputs[1]))
-_sorted("SegmentMean", SUMMABLE, _mean, _mean_gradient)
+_sorted(
+    "SegmentSum", SUMMABLE, _add, lambda node, grad: _gather(grad, node.inputs[1]), on_host=_sorted_segments.sums
+)  # fmt: skip
+_sorted("SegmentMean", SUMMABLE, _mean, _mean_gradient, on_host=_sorted_segments.means)
 _sorted("SegmentProd", SUMMABLE, _product)
-_sorted("SegmentMax", ORDERED, _filled(_largest), _shared)
-_sorted("SegmentMin", ORDERED, _filled(_smallest), _shared)
+_sorted("SegmentMax", ORDERED, _combine("amax", _zero), _shared)  # segments without rows are zero
+_sorted("SegmentMin", ORDERED, _combine("amin", _zero), _shared)
 
 # ---- ids in any order: the number of segments is given, rows with negative ids are dropped
 
@@ -158,10 +147,11 @@ def _unsorted(name, types, reduce):
 
     @definition.kernel
     def _(data, segment_ids, num_segments):
-        ids = segment_ids.reshape(-1).long()
-        rows = data.reshape(ids.numel(), *data.shape[segment_ids.ndim :])
-        ids = torch.where(ids < 0, num_segments, ids)  # negative ids go to an extra row
-        return reduce(rows, ids, num_segments + 1)[:num_segments]
+        ids = segment_ids.long()
+        if ids.ndim != 1:
+            ids, data = ids.reshape(-1), data.reshape(ids.numel(), *data.shape[ids.ndim :])
+        # Negative ids go to an extra row, the first.
+        return reduce(data, ids.clamp_min(-1).add_(1), num_segments + 1)[1:]
 
     return definition
 
@@ -220,10 +210,21 @@ bincount.shape(lambda arr, size, weights: (size,))
 
 @bincount.kernel
 def _(arr, size, weights):
-    ids = arr.reshape(-1).long()
+    ids = arr.reshape(-1)
+    if type(arr) is torch.Tensor and arr.is_cpu and not weights.numel():
+        return _count_on_host(ids.numpy(), size).to(weights.dtype)
+    ids = ids.long()
     values = weights.reshape(-1) if weights.numel() else torch.ones(ids.shape, dtype=weights.dtype, device=arr.device)
     ids = torch.where((ids < 0) | (ids >= size), size, ids)  # what does not fit is left out
     return _add(values, ids, size + 1)[:size]
+
+
+def _count_on_host(ids, size):
+    try:
+        found = np.bincount(ids, minlength=size)
+    except ValueError:  # of negative ids
+        found = np.bincount(ids[ids >= 0], minlength=size)
+    return torch.from_numpy(found[:size])
 
 
 histogram = op(

@@ -2,36 +2,67 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from headrace.core.dtypes import FLOATING, INDEX, INTEGER
+from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops import _sorted_segments
 from headrace.ops._declare import WIDE_UNSIGNED
 
 SUMMABLE = (*FLOATING, *(t for t in INTEGER if t not in WIDE_UNSIGNED))
 
 
 def _sum(data, indices, segment_ids, rows):
-    chosen = data.index_select(0, indices)
-    return torch.zeros((rows, *data.shape[1:]), dtype=data.dtype, device=data.device).index_add(
-        0, segment_ids.long(), chosen
-    )
+    if _on_host(data, segment_ids):
+        return _checked(_sorted_segments.sums, data, indices, _host_counts(segment_ids, rows))
+    sums = data.new_zeros(rows, *data.shape[1:])
+    return sums.index_add_(0, segment_ids.long(), data.index_select(0, indices))
+
+
+def _mean(data, indices, segment_ids, rows):
+    if _on_host(data, segment_ids):
+        return _checked(_sorted_segments.means, data, indices, _host_counts(segment_ids, rows))
+    return _sum(data, indices, segment_ids, rows) / _count(data, segment_ids, rows)
+
+
+def _sqrt_n(data, indices, segment_ids, rows):
+    if _on_host(data, segment_ids):
+        count = _host_counts(segment_ids, rows)
+        roots = _sorted_segments.divisors(count, 2).sqrt_()
+        return _checked(_sorted_segments.sums, data, indices, count).div_(roots)
+    return _sum(data, indices, segment_ids, rows) / _count(data, segment_ids, rows).sqrt()
 
 
 def _count(data, segment_ids, rows):
     """How many rows each segment has, at least one, shaped to divide them."""
     ones = torch.ones(segment_ids.shape, dtype=data.dtype, device=data.device)
-    count = torch.zeros(rows, dtype=data.dtype, device=data.device).index_add(0, segment_ids.long(), ones)
-    return count.clamp_min(1).reshape((-1,) + (1,) * (data.ndim - 1))
+    count = data.new_zeros(rows).index_add_(0, segment_ids.long(), ones)
+    return count.clamp_(min=1).view(-1, *[1] * (data.ndim - 1))
 
 
-def _mean(data, indices, segment_ids, rows):
-    return _sum(data, indices, segment_ids, rows) / _count(data, segment_ids, rows)
+def _on_host(data, segment_ids):
+    return data.ndim == 2 and _sorted_segments.suits(data, segment_ids) and segment_ids.numel() > 0
 
 
-def _sqrt_n(data, indices, segment_ids, rows):
-    return _sum(data, indices, segment_ids, rows) / _count(data, segment_ids, rows).sqrt()
+def _host_counts(segment_ids, rows):
+    """How many rows each segment has; ``rows`` None is one more than the last id."""
+    count = _sorted_segments.counts(segment_ids)
+    if rows is None or rows == len(count):
+        return count
+    if rows < len(count):
+        raise InvalidArgumentError(None, None, f"segment id {len(count) - 1} is not below num_segments = {rows}")
+    return np.pad(count, (0, rows - len(count)))
+
+
+def _checked(reduce, data, indices, count):
+    try:
+        return reduce(data, count, indices)
+    except RuntimeError:
+        data.index_select(0, indices)  # raises the error of a wrong index
+        raise
 
 
 def _gradient(power):
@@ -69,6 +100,8 @@ def _declare(name, types, reduce, gradient):
 
     @plain.kernel
     def _(data, indices, segment_ids):
+        if _on_host(data, segment_ids):
+            return reduce(data, indices, segment_ids, None)
         rows = int(segment_ids[-1]) + 1 if segment_ids.numel() else 0
         return reduce(data, indices, segment_ids, rows)
 

@@ -180,3 +180,45 @@ def test_gradient_of_top_k_goes_where_the_values_came_from() -> None:
         assert session.run(first, {x: np.zeros((0, 4))}).shape == (0, 4)
     assert found[0].tolist() == [[0, 10, 12, 0], [16, 0, 0, 12]]
     assert found[1].tolist() == [[0, 2, 4, 0], [4, 0, 0, 2]]
+
+
+@pytest.mark.parametrize("function", [tf.segment_sum, tf.segment_mean])
+def test_sorted_segments_refuse_other_orders(function):
+    x = tf.placeholder(tf.float32, [3, 2])
+    ids = tf.placeholder(tf.int32, [3])
+    result = function(x, ids)
+    with tf.Session() as session:
+        found = session.run(result, {x: np.ones([3, 2]), ids: [0, 2, 2]})
+        assert found[1].tolist() == [0.0, 0.0]
+        for wrong in ([1, 0, 1], [-1, 0, 0]):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="segment ids are not increasing"):
+                session.run(result, {x: np.ones([3, 2]), ids: wrong})
+
+
+def test_segments_of_chosen_rows_refuse_wrong_rows():
+    x = tf.ones([5000, 8])
+    rows, ids = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int32, [None])
+    result = tf.sparse_segment_mean(x, rows, ids, num_segments=3)
+    with tf.Session() as session:
+        for count in (2, 4000):  # few rows, many rows
+            found = session.run(result, {rows: np.arange(count), ids: np.full(count, 1)})
+            assert found.tolist() == [[0.0] * 8, [1.0] * 8, [0.0] * 8]
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(result, {rows: np.full(count, 5000), ids: np.full(count, 1)})
+            with pytest.raises(tf.errors.InvalidArgumentError, match="not below num_segments = 3"):
+                session.run(result, {rows: np.arange(count), ids: np.full(count, 3)})
+
+
+def test_many_rows_are_summed_as_few():
+    values, ids = np.random.RandomState(1).rand(4000, 8), np.sort(np.random.RandomState(2).randint(0, 90, 4000))
+    expected = np.zeros([ids[-1] + 1, 8])
+    np.add.at(expected, ids, values)
+    count = np.maximum(np.bincount(ids), 1)[:, None]
+    for dtype in (np.float32, np.float64):
+        x = values.astype(dtype)
+        np.testing.assert_allclose(run(tf.segment_sum(x, ids)), expected, rtol=1e-4)
+        np.testing.assert_allclose(run(tf.segment_mean(x, ids)), expected / count, rtol=1e-4)
+
+
+def test_bincount_leaves_out_negative_values():
+    assert run(tf.bincount([1, -3, 1, 9], minlength=3, maxlength=3)).tolist() == [0, 2, 0]
