@@ -15,16 +15,19 @@ Registering a name twice is an error that names the first place.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from headrace.core.dtypes import DType
 from headrace.core.signature import Signature, parse
 
 Rule = Callable[..., Any]
+_PACKAGE: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,11 @@ class OpDef:
         self.takes_numbers = False  # its inputs and outputs may be such numbers as they are
         self.kernels: list[Kernel] = []
         self.in_place: dict[int, Rule] = {}  # by position: kernels that leave the result in that input's memory
+
+    @property
+    def built_in(self) -> bool:
+        """Whether Headrace itself declares it, and not a user."""
+        return self.location.startswith(_PACKAGE)
 
     def shape(self, function: Rule) -> Rule:
         self.shape_fn = function

@@ -44,9 +44,6 @@ def binary(
 
 def remove_op(name: str) -> None:
     """Forgets an op declared before, so that a notebook cell or a test may declare it again.  Headrace's own stay."""
-    if name in REGISTRY and REGISTRY.get(name).location.startswith(_OWN):
+    if name in REGISTRY and REGISTRY.get(name).built_in:
         raise ValueError(f"{name!r} is one of Headrace's own ops and cannot be removed")
     REGISTRY.remove(name)
-
-
-_OWN = _declare.__file__.rpartition("_declare")[0]  # the folder of the op families

@@ -6,6 +6,7 @@ import torch
 
 from headrace.core.dtypes import ANY
 from headrace.core.registry import REGISTRY, op
+from headrace.resources.dispatch import with_autograd
 from headrace.resources.invoke import invoke
 
 vjp = op(
@@ -21,6 +22,7 @@ def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
 
 
 @vjp.kernel
+@with_autograd
 def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
     op_def = REGISTRY.get(op_type)
 

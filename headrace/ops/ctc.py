@@ -15,6 +15,7 @@ from headrace.core.dtypes import ANY, float32, float64, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops._sparse import check_parts, entries
+from headrace.resources.dispatch import autograd
 
 # ---- the loss
 
@@ -94,7 +95,7 @@ def _(inputs, labels_indices, labels_values, sequence_length, collapse, merge, i
             loss[row] = math.inf
             gradient[:length, row] = torch.softmax(inputs[:length, row], 1)
     if rows:
-        with torch.enable_grad():
+        with autograd(), torch.enable_grad():
             logits = inputs.detach()[:, rows].requires_grad_()
             scores = torch.log_softmax(logits, 2)
             one = _standard_loss if merge else _unmerged_loss

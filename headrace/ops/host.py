@@ -20,6 +20,7 @@ from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops._summarise import summarise, summarise_ends, to_array
+from headrace.resources.dispatch import autograd
 from headrace.resources.value import FROM_TORCH, from_numpy
 
 # ---- Python functions
@@ -74,7 +75,8 @@ def _call(input, token, Tout, func):
     if func is None:
         raise errors.FailedPreconditionError(None, None, f"{token} has no Python function in this process")
     try:
-        returned = func(*[_argument(value) for value in input])
+        with autograd():
+            returned = func(*[_argument(value) for value in input])
     except Exception as error:
         kind = next((k for types, k in _ERRORS if isinstance(error, types)), errors.UnknownError)
         text = "".join(traceback.format_exception(error))

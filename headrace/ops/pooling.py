@@ -31,6 +31,7 @@ from headrace.ops._window import (
     spatial,
     to_torch,
 )
+from headrace.resources.dispatch import autograd
 
 avg_pool2d_backward = torch.ops.aten.avg_pool2d_backward.default
 avg_pool3d_backward = torch.ops.aten.avg_pool3d_backward.default
@@ -236,8 +237,9 @@ def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
     if x.is_cuda:
         x = x.new_empty(x.shape)  # torch's CUDA kernel for channels last misplaces the windows of padded pools
     if x.dim() == 5 and _too_wide(x.shape[2:], g.window):
-        _, back = torch.func.vjp(lambda x: _wide_average(x, g), torch.zeros_like(x))
-        return from_torch(back(to_torch(grad, data_format))[0], data_format)
+        with autograd():
+            _, back = torch.func.vjp(lambda x: _wide_average(x, g), torch.zeros_like(x))
+            return from_torch(back(to_torch(grad, data_format))[0], data_format)
     dy = restore_first(to_torch(grad, data_format), g.drop)
     backward = avg_pool2d_backward if x.dim() == 4 else avg_pool3d_backward
     return from_torch(backward(dy, x, g.window, g.stride, g.padding, g.ceil, False, None), data_format)

@@ -22,12 +22,14 @@ from headrace.graph.infer import group_inputs
 from headrace.passes.instantiate import on_host
 from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_reads, schedule
 from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.resources.dispatch import with_autograd
 from headrace.resources.invoke import bind_attrs, extras, host_value
 from headrace.runtime.number import number, tensor_of, wrap, wrapped
 
 _LITERALS = (bool, int, str, type(None))
 ANYWHERE = "anywhere"  # a constant: bound wherever it is used
 HOST = "host"  # small integers that stay on the host
+LONG = 6  # kernel calls
 NUMBER = "number"  # a scalar held as a Python number
 _ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
 
@@ -52,6 +54,7 @@ class Program:
     lines: dict[int, Node]
     names: dict[Value, str]
     functions: tuple[Program, ...] = ()  # the bodies that lines of this one call
+    long: bool = False  # so that calling below torch's autograd is worth entering it
 
 
 class _Recursive:
@@ -275,6 +278,8 @@ class _Writer:
         kernel = self.binder.kernel(node, device.type)
         in_place = node.attrs.get("_in_place")
         function = kernel.function if in_place is None else node.op_def.in_place[in_place]
+        if not node.op_def.built_in:
+            function = with_autograd(function)
         if isinstance(node.attrs.get("body"), StepGraph):
             arguments = self.give(node, arguments)
         arguments = arguments + [
@@ -380,7 +385,8 @@ def generate(
     code = compile(text, f"<headrace {title}>", "exec")
     namespace = writer.namespace
     exec(code, namespace)
-    return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions))
+    long = bool(writer.functions) or sum(n.op_def.inline is None for n in numbered.values()) >= LONG
+    return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions), long)
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from headrace.passes.step_graph import Value
+from headrace.resources.dispatch import below_autograd
 from headrace.runtime.failure import explain
 from headrace.runtime.plan import StepPlan
 from headrace.runtime.threads import _current, one_thread, use_threads
@@ -46,8 +47,10 @@ def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     if plan.single:
         program = plan.programs[0]
         try:
-            result: tuple[Any, ...] = program.function(*feeds)
-            return result
+            if not program.long:
+                return program.function(*feeds)  # type: ignore[no-any-return]
+            with below_autograd():
+                return program.function(*feeds)  # type: ignore[no-any-return]
         except Exception as e:
             raise explain(e, program) from e
     if plan.framed is not None:
@@ -78,7 +81,8 @@ class StepRun:
     def run_strand(self, index: int) -> None:
         program, strand = self.plan.programs[index], self.plan.strands[index]
         try:
-            results = program.function(*[self.values[v] for v in strand.inputs])
+            with below_autograd():
+                results = program.function(*[self.values[v] for v in strand.inputs])
         except Exception as e:
             raise explain(e, program) from e
         self.values.update(zip(strand.outputs, results, strict=True))
