@@ -582,6 +582,7 @@ from headrace.library.behavior import control_flow_v2_enabled as control_flow_v2
 from headrace.library.behavior import disable_control_flow_v2 as disable_control_flow_v2
 from headrace.library.behavior import disable_v2_behavior as disable_v2_behavior
 from headrace.library.behavior import disable_v2_tensorshape as disable_v2_tensorshape
+from headrace.library.op_library import load_op_library as load_op_library
 from headrace.library.version import COMPILER_VERSION as COMPILER_VERSION
 from headrace.library.version import COMPILER_VERSION as __compiler_version__
 from headrace.library.version import CXX11_ABI_FLAG as CXX11_ABI_FLAG
