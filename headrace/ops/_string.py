@@ -11,22 +11,47 @@ import torch
 _MASK = (1 << 64) - 1
 
 
+def listed(value):
+    """The strings of a value in a list."""
+    return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()
+
+
 def array_of(items, shape=None):
     """A string value from a list of bytes (numpy would take a list of equal lengths apart)."""
     made = np.fromiter(items, object, len(items))
-    return made if shape is None else made.reshape(shape)
+    return made if shape is None or len(shape) == 1 else made.reshape(shape)
 
 
 def integers(items, count, shape, dtype=np.int64):
     """An integer tensor of what is counted one by one."""
-    return torch.from_numpy(np.fromiter(items, dtype, count)).reshape(shape)
+    made = torch.from_numpy(np.fromiter(items, dtype, count))
+    return made if len(shape) == 1 else made.reshape(shape)
+
+
+def lengths(items, dtype=np.int64):
+    """How many bytes each has."""
+    try:
+        return np.frombuffer(bytes(map(len, items)), np.uint8).astype(dtype)
+    except ValueError:  # more than a byte counts
+        return np.fromiter(map(len, items), dtype, len(items))
+
+
+SEPARATOR = b"\0"
+
+
+def together(items):
+    """All strings in one, to be changed at once and split at SEPARATOR; None if it occurs in them, or there are none."""
+    text = SEPARATOR.join(items)
+    return text if items and text.count(SEPARATOR) == len(items) - 1 else None
 
 
 def each(function):
     """A kernel that gives a string for every string."""
 
     def kernel(input, *attrs):
-        return array_of([function(v, *attrs) for v in input.reshape(-1).tolist()], input.shape)
+        items = listed(input)
+        changed = [function(v, *attrs) for v in items] if attrs else list(map(function, items))
+        return array_of(changed, input.shape)
 
     return kernel
 

@@ -6,7 +6,8 @@ import builtins
 import functools
 import math
 import re
-from itertools import chain
+from itertools import chain, repeat
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.ops._string import (
+    SEPARATOR,
     array_of,
     decode,
     each,
@@ -22,8 +24,11 @@ from headrace.ops._string import (
     fingerprint64,
     fingerprints,
     integers,
+    lengths,
+    listed,
     murmur64,
     siphash,
+    together,
 )
 
 
@@ -39,14 +44,23 @@ def _same(name, signature, function):
 # ---- case, edges, length
 
 _same("StringStrip", "input: string", bytes.strip)
-_same(
-    "StringLower", 'input: string; encoding: string = ""',
-    lambda v, encoding: encode(decode(v).lower()) if encoding else v.lower(),
-)  # fmt: skip
-_same(
-    "StringUpper", 'input: string; encoding: string = ""',
-    lambda v, encoding: encode(decode(v).upper()) if encoding else v.upper(),
-)  # fmt: skip
+
+
+def _cased(name, plain, text):
+    """ASCII letters only, unless the encoding is given: then the strings are UTF-8."""
+    definition = op(f'{name}(input: string; encoding: string = "") -> (output: string)', host=True)
+    definition.not_differentiable()
+    definition.shape(lambda input, encoding: input)
+
+    @definition.kernel
+    def _(input, encoding):
+        items = listed(input)
+        changed = [encode(text(decode(v))) for v in items] if encoding else list(map(plain, items))
+        return array_of(changed, input.shape)
+
+
+_cased("StringLower", bytes.lower, str.lower)
+_cased("StringUpper", bytes.upper, str.upper)
 
 _UNITS = ("BYTE", "UTF8_CHAR")
 
@@ -75,8 +89,10 @@ def _characters(value):
 
 @length.kernel
 def _(input, unit):
-    count = len if unit == "BYTE" else _characters
-    return integers(map(count, input.reshape(-1).tolist()), input.size, input.shape, np.int32)
+    items = listed(input)
+    if unit == "BYTE":
+        return torch.from_numpy(lengths(items, np.int32).reshape(input.shape))
+    return integers(map(_characters, items), input.size, input.shape, np.int32)
 
 
 # ---- joining
@@ -101,7 +117,7 @@ def _(inputs, separator):
     shape = next((i.shape for i in inputs if i.ndim), ())
     if any(i.ndim and i.shape != shape for i in inputs):
         raise ValueError(f"Input shapes do not match: {[list(i.shape) for i in inputs]}")
-    spread = [np.broadcast_to(i, shape).reshape(-1).tolist() for i in inputs]
+    spread = [listed(i if i.shape == shape else np.broadcast_to(i, shape)) for i in inputs]
     glue = separator.encode()
     return array_of(list(map(glue.join, zip(*spread, strict=True))), shape)
 
@@ -186,6 +202,7 @@ def _(inputs, segment_ids, num_segments, separator):
 
 
 def _split_op(signature, split):
+    """``split`` gives the parts of all strings in a list, and how many each string has."""
     definition = op(f"{signature} -> (indices: int64, values: string, shape: int64)", host=True, dynamic_shape=True)
     definition.not_differentiable()
 
@@ -201,37 +218,53 @@ def _split_op(signature, split):
             raise ValueError(
                 f"a vector of strings and a scalar separator are needed, got {list(input.shape)}, {list(separator.shape)}"
             )
-        separator = separator[()]
-        parts = [split(v, separator, *attrs) for v in input.tolist()]
-        counts = np.fromiter(map(len, parts), np.int64, len(parts))
+        values, counts = split(input.tolist(), separator[()], *attrs)
         ends = np.cumsum(counts)
-        total = int(ends[-1]) if len(parts) else 0
-        indices = np.empty((total, 2), np.int64)
-        indices[:, 0] = np.repeat(np.arange(len(parts)), counts)
-        indices[:, 1] = np.arange(total) - np.repeat(ends - counts, counts)
-        shape = torch.tensor([len(parts), int(counts.max(initial=0))])
-        return torch.from_numpy(indices), array_of(list(chain.from_iterable(parts))), shape
+        indices = np.empty((len(values), 2), np.int64)
+        indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
+        indices[:, 1] = np.arange(len(values)) - np.repeat(ends - counts, counts)
+        shape = np.array([len(counts), counts.max(initial=0)], np.int64)
+        return torch.from_numpy(indices), array_of(values), torch.from_numpy(shape)
 
 
-def _split_at_any(value, characters, skip_empty):
+def _flat(parts):
+    return list(chain.from_iterable(parts)), np.fromiter(map(len, parts), np.int64, len(parts))
+
+
+def _split_at_byte(items, byte):
+    """At one byte, which can be done to all strings in one: what joins them is as good as what was in them."""
+    counts = np.fromiter(map(bytes.count, items, repeat(byte)), np.int64, len(items))
+    return byte.join(items).split(byte), counts + 1
+
+
+def _split_at_any(items, characters, skip_empty):
     """At each of the separator's characters; without any, after every byte.  An empty string has no parts."""
-    if not value:
-        return []
+    if len(characters) == 1 and items and (skip_empty or all(items)):
+        values, counts = _split_at_byte(items, characters)
+        if not skip_empty or all(values):
+            return values, counts
+        rows = np.repeat(np.arange(len(counts)), counts)[np.fromiter(map(bool, values), np.bool_, len(values))]
+        return list(filter(None, values)), np.bincount(rows, minlength=len(counts))
     if not characters:
-        return [value[i : i + 1] for i in range(len(value))]
-    parts = re.split(b"[" + re.escape(characters) + b"]", value) if len(characters) > 1 else value.split(characters)
-    return [p for p in parts if p] if skip_empty else parts
+        return _flat([[v[i : i + 1] for i in range(len(v))] for v in items])
+    split = re.compile(b"[" + re.escape(characters) + b"]").split
+    parts = [split(v) if v else [] for v in items]
+    return _flat([list(filter(None, p)) for p in parts] if skip_empty else parts)
 
 
 _split_op("StringSplit(input: string, delimiter: string; skip_empty: bool = True)", _split_at_any)
 
 
-def _split_words(value, sep, maxsplit):
+def _split_words(items, sep, maxsplit):
     """As Python splits, but at the limit the rest counts as a part even if it is empty."""
     if not maxsplit:
-        return [value]
-    parts = value.split(sep or None, maxsplit)
-    return [*parts, b""] if not sep and len(parts) == maxsplit else parts
+        return _flat([[v] for v in items])
+    if maxsplit < 0 and len(sep) == 1 and items:
+        return _split_at_byte(items, sep)
+    parts = [v.split(sep or None, maxsplit) for v in items]
+    if not sep:
+        parts = [[*p, b""] if len(p) == maxsplit else p for p in parts]
+    return _flat(parts)
 
 
 _split_op("StringSplitV2(input: string, sep: string; maxsplit: int = -1)", _split_words)
@@ -268,10 +301,10 @@ def _(input, pos, len, unit):
     if pos.shape != size.shape:
         raise ValueError(f"pos and len should have the same shape, got: {list(pos.shape)} vs. {list(size.shape)}")
     if unit == "BYTE" and pos.ndim == 0 and pos >= 0:  # the usual, quickly
-        start, strings = int(pos), input.reshape(-1).tolist()
-        end = start + max(int(size), 0)
-        if not start or builtins.min(map(builtins.len, strings), default=0) >= start:
-            return array_of([v[start:end] for v in strings], input.shape)
+        start, strings = int(pos), listed(input)
+        parts = list(map(itemgetter(slice(start, start + max(int(size), 0))), strings))
+        if not start or all(parts) or min(map(builtins.len, strings)) >= start:
+            return array_of(parts, input.shape)
     strings, pos, size = np.broadcast_arrays(input, pos, size)
     triples = zip(strings.reshape(-1), pos.reshape(-1).tolist(), size.reshape(-1).tolist(), strict=True)
     return array_of([_part(*t, unit, i) for i, t in enumerate(triples)], strings.shape)
@@ -287,6 +320,15 @@ def _pattern(pattern: bytes) -> re.Pattern[str]:
         return re.compile(decode(pattern), re.ASCII)
     except re.error as e:
         raise ValueError(f"Invalid pattern: {decode(pattern)}, error: {e}") from None
+
+
+@functools.lru_cache(maxsize=256)
+def _ascii_pattern(pattern: bytes) -> re.Pattern[bytes] | None:
+    """The same for strings of ASCII characters, which need not be decoded; None if there is none."""
+    try:
+        return re.compile(pattern) if pattern.isascii() else None
+    except re.error:
+        return None
 
 
 def _expand(rewrite, match):
@@ -316,11 +358,20 @@ def _replace(value, pattern, rewrite, replace_global):
 
 
 def _replace_all(input, pattern, rewrite, replace_global):
-    compiled, text, strings = _pattern(pattern), decode(rewrite), input.reshape(-1).tolist()
+    compiled, text, strings = _pattern(pattern), decode(rewrite), listed(input)
     if "\\" not in text and _never_empty(pattern):  # then Python replaces as RE2 does
+        if replace_global and _takes_ascii(pattern) and SEPARATOR not in rewrite:
+            whole = together(strings)
+            if whole is not None:
+                return array_of(re.compile(pattern).sub(rewrite, whole).split(SEPARATOR), input.shape)
         change = functools.partial(compiled.sub, text, count=0 if replace_global else 1)
         return array_of([encode(change(decode(v))) for v in strings], input.shape)
     return array_of([_replace(v, pattern, text, replace_global) for v in strings], input.shape)
+
+
+def _takes_ascii(pattern):
+    """Whether one that ``_never_empty`` knows takes only letters, digits and blanks: never a part of a character."""
+    return re.search(rb"\\[DSW]", pattern) is None
 
 
 @functools.lru_cache(maxsize=256)
@@ -330,8 +381,13 @@ def _never_empty(pattern: bytes) -> bool:
 
 
 def _matches(input, pattern):
-    match, strings = _pattern(pattern).fullmatch, input.reshape(-1).tolist()
-    return integers((match(decode(v)) is not None for v in strings), input.size, input.shape, np.bool_)
+    match, strings = _pattern(pattern).fullmatch, listed(input)
+    as_bytes = _ascii_pattern(pattern)
+    if as_bytes is not None and b"".join(strings).isascii():
+        found = map(as_bytes.fullmatch, strings)
+    else:
+        found = (match(decode(v)) for v in strings)
+    return integers([m is not None for m in found], input.size, input.shape, np.bool_)
 
 
 replace = op(
@@ -403,7 +459,7 @@ def _buckets(signature, function, together=None):
 
     @definition.kernel
     def _(strings, num_buckets, *attrs):
-        items = strings.reshape(-1).tolist()
+        items = listed(strings)
         if together is not None:
             found = together(items) % np.uint64(num_buckets)
             return torch.from_numpy(found.astype(np.int64).reshape(strings.shape))
