@@ -52,6 +52,7 @@ def _shape_rule(signature):
 
 _FUSED = (torch.float32, torch.float64)
 _ONE = torch.tensor(1.0)  # steps done, for rules of torch whose correction for them is undone by the rates given
+_ZERO = torch.tensor(0.0)
 
 
 def _fuses(grad, *buffers):
@@ -144,10 +145,15 @@ def _shrink(value, threshold):
     """Moves values towards zero by ``threshold``, stopping there (the proximal map of an L1 penalty)."""
     if on_host(value) and threshold.ndim == 0 and (number := threshold.item()) >= 0:
         return softshrink(value, number)
-    return value.sign() * (value.abs() - threshold).clamp_(min=0)
+    return value - value.clamp(-threshold, threshold)
 
 
 def _proximal_gradient_descent(var, alpha, l1, l2, delta):
+    if on_host(var) and (threshold := l1.item() * (rate := alpha.item())) >= 0:
+        var.sub_(delta, alpha=rate)
+        softshrink(var, threshold, out=var)
+        var.div_(1 + l2.item() * rate)
+        return
     prox = var.addcmul(delta, alpha, value=-1)
     torch.div(_shrink(prox, l1 * alpha), 1 + l2 * alpha, out=var)
 
@@ -233,7 +239,10 @@ dense(
 
 def _adamax(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
     m.lerp_(grad, _rest(beta1, m))
-    torch.maximum(v * beta2, grad.abs(), out=v)
+    torch.maximum(v.mul_(beta2), grad.abs(), out=v)
+    if on_host(var) and (rest := 1 - beta1_power.item()):
+        var.addcdiv_(m, v + epsilon, value=-lr.item() / rest)
+        return
     var.addcdiv_(m * (lr / (1 - beta1_power)), v + epsilon, value=-1)
 
 
@@ -292,7 +301,8 @@ def _proximal_adagrad(var, accum, lr, l1, l2, grad):
     accum.addcmul_(grad, grad)
     rate = accum.rsqrt().mul_(lr)
     prox = var.addcmul(grad, rate, value=-1)
-    torch.div(_shrink(prox, rate * l1), (rate * l2).add_(1), out=var)
+    more = torch.add(_ONE, rate, alpha=l2.item()) if on_host(var) else (rate * l2).add_(1)
+    torch.div(_shrink(prox, rate.mul_(l1)), more, out=var)
 
 
 dense(
@@ -310,6 +320,12 @@ sparse(
 def _adagrad_da(var, gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2, global_step):
     gradient_accumulator.add_(grad)
     gradient_squared_accumulator.addcmul_(grad, grad)
+    if on_host(var) and (threshold := l1.item() * (count := global_step.item())) >= 0:
+        rate = lr.item()
+        denominator = gradient_squared_accumulator.sqrt().add_(l2, alpha=count * rate)
+        shrunk = softshrink(gradient_accumulator, threshold)
+        torch.addcdiv(_ZERO, shrunk, denominator, value=-rate, out=var)
+        return
     step = global_step.to(var.dtype)
     denominator = gradient_squared_accumulator.sqrt().add_(l2 * step * lr)
     torch.div(_shrink(gradient_accumulator, l1 * step).mul_(-lr), denominator, out=var)
@@ -332,6 +348,12 @@ sparse(
 
 def _adadelta(var, accum, accum_update, lr, rho, epsilon, grad):
     fresh = _rest(rho, accum)
+    if on_host(var) and not var.is_complex():
+        accum.mul_(rho).addcmul_(grad, grad, value=fresh)
+        update = (accum_update + epsilon).div_(accum + epsilon).sqrt_().mul_(grad)
+        var.sub_(update, alpha=lr.item())
+        accum_update.mul_(rho).addcmul_(update, update, value=fresh)
+        return
     accum.lerp_(grad * grad, fresh)
     update = (accum_update + epsilon).sqrt_().mul_((accum + epsilon).rsqrt_()).mul_(grad)
     var.addcmul_(update, lr, value=-1)
@@ -352,9 +374,8 @@ sparse(
 
 def rmsprop(var, ms, mom, lr, rho, momentum, epsilon, grad):
     if on_host(var) and not var.is_complex():
-        decay = rho.item()
-        ms.mul_(decay).addcmul_(grad, grad, value=1 - decay)
-        mom.mul_(momentum.item()).addcdiv_(grad, (ms + epsilon.item()).sqrt_(), value=lr.item())
+        ms.mul_(rho).addcmul_(grad, grad, value=1 - rho.item())  # a tensor is a cheaper factor than a number
+        mom.mul_(momentum).addcdiv_(grad, (ms + epsilon).sqrt_(), value=lr.item())
         var.sub_(mom)
         return
     ms.lerp_(grad * grad, _rest(rho, ms))
@@ -380,7 +401,7 @@ def _centered_rmsprop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
     mg.lerp_(grad, fresh)
     variance = (ms + epsilon).addcmul_(mg, mg, value=-1)
     if on_host(var) and not var.is_complex():
-        mom.mul_(momentum.item()).addcdiv_(grad, variance.sqrt_(), value=lr.item())
+        mom.mul_(momentum).addcdiv_(grad, variance.sqrt_(), value=lr.item())
         var.sub_(mom)
         return
     mom.mul_(momentum).addcmul_(variance.rsqrt_(), grad * lr)
@@ -417,6 +438,10 @@ def _ftrl_step(var, accum, linear, grad, pull, lr, l1, l2, lr_power, multiply_li
     before = accum.sqrt() if root else accum.pow(power)
     accum.addcmul_(grad, grad)
     after = accum.sqrt() if root else accum.pow(power)
+    if on_host(var) and not multiply_linear_by_lr and (rate := lr.item()) and (threshold := l1.item()) >= 0:
+        linear.add_(pull).addcmul_(before.sub_(after), var, value=1 / rate)
+        torch.addcdiv(_ZERO, softshrink(linear, threshold), after.add_(l2, alpha=2 * rate), value=-rate, out=var)
+        return
     if multiply_linear_by_lr:
         linear.add_(pull * lr).addcmul_(after - before, var, value=-1)
         l1, quadratic = l1 * lr, after.add_(2 * l2 * lr)
@@ -448,17 +473,29 @@ sparse(
 # ---- sign-based updates
 
 
-def _sign_agreement(m, beta, grad, sign_decay):
+def _sign_agreement(m, beta, grad):
     m.lerp_(grad, _rest(beta, m))
-    return grad.sign().mul_(m.sign()).mul_(sign_decay)
+    return grad.sign().mul_(m.sign())
+
+
+def _scaled_step(var, scale, lr, grad):
+    if on_host(var):
+        var.addcmul_(scale, grad, value=-lr.item())
+    else:
+        var.addcmul_(scale, grad * lr, value=-1)
 
 
 def _add_sign(var, m, lr, alpha, sign_decay, beta, grad):
-    var.addcmul_(_sign_agreement(m, beta, grad, sign_decay).add_(alpha), grad * lr, value=-1)
+    agreement = _sign_agreement(m, beta, grad)
+    if on_host(var):
+        scale = torch.add(alpha, agreement, alpha=sign_decay.item())
+    else:
+        scale = agreement.mul_(sign_decay).add_(alpha)
+    _scaled_step(var, scale, lr, grad)
 
 
 def _power_sign(var, m, lr, logbase, sign_decay, beta, grad):
-    var.addcmul_(_sign_agreement(m, beta, grad, sign_decay).mul_(logbase).exp_(), grad * lr, value=-1)
+    _scaled_step(var, _sign_agreement(m, beta, grad).mul_(sign_decay * logbase).exp_(), lr, grad)
 
 
 dense(
