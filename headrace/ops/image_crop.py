@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from headrace.core import dtypes
 from headrace.core.dtypes import REAL
+from headrace.core.errors import OutOfRangeError
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 
@@ -63,47 +67,143 @@ def _rounded(places):
     return torch.where(places < 0, torch.ceil(places - 0.5), torch.floor(places + 0.5))  # halves away from zero
 
 
-def _lines_on_host(low, high, inside, outside):
-    """``_lines``, and their neighbours before and after (inside the image), and which lie inside."""
+# ---- on the host: the places of all crops are found by NumPy, in a few calls for both axes
+
+
+def _lines_on_host(ends, last, outside):
+    """Of ends [2 (low, high), axes, boxes]: how far each place lies past the pixel before it, the pixels before and after
+    (inside the image), and which places lie inside it; ``last`` [axes] are the last pixels."""
+    low, high = ends
+    last = last[:, None]
     if outside == 1:
-        places = (np.float32(0.5) * (low + high) * np.float32(inside - 1))[:, None]
+        places = (np.float32(0.5) * (low + high) * last)[:, :, None]
     else:
-        width = (high - low) * np.float32(inside - 1) / np.float32(outside - 1)
-        places = (low * np.float32(inside - 1))[:, None] + np.arange(outside, dtype=np.float32) * width[:, None]
-    before = np.floor(places)
-    pair = np.fmax(np.fmin(np.stack([before, np.ceil(places)]), inside - 1), 0).astype(np.int64)
-    return places - before, pair, (places >= 0) & (places <= inside - 1)
+        width = (high - low) * last / np.float32(outside - 1)
+        places = (low * last)[:, :, None] + _steps(outside) * width[:, :, None]
+    pair = np.empty((2, *places.shape), np.float32)
+    before = np.floor(places, out=pair[0])
+    np.ceil(places, out=pair[1])
+    past = places - before
+    last = last[:, :, None]
+    np.fmin(pair, last, out=pair)
+    np.fmax(pair, 0, out=pair)
+    return past, pair.astype(np.int64), (places >= 0) & (places <= last)
 
 
-def _bilinear_on_host(image, boxes, pictures, rows, columns, outside):
-    """All four neighbours of every pixel, taken at once."""
-    batch, height, width, channels = image.shape
-    y1, x1, y2, x2 = boxes.T
-    down, vertical, known = _lines_on_host(y1, y2, height, rows)
-    across, horizontal, also = _lines_on_host(x1, x2, width, columns)
-    index = (((vertical + (pictures * height)[:, None]) * width)[:, None, :, :, None]) + horizontal[None, :, :, None, :]
-    found = image.reshape(-1, channels).index_select(0, torch.from_numpy(index.reshape(-1))).float()
-    found = found.view(2, 2, len(boxes), rows, columns * channels)  # as long rows
-    across = torch.from_numpy(np.repeat(across, channels, axis=1))[:, None]
-    edges = torch.lerp(found[:, 0], found[:, 1], across)
+@lru_cache(maxsize=64)
+def _steps(count):
+    return np.arange(count, dtype=np.float32)
+
+
+def _taps(boxes, box_ind, extent, rows, columns):
+    """Past [boxes, lines], and inside, of rows and of columns; and the places of the four pixels around each one of the crops
+    [2 (above, below), 2 (left, right), boxes, rows, columns] in images laid out as one row of pixels."""
+    height, width = extent
+    ends = boxes.numpy().reshape(-1, 2, 2).transpose(1, 2, 0)
+    last = np.array([height - 1, width - 1], np.float32)
+    if rows == columns:
+        (down, across), pair, (known, also) = _lines_on_host(ends, last, rows)
+        vertical, horizontal = pair[:, 0], pair[:, 1]
+    else:
+        (down,), vertical, (known,) = _lines_on_host(ends[:, :1], last[:1], rows)
+        (across,), horizontal, (also,) = _lines_on_host(ends[:, 1:], last[1:], columns)
+        vertical, horizontal = vertical[:, 0], horizontal[:, 0]
+    lines = (vertical + (box_ind.numpy().astype(np.int64) * height)[:, None]) * width
+    return down, across, known, also, lines[:, None, :, :, None] + horizontal[None, :, :, None, :]
+
+
+def _around(image, places):
+    """The four pixels around each one of the crops [2, 2, boxes, rows, columns * channels], in long rows."""
+    channels = image.shape[3]
+    found = image.reshape(-1, channels).index_select(0, torch.from_numpy(places.reshape(-1)))
+    return found.view(*places.shape[:4], places.shape[4] * channels).float()
+
+
+def _long(values, channels):
+    """Values of columns [boxes, columns], once a channel [boxes, 1, columns * channels]."""
+    return torch.from_numpy(values.repeat(channels, 1))[:, None]
+
+
+def _bilinear_on_host(image, boxes, box_ind, rows, columns, outside):
+    channels = image.shape[3]
+    down, across, known, also, places = _taps(boxes, box_ind, image.shape[1:3], rows, columns)
+    found = _around(image, places)
+    edges = torch.lerp(found[:, 0], found[:, 1], _long(across, channels))
     crops = torch.lerp(edges[0], edges[1], torch.from_numpy(down)[:, :, None]).view(-1, rows, columns, channels)
     if not (known.all() and also.all()):
         crops.masked_fill_(torch.from_numpy(~(known[:, :, None] & also[:, None, :]))[..., None], outside)
     return crops
 
 
-def _is_on_host(image, boxes, box_ind):
-    return type(image) is type(boxes) is type(box_ind) is torch.Tensor and image.is_cpu and 0 not in image.shape
+def _image_gradient_on_host(grads, boxes, box_ind, image_size):
+    """Every number of the gradient, added up at four places at once."""
+    batch, height, width, channels = image_size
+    rows, columns = grads.shape[1:3]
+    down, across, known, also, places = _taps(boxes, box_ind, (height, width), rows, columns)
+    vertical = np.stack([1 - down, down]) * known
+    horizontal = np.stack([1 - across, across]) * also
+    weights = torch.from_numpy(vertical[:, None, :, :, None] * horizontal[None, :, :, None, :])
+    parts = weights[..., None] * grads
+    places = (places * channels)[..., None] + np.arange(channels)
+    total = grads.new_zeros(batch * height * width * channels)
+    total.scatter_add_(0, torch.from_numpy(places.reshape(-1)), parts.view(-1))
+    return total.view(batch, height, width, channels)
+
+
+def _boxes_gradient_on_host(image, boxes, box_ind, grads):
+    height, width, channels = image.shape[1:]
+    count, rows, columns = grads.shape[:3]
+    down, across, known, also, places = _taps(boxes, box_ind, (height, width), rows, columns)
+    found = _around(image, places)
+    grads = grads.reshape(count, rows, columns * channels)
+    below = torch.lerp(found[1, 0] - found[0, 0], found[1, 1] - found[0, 1], _long(across, channels)).mul_(grads)
+    right = torch.lerp(found[0, 1] - found[0, 0], found[1, 1] - found[1, 0], torch.from_numpy(down)[:, :, None])
+    # Sums over what each row, or column, of a crop adds: its ends share them.
+    by_row = torch.matmul(below, _long(also.astype(np.float32), channels).mT).view(count, rows).numpy() * known
+    by_column = torch.matmul(torch.from_numpy(known.astype(np.float32))[:, None], right.mul_(grads))
+    by_column = by_column.view(count, columns, channels).sum(2).numpy() * also
+    result = np.empty((count, 2, 2), np.float32)
+    result[:, :, 0] = by_row @ _shares(rows) * np.float32(height - 1)
+    result[:, :, 1] = by_column @ _shares(columns) * np.float32(width - 1)
+    return torch.from_numpy(result.reshape(count, 4))
+
+
+@lru_cache(maxsize=64)
+def _shares(count):
+    """How much of each line's place the low and the high end of a box decide [count, 2]."""
+    high = np.full(1, 0.5) if count == 1 else np.arange(count) / (count - 1)
+    return np.stack([1 - high, high], 1).astype(np.float32)
+
+
+def _is_on_host(image, boxes, box_ind, *more):
+    """Whether NumPy may be used: on values in the host's memory that nobody traces or differentiates."""
+    if not (type(image) is type(boxes) is type(box_ind) is torch.Tensor and image.is_cpu):
+        return False
+    followed = any(x.requires_grad or is_functorch_wrapped_tensor(x) for x in (image, boxes, *more))
+    return len(boxes) > 0 and 0 not in image.shape and not followed
+
+
+def _checked(function, image, boxes, box_ind, batch, *arguments):
+    try:
+        return function(image, boxes, box_ind, *arguments)
+    except (IndexError, RuntimeError):
+        if all(0 <= i < batch for i in box_ind.tolist()):
+            raise
+        raise _outside(box_ind.tolist(), batch) from None
+
+
+def _outside(pictures, batch):
+    return OutOfRangeError(None, None, f"box_ind has values outside [0, batch_size): {pictures}, batch size {batch}")
 
 
 @crop.kernel
 def _(image, boxes, box_ind, crop_size, method, extrapolation_value):
     height, width = image.shape[1:3]
     rows, columns = _crop_size(crop_size)
-    if method == "bilinear" and _is_on_host(image, boxes, box_ind) and len(boxes):
-        pictures = box_ind.numpy().astype(np.int64)
-        if pictures.min() >= 0 and pictures.max() < len(image):
-            return _bilinear_on_host(image, boxes.numpy(), pictures, rows, columns, extrapolation_value)
+    if method == "bilinear" and _is_on_host(image, boxes, box_ind):
+        return _checked(_bilinear_on_host, image, boxes, box_ind, len(image), rows, columns, extrapolation_value)
+    if _is_on_host(image, boxes, box_ind) and not all(0 <= i < len(image) for i in box_ind.tolist()):
+        raise _outside(box_ind.tolist(), len(image))
     ys, xs = _grid(boxes, height, width, rows, columns)
     picture = box_ind.long()[:, None, None]
     known = (_within(ys, height)[:, :, None] & _within(xs, width)[:, None, :])[..., None]
@@ -145,6 +245,8 @@ to_image.shape(lambda grads, boxes, box_ind, image_size, T, method: image_size)
 @to_image.kernel
 def _(grads, boxes, box_ind, image_size, T, method):
     batch, height, width, channels = image_size
+    if method == "bilinear" and _is_on_host(grads, boxes, box_ind):
+        return _checked(_image_gradient_on_host, grads, boxes, box_ind, batch, image_size).to(T)
     ys, xs = _grid(boxes, height, width, grads.shape[1], grads.shape[2])
     known = (_within(ys, height)[:, :, None] & _within(xs, width)[:, None, :])[..., None]
     grads = torch.where(known, grads, 0)
@@ -178,6 +280,8 @@ to_boxes.shape(lambda grads, image, boxes, box_ind, method: boxes)
 def _(grads, image, boxes, box_ind, method):
     height, width = image.shape[1:3]
     rows, columns = grads.shape[1:3]
+    if _is_on_host(image, boxes, box_ind, grads):
+        return _checked(_boxes_gradient_on_host, image, boxes, box_ind, len(image), grads)
     ys, xs = _grid(boxes, height, width, rows, columns)
     picture = box_ind.long()[:, None, None]
     known = _within(ys, height)[:, :, None] & _within(xs, width)[:, None, :]
