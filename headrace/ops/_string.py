@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from functools import lru_cache
 
 import numpy as np
@@ -70,18 +71,18 @@ def encode(value: str) -> bytes:
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 
 
-class _Rows:
-    """Strings of one length, hashed together: arrays wrap around at 64 bits by themselves."""
+class _Texts:
+    """Strings hashed together: what is asked for comes as an array, one for each, which wraps around at 64 bits by itself."""
 
-    def __init__(self, items, length):
-        self._bytes = np.frombuffer(b"".join(items), np.uint8).reshape(len(items), length)
+    def __init__(self, text, starts):
+        self._text, self._starts = text, starts
 
-    def __getitem__(self, column):
-        return self._bytes[:, column].astype(np.uint64)
+    def __getitem__(self, at):
+        return self.word(at, 1)
 
     def word(self, at, size):
-        found = np.ascontiguousarray(self._bytes[:, at : at + size])
-        return found.view(f"<u{size}")[:, 0].astype(np.uint64)
+        words = np.ndarray((len(self._text) - size + 1,), f"<u{size}", self._text, strides=(1,))  # from every byte on
+        return words[self._starts + at].astype(np.uint64)
 
 
 def _word(data, at, size=8):
@@ -107,30 +108,32 @@ def _pair(u, v, mul):
     return b * mul & _MASK
 
 
-def _short(data, n):
-    if n >= 8:
-        mul = _K2 + n * 2
-        a = _word(data, 0) + _K2
-        b = _word(data, n - 8)
-        return _pair(_rotate(b, 37) * mul + a & _MASK, (_rotate(a, 25) + b) * mul & _MASK, mul)
-    if n >= 4:
-        first, last = _word(data, 0, 4), _word(data, n - 4, 4)
-        return _pair(n + (first << 3), last, _K2 + n * 2)
-    if n > 0:
-        y = data[0] + (data[n >> 1] << 8)
-        z = n + (data[n - 1] << 2)
-        return _shift_mix(y * _K2 ^ z * _K0) * _K2 & _MASK
-    return _K2
+def _upto3(data, n):
+    y = data[0] + (data[n >> 1] << 8)
+    z = n + (data[n - 1] << 2)
+    return _shift_mix(y * _K2 ^ z * _K0) * _K2 & _MASK
 
 
-def _medium(data, n):
+def _upto7(data, n):
+    first, last = _word(data, 0, 4), _word(data, n - 4, 4)
+    return _pair(n + (first << 3), last, _K2 + n * 2)
+
+
+def _upto16(data, n):
+    mul = _K2 + n * 2
+    a = _word(data, 0) + _K2
+    b = _word(data, n - 8)
+    return _pair(_rotate(b, 37) * mul + a & _MASK, (_rotate(a, 25) + b) * mul & _MASK, mul)
+
+
+def _upto32(data, n):
     mul = _K2 + n * 2
     a, b = _word(data, 0) * _K1, _word(data, 8)
     c, d = _word(data, n - 8) * mul, _word(data, n - 16) * _K2
     return _pair(_rotate(a + b, 43) + _rotate(c, 30) + d & _MASK, a + _rotate(b + _K2, 18) + c & _MASK, mul)
 
 
-def _long(data, n):
+def _upto64(data, n):
     mul = _K2 + n * 2
     a, b = _word(data, 0) * _K2, _word(data, 8)
     c, d = _word(data, n - 8) * mul, _word(data, n - 16) * _K2
@@ -155,12 +158,8 @@ def _weak(data, at, a, b):
 def fingerprint64(data: bytes) -> int:
     """FarmHash's 64-bit fingerprint, which TF1's fast hash buckets take modulo their number; known ones are kept."""
     n = len(data)
-    if n <= 16:
-        return _short(data, n)
-    if n <= 32:
-        return _medium(data, n)
     if n <= 64:
-        return _long(data, n)
+        return _BY_LENGTH[bisect_left(_LENGTHS, n)](data, n)
     x, y = 81, 81 * _K1 + 113 & _MASK
     z = _shift_mix(y * _K2 + 113) * _K2 & _MASK
     v, w = (0, 0), (0, 0)
@@ -176,24 +175,26 @@ def fingerprint64(data: bytes) -> int:
     return _pair(_pair(v[0], w[0], mul) + _shift_mix(y) * _K0 + z & _MASK, _pair(v[1], w[1], mul) + x & _MASK, mul)
 
 
-_TOGETHER = 512  # strings of one length from which on arrays are quicker
+_LENGTHS = (0, 3, 7, 16, 32, 64)  # the greatest for each of the functions
+_BY_LENGTH = (lambda data, n: _K2, _upto3, _upto7, _upto16, _upto32, _upto64)
+_KINDS = np.searchsorted(_LENGTHS, np.arange(_LENGTHS[-1] + 2))  # which of them, by length
+_TOGETHER = 256  # strings from which on arrays are quicker
 
 
 def fingerprints(items: list[bytes]) -> np.ndarray:
     """The fingerprint64 of each."""
     if len(items) < _TOGETHER:
         return np.fromiter(map(fingerprint64, items), np.uint64, len(items))
-    lengths = np.fromiter(map(len, items), np.int64, len(items))
-    order = np.argsort(lengths, kind="stable")
-    strings, found, start = np.fromiter(items, object, len(items))[order].tolist(), np.empty(len(items), np.uint64), 0
-    for length, count in zip(*(a.tolist() for a in np.unique(lengths, return_counts=True)), strict=True):
-        group = strings[start : start + count]
-        if count < _TOGETHER or not 0 < length <= 64:
-            values = np.fromiter(map(fingerprint64, group), np.uint64, count)
+    sizes = lengths(items, np.uint64)
+    starts = np.add.accumulate(sizes) - sizes
+    text, kinds = b"".join(items), _KINDS[np.minimum(sizes, len(_KINDS) - 1)]
+    found = np.empty(len(items), np.uint64)
+    for kind in np.bincount(kinds).nonzero()[0].tolist():
+        mine = (kinds == kind).nonzero()[0]
+        if kind < len(_BY_LENGTH):
+            found[mine] = _BY_LENGTH[kind](_Texts(text, starts[mine]), sizes[mine])
         else:
-            values = (_short if length <= 16 else _medium if length <= 32 else _long)(_Rows(group, length), length)
-        found[order[start : start + count]] = values
-        start += count
+            found[mine] = list(map(fingerprint64, map(items.__getitem__, mine.tolist())))
     return found
 
 

@@ -7,13 +7,14 @@ import gzip
 import os
 import re
 import zlib
+from itertools import repeat
 
 import numpy as np
 import torch
 
 from headrace.core import dtypes, errors
 from headrace.core.registry import op
-from headrace.ops._string import array_of, decode, each
+from headrace.ops._string import array_of, decode, each, listed
 from headrace.resources.value import from_numpy
 
 # ---- numbers
@@ -42,12 +43,18 @@ def parse_number(text, dtype):
     return value if limits.min <= value <= limits.max else None
 
 
+_ARRAYS = {torch.float32: np.float32, torch.float64: np.float64, torch.int32: np.int32, torch.int64: np.int64}
+
+
 def numbers(values, dtype, shape):
     """Python numbers as a tensor; through numpy, which rounds and overflows floats as TF1 does."""
-    names = {torch.float32: np.float32, torch.float64: np.float64, torch.int32: np.int32, torch.int64: np.int64}
-    with np.errstate(over="ignore"):
-        array = np.array(values, dtype=names.get(dtype, np.uint64))
-    return from_numpy(array.reshape(shape)).to(dtype)
+    if dtype is torch.float32:
+        with np.errstate(over="ignore"):
+            array = np.array(values, np.float64).astype(np.float32)
+    else:
+        array = np.array(values, _ARRAYS.get(dtype, np.uint64))
+    made = torch.from_numpy(array.reshape(shape))
+    return made.to(dtype) if dtype not in _ARRAYS else made
 
 
 to_number = op(
@@ -60,7 +67,7 @@ to_number.shape(lambda string_tensor, out_type: string_tensor)
 
 @to_number.kernel
 def _(string_tensor, out_type):
-    items = string_tensor.reshape(-1).tolist()
+    items = listed(string_tensor)
     if out_type.is_floating_point and not b"".join(items).translate(None, _PLAIN):
         try:
             return numbers(list(map(float, items)), out_type, string_tensor.shape)
@@ -85,12 +92,14 @@ _RAW = (
 
 def _reinterpret(data, dtype, little_endian, shape):
     """Bytes as elements of ``dtype``."""
+    if not data:
+        return torch.zeros(shape, dtype=dtype)
     width = dtype.itemsize
-    raw = np.frombuffer(data, np.uint8).copy()
     if not little_endian and width > 1:
         part = width // 2 if dtype.is_complex else width
-        raw = np.ascontiguousarray(raw.reshape(-1, part)[:, ::-1]).reshape(-1)
-    return torch.from_numpy(raw).view(dtype).reshape(shape) if raw.size else torch.zeros(shape, dtype=dtype)
+        data = np.frombuffer(data, np.uint8).reshape(-1, part)[:, ::-1].tobytes()
+    writable = data if isinstance(data, bytearray) else bytearray(data)
+    return torch.frombuffer(writable, dtype=dtype).view(shape)
 
 
 decode_raw = op(
@@ -103,19 +112,18 @@ decode_raw.shape(lambda bytes, out_type, little_endian: bytes.concatenate([None]
 
 @decode_raw.kernel
 def _(bytes, out_type, little_endian):
-    items = list(bytes.reshape(-1))
+    items = listed(bytes)
     size, width = len(items[0]) if items else 0, out_type.itemsize
-    for i, item in enumerate(items):
-        if len(item) != size:
-            raise ValueError(
-                "DecodeRaw requires input strings to all be the same size, but "
-                f"element {i} has size {len(item)} != {size}"
-            )
+    if len(set(map(len, items))) > 1:
+        i, item = next((i, item) for i, item in enumerate(items) if len(item) != size)
+        raise ValueError(
+            f"DecodeRaw requires input strings to all be the same size, but element {i} has size {len(item)} != {size}"
+        )
     if size % width:
         raise ValueError(
             f"Input to DecodeRaw has length {size} that is not a multiple of {width}, the size of {out_type}"
         )
-    return _reinterpret(b"".join(items), out_type, little_endian, (*bytes.shape, size // width))
+    return _reinterpret(bytearray().join(items), out_type, little_endian, (*bytes.shape, size // width))
 
 
 padded_raw = op(
@@ -226,20 +234,20 @@ def _quoted(record, start, delimiter):
         field, start = field + b'"', end + 2
 
 
-_SPECIAL = re.compile(rb'["\r\n]')
 _DIGITS = b"0123456789+-"
 
 
 def _plain_columns(records, defaults, delimiter, missing, select_cols):
     """Whole columns at once, of records without quotes, line ends or mistakes; None for others."""
-    if b"" in records or not records or _SPECIAL.search(b"".join(records)):
+    text = delimiter.join(records)
+    if not all(records) or not records or b'"' in text or b"\n" in text or b"\r" in text:
         return None
-    rows = [r.split(delimiter) for r in records]
-    lengths = set(map(len, rows))
-    if lengths != {len(defaults)} if not select_cols else min(lengths) <= select_cols[-1]:
+    commas = set(map(bytes.count, records, repeat(delimiter)))
+    width = commas.pop() + 1
+    if commas or (width <= select_cols[-1] if select_cols else width != len(defaults)):
         return None
-    columns = list(zip(*rows, strict=False))
-    columns = [columns[c] for c in select_cols] if select_cols else columns
+    fields = text.split(delimiter)
+    columns = [fields[c::width] for c in select_cols or range(width)]
     found = []
     for fields, default in zip(columns, defaults, strict=True):
         values = _plain_column(fields, default, missing)

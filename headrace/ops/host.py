@@ -19,6 +19,7 @@ from headrace.core.dtypes import ANY, REAL, DType, complex64, complex128, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops._string import array_of, each, listed
 from headrace.ops._summarise import summarise, summarise_ends, to_array
 from headrace.resources.dispatch import autograd
 from headrace.resources.value import FROM_TORCH, from_numpy
@@ -255,10 +256,15 @@ as_string.shape(lambda input, precision, scientific, shortest, width, fill: inpu
 def _(input, precision, scientific, shortest, width, fill):
     array = to_array(input)
     show = _formatter(array.dtype, precision, scientific, shortest, width, fill)
-    return np.fromiter(map(show, array.reshape(-1).tolist()), object, array.size).reshape(array.shape)
+    items = array.reshape(-1).tolist()
+    if isinstance(show, bytes):  # one form for all, filled in at once
+        texts = (show + b"\n") * len(items) % tuple(items)
+        return array_of(texts.split(b"\n")[:-1], array.shape)
+    return array_of(list(map(show, items)), array.shape)
 
 
 def _formatter(dtype, precision, scientific, shortest, width, fill):
+    """A function of one value, or the form that suits all values."""
     if scientific and shortest:
         raise ValueError("Cannot select both scientific and shortest notation")
     if len(fill) > 1:
@@ -273,7 +279,7 @@ def _formatter(dtype, precision, scientific, shortest, width, fill):
     if dtype.kind in "iu":
         if precision > -1 or scientific or shortest:
             raise ValueError(f"precision, scientific and shortest are not supported for datatype {dtype.name}")
-        return f"%{fill}{size}d".encode().__mod__
+        return f"%{fill}{size}d".encode()
     digits = f".{precision}" if precision > -1 else ""
     form = f"%{fill}{size}{digits}{'e' if scientific else 'g' if shortest else 'f'}"
     blank = form.replace("%0", "%", 1) if fill == "0" else form  # C pads what is not finite with blanks
@@ -283,25 +289,10 @@ def _formatter(dtype, precision, scientific, shortest, width, fill):
 
     if dtype.kind == "c":
         return lambda value: f"({number(value.real)},{number(value.imag)})".encode()
-    return form.encode().__mod__ if form == blank else lambda value: number(value).encode()
-
-
-def _each(function):
-    """An element-wise kernel on strings."""
-
-    def kernel(input, *attrs):
-        items = [function(value, *attrs) for value in input.reshape(-1).tolist()]
-        return np.fromiter(items, object, input.size).reshape(input.shape)
-
-    return kernel
+    return form.encode() if form == blank else lambda value: number(value).encode()
 
 
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
-
-
-def _encode(value, pad):
-    text = binascii.b2a_base64(value, newline=False).translate(_URL_SAFE)
-    return text if pad else text.rstrip(b"=")
 
 
 def _decode(value):
@@ -314,9 +305,15 @@ def _decode(value):
 encode_base64 = op("EncodeBase64(input: string; pad: bool = False) -> (output: string)", host=True)
 encode_base64.not_differentiable()
 encode_base64.shape(lambda input, pad: input)
-encode_base64.kernel(_each(_encode))
+
+
+@encode_base64.kernel
+def _(input, pad):
+    lines = b"".join(map(binascii.b2a_base64, listed(input)))  # each with a line end
+    return array_of(lines.translate(_URL_SAFE, b"" if pad else b"=").split(b"\n")[:-1], input.shape)
+
 
 decode_base64 = op("DecodeBase64(input: string) -> (output: string)", host=True)
 decode_base64.not_differentiable()
 decode_base64.shape(lambda input: input)
-decode_base64.kernel(_each(_decode))
+decode_base64.kernel(each(_decode))

@@ -98,11 +98,15 @@ def _batch_gather(params, indices, axis, batch_dims):
 
 
 def _gather_strings(params, indices, axis, batch_dims):
-    explain_index(indices, params.shape[axis])
+    array = indices.numpy()
+    unsigned = array.view(f"u{array.itemsize}")  # so negative ones are too large
+    if array.size and np.maximum.reduce(unsigned, None) >= params.shape[axis]:
+        explain_index(indices, params.shape[axis])
     if not batch_dims:
-        return np.asarray(np.take(params, indices.numpy(), axis), dtype=object)
-    (batch, between, size, rest, count), shape = _batch_layout(params.shape, tuple(indices.shape), axis, batch_dims)
-    index = np.broadcast_to(indices.numpy().reshape(batch, 1, count, 1), (batch, between, count, rest))
+        taken = params.take(array, axis)
+        return taken if array.ndim else np.asarray(taken, dtype=object)
+    (batch, between, size, rest, count), shape = _batch_layout(params.shape, array.shape, axis, batch_dims)
+    index = np.broadcast_to(array.reshape(batch, 1, count, 1), (batch, between, count, rest))
     return np.take_along_axis(params.reshape(batch, between, size, rest), index, 2).reshape(shape)
 
 

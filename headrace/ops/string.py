@@ -462,7 +462,7 @@ def _buckets(signature, function, together=None):
         items = listed(strings)
         if together is not None:
             found = together(items) % np.uint64(num_buckets)
-            return torch.from_numpy(found.astype(np.int64).reshape(strings.shape))
+            return torch.from_numpy(found.view(np.int64).reshape(strings.shape))
         return integers((function(v, *attrs) % num_buckets for v in items), strings.size, strings.shape)
 
     return definition
