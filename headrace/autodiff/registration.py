@@ -66,11 +66,13 @@ def gradient_rule(op: Operation) -> tuple[bool, Rule | None]:
     """(whether there is a rule, the rule); (True, None) means gradients stop here."""
     override = op.attrs.get("_gradient_op_type")
     if override is not None:
-        if override not in REGISTRY.gradients:
-            raise LookupError(
-                f"gradient registry has no entry for: {override} (asked for by {op.name}, made at {op.source})"
-            )
-        return True, REGISTRY.gradients[override]
+        if override in REGISTRY.gradients:
+            return True, REGISTRY.gradients[override]
+        if override in REGISTRY and REGISTRY.get(override).has_gradient_rule:  # the rule of another type of op
+            return True, REGISTRY.get(override).gradient_fn
+        raise LookupError(
+            f"gradient registry has no entry for: {override} (asked for by {op.name}, made at {op.source})"
+        )
     if op.op_def.has_gradient_rule:
         return True, op.op_def.gradient_fn
     if op.type in REGISTRY.gradients:

@@ -208,6 +208,10 @@ def split(
     >>> tf.Session().run([a, b])
     [array([[1, 2]], dtype=int32), array([[3, 4]], dtype=int32)]
     """
+    if isinstance(axis, (list, tuple)) or (isinstance(axis, Tensor) and axis.shape.ndims not in (None, 0)):
+        raise ValueError(
+            f"split takes the value first and the axis last: tf.split(value, number, axis), got {axis!r} {at()}"
+        )
     if isinstance(num_or_size_splits, (int, np.integer, Dimension)):
         return raw_ops.Split(axis, value, num_split=int(num_or_size_splits), name=name)
     sizes = convert_to_tensor(num_or_size_splits)

@@ -72,7 +72,10 @@ def _static_dims(shape: Any) -> list[int] | None:
     except (TypeError, ValueError):
         return None
     if not found.is_fully_defined():
-        raise ValueError(f"Cannot convert a partially known TensorShape {found} to a Tensor.")
+        kind = ValueError if isinstance(shape, TensorShape) else TypeError
+        raise kind(
+            f"Cannot convert a partially known TensorShape {found} to a Tensor; use tf.shape for sizes known later"
+        )
     return [d for d in found.as_list() if d is not None]
 
 

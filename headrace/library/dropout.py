@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.source import at
 from headrace.graph import raw_ops
@@ -41,7 +42,7 @@ def _complement(keep_prob: Any) -> Any:
     if isinstance(keep_prob, numbers.Real):
         return 1.0 - keep_prob
     try:
-        return raw_ops.Sub(1.0, keep_prob, name="sub")
+        return 1 - convert_to_tensor(keep_prob, preferred_dtype=dtypes.float32)
     except (TypeError, ValueError) as e:
         raise ValueError(f"keep_prob must be a floating point number or Tensor (got {keep_prob!r}): {e}") from None
 
@@ -60,7 +61,7 @@ def _dropout(x: Any, rate: Any, noise_shape: Any, seed: int | None, name: str | 
         known = constant_value(rate)
         if known is not None and known == 0:
             return x
-        keep_scale = raw_ops.RealDiv(1.0, raw_ops.Sub(1.0, rate, name="sub"), name="truediv")
+        keep_scale = 1 / (1 - rate)
         noise = _uniform(_noise_shape(x, noise_shape), x.dtype, seed)
         # Values of [rate, 1) keep the element, so a rate of zero keeps all.
         keep = raw_ops.Cast(raw_ops.GreaterEqual(noise, rate), DstT=x.dtype)

@@ -31,6 +31,7 @@ def embedding_lookup(
     """
     shards = _shards(params)
     with name_scope(name, "embedding_lookup", [*shards, ids]) as scope:
+        shards = [p if hasattr(p, "op") else convert_to_tensor(p) for p in shards]  # arrays and lists
         if len(shards) == 1:
             with colocate_with(shards[0]):
                 rows = _clip(_gather(shards[0], ids, scope), ids, max_norm)

@@ -74,7 +74,10 @@ def resize_images(
         images = convert_to_tensor(images, name="images")
         images, batched = _as_batch(images)
         _, height, width, _ = images.shape.as_list()
-        size = convert_to_tensor(size, dtypes.int32, name="size")
+        try:
+            size = convert_to_tensor(size, dtypes.int32, name="size")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"'size' must be a 1-D int32 Tensor: {error}") from None
         if not size.shape.is_compatible_with([2]):
             raise ValueError(
                 f"'size' must be a 1-D Tensor of 2 elements: new_height, new_width, got shape {size.shape}"

@@ -61,16 +61,12 @@ def weighted_cross_entropy_with_logits(
     labels = either("labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits, labels = _pair(labels, logits, "labels")
-        excess = _subtract_one(pos_weight)
-        weight = raw_ops.AddV2(1.0, raw_ops.Mul(excess, labels, name="mul"), name="add")
-        negative = raw_ops.Mul(raw_ops.Sub(1.0, labels, name="sub"), logits, name="mul")
+        excess = pos_weight if isinstance(pos_weight, (int, float)) else convert_to_tensor(pos_weight)
+        weight = 1 + (excess - 1) * labels
+        negative = (1 - labels) * logits
         tail = raw_ops.Log1p(raw_ops.Exp(raw_ops.Neg(raw_ops.Abs(logits))))
         stable = raw_ops.AddV2(tail, raw_ops.Relu(raw_ops.Neg(logits)), name="add")
         return raw_ops.AddV2(negative, raw_ops.Mul(weight, stable, name="mul"), name=scope)
-
-
-def _subtract_one(value: Any) -> Any:
-    return value - 1 if isinstance(value, (int, float)) else raw_ops.Sub(value, 1.0, name="sub")
 
 
 def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:

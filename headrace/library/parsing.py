@@ -123,7 +123,7 @@ def _dtype(key: str, dtype: Any) -> DType:
         raise ValueError(f"Missing type for feature {key}.")
     kind = dtypes.as_dtype(dtype)
     if kind not in _TYPES:
-        raise ValueError(f"Unsupported type {kind.name} for feature {key}; accepted: float32, int64, string")
+        raise TypeError(f"Unsupported type {kind.name} for feature {key}; accepted: float32, int64, string")
     return kind
 
 

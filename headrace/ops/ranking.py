@@ -74,7 +74,8 @@ top_attr.kernel(_wide, T=WIDE_UNSIGNED)
 
 
 def _among(predictions, targets, k):
-    """Fewer than k predictions are larger than the target's; targets out of range or not finite never are."""
+    """Fewer than k predictions are larger than the target's; never so for a target out of range, nor in a row that
+    is not finite."""
     classes = predictions.shape[1]
     if type(predictions) is torch.Tensor and predictions.is_cpu:
         return _among_on_host(predictions.numpy(), targets.numpy(), k)
@@ -82,14 +83,14 @@ def _among(predictions, targets, k):
     inside = (ids >= 0) & (ids < classes)
     chosen = predictions.gather(1, torch.where(inside, ids, torch.zeros_like(ids)).unsqueeze(1))
     larger = (predictions > chosen).sum(1)
-    return inside & torch.isfinite(chosen.squeeze(1)) & (larger < k)
+    return inside & torch.isfinite(predictions).all(1) & (larger < k)
 
 
 def _among_on_host(predictions, targets, k):
     inside = (targets >= 0) & (targets < predictions.shape[1])
     chosen = predictions[np.arange(len(targets)), targets * inside]
     larger = np.bitwise_count(np.packbits(predictions > chosen[:, None], axis=1)).sum(1, dtype=np.int64)
-    return torch.from_numpy(inside & np.isfinite(chosen) & (larger < k))
+    return torch.from_numpy(inside & np.isfinite(predictions).all(1) & (larger < k))
 
 
 def _among_shape(predictions, targets, k):

@@ -211,20 +211,19 @@ bincount.shape(lambda arr, size, weights: (size,))
 @bincount.kernel
 def _(arr, size, weights):
     ids = arr.reshape(-1)
-    if type(arr) is torch.Tensor and arr.is_cpu and not weights.numel():
-        return _count_on_host(ids.numpy(), size).to(weights.dtype)
+    if type(arr) is torch.Tensor and arr.is_cpu:
+        _refuse_negative(ids.numpy())
+        if not weights.numel():
+            return torch.from_numpy(np.bincount(ids.numpy(), minlength=size)[:size]).to(weights.dtype)
     ids = ids.long()
     values = weights.reshape(-1) if weights.numel() else torch.ones(ids.shape, dtype=weights.dtype, device=arr.device)
     ids = torch.where((ids < 0) | (ids >= size), size, ids)  # what does not fit is left out
     return _add(values, ids, size + 1)[:size]
 
 
-def _count_on_host(ids, size):
-    try:
-        found = np.bincount(ids, minlength=size)
-    except ValueError:  # of negative ids
-        found = np.bincount(ids[ids >= 0], minlength=size)
-    return torch.from_numpy(found[:size])
+def _refuse_negative(ids):
+    if ids.size and ids.min() < 0:
+        raise ValueError(f"Input arr must be non-negative, got {ids.min()}")
 
 
 histogram = op(

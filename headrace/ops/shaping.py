@@ -281,7 +281,25 @@ def _(node, grad):
 invert_permutation = op("InvertPermutation(x: T) -> (y: T)", T=INDEX)
 invert_permutation.not_differentiable()
 invert_permutation.shape(lambda x: x.with_rank(1))
-invert_permutation.kernel(lambda x: torch.argsort(x).to(x.dtype))
+
+
+@invert_permutation.kernel
+def _(x):
+    if type(x) is torch.Tensor and x.is_cpu:
+        return torch.from_numpy(_inverse(x.numpy()))
+    return torch.argsort(x).to(x.dtype)
+
+
+def _inverse(x):
+    outside = x[(x < 0) | (x >= len(x))]
+    if len(outside):
+        raise ValueError(f"{outside[0]} is not between 0 and {len(x)}")
+    found = np.full(x.shape, -1, x.dtype)
+    found[x] = np.arange(len(x), dtype=x.dtype)
+    if found.size and found.min() < 0:
+        raise ValueError(f"{np.bincount(x).argmax()} is duplicated in the input.")
+    return found
+
 
 # ---- broadcasting
 

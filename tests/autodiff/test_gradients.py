@@ -150,6 +150,12 @@ class TestRules:
         with pytest.raises(KeyError, match="two gradients with name 'MatMul'"):
             tf.RegisterGradient("MatMul")(lambda op, g: g)
 
+    def test_override_by_the_rule_of_another_op(self) -> None:
+        x = tf.constant([0.3, -1.7])
+        with tf.get_default_graph().gradient_override_map({"Sign": "Identity", "Round": "Identity"}):
+            y = tf.sign(x) * tf.round(x * 3.0)
+        np.testing.assert_allclose(run(tf.gradients(y, x)[0]), [4.0, -8.0])
+
     def test_missing_override(self) -> None:
         x = tf.constant(1.0)
         with tf.get_default_graph().gradient_override_map({"Exp": "NobodyRegisteredThis"}):

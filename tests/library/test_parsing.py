@@ -42,7 +42,6 @@ def test_static_shapes() -> None:
     "features",
     [
         {},
-        {"x": tf.FixedLenFeature([], tf.int32)},
         {"x": tf.FixedLenFeature(None, tf.int64)},
         {"x": tf.VarLenFeature(None)},
         {"x": tf.FixedLenSequenceFeature([], tf.int64)},
