@@ -631,6 +631,7 @@ from headrace import nest as nest
 from headrace import io as io
 from headrace import lookup as lookup
 from headrace import nn as nn
+from headrace import profiler as profiler
 from headrace import python_io as python_io
 from headrace import quantization as quantization
 from headrace import sparse as sparse
