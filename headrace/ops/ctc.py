@@ -71,16 +71,37 @@ def _possible(labels, length, merge):
     return len(labels) + (len(labels) - len(_merged(labels)) if merge else 0) <= length
 
 
+def _plain_labels(indices, values, batch, classes):
+    """-> the labels one after another, how many each sequence has and how often one follows its equal.
+
+    None where the sequences are not in order, one has no labels, or there is padding or a mistake.
+    """
+    rows, labels = indices.cpu().numpy()[:, 0], values.cpu().numpy()
+    if not len(rows) or rows[0] < 0 or rows[-1] >= batch or np.logical_or.reduce(rows[1:] < rows[:-1]):
+        return None
+    if np.maximum.reduce(labels.view(np.uint32)) >= max(classes - 1, 0):
+        return None
+    counts = np.bincount(rows, minlength=batch)
+    if not np.logical_and.reduce(counts):
+        return None
+    again = rows[1:][(labels[1:] == labels[:-1]) & (rows[1:] == rows[:-1])]
+    return torch.from_numpy(labels.astype(np.int64)), counts, np.bincount(again, minlength=batch)
+
+
 @ctc_loss.kernel
 def _(inputs, labels_indices, labels_values, sequence_length, collapse, merge, ignore_longer):
     steps, batch, classes = inputs.shape
     lengths = sequence_length.tolist()
     if len(lengths) != batch:
         raise ValueError(f"len(sequence_length) != batch_size: {len(lengths)} vs {batch}")
-    if any(not 0 <= n <= steps for n in lengths):
+    if batch and (min(lengths) < 0 or max(lengths) > steps):
         raise ValueError(f"sequence_length({max(lengths)}) <= {steps} is needed")
+    if merge and not collapse:
+        plain = _plain_labels(labels_indices, labels_values, batch, classes)
+        if plain is not None and np.logical_and.reduce(plain[1] + plain[2] <= lengths):
+            return _standard_loss(inputs, plain[0].to(inputs.device), lengths, plain[1].tolist())
     targets = _targets(labels_indices, labels_values, batch, classes, collapse)
-    loss, gradient = torch.zeros_like(inputs[0, :, 0]), torch.zeros_like(inputs)
+    loss, gradient = inputs.new_zeros(batch), torch.zeros_like(inputs)
     rows = []
     for row, (labels, length) in enumerate(zip(targets, lengths, strict=True)):
         if len(labels) > length:
@@ -95,27 +116,36 @@ def _(inputs, labels_indices, labels_values, sequence_length, collapse, merge, i
             loss[row] = math.inf
             gradient[:length, row] = torch.softmax(inputs[:length, row], 1)
     if rows:
-        with autograd(), torch.enable_grad():
-            logits = inputs.detach()[:, rows].requires_grad_()
-            scores = torch.log_softmax(logits, 2)
-            one = _standard_loss if merge else _unmerged_loss
-            losses = one(scores, [targets[row] for row in rows], [lengths[row] for row in rows])
-            gradient[:, rows] = torch.autograd.grad(losses.sum(), logits)[0]
-        loss[rows] = losses.detach()
+        targets, lengths = [targets[row] for row in rows], [lengths[row] for row in rows]
+        if merge:
+            flat = torch.tensor([v for labels in targets for v in labels], dtype=torch.int64, device=inputs.device)
+            loss[rows], gradient[:, rows] = _standard_loss(inputs[:, rows], flat, lengths, list(map(len, targets)))
+        else:
+            loss[rows], gradient[:, rows] = _unmerged_loss(inputs[:, rows], targets, lengths)
     return loss, gradient
 
 
-def _standard_loss(scores, targets, lengths):
-    flat = torch.tensor([label for labels in targets for label in labels], dtype=torch.int64, device=scores.device)
-    sizes = torch.tensor([len(labels) for labels in targets])
-    return torch.nn.functional.ctc_loss(
-        scores, flat, torch.tensor(lengths), sizes, blank=scores.shape[2] - 1, reduction="none"
-    )
+def _standard_loss(logits, labels, lengths, counts):
+    """The loss and its gradient.
+
+    The gradient of the scores is that of the logits too: over the classes of a step it adds up to nothing.
+    """
+    scores, blank = torch.log_softmax(logits, 2), logits.shape[2] - 1
+    losses, alpha = torch._ctc_loss(scores, labels, lengths, counts, blank)
+    ones = torch.ones_like(losses)
+    return losses, _loss_backward(ones, scores, labels, lengths, counts, losses, alpha, blank)
 
 
-def _unmerged_loss(scores, targets, lengths):
+_loss_backward = torch.ops.aten._ctc_loss_backward.default
+
+
+def _unmerged_loss(logits, targets, lengths):
     """Each label lasts one step, so that equal neighbours need no blank between them."""
-    return torch.stack([_unmerged_one(scores[:n, i], targets[i]) for i, n in enumerate(lengths)])
+    with autograd(), torch.enable_grad():
+        logits = logits.detach().requires_grad_()
+        scores = torch.log_softmax(logits, 2)
+        losses = torch.stack([_unmerged_one(scores[:n, i], targets[i]) for i, n in enumerate(lengths)])
+        return losses.detach(), torch.autograd.grad(losses.sum(), logits)[0]
 
 
 def _unmerged_one(scores, labels):
@@ -161,7 +191,7 @@ def _sparse(sequences):
 def _check_lengths(inputs, sequence_length):
     steps, batch, _ = inputs.shape
     lengths = sequence_length.tolist()
-    if len(lengths) != batch or any(not 0 <= n <= steps for n in lengths):
+    if len(lengths) != batch or (batch and (min(lengths) < 0 or max(lengths) > steps)):
         raise errors.FailedPreconditionError(
             None, None, f"sequence_length must hold {batch} numbers up to {steps}, got {lengths}"
         )
@@ -188,16 +218,22 @@ def _(inputs, sequence_length, merge_repeated):
     lengths = _check_lengths(inputs, sequence_length)
     array = inputs.numpy()
     steps, batch, classes = array.shape
-    choice, within = array.argmax(2), np.arange(steps)[:, None] < np.array(lengths)
-    total = -np.where(within, array.max(2), 0).sum(0, dtype=array.dtype, keepdims=True).T
-    kept = within & (choice != classes - 1)
+    choice, best = array.argmax(2).T, np.maximum.reduce(array, 2)
+    kept = choice != classes - 1
     if merge_repeated:
-        kept[1:] &= choice[1:] != choice[:-1]
-    rows, times = np.nonzero(kept.T)
-    counts = np.bincount(rows, minlength=batch)
-    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    parts = np.stack([rows, places], 1), choice[times, rows], np.array([batch, counts.max(initial=0)])
-    return *map(torch.from_numpy, parts), torch.from_numpy(np.ascontiguousarray(total))
+        kept[:, 1:] &= choice[:, 1:] != choice[:, :-1]
+    if lengths.count(steps) != batch:
+        within = np.arange(steps) < np.array(lengths)[:, None]
+        kept &= within
+        best = np.where(within.T, best, 0)
+    upto = np.add.accumulate(kept, 1, np.int64)
+    values = choice[kept]
+    indices = np.empty((len(values), 2), np.int64)
+    indices[:, 0] = kept.nonzero()[0]
+    indices[:, 1] = upto[kept] - 1
+    shape = np.array([batch, np.maximum.reduce(upto, None, initial=0)], np.int64)
+    total = np.negative(np.add.reduce(best, 0, array.dtype))[:, None]
+    return tuple(map(torch.from_numpy, (indices, values, shape, total)))
 
 
 beam = op(
