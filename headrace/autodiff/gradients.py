@@ -14,6 +14,7 @@ from typing import Any
 from headrace.autodiff.aggregate import AggregationMethod, aggregate
 from headrace.autodiff.registration import gradient_rule
 from headrace.core.dtypes import DType
+from headrace.core.garbage import no_collection
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
@@ -72,7 +73,7 @@ def gradients(
             f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; accepted: 'none', 'zero'"
         )
     graph = _graph_of([*ys_list, *xs_list])
-    with graph.as_default(), graph.name_scope(name or "gradients") as scope:
+    with no_collection(), graph.as_default(), graph.name_scope(name or "gradients") as scope:
         y_tensors = [convert_to_tensor(_dense(y), name=f"y_{i}") for i, y in enumerate(ys_list)]
         x_tensors = [to_tensor(_dense(x), name=f"x_{i}", as_ref=True) for i, x in enumerate(xs_list)]
         stop_set = {to_tensor(s, as_ref=True) for s in stops}

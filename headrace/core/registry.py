@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -50,15 +50,14 @@ class Traits:
     feed: bool = False  # a value the caller must supply (Placeholder)
     flow: str = ""  # a primitive of control flow: its kind in runtime/frame.py
 
-    @property
-    def pure(self) -> bool:
-        changed = self.stateful or self.random or self.writes or self.handle or self.blocking or self.feed
-        return not (changed or self.flow)
+    pure: bool = field(init=False)
+    has_effect: bool = field(init=False)  # running the node matters even if nobody uses its value
 
-    @property
-    def has_effect(self) -> bool:
-        """Whether running the node matters even if nobody uses its value."""
-        return self.writes or self.blocking or (self.stateful and not (self.handle or self.random or self.reads))
+    def __post_init__(self) -> None:
+        changed = self.stateful or self.random or self.writes or self.handle or self.blocking or self.feed
+        effect = self.writes or self.blocking or (self.stateful and not (self.handle or self.random or self.reads))
+        object.__setattr__(self, "pure", not (changed or self.flow))
+        object.__setattr__(self, "has_effect", effect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Kernel:
     def accepts(self, device: str, attrs: dict[str, Any]) -> bool:
         if self.device is not None and self.device != device:
             return False
-        return all(attrs.get(name) in allowed for name, allowed in self.types)
+        return not self.types or all(attrs.get(name) in allowed for name, allowed in self.types)
 
 
 class OpDef:

@@ -23,22 +23,23 @@ def place(graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft:
     specs = [DeviceSpec.from_string(d) for d in devices]
     host = next(d for d, s in zip(devices, specs, strict=True) if s.device_type == "CPU")
     groups = _groups(graph)
+    anywhere = DeviceSpec.from_string("")
     for members in groups:
-        wish = DeviceSpec.from_string("")
+        wish = anywhere
         for node in members:
             if node.device:
                 wish = _merge(wish, node)
-        feasible = [
+        elsewhere = [n for n in members if not runs_on_host(n)]
+        chosen = next((
             d for d, s in zip(devices, specs, strict=True)
-            if _matches(wish, s) and all(_can_run(n, s.device_type or "CPU", has_kernel) for n in members)
-        ]  # fmt: skip
-        if not feasible and soft:
-            feasible = [host]
-        if not feasible:
+            if (wish is anywhere or _matches(wish, s)) and all(has_kernel(n, s.device_type or "CPU") for n in elsewhere)
+        ), host if soft else "")  # fmt: skip
+        if not chosen:
             _fail(members, wish, devices, has_kernel)
-        chosen = feasible[0]
         for node in members:
-            node.device = host if runs_on_host(node) else chosen
+            node.device = host
+        for node in elsewhere:
+            node.device = chosen
     return graph
 
 
@@ -90,7 +91,7 @@ def runs_on_host(node: Node) -> bool:
     """Whether the node runs on the host whatever device it is given: by its trait, or because strings live there."""
     if node.op_def.traits.host:
         return True
-    return any(v.dtype.base_dtype == string for v in (*node.inputs, *node.outputs))
+    return any(v.dtype.base_dtype is string for v in (*node.inputs, *node.outputs))
 
 
 def _can_run(node: Node, device_type: str, has_kernel: HasKernel) -> bool:

@@ -6,7 +6,7 @@ duck type as the client graph (name, op_def, inputs, attrs, outputs ...), so the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.core.dtypes import DType
@@ -72,10 +72,9 @@ class Node:
         self.outputs = [Value(self, i, dtype, shape) for i, (dtype, shape) in enumerate(kinds)]
         return self
 
-    def predecessors(self) -> Iterator[Node]:
-        for value in self.inputs:
-            yield value.op
-        yield from self.control_inputs
+    def predecessors(self) -> list[Node]:
+        found = [value.op for value in self.inputs]
+        return found + self.control_inputs if self.control_inputs else found
 
     def __repr__(self) -> str:
         return f"<node {self.name} {self.type}>"
@@ -108,7 +107,7 @@ class StepGraph:
         """Nodes that change something outside the step, or wait for one that does."""
         found: set[Node] = set()
         for node in self.nodes:
-            if node.op_def.traits.has_effect or any(p in found for p in node.predecessors()):
+            if node.op_def.traits.has_effect or (found and not found.isdisjoint(node.predecessors())):
                 found.add(node)
         return found
 
@@ -116,10 +115,11 @@ class StepGraph:
         """Redirects every use of the given values and control edges of the given nodes."""
         if not values and not nodes:
             return
+        old_values, old_nodes = values.keys(), nodes.keys()
         for node in self.nodes:
-            if any(v in values for v in node.inputs):
+            if not old_values.isdisjoint(node.inputs):
                 node.inputs = [values.get(v, v) for v in node.inputs]
-            if any(c in nodes for c in node.control_inputs):
+            if node.control_inputs and not old_nodes.isdisjoint(node.control_inputs):
                 node.control_inputs = list(dict.fromkeys(nodes.get(c, c) for c in node.control_inputs))
         self.fetches = [values.get(v, v) for v in self.fetches]
         self.targets = [nodes.get(n, n) for n in self.targets]

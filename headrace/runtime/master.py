@@ -15,6 +15,7 @@ from headrace.passes.pipeline import OPTIONAL, Options
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
+from headrace.core.garbage import no_collection
 from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
 from headrace.runtime.tier import Tier, compile_mode
 from headrace.runtime.worker import LocalWorker
@@ -45,7 +46,8 @@ class Master:
         key = (request, self.graph._mutations)
         found = self._plans.get(key)
         if found is None or found.generation != self.worker.resources.generation:
-            found = make_plan(request, self.worker, self._options())
+            with no_collection():
+                found = make_plan(request, self.worker, self._options())
             if self.compile_mode != "off" and not async_feeds and found.framed is None:
                 found.tier = Tier(found, self.compile_mode, self._compile, self._compile_many)
             with self._lock:
