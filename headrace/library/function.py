@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.core.source import at, user_source
 from headrace.core.tensor_spec import TensorSpec
 from headrace.eager.tensor import EagerHandle, EagerTensor
 from headrace.graph import context, raw_ops
@@ -23,7 +24,6 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.core.source import at, user_source
 from headrace.library import log, nest
 from headrace.library.body import pack_tensors
 from headrace.library.tensor_array import TensorArray

@@ -18,13 +18,13 @@ from typing import Any
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
+from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import FuncGraph, UnknownResult, function_name, order_effects
 from headrace.graph.functional import build_call, call_attributes
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.core.source import at
 from headrace.library import nest
 from headrace.library.body import pack_tensors
 from headrace.library.tensor_array import TensorArray

@@ -15,7 +15,6 @@ import torch
 from headrace.core import dtypes, errors
 from headrace.core.registry import op
 from headrace.ops._string import array_of, decode, each, listed
-from headrace.resources.value import from_numpy
 
 # ---- numbers
 

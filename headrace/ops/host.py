@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
+import math
 import sys
 import threading
-import math
 import time
 import traceback
 

@@ -9,8 +9,8 @@ import torch
 
 from headrace.core import errors
 from headrace.core.registry import REGISTRY
-from headrace.graph.collection import GraphKeys
 from headrace.core.source import user_source
+from headrace.graph.collection import GraphKeys
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.runtime.codegen import Program
