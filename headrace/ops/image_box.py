@@ -25,32 +25,41 @@ _COLORS = (
 )  # fmt: skip
 
 
+_PAINT = np.array(_COLORS, np.float32)
+
+
 def _draw_on_host(images, boxes, colors):
     """The edges of each box as at most four slices of a copy."""
-    batch, height, width, depth = images.shape
+    height, width, depth = images.shape[1:]
     drawn = images.clone()
-    places, paint = drawn.numpy(), colors[:, :depth].to(images.dtype).numpy()
-    sides = boxes * boxes.new_tensor([height - 1, width - 1, height - 1, width - 1])
-    for n, numbered in enumerate(sides.to(torch.int64).tolist()):
+    places, paint = drawn.numpy(), colors[:, :depth].astype(np.float16 if images.dtype is torch.float16 else np.float32)
+    if depth == 1:
+        paint[:] = 1
+    with np.errstate(invalid="ignore"):
+        sides = boxes.numpy() * np.array([height - 1, width - 1, height - 1, width - 1], np.float32)
+        sides = sides.astype(np.int64).tolist()  # towards zero
+    for image, numbered in zip(places, sides, strict=True):
         for number, (top, left, bottom, right) in enumerate(numbered):
             color = paint[number % len(paint)]
             rows = slice(max(top, 0), max(bottom + 1, 0))
             columns = slice(max(left, 0), max(right + 1, 0))
             for row in {top, bottom}:
                 if 0 <= row < height and top <= row <= bottom:
-                    places[n, row, columns] = color
+                    image[row, columns] = color
             for column in {left, right}:
                 if 0 <= column < width and left <= column <= right:
-                    places[n, rows, column] = color
+                    image[rows, column] = color
     return drawn
 
 
 def _draw(images, boxes, colors):
+    """``colors`` is None for the usual ones."""
+    if type(images) is torch.Tensor and images.is_cpu:
+        return _draw_on_host(images, boxes, _PAINT if colors is None else colors.numpy())
+    colors = boxes.new_tensor(_COLORS) if colors is None else colors
     height, width, depth = images.shape[1:]
     if depth == 1:
         colors = torch.cat([torch.ones_like(colors[:, :1]), colors[:, 1:]], 1)
-    if type(images) is torch.Tensor and images.is_cpu and images.dtype is not torch.bfloat16:
-        return _draw_on_host(images, boxes, colors)
     row = torch.arange(height, device=images.device)[:, None]
     column = torch.arange(width, device=images.device)
     sides = boxes * boxes.new_tensor([height - 1, width - 1, height - 1, width - 1])
@@ -75,7 +84,7 @@ def _drawn_shape(images, boxes, *colors):
 draw = op("DrawBoundingBoxes(images: T, boxes: float32) -> (output: T)", T=(dtypes.float32, dtypes.float16), view=True)
 draw.not_differentiable()
 draw.shape(_drawn_shape)
-draw.kernel(lambda images, boxes: _draw(images, boxes, boxes.new_tensor(_COLORS)))
+draw.kernel(lambda images, boxes: _draw(images, boxes, None))
 
 draw_in = op(
     "DrawBoundingBoxesV2(images: T, boxes: float32, colors: float32) -> (output: T)",
@@ -83,9 +92,7 @@ draw_in = op(
 )  # fmt: skip
 draw_in.not_differentiable()
 draw_in.shape(_drawn_shape)
-draw_in.kernel(
-    lambda images, boxes, colors: _draw(images, boxes, colors if colors.numel() else boxes.new_tensor(_COLORS))
-)
+draw_in.kernel(lambda images, boxes, colors: _draw(images, boxes, colors if colors.numel() else None))
 
 # ---- sampling
 
@@ -181,19 +188,27 @@ _BLOCK = 64  # candidates compared at a time
 
 
 def _corners(boxes):
-    """Low and high corners and areas, [4, 1, number] and [number]: what ``_overlap`` takes."""
-    y1, x1, y2, x2 = boxes.T
-    sides = np.stack([np.minimum(y1, y2), np.minimum(x1, x2), np.maximum(y1, y2), np.maximum(x1, x2)])
-    return sides, (sides[2] - sides[0]) * (sides[3] - sides[1])
+    """Low corners, high corners, both [2, number], and areas [number]: what ``_overlap`` takes."""
+    sides = np.ascontiguousarray(boxes.T)
+    low, high = np.minimum(sides[:2], sides[2:]), np.maximum(sides[:2], sides[2:])
+    extent = high - low
+    return low, high, extent[0] * extent[1]
 
 
-def _overlap(sides, areas, others, their_areas):
+def _some(corners, chosen):
+    low, high, areas = corners
+    return low[:, chosen], high[:, chosen], areas[chosen]
+
+
+def _overlap(mine, theirs):
     """[number, others]: intersection over union; boxes of no area overlap nothing."""
-    a, b = sides[:, :, None], others[:, None, :]
-    shared = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0).prod(0)
-    union = areas[:, None] + their_areas - shared
-    usable = (areas > 0)[:, None] & (their_areas > 0) & (union > 0)
-    return np.divide(shared, union, out=np.zeros_like(shared), where=usable)
+    (low, high, areas), (low2, high2, areas2) = mine, theirs
+    extent = np.minimum(high[:, :, None], high2[:, None]) - np.maximum(low[:, :, None], low2[:, None])
+    np.maximum(extent, 0, out=extent)
+    shared = extent[0] * extent[1]
+    union = areas[:, None] + areas2
+    union -= shared
+    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
 
 
 def _overlaps(boxes):
@@ -201,12 +216,12 @@ def _overlaps(boxes):
 
     All overlaps with a box are computed when the first is asked for: only the few boxes that were chosen are asked about.
     """
-    sides, areas = _corners(boxes)
+    corners = _corners(boxes)
     known = {}
 
     def overlap(i, j):
         if j not in known:
-            known[j] = _overlap(sides[:, j : j + 1], areas[j : j + 1], sides, areas)[0].tolist()
+            known[j] = _overlap(_some(corners, slice(j, j + 1)), corners)[0].tolist()
         return known[j][i]
 
     return overlap
@@ -214,31 +229,28 @@ def _overlaps(boxes):
 
 def _select_hard(boxes, scores, limit, threshold, least):
     """As ``_select`` where overlapping boxes are dropped: the best first, a block of candidates at a time."""
-    order = np.argsort(-scores, kind="stable")
-    order = order[: np.count_nonzero(scores > least)] if len(order) else order
+    order = (-scores).argsort(kind="stable")
+    order = order[: np.count_nonzero(scores > least)]
     chosen: list[int] = []
-    taken = np.zeros(0, np.int64)
     size = max(_BLOCK, min(2 * limit, 4 * _BLOCK))
     start = 0
     while start < len(order) and len(chosen) < limit:
         block = order[start : start + size]
         start += size
-        if len(chosen):
-            kept = _corners(boxes[np.concatenate([taken, block])])
-            count = len(taken)
-            beaten = _overlap(kept[0][:, :count], kept[1][:count], kept[0][:, count:], kept[1][count:]) > threshold
-            block = block[~beaten.any(0)]
-        sides, areas = _corners(boxes[block])
-        rows = np.packbits(_overlap(sides, areas, sides, areas) > threshold, axis=1, bitorder="little")
-        width, bits, dropped = rows.shape[1] if len(block) else 0, rows.tobytes(), 0
+        corners = _corners(boxes.take(block, 0))
+        if chosen:
+            beaten = _overlap(_corners(boxes.take(chosen, 0)), corners) > threshold
+            left = np.nonzero(~np.logical_or.reduce(beaten, 0))[0]
+            block, corners = block[left], _some(corners, left)
+        rows = np.packbits(_overlap(corners, corners) > threshold, axis=1, bitorder="little")
+        width, bits, dropped = rows.shape[1], rows.tobytes(), 0
         for n, i in enumerate(block.tolist()):
             if not dropped >> n & 1:
                 chosen.append(i)
                 if len(chosen) == limit:
                     break
                 dropped |= int.from_bytes(bits[n * width : (n + 1) * width], "little")
-        taken = np.array(chosen, np.int64)
-    return np.array(chosen, np.int32), scores[chosen].astype(np.float64) if chosen else np.zeros(0)
+    return np.array(chosen, np.int32), scores.take(chosen).astype(np.float64) if chosen else np.zeros(0)
 
 
 def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
@@ -270,10 +282,20 @@ def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
     return np.array(chosen, np.int32), np.array(kept)
 
 
+def _on_host(values):
+    return (values if values.is_cpu and values.dtype is torch.float32 else values.float().cpu()).numpy()
+
+
+def _given(array, like):
+    """An array as a tensor on the device of another."""
+    made = torch.from_numpy(array)
+    return made if like.is_cpu else made.to(like.device)
+
+
 def _nms(boxes, scores, limit, threshold, least, sigma=0.0):
     if not 0 <= threshold <= 1:
         raise ValueError("iou_threshold must be in [0, 1]")
-    places, points = boxes.detach().float().cpu().numpy(), scores.detach().float().cpu().numpy()
+    places, points = _on_host(boxes), _on_host(scores)
     if sigma <= 0:
         return _select_hard(places, points, limit, threshold, least)
     return _select(points, _overlaps(places), limit, threshold, least, sigma)
@@ -302,7 +324,7 @@ def _(boxes, scores, *limits):
 
 @thin.kernel
 def _(boxes, scores, limit, threshold, least):
-    return from_numpy(_nms(boxes, scores, limit, threshold, least)[0]).to(boxes.device)
+    return _given(_nms(boxes, scores, limit, threshold, least)[0], boxes)
 
 
 thin_padded = op(
@@ -387,7 +409,7 @@ for _name, _least in (
 
     @_plain.kernel
     def _(boxes, scores, limit, threshold):
-        return from_numpy(_nms(boxes, scores, limit, threshold, -math.inf)[0]).to(boxes.device)
+        return _given(_nms(boxes, scores, limit, threshold, -math.inf)[0], boxes)
 
 
 # ---- by class, a batch at once
