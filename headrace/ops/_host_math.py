@@ -57,6 +57,33 @@ def column_sums(x: torch.Tensor, axes: Any) -> torch.Tensor | None:
     return torch.mv(x.view(rows, columns).t(), _ones(rows))
 
 
+_APART = (torch.float32, torch.float64)
+_FEW_PARTS = 4
+
+
+def sums_apart(x: torch.Tensor, axes: Any) -> torch.Tensor | None:
+    """Sums over several axes that do not touch, without the last, one axis after the other; None where that does not suit.
+
+    torch walks through such sums number by number (measured: 2 by 4096 by 2 by 64 over the first and third axis, 13 ms against
+    0.4).
+    """
+    if type(axes) is not list or len(axes) < 2 or type(x) is not torch.Tensor or not x.is_cpu or x.dtype not in _APART:
+        return None
+    order = sorted({a % x.ndim for a in axes})
+    if order[-1] == x.ndim - 1 or any(b - a == 1 for a, b in zip(order, order[1:], strict=False)):
+        return None
+    for axis in reversed(order):
+        count = x.shape[axis]
+        if not 1 < count <= _FEW_PARTS:
+            x = torch.sum(x, axis)
+            continue
+        first, *parts = x.unbind(axis)
+        x = torch.add(first, parts[0])
+        for part in parts[1:]:
+            x.add_(part)
+    return x
+
+
 @lru_cache(maxsize=64)
 def _ones(count: int) -> torch.Tensor:
     return torch.ones(count)
@@ -72,6 +99,18 @@ def argmax(x: torch.Tensor, axis: int, least: bool = False) -> torch.Tensor:
     return torch.argmin(x, axis) if least else torch.argmax(x, axis)
 
 
+def few_first(quick: Any, thorough: Any) -> Any:
+    """``quick`` for a tensor of few elements, which eager calls ask for with as little else as can be; else ``thorough``."""
+    if not ARM:
+        return quick
+
+    def function(x: torch.Tensor, argument: Any) -> torch.Tensor:
+        result: torch.Tensor = quick(x, argument) if x.numel() <= _FEW else thorough(x, argument)
+        return result
+
+    return function
+
+
 _COMPARE = {
     torch.gt: np.greater, torch.ge: np.greater_equal, torch.lt: np.less, torch.le: np.less_equal, torch.eq: np.equal,
     torch.ne: np.not_equal,
@@ -82,11 +121,12 @@ def comparison(function: Any) -> Any:
     """As the function of torch, in less than half the time for many numbers."""
     if not ARM:
         return function
-    array = _COMPARE[function]
+    array, plain = _COMPARE[function], torch.Tensor
+    method = getattr(plain, function.__name__)  # takes less time than the function
 
     def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        if type(x) is torch.Tensor and x.numel() <= _FEW:
-            result: torch.Tensor = function(x, y)  # most calls, and the cheapest: no more questions
+        if type(x) is plain and x.numel() <= _FEW:
+            result: torch.Tensor = method(x, y)  # most calls, and the cheapest: no more questions
             return result
         if _suits(x) and x.dtype is torch.float32 and type(y) is torch.Tensor:
             return torch.from_numpy(np.asarray(array(x.numpy(), y.numpy())))

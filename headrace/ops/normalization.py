@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch.nn import functional
 
@@ -160,20 +162,64 @@ def _(node, grad):
     return [raw_ops.LRNGrad(grad, node.inputs[0], node.outputs[0], **attrs)]
 
 
+_SMALL, _NARROW = 1 << 14, 64  # elements, channels: where one product is quickest
+
+
+@lru_cache(maxsize=64)
+def _band(channels, radius):
+    place = torch.arange(channels)
+    return (place[:, None] - place).abs_().le(radius).float()
+
+
 def around(values, radius):
     """The sum over the channels within ``radius`` of each one."""
     size = 2 * radius + 1
+    if type(values) is torch.Tensor and values.is_cpu and values.dtype is torch.float32:
+        if values.numel() <= _SMALL and values.shape[-1] <= _NARROW:
+            return torch.matmul(values, _band(values.shape[-1], radius))
+        return _windows(torch.constant_pad_nd(values, (radius, radius)), values.shape[-1], size)
     rows = values.reshape(-1, 1, values.shape[-1])
     return (functional.avg_pool1d(rows, size, 1, radius) * size).reshape(values.shape)
 
 
+def _windows(values, count, size):
+    """The sums of ``size`` neighbours, of which there are ``count``, from those of 2, 4, 8 ...: a quarter of a pool's time."""
+    total, taken, width = None, 0, 1
+    while width <= size:
+        if width > 1:
+            half = width // 2
+            length = values.shape[-1] - half
+            values = values.narrow(-1, 0, length) + values.narrow(-1, half, length)
+        if size & width:
+            part = values.narrow(-1, taken, count)
+            total = part if total is None else total + part
+            taken += width
+        width *= 2
+    return total
+
+
 @lrn.kernel
 def _(input, depth_radius, bias, alpha, beta):
-    return input * (bias + alpha * around(input * input, depth_radius)).pow(-beta)
+    return input * _power(_norm(input, depth_radius, bias, alpha), -beta)
+
+
+def _norm(input, radius, bias, alpha):
+    near = around(input * input, radius)
+    return torch.add(bias, near, alpha=alpha) if alpha != 1 or bias else near
+
+
+def _power(norm, exponent):
+    """Halves and quarters are roots, which take a tenth of the time of a power."""
+    if exponent == -0.5:
+        return norm.rsqrt()
+    if exponent == -0.75:
+        root = norm.rsqrt()
+        return root * root.sqrt()
+    return norm.pow(exponent)
 
 
 @lrn_grad.kernel
 def _(grads, image, output, depth_radius, bias, alpha, beta):
-    norm = bias + alpha * around(image * image, depth_radius)
+    norm = _norm(image, depth_radius, bias, alpha)
     spread = around(grads * output / norm, depth_radius)
-    return grads * norm.pow(-beta) - (2 * alpha * beta) * image * spread
+    return torch.sub(grads * _power(norm, -beta), image * spread, alpha=2 * alpha * beta)

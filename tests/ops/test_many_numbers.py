@@ -1,0 +1,83 @@
+"""Kernels that go another way about many numbers, or about few, give the same as NumPy."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+RANDOM = np.random.RandomState(3)
+
+
+def run(result):
+    with tf.Session() as session:
+        return session.run(result)
+
+
+def given(array):
+    """A value that is not known before running."""
+    return (
+        tf.Variable(array).initialized_value() * 1
+        if array.dtype != bool
+        else tf.logical_not(tf.Variable(~array).initialized_value())
+    )
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_truth(axis, keepdims):
+    array = RANDOM.rand(300, 256) > 0.01
+    array[5] = True
+    array[9, :] = False
+    for given_, ours, theirs in ((array, tf.reduce_all, np.all), (~array, tf.reduce_any, np.any)):
+        found = run(ours(given(given_), axis, keepdims))
+        assert np.array_equal(found, theirs(given_, axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("axes", [[0, 2], [2, 0], [-2, 0], [1, 3], [0, 3], [0, 1], [0, 1, 3]])
+def test_sums_over_several_axes(axes, dtype):
+    array = RANDOM.randint(-9, 9, [2, 30, 3, 20]).astype(dtype)
+    for keepdims in (False, True):
+        found = run(tf.reduce_sum(given(array), axes, keepdims))
+        np.testing.assert_allclose(found, array.sum(tuple(axes), keepdims=keepdims), rtol=1e-6)
+
+
+def test_gradient_of_tiles():
+    x = tf.Variable(RANDOM.rand(40, 30))
+    weights = RANDOM.rand(120, 60)
+    (gradient,) = tf.gradients(tf.tile(x, [3, 2]) * weights, [x])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(session.run(gradient), weights.reshape(3, 40, 2, 30).sum((0, 2)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_nth_element(dtype, reverse):
+    array = RANDOM.randint(0, 200, [3, 5, 70]).astype(dtype)
+    found = run(tf.raw_ops.NthElement(input=given(array), n=7, reverse=reverse))
+    ordered = np.sort(array)[..., ::-1] if reverse else np.sort(array)
+    assert np.array_equal(found, ordered[..., 7])
+
+
+@pytest.mark.parametrize(
+    "equation", ["bik,bjk->bij", "bik,bkj->bij", "ik,kj->ij", "ik,jk->ij", "bik,bjk->bji", "abik,abjk->abij", "ik,jk"]
+)
+@pytest.mark.parametrize("size", [3, 40])
+def test_einstein_sums_that_are_products(equation, size):
+    sizes = dict(zip("abijk", (2, 3, size, size + 1, size + 2), strict=True))
+    left, right = equation.partition("->")[0].split(",")
+    x, y = (RANDOM.rand(*[sizes[c] for c in part]) for part in (left, right))
+    np.testing.assert_allclose(run(tf.einsum(equation, given(x), given(y))), np.einsum(equation, x, y))
+
+
+@pytest.mark.parametrize("shape", [[1, 3, 4, 9], [2, 20, 20, 32], [1, 2, 2, 100], [1, 3, 3, 3]])
+@pytest.mark.parametrize("beta", [0.5, 0.75, 1.0])
+def test_local_response(shape, beta):
+    x = RANDOM.rand(*shape).astype(np.float32)
+    norm = np.ones(shape)
+    for c in range(shape[3]):
+        norm[..., c] = 2.0 + 0.3 * (x[..., max(c - 2, 0) : c + 3] ** 2).sum(-1)
+    expected = x / norm**beta
+    found = tf.nn.lrn(given(x), depth_radius=2, bias=2.0, alpha=0.3, beta=beta)
+    np.testing.assert_allclose(run(found), expected, rtol=2e-5)
