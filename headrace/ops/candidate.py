@@ -16,6 +16,9 @@ from headrace.core.registry import op
 _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
 
 
+_TABLE = 1 << 20  # classes
+
+
 class Sampler:
     """A distribution over [0, range_max) with its own stream of random numbers.  Thread-safe."""
 
@@ -23,10 +26,12 @@ class Sampler:
         seeds = (attrs["seed"], attrs["seed2"])
         self.random = np.random.default_rng(seeds if any(seeds) else None)
         self.lock = threading.Lock()
+        self.range: int = attrs["range_max"]
+        self._places: np.ndarray | None = None  # by class, for those whose draws are to be distinct
         self.prepare(attrs)
 
     def prepare(self, attrs) -> None:
-        raise NotImplementedError
+        """Whatever the distribution needs."""
 
     def draw(self, count):
         """``count`` classes, with repetition."""
@@ -42,19 +47,33 @@ class Sampler:
         """-> the classes drawn and, for true and drawn ones, how often ``count`` such draws hit them on average."""
         with self.lock:
             drawn, tries = self._distinct(count) if unique else (self.draw(count), count)
-            expected = [_expected(self.probability(c), count, tries) for c in (true_classes, drawn)]
+            expected = [self.expected(c, count, tries) for c in (true_classes, drawn)]
             self.learn(true_classes.reshape(-1))
         return drawn, *expected
+
+    def expected(self, classes, count, tries):
+        return _expected(self.probability(classes), count, tries).astype(np.float32)
 
     def _distinct(self, count):
         """Draws until ``count`` different classes have come up; also says how many draws that took."""
         drawn = np.zeros(0, np.int64)
         while True:
-            drawn = np.concatenate([drawn, self.draw(count + count // 2 + 16)])
-            first = np.sort(np.unique(drawn, return_index=True)[1])
+            more = self.draw(count + count // 2 + 16)
+            drawn = np.concatenate([drawn, more]) if len(drawn) else more
+            first = self._first(drawn)
             if len(first) >= count:
                 tries = int(first[count - 1]) + 1 if count else 0
                 return drawn[first[:count]], tries
+
+    def _first(self, drawn):
+        """Where each class came up first, in order."""
+        if self.range > _TABLE:
+            return np.sort(np.unique(drawn, return_index=True)[1])
+        if self._places is None:
+            self._places = np.empty(self.range, np.int64)
+        number = np.arange(len(drawn))
+        self._places[drawn[::-1]] = number[::-1]  # the last one written is the first of its class
+        return (self._places.take(drawn) == number).nonzero()[0]
 
 
 def _expected(p, count, tries):
@@ -66,7 +85,6 @@ class LogUniform(Sampler):
     """Zipf-like: the chance of a class is log(1 + 1/(class + 1)) over log(range_max + 1)."""
 
     def prepare(self, attrs) -> None:
-        self.range = attrs["range_max"]
         self.log_range = np.log1p(self.range)
 
     def draw(self, count):
@@ -77,28 +95,34 @@ class LogUniform(Sampler):
 
 
 class Uniform(Sampler):
-    def prepare(self, attrs) -> None:
-        self.range = attrs["range_max"]
-
     def draw(self, count):
         return self.random.integers(0, self.range, count)
 
     def probability(self, classes):
-        return np.full(classes.shape, 1.0 / self.range)
+        return 1.0 / self.range
+
+    def expected(self, classes, count, tries):
+        return np.full(classes.shape, _expected(self.probability(classes), count, tries), np.float32)
 
 
 class Weighted(Sampler):
     """Classes by weight; those beyond the weights never come up."""
 
     weights: np.ndarray
+    _bounds: np.ndarray | None = None  # what the weights add up to, until they change
 
     def draw(self, count):
-        bounds = np.cumsum(self.weights)
-        return np.searchsorted(bounds, self.random.random(count) * bounds[-1], side="right").astype(np.int64)
+        if self._bounds is None:
+            self._bounds = self.weights.cumsum()
+        bounds = self._bounds
+        return bounds.searchsorted(self.random.random(count) * bounds[-1], side="right")
 
     def probability(self, classes):
+        total = self.weights.sum()
+        if not classes.size or np.maximum.reduce(classes.view(np.uint64), None) < len(self.weights):
+            return self.weights.take(classes) / total
         known = (classes >= 0) & (classes < len(self.weights))
-        return np.where(known, self.weights[np.where(known, classes, 0)], 0.0) / self.weights.sum()
+        return np.where(known, self.weights[np.where(known, classes, 0)], 0.0) / total
 
 
 class LearnedUnigram(Weighted):
@@ -108,7 +132,9 @@ class LearnedUnigram(Weighted):
         self.weights = np.ones(attrs["range_max"])
 
     def learn(self, classes) -> None:
-        np.add.at(self.weights, classes[(classes >= 0) & (classes < len(self.weights))], 1)
+        known = classes[(classes >= 0) & (classes < len(self.weights))]
+        self.weights += np.bincount(known, minlength=len(self.weights))
+        self._bounds = None
 
 
 class FixedUnigram(Weighted):
@@ -165,7 +191,7 @@ def _declare(name, kind, options=""):
     def _(true_classes, num_true, num_sampled, unique, *rest, state):
         _check(true_classes, num_true)
         drawn, true_count, count = state.sample(true_classes.numpy(), num_sampled, unique)
-        return torch.from_numpy(drawn), torch.from_numpy(true_count).float(), torch.from_numpy(count).float()
+        return torch.from_numpy(drawn), torch.from_numpy(true_count), torch.from_numpy(count)
 
 
 _declare("LogUniformCandidateSampler", LogUniform)
@@ -209,6 +235,8 @@ def _(true_classes, sampled_candidates, num_true, seed, seed2):
 def _(true_classes, sampled_candidates, num_true, seed, seed2):
     """(row, position, lowest float) for every true class that was drawn too; of equal candidates the last counts."""
     _check(true_classes, num_true)
+    if true_classes.is_cpu:
+        return _hits_on_host(true_classes.numpy(), sampled_candidates.numpy())
     ordered, order = sampled_candidates.sort(stable=True)
     if not ordered.shape[0]:
         row = true_classes.new_zeros(0)
@@ -218,3 +246,14 @@ def _(true_classes, sampled_candidates, num_true, seed, seed2):
     row = found.nonzero()[:, 0]
     position = order[place[found]]
     return row.int(), position, torch.full(row.shape, _LOWEST, device=row.device)
+
+
+def _hits_on_host(true_classes, candidates):
+    if not len(candidates):
+        return torch.zeros(0, dtype=torch.int32), torch.zeros(0, dtype=torch.int64), torch.zeros(0)
+    order = candidates.argsort(kind="stable")
+    ordered = candidates.take(order)
+    place = ordered.searchsorted(true_classes, side="right") - 1
+    found = ordered[place] == true_classes  # one below all others meets the greatest there, and differs
+    row, position = found.nonzero()[0].astype(np.int32), order.take(place[found])
+    return torch.from_numpy(row), torch.from_numpy(position), torch.from_numpy(np.full(len(row), _LOWEST, np.float32))

@@ -63,7 +63,7 @@ def _dtype(value):
 def _items(value, width=()):
     """The elements of an array in a list; those of shape ``width`` as tuples."""
     if not width:
-        return value.reshape(-1).tolist()
+        return value.tolist() if value.ndim == 1 else value.reshape(-1).tolist()
     count = math.prod(value.shape[: value.ndim - len(width)])
     rows = value.reshape(count, math.prod(width))
     return [tuple(row) for row in (rows if isinstance(rows, np.ndarray) else rows.tolist())]
@@ -75,7 +75,8 @@ def _array(items, dtype, shape):
     if dtype is string:
         return array_of(flat, shape)
     if dtype in _QUICK:
-        return torch.from_numpy(np.fromiter(flat, dtype.as_numpy_dtype, len(flat))).reshape(shape)
+        made = torch.from_numpy(np.fromiter(flat, dtype.as_numpy_dtype, len(flat)))
+        return made if len(shape) == 1 else made.reshape(shape)
     return torch.tensor(flat, dtype=TORCH_DTYPES[dtype]).reshape(shape)
 
 
@@ -182,14 +183,17 @@ def _(table_handle, keys, default_value):
 
 @find.kernel
 def _(table_handle, keys, default_value):
-    dtype = _dtype(default_value)
-    table_handle.check(_dtype(keys), dtype)
+    kind, dtype = _dtype(keys), _dtype(default_value)
+    table_handle.check(kind, dtype)
     width = table_handle.value_shape
+    if not width and not default_value.ndim:  # the usual, quickly
+        default = default_value.item()
+        if kind in _WHOLE and dtype in _QUICK:
+            found = table_handle.find_numbers(keys.numpy(), default)
+            if found is not None:
+                return torch.from_numpy(found)
+        return _array(table_handle.find(_items(keys), default), dtype, keys.shape)
     shape = (*keys.shape, *width)
-    if not width and not default_value.ndim and dtype in _QUICK and _dtype(keys) in _WHOLE:
-        found = table_handle.find_numbers(keys.numpy(), default_value.item())
-        if found is not None:
-            return torch.from_numpy(found)
     if tuple(default_value.shape) == width:
         default = _items(default_value, width)[0]
     elif tuple(default_value.shape) == shape:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,7 @@ class Table:
         """The values of the keys; ``default`` for those that are not there (or one default for each key)."""
         with self._lock:
             items = self._filled()
-            if isinstance(default, list):
-                return [items.get(k, d) for k, d in zip(keys, default, strict=True)]
-            return [items.get(k, default) for k in keys]
+            return list(map(items.get, keys, default if isinstance(default, list) else repeat(default)))
 
     def find_numbers(self, keys: np.ndarray[Any, Any], default: Any) -> np.ndarray[Any, Any] | None:
         """As ``find`` for an array of keys, by position: None if the table's keys or values do not suit that."""
@@ -116,10 +115,13 @@ _SPARE = 1024
 
 
 class _ByNumber:
-    """The entries of a fixed table whose keys are integers close to each other, at the place of the key."""
+    """The entries of a fixed table whose keys are integers close to each other, at the place of the key.
+
+    The first and the last place are for keys outside.
+    """
 
     def __init__(self, low: int, values: np.ndarray[Any, Any], present: np.ndarray[Any, Any]) -> None:
-        self._low, self._values, self._present = low, values, present
+        self._before, self._values, self._present = low - 1, values, present
         self._filled: tuple[Any, Any] = (None, None)  # with the last default
 
     @classmethod
@@ -129,20 +131,18 @@ class _ByNumber:
         if not (table.fixed and numeric and items and not table.value_shape):
             return None
         low, high = min(items), max(items)
-        if high - low >= _SPREAD * len(items) + _SPARE:
+        if high - low >= _SPREAD * len(items) + _SPARE or low <= np.iinfo(np.int64).min:
             return None
-        places = np.fromiter(items, np.int64, len(items)) - low
-        values = np.zeros(high - low + 2, table.value_dtype.as_numpy_dtype)
-        present = np.zeros(high - low + 2, np.bool_)
+        places = np.fromiter(items, np.int64, len(items)) - (low - 1)
+        values = np.zeros(high - low + 3, table.value_dtype.as_numpy_dtype)
+        present = np.zeros(high - low + 3, np.bool_)
         values[places], present[places] = list(items.values()), True
         return cls(low, values, present)
 
     def find(self, keys: np.ndarray[Any, Any], default: Any) -> np.ndarray[Any, Any]:
-        """Keys outside become the last place, which is always the default's."""
+        """Keys outside come to the first or the last place."""
         filled, given = self._filled
         if given != default:
-            filled = np.where(self._present, self._values, default)
+            filled = np.where(self._present, self._values, default).astype(self._values.dtype, copy=False)
             self._filled = filled, default
-        places = keys.reshape(-1).astype(np.int64, copy=False) - self._low
-        np.minimum(places.view(np.uint64), len(filled) - 1, out=places.view(np.uint64))
-        return filled.take(places).reshape(keys.shape)
+        return np.asarray(filled.take(keys.astype(np.int64, copy=False) - self._before, mode="clip"))
