@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from headrace.passes.step_graph import Value
 from headrace.resources.dispatch import below_autograd
 from headrace.runtime.failure import explain
 from headrace.runtime.plan import StepPlan
 from headrace.runtime.threads import _current, one_thread, use_threads
+
+_OPEN: Final = nullcontext()
 
 
 def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -47,9 +50,9 @@ def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     if plan.single:
         program = plan.programs[0]
         try:
-            if not program.long:
+            if not program.long and plan.gate is None:
                 return program.function(*feeds)  # type: ignore[no-any-return]
-            with below_autograd():
+            with plan.gate or _OPEN, below_autograd():
                 return program.function(*feeds)  # type: ignore[no-any-return]
         except Exception as e:
             raise explain(e, program) from e
@@ -81,7 +84,7 @@ class StepRun:
     def run_strand(self, index: int) -> None:
         program, strand = self.plan.programs[index], self.plan.strands[index]
         try:
-            with below_autograd():
+            with _OPEN if strand.asynchronous else self.plan.gate or _OPEN, below_autograd():
                 results = program.function(*[self.values[v] for v in strand.inputs])
         except Exception as e:
             raise explain(e, program) from e

@@ -17,6 +17,7 @@ from headrace.resources import deadline
 from headrace.runtime.codegen import Binder, Program, generate
 from headrace.runtime.failure import blame, explain
 from headrace.runtime.frame import DEAD, FlowNode, FramedFlow, Ready
+from headrace.runtime.gate import Gate
 from headrace.runtime.number import number, tensor_of
 
 
@@ -34,6 +35,7 @@ class FramedPlan:
     feeds: dict[int, int]  # node -> position among the fed values
     fetches: list[Value]
     positions: dict[Node, int]
+    gate: Gate | None
     lanes: dict[int, str]  # nodes that run on a thread: "" for those that may block, else the device they are on
 
     def run(self, fed: Sequence[Any]) -> tuple[Any, ...]:
@@ -122,7 +124,11 @@ class FramedPlan:
         if kind == "merge":
             return [ready.inputs[0], _index(ready.chosen)]
         try:
-            values: Sequence[Any] = program.function(*ready.inputs)  # type: ignore[union-attr]
+            if self.gate is None or self.lanes.get(ready.node) == "":
+                values: Sequence[Any] = program.function(*ready.inputs)  # type: ignore[union-attr]
+            else:
+                with self.gate:
+                    values = program.function(*ready.inputs)  # type: ignore[union-attr]
         except Exception as e:
             raise explain(e, program) from e  # type: ignore[arg-type]
         if kind == "switch":
@@ -163,7 +169,7 @@ def _index(position: int) -> Any:
     return tensor_of(position, int32, "cpu")
 
 
-def make_framed(graph: StepGraph, binder: Binder) -> FramedPlan:
+def make_framed(graph: StepGraph, binder: Binder, gate: Gate | None = None) -> FramedPlan:
     """``graph`` after all passes."""
     nodes = graph.nodes
     protect_reads(nodes, {v for n in nodes for v in n.outputs})
@@ -184,8 +190,9 @@ def make_framed(graph: StepGraph, binder: Binder) -> FramedPlan:
         flow.append(_flow_node(node, inputs, positions, free))
         programs.append(None if node in fed else _program(node, inputs, binder, places))
     return FramedPlan(
-        running, flow, programs, {positions[n]: i for n, i in fed.items()}, graph.fetches, positions, _lanes(running)
-    )
+        running, flow, programs, {positions[n]: i for n, i in fed.items()}, graph.fetches, positions, gate,
+        _lanes(running),
+    )  # fmt: skip
 
 
 def _lanes(nodes: Sequence[Node]) -> dict[int, str]:

@@ -28,6 +28,7 @@ from headrace.runtime.dump import dump
 from headrace.runtime.dynamic import compile_dynamic
 from headrace.runtime.flow import Flow
 from headrace.runtime.framed import FramedPlan, make_framed, needs_frames
+from headrace.runtime.gate import Gate
 from headrace.runtime.narrow import narrowed
 from headrace.runtime.strand import Strand, cut
 from headrace.runtime.threads import ThreadChoice
@@ -62,6 +63,7 @@ class StepPlan:
     threads: ThreadChoice
     regions: int = 0
     tier: Any = field(default=None)
+    gate: Gate | None = None  # where threads wait for others that compute for the session
     framed: FramedPlan | None = None  # set instead of strands where the step uses primitives of control flow
 
     @property
@@ -82,7 +84,7 @@ def make_plan(request: Request, worker: LocalWorker, options: Options) -> StepPl
 
 def _framed(request: Request, graph: StepGraph, worker: LocalWorker) -> StepPlan:
     """A step with primitives of control flow."""
-    framed = make_framed(graph, worker)
+    framed = make_framed(graph, worker, worker.gate)
     return StepPlan(
         request, graph, [], [], Flow.of([]), graph.feeds, graph.fetches, [True] * len(graph.fetches),
         worker.resources.generation, ThreadChoice(worker.threads), framed=framed,
@@ -166,6 +168,7 @@ def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: in
     return StepPlan(
         request, graph, strands, programs, Flow.of([s.after for s in strands]), graph.feeds, graph.fetches,
         _borrowed(graph), worker.resources.generation, ThreadChoice(worker.threads, deterministic()), regions,
+        gate=worker.gate,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
 from headrace.resources.invoke import bind_attr, find_kernel, invoke_on_arrays
 from headrace.runtime.device import Device, configure, local_devices
+from headrace.runtime.gate import Gate
 from headrace.runtime.threads import default_threads
 
 
@@ -34,6 +35,8 @@ class LocalWorker:
         self.devices: list[Device] = local_devices(dict(config.device_count))
         configure(self.devices, config)
         self.threads = config.intra_op_parallelism_threads or default_threads()
+        together = config.inter_op_parallelism_threads
+        self.gate = Gate(together) if together > 0 else None
         self.resources = Containers()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")

@@ -1,0 +1,44 @@
+"""How many threads compute for a session at a time: ``ConfigProto(inter_op_parallelism_threads=...)``.
+
+A strand runs on the thread that called ``run``, so a session with many callers computes on as many threads.  A gate lets so
+many through and makes the others wait; what blocks (a queue, a Python function) waits outside it.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+
+from headrace.core.errors import DeadlineExceededError
+from headrace.resources import deadline
+
+
+class _Passed(threading.local):
+    depth = 0
+
+
+class Gate:
+    """A context manager; a thread that is inside may enter again."""
+
+    def __init__(self, width: int) -> None:
+        self._places = threading.Semaphore(width)
+        self._passed = _Passed()
+
+    def __enter__(self) -> None:
+        passed = self._passed
+        if not passed.depth:
+            until = deadline.current.at
+            left = None if until is None else max(until - monotonic(), 0.0)
+            if not self._places.acquire(timeout=left):
+                raise DeadlineExceededError(
+                    None, None,
+                    "the step ran out of time (RunOptions.timeout_in_ms) waiting for the steps of other threads: this session "
+                    "computes on as many threads at a time as ConfigProto.inter_op_parallelism_threads says",
+                )  # fmt: skip
+        passed.depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        passed = self._passed
+        passed.depth -= 1
+        if not passed.depth:
+            self._places.release()
