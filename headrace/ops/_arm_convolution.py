@@ -16,9 +16,36 @@ from torch.nn import functional
 from headrace.ops._opaque import is_traced
 
 USED = platform.machine().lower() in ("aarch64", "arm64")
+FEW = 1 << 14  # elements of patches
 LARGEST = 1 << 20  # elements of patches made at a time: more gains nothing and is held beside the activations
 CROWD = 3  # threads: NumPy uses one
 NARROWEST = 8  # input channels: with fewer, the turned-round convolution is slower
+
+
+def is_pointwise(window, strides):
+    """Whether a convolution is a product with a matrix, pixel by pixel: torch takes twice as long to find out."""
+    return window[0] == window[1] == 1 and max(strides) == 1
+
+
+def pointwise(input, filter):
+    """[N, H, W, C] and [1, 1, C, O] -> [N, H, W, O]."""
+    channels, outputs = filter.shape[2:]
+    return torch.mm(input.reshape(-1, channels), filter.reshape(channels, outputs)).view(*input.shape[:3], outputs)
+
+
+def few_patches(window, channels, out_shape):
+    """Whether patches are so few that one product of them is quicker: a third of torch's time for large steps."""
+    return window[0] * window[1] * channels * out_shape[0] * out_shape[1] * out_shape[2] <= FEW
+
+
+def by_patches(input, filter, out_shape, stride, dilation, pairs):
+    """[N, H, W, C] and [height, width, C, O] -> [N, P, Q, O]."""
+    height, width, channels, outputs = filter.shape
+    x = functional.pad(input, (0, 0, *pairs[1], *pairs[0])) if any(map(any, pairs)) else input.contiguous()
+    s = x.stride()
+    steps = (s[0], s[1] * stride[0], s[2] * stride[1], s[1] * dilation[0], s[2] * dilation[1], s[3])
+    patches = x.as_strided((*out_shape, height, width, channels), steps).reshape(-1, height * width * channels)
+    return torch.mm(patches, filter.reshape(-1, outputs)).view(*out_shape, outputs)
 
 
 def filter_gradient(input, sizes, grad, stride, dilation, pairs):

@@ -93,7 +93,7 @@ def input_gradient(sizes, weight, grad, groups, strides, padding, explicit, data
     sizes = tuple(sizes)
     g = geometry(sizes, weight.shape[2:], strides, padding, explicit, data_format, dilations)
     x = uninitialized(grad, sizes[0], g.padded, channel(sizes, data_format), data_format)
-    check_gradient(sizes, weight.shape[2:], grad, g, data_format)
+    check_gradient(sizes, weight.shape[2:], grad.shape, g, data_format)
     dx = convolution_backward(
         to_torch(grad, data_format), x, weight, None, g.stride, g.padding, g.dilation, False, (0,) * len(g.stride),
         groups, (True, False, False),
@@ -106,7 +106,7 @@ def input_gradient(sizes, weight, grad, groups, strides, padding, explicit, data
 def filter_gradient(input, weight, grad, groups, strides, padding, explicit, data_format, dilations):
     """The gradient in torch's order; of ``weight`` only the shape matters."""
     g = geometry(input.shape, weight.shape[2:], strides, padding, explicit, data_format, dilations)
-    check_gradient(input.shape, weight.shape[2:], grad, g, data_format)
+    check_gradient(input.shape, weight.shape[2:], grad.shape, g, data_format)
     x = to_torch(input, data_format)
     if g.pad is not None:
         x = functional.pad(x, g.pad)
@@ -116,17 +116,17 @@ def filter_gradient(input, weight, grad, groups, strides, padding, explicit, dat
     )[1]  # fmt: skip
 
 
-def check_gradient(sizes, window, grad, g, data_format):
+def check_gradient(sizes, window, shape, g, data_format):
     """torch reads past the end when the gradient does not have the convolution's output size."""
-    found = spatial(grad.shape, data_format)
+    found = spatial(shape, data_format)
     for axis, (n, k, s, d, p, have) in enumerate(
         zip(g.padded, window, g.stride, g.dilation, g.padding, found, strict=True)
     ):
         want = (n + 2 * p - (k - 1) * d - 1) // s + 1
-        if have != want or grad.shape[0] != sizes[0]:
+        if have != want or shape[0] != sizes[0]:
             raise ValueError(
                 f"Conv backprop: size of out_backprop doesn't match computed: actual = {have}, computed = {want}, "
-                f"spatial_dim: {axis} input: {list(sizes)} filter: {list(window)} output: {list(grad.shape)} "
+                f"spatial_dim: {axis} input: {list(sizes)} filter: {list(window)} output: {list(shape)} "
                 f"stride: {s} dilation: {d}"
             )
 
@@ -290,7 +290,7 @@ depthwise, depthwise_input, depthwise_filter = declare(
 
 
 @conv2d.kernel
-def _(input, filter, strides, cudnn, padding, explicit, data_format, dilations):
+def conv2d_anywhere(input, filter, strides, cudnn, padding, explicit, data_format, dilations):
     weight = filter.permute(3, 2, 0, 1)
     groups = groups_of(channel(input.shape, data_format), weight)
     return convolve(input, weight, groups, strides, padding, explicit, data_format, dilations)
@@ -321,23 +321,62 @@ def _is_plain(channels, sizes, data_format):
 
 if _arm_convolution.USED:
 
+    @conv2d.kernel(device="cpu")
+    def _(input, filter, strides, cudnn, padding, explicit, data_format, dilations):
+        window = filter.shape
+        if type(input) is torch.Tensor and _is_plain(input.shape[3], window, data_format) and 0 not in input.shape:
+            if _arm_convolution.is_pointwise(window, strides) and padding != "EXPLICIT":
+                return _arm_convolution.pointwise(input, filter)
+            if max(strides) > 1:
+                pairs, sizes = _strided(input.shape, window[:2], strides, padding, explicit, dilations)
+                if _arm_convolution.few_patches(window, window[2], sizes):
+                    return _arm_convolution.by_patches(input, filter, sizes, strides[1:3], dilations[1:3], pairs)
+        return conv2d_anywhere(input, filter, strides, cudnn, padding, explicit, data_format, dilations)
+
+    @lru_cache(maxsize=4096)
+    def _strided(shape, window, strides, padding, explicit, dilations):
+        """The paddings, and [N, P, Q] of the output."""
+        pairs = paddings(shape, window, strides, padding, explicit, "NHWC", dilations)
+        sizes = [
+            (n + sum(pair) - (k - 1) * d - 1) // s + 1
+            for n, pair, k, d, s in zip(shape[1:3], pairs, window, dilations[1:3], strides[1:3], strict=True)
+        ]
+        return pairs, (shape[0], *sizes)
+
+    def _pairs(sizes, window, grad, *rest):
+        """The paddings, once the gradient's size is right; remembered, unless sizes are symbols of the tracer."""
+        if type(grad) is torch.Tensor:
+            return _known_pairs(sizes, window, grad.shape, *rest)
+        return _known_pairs.__wrapped__(sizes, window, grad.shape, *rest)
+
+    @lru_cache(maxsize=4096)
+    def _known_pairs(sizes, window, shape, strides, padding, explicit, data_format, dilations):
+        g = geometry(sizes, window, strides, padding, explicit, data_format, dilations)
+        check_gradient(sizes, window, shape, g, data_format)
+        return paddings(sizes, window, strides, padding, explicit, data_format, dilations)
+
     @conv2d_input.kernel(device="cpu")
     def _(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations):
         narrow = filter.shape[2] < _arm_convolution.NARROWEST
         if narrow or max(strides) > 1 or not _is_plain(sizes[3], filter.shape, data_format) or 0 in grad.shape:
             return conv2d_input_anywhere(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations)
-        g = geometry(tuple(sizes), filter.shape[:2], strides, padding, explicit, data_format, dilations)
-        check_gradient(sizes, filter.shape[:2], grad, g, data_format)
-        pairs = paddings(sizes, filter.shape[:2], strides, padding, explicit, data_format, dilations)
+        pairs = _pairs(tuple(sizes), filter.shape[:2], grad, strides, padding, explicit, data_format, dilations)
+        if (
+            _arm_convolution.is_pointwise(filter.shape, strides)
+            and padding != "EXPLICIT"
+            and type(grad) is torch.Tensor
+        ):
+            return _arm_convolution.pointwise(grad, filter.mT.contiguous())
         return _arm_convolution.input_gradient(filter, grad, dilations[1:3], pairs)
 
     @conv2d_filter.kernel(device="cpu")
     def _(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations):
         if not _is_plain(input.shape[3], sizes, data_format) or 0 in grad.shape or 0 in input.shape:
             return conv2d_filter_anywhere(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations)
-        g = geometry(input.shape, tuple(sizes[:2]), strides, padding, explicit, data_format, dilations)
-        check_gradient(input.shape, sizes[:2], grad, g, data_format)
-        pairs = paddings(input.shape, sizes[:2], strides, padding, explicit, data_format, dilations)
+        pairs = _pairs(input.shape, tuple(sizes[:2]), grad, strides, padding, explicit, data_format, dilations)
+        if _arm_convolution.is_pointwise(sizes, strides) and padding != "EXPLICIT" and type(grad) is torch.Tensor:
+            rows = input.reshape(-1, sizes[2])
+            return torch.mm(rows.mT, grad.reshape(-1, sizes[3])).view(sizes)
         return _arm_convolution.filter_gradient(input, sizes, grad, strides[1:3], dilations[1:3], pairs)
 
 
@@ -403,9 +442,7 @@ if _arm_convolution.USED:
             return depthwise_input_anywhere(
                 sizes, filter, grad, strides, padding, explicit, data_format, dilations
             )  # fmt: skip
-        g = geometry(tuple(sizes), filter.shape[:2], strides, padding, explicit, data_format, dilations)
-        check_gradient(sizes, filter.shape[:2], grad, g, data_format)
-        pairs = paddings(sizes, filter.shape[:2], strides, padding, explicit, data_format, dilations)
+        pairs = _pairs(tuple(sizes), filter.shape[:2], grad, strides, padding, explicit, data_format, dilations)
         return _arm_convolution.input_gradient(filter, grad, dilations[1:3], pairs, depthwise=True)
 
     _EXACT = (torch.float32, torch.float64)
@@ -416,9 +453,7 @@ if _arm_convolution.USED:
         few = torch.get_num_threads() < _arm_convolution.CROWD
         if not plain or not few or not _is_single(sizes, grad, data_format):
             return depthwise_filter_anywhere(input, sizes, grad, strides, padding, explicit, data_format, dilations)
-        g = geometry(input.shape, tuple(sizes[:2]), strides, padding, explicit, data_format, dilations)
-        check_gradient(input.shape, sizes[:2], grad, g, data_format)
-        pairs = paddings(input.shape, sizes[:2], strides, padding, explicit, data_format, dilations)
+        pairs = _pairs(input.shape, tuple(sizes[:2]), grad, strides, padding, explicit, data_format, dilations)
         return _arm_convolution.depthwise_filter_gradient(
             input, sizes, grad, strides[1:3], dilations[1:3], pairs
         )  # fmt: skip
