@@ -19,15 +19,19 @@ CHAIN = 1000
 
 
 class Layers:
-    """The layers; parameters by name, made when first asked for. Values of which only moving averages are kept: `averages`."""
+    """The layers; parameters by name, made when first asked for. Values of which only moving averages are kept: `averages`.
+
+    With a dict `seen`, what is to be averaged is put there instead, for a step that keeps the averages itself.
+    """
 
     sigmoid, tanh = staticmethod(torch.sigmoid), staticmethod(torch.tanh)
     join, stack = staticmethod(torch.cat), staticmethod(torch.stack)
 
-    def __init__(self, device):
+    def __init__(self, device, seen=None):
         self.device = device
         self.parameters = {}
         self.averages = {}
+        self.seen = seen
 
     def parameter(self, name, *shape):
         if name not in self.parameters:
@@ -60,10 +64,15 @@ class Layers:
 
     def normalized_convolution(self, x, name, filters, size, stride=1, padding="SAME"):
         y = self._convolve(x, name, filters, size, stride, padding, None)
+        beta = self.parameter(f"{name}/beta", filters)
+        if self.seen is not None:
+            variance, mean = torch.var_mean(y, (0, 2, 3), correction=0, keepdim=True)
+            self.seen[f"{name}/moving_mean"], self.seen[f"{name}/moving_variance"] = mean.flatten(), variance.flatten()
+            return torch.relu((y - mean) * torch.rsqrt(variance + EPSILON) + beta[:, None, None])
         mean = self._average(f"{name}/moving_mean", filters)
         variance = self._average(f"{name}/moving_variance", filters)
-        beta = self.parameter(f"{name}/beta", filters)
-        return torch.relu(F.batch_norm(y, mean, variance, None, beta, True, 1.0 - MOMENTUM, EPSILON))
+        gamma = torch.ones_like(beta)  # cuDNN has no normalisation with an offset alone
+        return torch.relu(F.batch_norm(y, mean, variance, gamma, beta, True, 1.0 - MOMENTUM, EPSILON))
 
     def _convolve(self, x, name, filters, size, stride, padding, bias):
         height, width = size if isinstance(size, tuple) else (size, size)
@@ -166,8 +175,7 @@ def _training(workload, batch, device, compiled):
         value.copy_(torch.from_numpy(initial_value(name, value.shape)))
     for value in (*layers.parameters.values(), *layers.averages.values()):
         compiled.keep_in_place(value)
-    whole = compiled.mode == "default" and not layers.averages
-    train = (_whole_step if whole else _step)(layers, forward, workload.learning_rate, compiled)
+    train = (_whole_step if compiled.mode == "default" else _step)(layers, forward, workload.learning_rate, compiled)
     if workload.resident:
         return lambda: train(*held)
     return lambda *arrays: train(*_tensors(arrays, device))
@@ -189,24 +197,28 @@ def _step(layers, forward, learning_rate, compiled):
 
 
 def _whole_step(layers, forward, learning_rate, compiled):
-    """Loss, gradients and updates compiled as one: quicker than the above, but it cannot keep moving averages."""
+    """Loss, gradients and updates compiled as one: quicker than the above."""
     names = list(layers.parameters)
     parameters = [value.detach() for value in layers.parameters.values()]
+    averages = list(layers.averages.values())
 
     def loss_of(values, inputs, labels):
-        given = Layers(layers.device)
+        given = Layers(layers.device, seen={})
         given.parameters = dict(zip(names, values, strict=True))
-        return forward(given, inputs, labels)
+        loss = forward(given, inputs, labels)
+        return loss, [given.seen[name].detach() for name in layers.averages]
 
     @compiled
-    def train(values, inputs, labels):
-        gradients, loss = torch.func.grad_and_value(loss_of)(values, inputs, labels)
+    def train(values, averages, inputs, labels):
+        gradients, (loss, seen) = torch.func.grad_and_value(loss_of, has_aux=True)(values, inputs, labels)
         torch._foreach_add_(values, gradients, alpha=-learning_rate)
+        if averages:
+            torch._foreach_lerp_(averages, seen, 1.0 - MOMENTUM)
         return loss
 
     @torch.no_grad()
     def step(inputs, labels):
-        return train(parameters, inputs, labels).item()
+        return train(parameters, averages, inputs, labels).item()
 
     return step
 
