@@ -104,3 +104,15 @@ def unicode_split_with_offsets(
         text = _scalar(input, "unicode_split_with_offsets")
         points, starts = unicode_decode_with_offsets(text, input_encoding, errors, replacement_char)
         return _characters(points, input_encoding, errors, replacement_char), starts
+
+
+def bytes_split(input: Any, name: str | None = None) -> Tensor:
+    """The bytes of a string, each a string of its own.
+
+    >>> tf.Session().run(tf.strings.bytes_split("h\u00e9"))
+    array([b'h', b'\\xc3', b'\\xa9'], dtype=object)
+    """
+    with name_scope(name, "StringsByteSplit", [input]):
+        text = _scalar(input, "bytes_split")
+        made: Tensor = raw_ops.StringSplit(array.expand_dims(text, 0), "")[1]
+        return made

@@ -60,6 +60,24 @@ def split_v2(d: Draw) -> Call:
     )
 
 
+def ngrams(d: Draw) -> Call:
+    x = d.values(d.shape(1, 1), "string")
+    (size,) = x.shape
+    inner = sorted(d.int(0, size) for _ in range(d.int(0, 3)))
+    ends = [0, *inner, size + (1 if d.rarely() else 0)]
+    return d.call(
+        "StringNGrams",
+        x,
+        np.array(ends, d.choice(("int32", "int64"))),
+        separator=d.choice(("", " ", "--")),
+        ngram_widths=[d.int(1, 4) for _ in range(d.int(0, 3))],
+        left_pad=d.choice(("", "L")),
+        right_pad=d.choice(("", "R")),
+        pad_width=d.int(-1, 4),
+        preserve_short_sequences=d.bool(),
+    )
+
+
 def hashed(op: str, d: Draw) -> Call:
     attrs = {"key": [d.int(0, 9), 7]} if op.endswith("Strong") else {}
     return d.call(op, d.values(d.shape(), "string"), num_buckets=d.choice((1, 10, 2**40)), **attrs)
@@ -190,6 +208,7 @@ OPS = {
     "ReduceJoin": reduce_join,
     "StringSplit": split,
     "StringSplitV2": split_v2,
+    "StringNGrams": ngrams,
     **{f"StringToHashBucket{k}": partial(hashed, f"StringToHashBucket{k}") for k in ("Fast", "Strong")},
     "AsString": as_string,
     "StringToNumber": to_number,
