@@ -90,10 +90,17 @@ def unpack_int64(data: bytes) -> np.ndarray[Any, Any]:
     last = raw < 0x80
     if not last[-1]:
         raise ValueError("a varint goes on beyond the end of the message")
-    ends = np.flatnonzero(last)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    if int((ends - starts).max()) > 9:
+    ends = last.nonzero()[0]
+    starts = np.empty_like(ends)
+    starts[0] = 0
+    np.add(ends[:-1], 1, out=starts[1:])
+    more = ends - starts  # bytes after the first
+    longest = int(np.maximum.reduce(more))
+    if longest > 9:
         raise ValueError("a varint is longer than ten bytes")
-    shifts = (np.arange(len(raw)) - np.repeat(starts, ends - starts + 1)).astype(np.uint64) * np.uint64(7)
-    parts = (raw & np.uint8(0x7F)).astype(np.uint64) << shifts
-    return np.bitwise_or.reduceat(parts, starts).astype(np.int64)
+    bits = raw & np.uint8(0x7F)
+    values = bits.take(starts).astype(np.uint64)
+    for k in range(1, longest + 1):
+        which = (more >= k).nonzero()[0]
+        values[which] |= bits.take(starts.take(which) + k).astype(np.uint64) << np.uint64(7 * k)
+    return values.view(np.int64)

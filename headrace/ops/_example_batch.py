@@ -1,16 +1,19 @@
 """Batches of encoded Examples as they are usually laid out: each feature's values in one run, columns read at once.
 
+Examples of one length often differ in nothing but their values: one of them is read, the others are compared with it.
 Everything here answers None for what is laid out otherwise (or wrongly): then the parsing ops read example by example, which
 also names mistakes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from headrace.core.wire import read_varint, unpack_int64
+from headrace.ops._string import array_of, lengths
 
 _LIST, _VALUE = 0x0A, 0x12  # tags of field 1 and field 2 that hold bytes
 BYTES, FLOAT, INT64 = 0x0A, 0x12, 0x1A  # tags of the three kinds of lists
@@ -57,62 +60,126 @@ def _spans(data: bytes) -> Spans | None:
     return found if at == size else None
 
 
-def runs(batch: Any, found: list[Spans], name: bytes, kind: int, needed: bool) -> list[bytes] | None:
-    """The packed values of a feature of numbers in each example; nothing where it is missing, unless it is needed."""
-    payloads = []
-    for data, features in zip(batch, found, strict=True):
+def _run(data: bytes, at: int, end: int) -> int | None:
+    """Where the values of a list begin that is one run up to ``end``."""
+    if at + 2 > end or data[at] != _LIST:
+        return None
+    length, at = (data[at + 1], at + 2) if data[at + 1] < 0x80 else read_varint(data, at + 1)
+    return at if at + length == end else None
+
+
+def run_of(data: bytes, features: Spans, name: bytes) -> tuple[int, bytes] | None:
+    """The kind and the values of one feature that are one run."""
+    if name not in features:
+        return None
+    kind, at, end = features[name]
+    start = _run(data, at, end)
+    return None if start is None else (kind, data[start:end])
+
+
+class Group(NamedTuple):
+    """Examples laid out alike: their features, their places in the batch, and they themselves."""
+
+    spans: Spans
+    rows: Any
+    items: list[bytes]
+
+
+_FEW = 6  # examples that are rather read one by one
+
+
+def groups(batch: Any) -> list[Group] | None:
+    """All examples of an array."""
+    sizes = lengths(batch.tolist())
+    counts = np.bincount(sizes)
+    found: list[Group] = []
+    for size in counts.nonzero()[0].tolist():
+        rows = np.nonzero(sizes == size)[0]
+        if len(rows) > _FEW:
+            rows = _alike(batch, rows, size, found)
+        for row in rows.tolist():
+            features = spans(batch[row])
+            if features is None:
+                return None
+            found.append(Group(features, row, [batch[row]]))
+    return found
+
+
+def _alike(batch: Any, rows: Any, size: int, found: list[Group]) -> Any:
+    """Adds groups of examples of one length to ``found``; gives the rows of those that are left."""
+    padding = bytes(-size % 8)
+    items = batch[rows]
+    words = np.frombuffer(padding.join(items.tolist()) + padding, np.uint64).reshape(len(rows), -1)
+    while len(rows) > _FEW:
+        features = spans(items[0])
+        if features is None:
+            break
+        other = np.bitwise_or.reduce((words ^ words[0]) & _layout(items[0], features, len(padding)), 1)
+        same = other == 0
+        if np.count_nonzero(same) <= _FEW:
+            break
+        found.append(Group(features, rows[same], items[same].tolist()))
+        same = ~same
+        rows, items, words = rows[same], items[same], words[same]
+    return rows
+
+
+def _layout(data: bytes, features: Spans, padding: int) -> Any:
+    """A mask of the bytes that are no values."""
+    mask = np.full(len(data) + padding, 0xFF, np.uint8)
+    for _, at, end in features.values():
+        start = _run(data, at, end)
+        mask[at if start is None else start : end] = 0
+    return mask.view(np.uint64)
+
+
+def runs(found: list[Group], count: int, name: bytes, kind: int, needed: bool) -> list[bytes] | None:
+    """The values of a feature in each example: packed numbers, or one string.
+
+    Nothing where it is missing, unless it is needed.
+    """
+    payloads = np.empty(count, object)
+    for features, rows, items in found:
         span = features.get(name)
         if span is None:
             if needed:
                 return None
-            payloads.append(b"")
+            payloads[rows] = b""
             continue
         own, at, end = span
         if own != kind:
             return None
-        if at == end:
-            payloads.append(b"")
+        if at == end and kind != BYTES:
+            payloads[rows] = b""
             continue
-        if data[at] != _LIST or at + 1 == end:
+        start = _run(items[0], at, end)
+        if start is None:
             return None
-        length, at = (data[at + 1], at + 2) if data[at + 1] < 0x80 else read_varint(data, at + 1)
-        if at + length != end:
-            return None
-        payloads.append(data[at:end])
-    return payloads
-
-
-def texts(batch: Any, found: list[Spans], name: bytes) -> list[bytes] | None:
-    """The string of a feature that holds one string in each example."""
-    values = []
-    for data, features in zip(batch, found, strict=True):
-        span = features.get(name)
-        if span is None:
-            return None
-        kind, at, end = span
-        if kind != BYTES or at + 2 > end or data[at] != _LIST:
-            return None
-        length, at = (data[at + 1], at + 2) if data[at + 1] < 0x80 else read_varint(data, at + 1)
-        if at + length != end:
-            return None
-        values.append(data[at:end])
-    return values
+        if len(items) == 1:
+            payloads[rows] = items[0][start:end]
+        else:
+            payloads[rows] = array_of(list(map(itemgetter(slice(start, end)), items)))
+    return payloads.tolist()
 
 
 def numbers(payloads: list[bytes], kind: int) -> tuple[Any, Any] | None:
     """All values of the runs one after another, and how many each run has."""
-    lengths = np.fromiter(map(len, payloads), np.int64, len(payloads))
-    joined = b"".join(payloads)
+    sizes = lengths(payloads)
     if kind == FLOAT:
-        if (lengths & 3).any():
+        if np.bitwise_or.reduce(sizes) & 3:
             return None
-        return np.frombuffer(bytearray(joined), "<f4"), lengths >> 2
-    ends = np.cumsum(lengths)
+        return np.frombuffer(bytearray().join(payloads), "<f4"), sizes >> 2
+    joined = b"".join(payloads)
     raw = np.frombuffer(joined, np.uint8)
-    if (raw[ends[lengths > 0] - 1] > 0x7F).any():  # a run that stops within a number
+    ends = np.add.accumulate(sizes)
+    is_last = raw < 0x80
+    if not is_last[ends[sizes > 0] - 1].all():  # a run that stops within a number
         return None
-    upto = np.concatenate([[0], np.cumsum(raw < 0x80)])
-    counts = upto[ends] - upto[ends - lengths]
+    if len(joined) and np.count_nonzero(is_last) == len(payloads) and sizes.all():
+        counts = np.ones(len(payloads), np.int64)
+    else:
+        upto = np.concatenate([[0], np.add.accumulate(is_last, dtype=np.int64)])
+        counts = upto[ends] - upto[ends - sizes]
     try:
         return unpack_int64(joined), counts
     except ValueError:

@@ -167,7 +167,7 @@ def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, 
 
 @parse_example.kernel
 def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
-    batch = _Batch(serialized.tolist())
+    batch = _Batch(serialized)
     sparse = [
         batch.sparse(k[()], t) or _sparse_batch(batch.encoded(), names, _decoded(k), t)
         for k, t in zip(sparse_keys, sparse_types, strict=True)
@@ -187,37 +187,39 @@ class _Batch:
 
     def __init__(self, items):
         self._items = items
-        spans = list(map(_example_batch.spans, items))
-        self._spans = None if None in spans or not items else spans
+        self._groups = _example_batch.groups(items) if len(items) else None
         self._encoded = None
-        if self._spans is None:
+        if self._groups is None:
             self.encoded()  # mistakes in any example come first
 
     def encoded(self):
         """The encoded features of each example, by name."""
         if self._encoded is None:
-            self._encoded = [_read(read_features, data) for data in self._items]
+            self._encoded = [_read(read_features, data) for data in self._items.tolist()]
         return self._encoded
 
+    def _runs(self, key, kind, needed):
+        return _example_batch.runs(self._groups, len(self._items), key, kind, needed)
+
     def _numbers(self, key, dtype, needed):
-        if self._spans is None or dtype not in _PACKED:
+        if self._groups is None or dtype not in _PACKED:
             return None
-        runs = _example_batch.runs(self._items, self._spans, key, _PACKED[dtype], needed)
-        return None if runs is None else _example_batch.numbers(runs, _PACKED[dtype])
+        found = self._runs(key, _PACKED[dtype], needed)
+        return None if found is None else _example_batch.numbers(found, _PACKED[dtype])
 
     def sparse(self, key, dtype):
         found = self._numbers(key, dtype, False)
-        return None if found is None else _sparse_parts(found[1], from_numpy(found[0]))
+        return None if found is None else _sparse_parts(found[1], torch.from_numpy(found[0]))
 
     def dense(self, key, shape, default):
-        if self._spans is None or _is_variable(shape):
+        if self._groups is None or _is_variable(shape):
             return None
         size, rows = math.prod(shape), len(self._items)
         if isinstance(default, np.ndarray):
-            texts = _example_batch.texts(self._items, self._spans, key) if size == 1 else None
+            texts = self._runs(key, _example_batch.BYTES, True) if size == 1 else None
             return None if texts is None else array_of(texts, (rows, *shape))
         found = self._numbers(key, default.dtype, True)
-        return None if found is None or (found[1] != size).any() else from_numpy(found[0].reshape(rows, *shape))
+        return None if found is None or (found[1] != size).any() else torch.from_numpy(found[0].reshape(rows, *shape))
 
 
 def _sparse_batch(batch, names, key, dtype):
@@ -230,10 +232,11 @@ def _sparse_batch(batch, names, key, dtype):
 
 
 def _sparse_parts(counts, values):
-    rows = np.repeat(np.arange(len(counts)), counts)
-    columns = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    indices = torch.from_numpy(np.stack([rows, columns], 1).astype(np.int64))
-    return indices, values, _vector([len(counts), int(counts.max(initial=0))])
+    indices = np.empty((len(values), 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
+    indices[:, 1] = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = np.array([len(counts), counts.max(initial=0)], np.int64)
+    return torch.from_numpy(indices), values, torch.from_numpy(shape)
 
 
 def _dense_batch(batch, names, key, shape, default):
@@ -272,6 +275,10 @@ def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_ty
 def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
     if serialized.ndim:
         raise ValueError(f"Expected serialized to be a scalar, got shape: {list(serialized.shape)}")
+    if not sparse_keys:
+        dense = _usual_single(serialized[()], dense_keys, dense_shapes, dense_defaults)
+        if dense is not None:
+            return [], [], [], dense
     encoded = _read(read_features, serialized[()])
     sparse = [_sparse_single(encoded, k, t, "Name: <unknown>") for k, t in zip(sparse_keys, sparse_types, strict=True)]
     dense = [
@@ -279,6 +286,35 @@ def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_ty
         for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True)
     ]
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
+
+
+def _usual_single(data, keys, shapes, defaults):
+    """The dense features of an example laid out as usual; None if something is special."""
+    found, features = [], _example_batch.spans(data)
+    for key, shape, default in zip(keys, shapes, defaults, strict=True):
+        run = None if features is None or _is_variable(shape) else _example_batch.run_of(data, features, key.encode())
+        if run is None:
+            return None
+        kind, values = run
+        if isinstance(default, np.ndarray):
+            value = array_of([values], shape) if kind == _example_batch.BYTES and math.prod(shape) == 1 else None
+        else:
+            value = _numbers_of(values, kind, default.dtype, shape)
+        if value is None:
+            return None
+        found.append(value)
+    return found
+
+
+def _numbers_of(values, kind, dtype, shape):
+    """A run of numbers as a tensor; None if there are others or not as many."""
+    if kind != _PACKED[dtype]:
+        return None
+    if dtype is torch.float32:
+        fits = values and len(values) == 4 * math.prod(shape)
+        return torch.frombuffer(bytearray(values), dtype=dtype).view(shape) if fits else None
+    found = _example_batch.numbers([values], kind)
+    return torch.from_numpy(found[0].reshape(shape)) if found and found[1] == math.prod(shape) else None
 
 
 def _sparse_single(encoded, key, dtype, where):
