@@ -117,6 +117,12 @@ class Built:
         return made
 
 
+def _has_kernel(op_def: OpDef, node: Operation, device: str) -> bool:
+    """Whether the device may run it; where the op is declared without a kernel for it, the node goes to another."""
+    kernel_type = next((d.kernel_type for d in local_devices() if d.name == device), None)
+    return kernel_type is None or not op_def.kernels or op_def.find_kernel(kernel_type, node.attrs) is not None
+
+
 class _Check:
     """One sample under examination."""
 
@@ -141,7 +147,7 @@ class _Check:
         found += self._again_problems(slots, results)
         kernel, traced = self._kernel_problems(slots, built.node)
         found += kernel
-        found += self._device_problems(slots, results)
+        found += self._device_problems(slots, results, built.node)
         if self.sample.gradient:
             found += self._guarded("gradient", lambda: gradient_problems(self.op_def, self.sample, slots, build))
         return found, traced
@@ -212,11 +218,13 @@ class _Check:
             "tracing", lambda: check_trace(self.op_def, arrays, kinds, node.attrs, rtol, self.sample.atol)
         ), True
 
-    def _device_problems(self, slots: list[Slot], results: list[Any]) -> list[str]:
+    def _device_problems(self, slots: list[Slot], results: list[Any], node: Operation) -> list[str]:
         found: list[str] = []
         if self.op_def.traits.host:
             return found
         for device in self.devices:
+            if not _has_kernel(self.op_def, node, device):
+                continue
             try:
                 there = run(build(self.op_def, self.sample, slots, device=device))
             except Exception as e:  # reported like any other problem

@@ -7,7 +7,7 @@ window; with stride one (an even window) both ends are padded by the larger amou
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import torch
@@ -116,6 +116,12 @@ def shape_of_sizes(sizes, rank):
 
 
 # ---- max pools: kernels shared by two and three axes
+
+
+def kernels(definition, function):
+    """Floating point anywhere; integers on the CPU only, as in TensorFlow: torch has no such kernels for accelerators."""
+    definition.kernel(function, T=FLOATING)
+    return definition.kernel(function, device="cpu")
 
 
 def lowest(tensor):
@@ -291,9 +297,9 @@ def declare_max(suffix, rank, types, layout, explicit):
             getattr(raw_ops, grad_name)(x, y, grad, **attributes(node)),
         ]
 
-    pool.kernel(lambda input, *values: max_pool(input, *split(*values)))
-    back.kernel(lambda input, output, grad, *values: max_pool_grad(input, grad, *split(*values)))
-    again.kernel(lambda input, output, grad, *values: max_pool_grad_grad(input, grad, *split(*values)))
+    kernels(pool, lambda input, *values: max_pool(input, *split(*values)))
+    kernels(back, lambda input, output, grad, *values: max_pool_grad(input, grad, *split(*values)))
+    kernels(again, lambda input, output, grad, *values: max_pool_grad_grad(input, grad, *split(*values)))
     return pool, back, again
 
 
@@ -389,7 +395,7 @@ def batch_offsets(shape, device):
     return (torch.arange(shape[0], device=device) * (shape[1] * shape[2] * shape[3])).view(-1, 1, 1, 1)
 
 
-@with_argmax.kernel
+@partial(kernels, with_argmax)
 def _(input, ksize, strides, targmax, padding, include_batch_in_index):
     g = geometry(input.shape, ksize, strides, padding, (), "NHWC")
     values, indices = max_with_indices(to_torch(input, "NHWC"), g)
