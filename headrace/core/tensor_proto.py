@@ -7,6 +7,7 @@ itself writes: raw contents, or one field of values, whose last one stands for a
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,23 @@ _VARINTS = (_INT, _INT64, _BOOL, _HALF, _UINT32, _UINT64)
 
 def encode(array: Any, dtype: DType, raw_strings: bool = False) -> bytes:
     """An array of this dtype as an encoded TensorProto; ``raw_strings`` puts strings into the raw contents too."""
-    dims = b"".join(wire.field(2, wire.varint(1 << 3) + wire.varint(size) if size else b"") for size in array.shape)
-    head = wire.varint(_DTYPE << 3) + wire.varint(dtype.as_datatype_enum) + wire.field(_SHAPE, dims)
+    head = _head(dtype.as_datatype_enum, array.shape)
     if dtype == dtypes.string:
         items = list(array.reshape(-1))
         if not raw_strings:
             return head + b"".join(wire.field(_STRINGS, v) for v in items)
         content = b"".join(wire.varint(len(v)) for v in items) + b"".join(items)
-    else:
-        content = np.ascontiguousarray(array).tobytes()
-    return head + (wire.field(_CONTENT, content) if content else b"")
+        return head + (wire.field(_CONTENT, content) if content else b"")
+    if not array.size:
+        return head
+    length = wire.varint(_CONTENT << 3 | wire.BYTES) + wire.varint(array.nbytes)
+    return b"".join((head, length, np.ascontiguousarray(array).data))
+
+
+@lru_cache(maxsize=512)
+def _head(dtype: int, shape: tuple[int, ...]) -> bytes:
+    dims = b"".join(wire.field(2, wire.varint(1 << 3) + wire.varint(size) if size else b"") for size in shape)
+    return wire.varint(_DTYPE << 3) + wire.varint(dtype) + wire.field(_SHAPE, dims)
 
 
 def decode(data: bytes) -> tuple[DType, Any]:
@@ -69,6 +77,7 @@ def decode(data: bytes) -> tuple[DType, Any]:
     return dtype, _array(dtype, shape, content, values)
 
 
+@lru_cache(maxsize=512)
 def _shape(data: bytes) -> tuple[int, ...]:
     sizes = []
     for number, _, payload in wire.fields(data):
@@ -84,7 +93,7 @@ def _array(dtype: DType, shape: tuple[int, ...], content: bytes | None, values: 
         strings = np.empty(count, dtype=object)
         strings[:] = values + (values[-1:] or [b""]) * (count - len(values))
         return strings.reshape(shape)
-    plain = np.dtype(np.uint16 if dtype == dtypes.bfloat16 else dtype.as_numpy_dtype)
+    plain = np.uint16 if dtype == dtypes.bfloat16 else dtype.as_numpy_dtype
     if content is not None:
         return np.frombuffer(content, plain).reshape(shape).copy()
     filled = values + (values[-1:] or [0]) * (count - len(values))

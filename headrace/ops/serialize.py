@@ -11,7 +11,7 @@ from headrace.core.registry import op
 from headrace.core.tensor_proto import decode, encode
 from headrace.ops._sparse import check_parts, entries, join, select
 from headrace.ops._string import array_of
-from headrace.resources.value import FROM_TORCH, from_numpy
+from headrace.resources.value import FROM_TORCH
 
 HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)
 
@@ -32,12 +32,13 @@ def _unpack(data, wanted):
     except (ValueError, TypeError) as e:
         raise ValueError(f"Could not parse `serialized` as TensorProto, contents: {data[:60]!r} ({e})") from None
     wanted = wanted if isinstance(wanted, DType) else FROM_TORCH[wanted]
-    if dtype != wanted:
+    if dtype is not wanted:
         raise ValueError(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({wanted.name})")
-    if dtype == string:
+    if dtype is string:
         return array
-    value = from_numpy(array.view(np.int16) if dtype == dtypes.bfloat16 else array)
-    return value.view(torch.bfloat16) if dtype == dtypes.bfloat16 else value
+    if dtype is dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 serialize = op("SerializeTensor(tensor: T) -> (serialized: string)", T=HELD, host=True)
