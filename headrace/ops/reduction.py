@@ -47,8 +47,11 @@ def normal(axis, rank):
 NARROW_INTEGER = tuple(t for t in INTEGER if t not in WIDE_UNSIGNED)
 
 
-def _reduction(name, types, kernel, gradient=None, integer=None, folded=None):
-    """Declares a reduction; ``integer`` is its kernel for integers where that differs."""
+_SIGN = torch.iinfo(torch.int64).min
+
+
+def _reduction(name, types, kernel, gradient=None, integer=None, folded=None, ordered=False):
+    """Declares a reduction; ``integer`` is its kernel for integers where that differs, ``ordered`` if it compares them."""
     definition = op(
         f"{name}(input: T, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: T)", T=types, Tidx=INDEX
     )
@@ -57,7 +60,12 @@ def _reduction(name, types, kernel, gradient=None, integer=None, folded=None):
     on_integers = integer or kernel
     if integer is not None:
         definition.kernel(integer, T=NARROW_INTEGER)
-    if WIDE_UNSIGNED[0] in types:
+    if WIDE_UNSIGNED[0] in types and ordered:  # with the highest bit turned, int64 has the order of uint64
+        definition.kernel(
+            lambda x, axis, keep: (on_integers(x.to(torch.int64) ^ _SIGN, axis, keep) ^ _SIGN).to(x.dtype),
+            T=WIDE_UNSIGNED,
+        )
+    elif WIDE_UNSIGNED[0] in types:
         definition.kernel(lambda x, axis, keep: on_integers(x.to(torch.int64), axis, keep).to(x.dtype), T=WIDE_UNSIGNED)
     if gradient is not None:
         definition.gradient(lambda node, grad: [gradient(node, grad), None])
@@ -210,8 +218,8 @@ def _shared(node, grad):
     return raw_ops.Mul(hits, _unreduce(node, raw_ops.RealDiv(grad, count)))
 
 
-largest = _reduction("Max", REAL, _extreme(torch.amax, _lowest), _shared)
-smallest = _reduction("Min", REAL, _extreme(torch.amin, _highest), _shared)
+largest = _reduction("Max", REAL, _extreme(torch.amax, _lowest), _shared, ordered=True)
+smallest = _reduction("Min", REAL, _extreme(torch.amin, _highest), _shared, ordered=True)
 
 
 def _follow(definition, combine, start=None):

@@ -59,12 +59,21 @@ _RUNNING = [
     Sample([F[:0], np.int32(0)], {"exclusive": True}),
 ]
 
+_UNSIGNED = [
+    Sample([x, np.int32(1)], gradient=False)
+    for dtype in (np.uint16, np.uint32, np.uint64)
+    for x in (
+        np.zeros((2, 0), dtype),
+        np.array([[1, np.iinfo(dtype).max, 5], [7, 2, np.iinfo(dtype).max // 2 + 1]], dtype),
+    )
+]
+
 SAMPLES: dict[str, list[Sample]] = {
     "Sum": _reductions() + _INTEGERS + _COMPLEX + _NOTHING,
     "Mean": _reductions() + _INTEGERS + _COMPLEX,
     "Prod": _reductions() + _INTEGERS + _COMPLEX + _NOTHING,
-    "Max": _reductions() + _INTEGERS + _NOTHING + _TIES,
-    "Min": _reductions() + _INTEGERS + _NOTHING + _TIES,
+    "Max": _reductions() + _INTEGERS + _NOTHING + _TIES + _UNSIGNED,
+    "Min": _reductions() + _INTEGERS + _NOTHING + _TIES + _UNSIGNED,
     "EuclideanNorm": [s for s in _reductions() if s.error is not None or s.inputs[1].size],
     "All": _TRUTH,
     "Any": _TRUTH,
