@@ -15,7 +15,7 @@ from headrace.core.registry import OpDef
 from headrace.eager import record
 from headrace.eager.failure import explain
 from headrace.eager.record import Record, snapshot
-from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor
+from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, holding
 from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
 from headrace.graph.infer import group_inputs
@@ -24,8 +24,8 @@ from headrace.resources.value import from_numpy
 
 VALUE, HOST, READ, REF = range(4)  # how a kernel receives an input
 LIMIT = 1024  # bindings kept for one op type: attributes such as seeds may take any number of values
-_new = object.__new__
-_storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore[attr-defined]
+_Tensor, _references = torch.Tensor, sys.getrefcount
+storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore[attr-defined]
 
 
 class HostTensor(EagerTensor):
@@ -211,7 +211,7 @@ def host_numbers(tensor: Any) -> Any:
 
 def _wrapped(value: Any, kind: int, inputs: Sequence[Any]) -> Any:
     if kind < 100:
-        made = _new(EagerTensor)
+        made = EagerTensor()
         made._value = value
         made._kind = kind
         return made
@@ -220,11 +220,13 @@ def _wrapped(value: Any, kind: int, inputs: Sequence[Any]) -> Any:
 
 def unshare(state: Any) -> None:
     """Gives a variable a buffer of its own before it is written, if some tensor or array still looks at this one."""
-    buffer = getattr(state, "value", None)
-    if type(buffer) is torch.Tensor:
-        storage = buffer.untyped_storage()
+    try:
+        buffer = state.value
+    except AttributeError:  # nothing was assigned yet, or it is another kind of state
+        return
+    if type(buffer) is _Tensor:
         # One reference is the variable's, one is ours, one is the call's; of the storage one is the buffer's, one ours.
-        if sys.getrefcount(buffer) > 3 or _storage_uses(storage._cdata) > 2:
+        if _references(buffer) > 3 or storage_uses(buffer.untyped_storage()._cdata) > 2:
             state.value = buffer.clone()
     elif isinstance(buffer, np.ndarray):
         state.value = buffer.copy()
@@ -240,7 +242,7 @@ def scalar(value: Any, kind: int) -> Any:
     """A Python number as a tensor; those met lately are kept.  Not for tensors that users hold: tapes go by identity."""
     found = _scalars.get((value, kind, value.__class__))
     if found is None or (value == 0 and str(value)[0] == "-"):  # 0.0 equals -0.0
-        found = EagerTensor(from_numpy(np.asarray(make_array(value, _DTYPES[kind])), _DTYPES[kind]), _DTYPES[kind])
+        found = holding(from_numpy(np.asarray(make_array(value, _DTYPES[kind])), _DTYPES[kind]), _DTYPES[kind])
         if len(_scalars) >= LIMIT:
             _scalars.clear()
         if value != 0 or str(value)[0] != "-":

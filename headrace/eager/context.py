@@ -26,7 +26,7 @@ from headrace.eager.binding import Bound, run, scalar
 from headrace.eager.execute import Caller
 from headrace.eager.record import Record
 from headrace.eager.tape import GradientTape
-from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, as_handle
+from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, as_handle, holding
 from headrace.graph import context
 from headrace.graph.build import add_node
 from headrace.graph.collection import GraphKeys
@@ -124,26 +124,26 @@ class EagerContext(Graph):
         """``value`` as a tensor of its own; a Python number costs little."""
         number = _NUMBERS.get((type(value), dtype))
         if number is not None and not self.several_devices and (type(value) is not int or -(2**31) <= value < 2**31):
-            return EagerTensor(scalar(value, number.as_datatype_enum)._value, number)
+            return holding(scalar(value, number.as_datatype_enum)._value, number)
         if value.__class__ is list and not self.several_devices and {*map(type, value)} in _FLOATS:
             if dtype is None or dtype is float32:
-                return EagerTensor(from_numpy(np.array(value, np.float32)), float32)
+                return holding(from_numpy(np.array(value, np.float32)), float32)
         if value.__class__ is np.ndarray and dtype is None and not self.several_devices:
             plain = _ARRAYS.get(value.dtype)
             if plain is not None:
-                return EagerTensor(torch.from_numpy(value.copy()), plain)
+                return holding(torch.from_numpy(value.copy()), plain)
         array = make_array(value, dtype)
         if isinstance(value, np.ndarray):
             array = array.copy()
         kind = dtype or (string if array.dtype == object else as_dtype(array.dtype))
         small_numbers = kind.is_integer and array.size <= _HOST_SIZE  # shapes and indices: the host will ask for them
         where = CPU if small_numbers else self.place()
-        return EagerTensor(from_numpy(array, None if kind == string else kind, where), kind.base_dtype)
+        return holding(from_numpy(array, None if kind == string else kind, where), kind.base_dtype)
 
     def _constant(self, attrs: dict[str, Any]) -> EagerTensor:
         dtype, where = attrs["dtype"], self.place()
         kernel = find_kernel(self._const, where.type, attrs)
-        return EagerTensor(kernel.function(attrs["value"], bind_attr(dtype), device=where), dtype)
+        return holding(kernel.function(attrs["value"], bind_attr(dtype), device=where), dtype)
 
     def _make_handle(self, op_def: OpDef, dtype: DType, name: str, attrs: dict[str, Any]) -> Record:
         full = name[:-1] if name.endswith("/") else self.unique_name(name)

@@ -1,8 +1,8 @@
 """The way into a function of the library while ops run at once: a wrapper with its signature, generated for it.
 
 The wrapper knows the commonest calls (a tensor; a tensor and a tensor, a number or a list of numbers; the rest by default) and
-runs their kernel itself, in one piece: with tensors this small, each Python call would be seen in the time.  All others are
-left to ``Memory``.
+runs their kernel itself, in one piece: with tensors this small, each Python call would be seen in the time.  Each way of
+calling is a lane with its own table of steps.  All other calls are left to ``Memory``.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Names that the generated code uses; parameters may be called anything else.
 _SPACE: dict[str, Any] = {
     "h_DType": DType, "h_Tensor": EagerTensor, "h_enter": record.enter, "h_handle": as_handle,
-    "h_handles": _handles, "h_keep": record.keep, "h_new": object.__new__, "h_now": record.now, "h_numbers": {int},
-    "h_plain": {int, type(None)}, "h_rank": variable_rank, "h_snapshot": record.snapshot, "h_Handle": EagerHandle,
-    "h_int": int, "h_list": list, "h_map": map, "h_slice": slice, "h_tuple": tuple, "h_type": type, "h_Exception": Exception,
+    "h_handles": _handles, "h_keep": record.keep, "h_now": record.now, "h_numbers": {int},
+    "h_rank": variable_rank, "h_snapshot": record.snapshot, "h_Handle": EagerHandle,
+    "h_int": int, "h_len": len, "h_list": list, "h_map": map, "h_slice": slice, "h_tuple": tuple, "h_type": type,
+    "h_Exception": Exception,
 }  # fmt: skip
 
 _START = """\
@@ -41,27 +42,34 @@ def h_wrapper({signature}):
     return h_call(({arguments},))
 """
 
+# The key is written twice, so that the common case need not keep it.  A function that an object holds is called by a name of
+# its own: Python would look for a method first.
 _LANE = """\
-if {condition}:
-    {prepare}
-    h_key = {key}
-    h_step = h_steps.get(h_key)
+h_step = {steps}.get({key})
+if h_step is None:
+    h_step = {steps}.get({ranked})
     if h_step is None:
-        h_ranked = {ranked}
-        h_step = h_steps.get(h_ranked)
-        if h_step is None:
-            return h_call(({arguments},), h_key, h_ranked)
-    try:
-        h_value = h_step.function({values}, *h_step.tail) if h_step.tail else h_step.function({values})
-    except h_Exception as h_error:
-        raise h_step.failed(h_error, ({tensors}, *h_step.constants)) from h_error
-    h_made = h_new(h_Tensor)
-    h_made._value = h_value
-    h_made._kind = h_step.kind
-    if h_tapes:
-        h_keep(h_tapes, h_step.bound, ({tensors}, *h_step.constants), (h_made,))
-    return h_made
+        return h_call(({arguments},), {steps}, {key}, {ranked})
+h_run = h_step.function
+h_more = h_step.more
+try:
+    h_value = {run}
+except h_Exception as h_error:
+    if h_step.exact is not None and h_step.exact != {ranks}:
+        return h_other(({arguments},), {steps}, {key}, {ranked})
+    raise h_step.failed(h_error, ({tensors}, *h_step.constants)) from h_error
+h_made = h_Tensor()
+h_made._value = h_value
+h_made._kind = h_step.kind
+if h_tapes:
+    h_keep(h_tapes, h_step.bound, ({tensors}, *h_step.constants), (h_made,))
+return h_made
 """
+
+# A function with no, one or more arguments after the tensors; a call with a star costs more than the question.
+_RUN = (
+    "h_run({values}) if h_more == 0 else h_run({values}, h_step.next) if h_more == 1 else h_run({values}, *h_step.tail)"
+)
 
 
 def at_once(function: F) -> F:
@@ -74,7 +82,9 @@ def at_once(function: F) -> F:
         raise TypeError(f"{function.__qualname__} needs parameters, all of which may be given by position")
     names = [p.name for p in parameters]
     memory = Memory(function, names)
-    space = {**_SPACE, "h_function": function, "h_call": memory.call, "h_steps": memory.quick}
+    entry = _Entry(parameters, memory)
+    space = entry.space
+    space.update(h_function=function, h_call=memory.call, h_other=memory.other)
     signature = []
     for p in parameters:
         if p.default is p.empty:
@@ -84,106 +94,129 @@ def at_once(function: F) -> F:
             space[f"h_default_{p.name}"] = p.default
     text = _START.format(
         signature=", ".join(signature), arguments=", ".join(names), first=names[0],
-        tensor=_indented(_tensor_lanes(parameters)), list=_indented(_list_lanes(parameters)),
+        tensor=_indented(entry.of_tensor(), 8), list=_indented(entry.of_list(), 8),
     )  # fmt: skip
     exec(compile(text, f"<headrace entry of {function.__qualname__}>", "exec"), space)
     return functools.wraps(function)(space["h_wrapper"])  # type: ignore[return-value]
 
 
-def _tensor_lanes(parameters: Sequence[inspect.Parameter]) -> str:
-    """The code of the commonest calls whose first argument is a tensor."""
-    x, *others = [p.name for p in parameters]
-    y = others[0] if others and others[0] != "name" else ""
-    lanes = []
-    if (rest := _by_default(parameters[1:])) is not None:
-        ranked = f"h_key + 1000 + 1000 * {x}._value.ndim"
-        lanes.append(_lane(parameters, rest, f"{x}._kind", ranked, f"{x}._value", x))
-    if y and (rest := _by_default(parameters[2:])) is not None:
-        both = f"-1000 * {x}._kind - {y}._kind"
-        ranks = f"h_key - 1000000 * (1 + {x}._value.ndim + 100 * {y}._value.ndim)"
-        lanes.append(
-            _lane(
-                parameters,
-                f"{y}.__class__ is h_Tensor and {rest}",
-                both,
-                ranks,
-                f"{x}._value, {y}._value",
-                f"{x}, {y}",
+class _Entry:
+    """The code of the lanes of one function."""
+
+    def __init__(self, parameters: Sequence[inspect.Parameter], memory: Memory) -> None:
+        self.parameters = parameters
+        self.names = [p.name for p in parameters]
+        self.memory = memory
+        self.space = dict(_SPACE)
+
+    def of_tensor(self) -> str:
+        """The commonest calls whose first argument is a tensor."""
+        x, *others = self.names
+        y = others[0] if others and others[0] != "name" else ""
+        code = ""
+        if (rest := _by_default(self.parameters[1:])) is not None:
+            rank = f"{x}._value.ndim"
+            code = _branch(rest, self._lane(f"{x}._kind", f"({x}._kind, {rank})", f"({rank},)", f"{x}._value", x))
+        if y and (rest := _by_default(self.parameters[2:])) is not None:
+            code += _branch(rest, f"h_class = {y}.__class__\n{self._by_second(x, y)}", bool(code))
+        if len(others) > 1 and y and others[1] != "name" and (rest := _by_default(self.parameters[3:])) is not None:
+            code += _branch(self._all_tensors((y, others[1]), rest), self._tensors(x, y, others[1]))
+        return code
+
+    def _all_tensors(self, names: Sequence[str], rest: str) -> str:
+        return " and ".join([*[f"{n}.__class__ is h_Tensor" for n in names], rest])
+
+    def _tensors(self, *names: str) -> str:
+        ranks = ", ".join(f"{n}._value.ndim" for n in names)
+        kinds, values = (", ".join(f"{n}.{what}" for n in names) for what in ("_kind", "_value"))
+        return self._lane(f"({kinds})", f"({kinds}, {ranks})", f"({ranks})", values, ", ".join(names))
+
+    def _by_second(self, x: str, y: str) -> str:
+        """The lanes by what the second argument is; ``h_class`` is its type."""
+        rank = f"{x}._value.ndim"
+
+        def lane(key: str) -> str:
+            return self._lane(
+                f"({x}._kind, {key})", f"({x}._kind, {key}, {rank}, 'rank')", f"({rank},)", f"{x}._value", x
             )
+
+        parts = ", ".join(f"{y}.{part}" for part in ("start", "stop", "step"))
+        code = _branch("h_class is h_Tensor", self._tensors(x, y))
+        code += _branch("h_class is h_int", lane(y), True)
+        code += _branch(f"h_class is h_list and {_of_numbers(y)}", lane(f"*{y}"), True)
+        code += _branch("h_class is h_DType", lane(f"{y}.as_datatype_enum"), True)
+        code += _branch(f"h_class is h_slice and {_of_plain(y)}", lane(parts), True)
+        return code + _branch("h_class in h_handles", self._variable(x, y), True)
+
+    def _variable(self, x: str, y: str) -> str:
+        ranks = f"({x}._value.ndim, h_rank(h_v))"
+        given = ", ".join("h_snapshot(h_tapes, h_v)" if n == y else n for n in self.names)
+        start = (
+            f"h_v = h_handle({y})\n"
+            f"if h_v.__class__ is not h_Handle:\n    return h_function({', '.join(self.names)})\n"
+            f"if h_tapes:\n    return h_wrapper({given})\n"
         )
-        for test, key in (
-            (f"{y}.__class__ is h_int", f"({x}._kind, {y})"),
-            (f"{y}.__class__ is h_list and {{*h_map(h_type, {y})}} == h_numbers", f"({x}._kind, h_tuple({y}))"),
-            (f"{y}.__class__ is h_DType", f"({x}._kind, 'type', {y}.as_datatype_enum)"),
-            (
-                f"{y}.__class__ is h_slice and {{*h_map(h_type, ({y}.start, {y}.stop, {y}.step))}} <= h_plain",
-                f"({x}._kind, {y}.start, {y}.stop, {y}.step, h_slice)",
-            ),
-        ):
-            lanes.append(
-                _lane(parameters, f"{test} and {rest}", key, f"(*h_key, {x}._value.ndim, 'rank')", f"{x}._value", x)
-            )
-        given = ", ".join("h_snapshot(h_tapes, h_v)" if p.name == y else p.name for p in parameters)
-        unless = f"    if h_v.__class__ is not h_Handle:\n        return h_function({_given(parameters)})\n"
-        lanes.append(
-            _lane(
-                parameters, f"{y}.__class__ in h_handles and {rest}", f"-1000 * {x}._kind - h_v._kind",
-                f"h_key - 1000000 * (1 + {x}._value.ndim + 100 * h_rank(h_v))", f"{x}._value, h_v._value.value", f"{x}, h_v",
-                prepare=f"h_v = h_handle({y})\n{unless}    if h_tapes:\n        return h_wrapper({given})",
-            )
+        kinds = f"({x}._kind, h_v._kind)"
+        return start + self._lane(kinds, f"(*{kinds}, *{ranks})", ranks, f"{x}._value, h_v._value.value", f"{x}, h_v")
+
+    def of_list(self) -> str:
+        """The same for a list of tensors, or of sizes."""
+        x = self.names[0]
+        rest = _by_default(self.parameters[1:])
+        number = ""
+        if rest is None and (rest := _by_default(self.parameters[2:])) is not None:
+            number = self.names[1]
+            rest = f"{number}.__class__ is h_int and {rest}"
+        if rest is None:
+            return ""
+        axis = number or None
+        two = self._lane(
+            f"({axis}, {x}[0]._kind, h_second._kind)",
+            f"({axis}, {x}[0]._kind, h_second._kind, {x}[0]._value.ndim, h_second._value.ndim)",
+            "None", f"[{x}[0]._value, h_second._value]", f"{x}[0], h_second",
         )  # fmt: skip
-    if len(others) > 1 and y and others[1] != "name" and (rest := _by_default(parameters[3:])) is not None:
-        z = others[1]
-        lanes.append(
-            _lane(
-                parameters, f"{y}.__class__ is h_Tensor and {z}.__class__ is h_Tensor and {rest}",
-                f"({x}._kind, {y}._kind, {z}._kind)", f"(*h_key, {x}._value.ndim, {y}._value.ndim, {z}._value.ndim)",
-                f"{x}._value, {y}._value, {z}._value", f"{x}, {y}, {z}",
-            )
+        many = (
+            f"h_kinds = [t._kind for t in {x} if t.__class__ is h_Tensor]\n"
+            f"if h_len(h_kinds) != h_len({x}):\n    return h_call(({', '.join(self.names)},))\n"
+        ) + self._lane(
+            f"({axis}, *h_kinds)", f"({axis}, *h_kinds, *[t._value.ndim for t in {x}], 'rank')",
+            "None", f"[t._value for t in {x}]", f"*{x}",
         )  # fmt: skip
-    return "".join(lanes)
+        tensors = (
+            f"h_second = {x}[1] if h_len({x}) == 2 else None\n{_branch('h_second.__class__ is h_Tensor', two)}{many}"
+        )
+        code = f"h_class = {x}[0].__class__ if {x} else None\n{_branch('h_class is h_Tensor', tensors)}"
+        if not number:
+            sizes = self._lane(f"h_tuple({x})", f"h_tuple({x})", "None", "", "*()")
+            code += _branch(f"h_class is h_int and {_of_numbers(x)}", sizes, True)
+        return _branch(rest, code)
+
+    def _lane(self, key: str, ranked: str, ranks: str, values: str, tensors: str) -> str:
+        steps = f"h_steps_{len(self.memory.quick)}"
+        self.space[steps] = self.memory.lane()
+        return _LANE.format(
+            steps=steps, key=key, ranked=ranked, ranks=ranks, tensors=tensors, arguments=", ".join(self.names),
+            run=_RUN.format(values=values).replace("(, ", "("),
+        )  # fmt: skip
 
 
-def _list_lanes(parameters: Sequence[inspect.Parameter]) -> str:
-    """The same for a list of tensors."""
-    x = parameters[0].name
-    rest = _by_default(parameters[1:])
-    number = ""
-    if rest is None and (rest := _by_default(parameters[2:])) is not None:
-        number = parameters[1].name
-        rest = f"{number}.__class__ is h_int and {rest}"
-    if rest is None:
-        return ""
-    sizes = "" if number else _lane(
-        parameters, f"{x} and {x}[0].__class__ is h_int and {rest} and {{*h_map(h_type, {x})}} == h_numbers",
-        f"(*{x}, 'sizes')", "h_key", "*()", "*()",
-    )  # fmt: skip
-    prepare = f"h_kinds = [t._kind for t in {x} if t.__class__ is h_Tensor]"
-    lane = _lane(
-        parameters, rest, f"({number or None}, *h_kinds)", f"(*h_key, *[t._value.ndim for t in {x}], 'rank')",
-        f"[t._value for t in {x}]", f"*{x}", prepare,
-    )  # fmt: skip
-    unless = f"    if len(h_kinds) != len({x}):\n        return h_call(({_given(parameters)},))\n"
-    return sizes + lane.replace("    h_key = ", f"{unless}    h_key = ", 1)
+def _of_numbers(x: str) -> str:
+    """The test that a list holds Python's integers and nothing else: short lists quickly."""
+    one, two = f"{x}[0].__class__ is h_int", f"{x}[1].__class__ is h_int"
+    return f"{x} and {one} and ({two} if h_len({x}) == 2 else h_len({x}) == 1 or {{*h_map(h_type, {x})}} == h_numbers)"
 
 
-def _lane(
-    parameters: Sequence[inspect.Parameter], condition: str, key: str, ranked: str, values: str, tensors: str,
-    prepare: str = "pass",
-) -> str:  # fmt: skip
-    return _LANE.format(
-        condition=condition, key=key, ranked=ranked, values=values, tensors=tensors, prepare=prepare,
-        arguments=_given(parameters),
-    )  # fmt: skip
+def _of_plain(x: str) -> str:
+    """The test that a slice does."""
+    return " and ".join(f"({x}.{part} is None or {x}.{part}.__class__ is h_int)" for part in ("start", "stop", "step"))
 
 
-def _given(parameters: Sequence[inspect.Parameter]) -> str:
-    return ", ".join(p.name for p in parameters)
+def _branch(condition: str, code: str, otherwise: bool = False) -> str:
+    return f"{'elif' if otherwise else 'if'} {condition}:\n{_indented(code, 4)}\n"
 
 
-def _indented(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip() != "pass"] or ["pass"]
-    return "\n".join(f"        {line}" for line in lines)
+def _indented(text: str, by: int) -> str:
+    return "\n".join(" " * by + line for line in (text or "pass").splitlines())
 
 
 def _by_default(parameters: Sequence[inspect.Parameter]) -> str | None:
@@ -191,4 +224,10 @@ def _by_default(parameters: Sequence[inspect.Parameter]) -> str | None:
     counted = [p for p in parameters if p.name != "name"]
     if any(p.default is p.empty for p in counted):
         return None
-    return " and ".join(f"{p.name} is h_default_{p.name}" for p in counted) or "True"
+    return " and ".join(f"{p.name} is {_default(p)}" for p in counted) or "True"
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    """A default as the quickest code for it."""
+    value = parameter.default
+    return repr(value) if value is None or value is True or value is False else f"h_default_{parameter.name}"

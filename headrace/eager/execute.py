@@ -6,15 +6,17 @@ of graph building (``build``), which converts, checks and names what is wrong, a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from headrace.core.registry import OpDef
 from headrace.core.signature import Arg
 from headrace.eager import record
-from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, unshare
+from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, storage_uses, unshare
 from headrace.eager.failure import explain
 from headrace.eager.record import Record
 from headrace.eager.tensor import EagerHandle, EagerTensor, _handles, as_handle
@@ -22,13 +24,12 @@ from headrace.graph import context as graphs
 from headrace.graph.build import wrap_outputs
 
 _KINDS = 1000  # more than there are dtypes
-_new = object.__new__
 
 
 class Caller:
     """One op type as a function of Python arguments."""
 
-    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "plain", "simple")
+    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "plain", "same", "simple")
 
     def __init__(self, op_def: OpDef) -> None:
         self.op_def = op_def
@@ -38,6 +39,7 @@ class Caller:
         self.outputs = len(op_def.signature.outputs)
         self.bound: dict[Any, Bound] = {}
         self.plain: dict[int, Bound] = {}  # the same by dtypes alone: one or two tensors in, one out
+        self.same: dict[int, Bound] = {}  # of these the ones of two tensors of one dtype
         self.simple = not any(a.is_list for a in self.args) and not op_def.traits.handle
 
     def __call__(self, context: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -115,6 +117,8 @@ class Caller:
                 self.plain[key[0]] = bound
             elif len(key) == 2:
                 self.plain[key[0] * _KINDS + key[1]] = bound
+                if key[0] == key[1]:
+                    self.same[key[0]] = bound
 
     def wrap(self, bound: Bound, outputs: Sequence[Any]) -> Any:
         if not bound.multiple:
@@ -139,7 +143,7 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
                 value = found.function(x._value, *found.attrs)
             except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
                 raise explain(e, op_def, args) from e
-            made = _new(EagerTensor)
+            made = EagerTensor()
             made._value = value
             made._kind = found.kind
             if tapes := record.active.get():
@@ -169,11 +173,12 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
         return how(context, args, kwargs)
     if not found.plain:
         return _update(found, inputs) if found.updates else how.wrap(found, run(found, inputs, context))
+    function = found.function
     try:
-        value = found.function(*[t._value for t in inputs], *found.attrs)
+        value = function(*[t._value for t in inputs], *found.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise explain(e, op_def, inputs) from e
-    made = _new(EagerTensor)
+    made = EagerTensor()
     made._value = value
     made._kind = found.kind
     tapes = record.active.get()
@@ -205,7 +210,8 @@ def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
 
 def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """``x + y`` of two eager tensors of known dtypes, or a tensor and a variable; anything else is left to ``otherwise``."""
-    plain = caller(op_def).plain
+    how = caller(op_def)
+    plain, same = how.plain, how.same
     now, enter, keep, snapshot, handles = record.now, record.enter, record.keep, record.snapshot, _handles
 
     def apply(x: Any, y: Any) -> Any:
@@ -215,22 +221,25 @@ def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[A
             if tapes is None:
                 return otherwise(x, y)
         kind = y.__class__
-        if kind is not EagerTensor:
-            if kind not in handles:
-                return otherwise(x, y)
+        if kind is EagerTensor:
+            kind, second = y._kind, y._value
+        elif kind in handles:
             handle = handles[kind](y)
             if handle.__class__ is not EagerHandle or not hasattr(handle._value, "value"):
                 return otherwise(x, y)
-            y = snapshot(tapes, handle)
-        found = plain.get(x._kind * _KINDS + y._kind)
-        if found is None:
+            y = snapshot(tapes, handle) if tapes else handle
+            kind, second = handle._kind - 100, handle._value.value  # the dtype of the value, not of the reference
+        else:
             return otherwise(x, y)
+        found = same.get(kind) if kind == x._kind else plain.get(x._kind * _KINDS + kind)
+        if found is None:
+            return otherwise(x, snapshot(tapes, y))
+        function = found.function
         try:
-            function = found.function
-            value = function(x._value, y._value, *found.attrs) if found.attrs else function(x._value, y._value)
+            value = function(x._value, second, *found.attrs) if found.attrs else function(x._value, second)
         except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
             raise explain(e, op_def, (x, y)) from e
-        made = _new(EagerTensor)
+        made = EagerTensor()
         made._value = value
         made._kind = found.kind
         if tapes:
@@ -242,8 +251,10 @@ def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[A
 
 def updater(op_def: OpDef, attrs: Sequence[tuple[str, Any]]) -> Callable[[Any, Any], bool]:
     """``v.assign_add(x)`` of a handle and a tensor, with these attributes: whether it was done.  If not, nothing was."""
-    known = caller(op_def).bound
-    now, enter, keep, given = record.now, record.enter, record.keep, tuple(attrs)
+    bound, given = caller(op_def).bound, tuple(attrs)
+    known: dict[tuple[int, int], Bound] = {}
+    now, enter, keep, one = record.now, record.enter, record.keep, len(given) == 1
+    references, uses = sys.getrefcount, storage_uses
 
     def apply(handle: Any, value: Any) -> bool:
         if handle.__class__ is not EagerHandle:
@@ -253,13 +264,29 @@ def updater(op_def: OpDef, attrs: Sequence[tuple[str, Any]]) -> Callable[[Any, A
             tapes = enter()
             if tapes is None:
                 return False
-        found = known.get((handle._kind, value._kind, given))
+        kind = handle._kind, value._kind
+        found = known.get(kind)
         if found is None:
-            return False
+            found = bound.get((*kind, given))
+            if found is None:
+                return False
+            known[kind] = found
         state = handle._value
+        function, attrs = found.function, found.attrs
         try:
-            unshare(state)
-            found.function(state, value._value, *found.attrs)
+            buffer = getattr(state, "value", None)
+            # As ``unshare`` asks, but without a call.
+            if (
+                buffer.__class__ is not torch.Tensor
+                or references(buffer) > 3
+                or uses(buffer.untyped_storage()._cdata) > 2
+            ):
+                buffer = None
+                unshare(state)
+            if one:
+                function(state, value._value, attrs[0])
+            else:
+                function(state, value._value, *attrs)
         except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
             raise explain(e, op_def, (handle, value)) from e
         if tapes:

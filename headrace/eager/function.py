@@ -16,7 +16,7 @@ from headrace.core.registry import OpDef
 from headrace.eager import record
 from headrace.eager.binding import unshare
 from headrace.eager.record import Record
-from headrace.eager.tensor import EagerHandle, EagerTensor
+from headrace.eager.tensor import EagerHandle, holding
 from headrace.graph.function import FuncGraph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
@@ -97,7 +97,7 @@ def run(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], count: 
         unshare(values[i])
     results = execute(plan, values)
     kinds = [t.dtype.base_dtype for t in f.outputs[:count]]
-    outputs = [EagerTensor(v, kind) for v, kind in zip(results, kinds, strict=True)]
+    outputs = [holding(v, kind) for v, kind in zip(results, kinds, strict=True)]
     attrs = {**attrs, "Tout": tuple(kinds)}
     return Record(definition, list(inputs), outputs, attrs)
 

@@ -25,7 +25,6 @@ NOTHING, RANK, SHAPE, VALUE = range(4)  # what a function looked at
 PLANS = 256  # remembered for one function; after that it runs as it is written
 _LENGTH = 16  # of the longest list of numbers that is part of a key
 _STEPS = 64  # of the longest plan
-_new = object.__new__
 _default: Any = graphs.get_default_graph
 _observing: contextvars.ContextVar[Any] = contextvars.ContextVar("headrace_observing", default=None)
 
@@ -165,7 +164,7 @@ def learn(
 
 
 def _probe(tensor: Any) -> Probe:
-    made = _new(Probe)
+    made = Probe()
     if tensor.__class__ is EagerHandle:
         made._value = tensor._value.value
         made._kind = tensor._kind - 100  # the dtype of the value, not of the reference
@@ -241,18 +240,32 @@ _UNKNOWN = object()
 class Memory:
     """The plans of one function by the kinds of its arguments; ``level`` is how closely it has ever looked at tensors."""
 
-    __slots__ = ("count", "function", "level", "names", "plans", "quick")
+    __slots__ = ("count", "function", "level", "mixed", "names", "plans", "quick")
 
     def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
         self.function = function
         self.names = [n != "name" for n in names]
         self.plans: dict[Any, Any] = {}  # None: what was learned is that there is none
-        self.quick: dict[Any, Step] = {}  # the plans of one plain op, by keys that the entry makes
+        self.quick: list[dict[Any, Step]] = []  # the plans of one plain op, by keys that the entry makes, for each lane
+        self.mixed = False  # whether a step that takes certain ranks only was given others
         self.level = NOTHING
         self.count = 0
 
-    def call(self, args: Sequence[Any], key_of_dtypes: Any = None, key_of_ranks: Any = None) -> Any:
-        """Calls the function, by a plan if there is one.  One of a single plain op goes into ``quick`` under a given key."""
+    def lane(self) -> dict[Any, Step]:
+        """A table of steps for one more way of calling."""
+        self.quick.append({})
+        return self.quick[-1]
+
+    def other(self, args: Sequence[Any], steps: dict[Any, Step], key: Any, ranked: Any) -> Any:
+        """Calls the function after a step that takes certain ranks only refused those of the arguments."""
+        self.mixed = True
+        steps.pop(key, None)
+        return self.call(args, steps, key, ranked)
+
+    def call(
+        self, args: Sequence[Any], steps: dict[Any, Step] | None = None, key_of_dtypes: Any = None, key_of_ranks: Any = None
+    ) -> Any:  # fmt: skip
+        """Calls the function, by a plan if there is one.  One of a single plain op goes into ``steps`` under a given key."""
         tensors: list[Any] = []
         tokens: list[Any] = []
         for value, counts in zip(args, self.names, strict=True):
@@ -281,9 +294,12 @@ class Memory:
         if plan.alone is not None and plan.alone.listed == (
             args[0].__class__ is list and (bool(tensors) or not args[0])
         ):
-            quick = key_of_dtypes if self.level == NOTHING else key_of_ranks if self.level == RANK else None
-            if quick is not None:
-                self.quick[quick] = plan.alone
+            if steps is not None and self.level == RANK:
+                steps[key_of_ranks] = plan.alone
+            if steps is not None and (
+                self.level == NOTHING or (self.level == RANK and plan.alone.exact is not None and not self.mixed)
+            ):
+                steps[key_of_dtypes] = plan.alone
         return plan.run(tensors, _default())
 
     def _learn(self, key: Any, tensors: Sequence[Any], args: Sequence[Any]) -> Any:
@@ -294,7 +310,8 @@ class Memory:
         if self.level < looked < VALUE:  # keys say too little: the next call of this kind learns again
             self.level = looked
             self.plans.clear()
-            self.quick.clear()
+            for steps in self.quick:
+                steps.clear()
         else:
             self.plans[key] = plan
         return plan

@@ -9,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from headrace.eager import record
 from headrace.eager.binding import HOST, READ, VALUE, Bound, host_numbers, run
 from headrace.eager.failure import explain
 from headrace.eager.tensor import EagerHandle, EagerTensor
 
-_new = object.__new__
+_EXACT = {torch.mm: (2, 2), torch.bmm: (3, 3)}
 _tapes = record.active.get
 
 
 class Step:
     """One op of a plan: ``refs`` are the slots of its inputs."""
 
-    __slots__ = ("bound", "constants", "count", "function", "kind", "listed", "quick", "reads", "refs", "tail", "whole")
+    __slots__ = (
+        "bound", "constants", "count", "exact", "function", "kind", "listed", "more", "next", "quick", "reads", "refs", "tail",
+        "whole",
+    )  # fmt: skip
 
     def __init__(
         self, bound: Bound, refs: Sequence[int], constants: dict[int, Any], ranks: Sequence[int] | None = None
@@ -52,6 +57,12 @@ class Step:
                 found = bound.folded([ranks[r] for r in first] if ranks and known else None, *self.tail)
                 if found is not None:
                     self.function, self.tail = found
+        self.more = min(len(self.tail), 2)  # how many these are: none, one or several
+        self.next = self.tail[0] if self.more == 1 else None
+        # The ranks of the arguments where the function refuses all others by itself.
+        self.exact = _EXACT.get(self.function) if self.quick and ranks else None
+        if self.exact is not None and self.exact != tuple(ranks or ()):
+            self.exact = None
 
     def failed(self, error: Exception, inputs: Sequence[Any]) -> BaseException:
         """What to raise for an error of the function: what the kernel itself says, which knows more than a folded one."""
@@ -133,7 +144,7 @@ def _quick(step: Step, inputs: Sequence[Any], tapes: Sequence[Any]) -> Any:
         value = step.function(values, *step.tail) if step.listed else step.function(*values, *step.tail)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise step.failed(e, inputs) from e
-    made = _new(EagerTensor)
+    made = EagerTensor()
     made._value = value
     made._kind = step.kind
     if tapes:

@@ -15,8 +15,6 @@ from headrace.core.source import UNKNOWN
 from headrace.eager.tensor import EagerHandle, EagerTensor
 from headrace.graph import context as graphs
 
-_new = object.__new__
-
 
 class _Active:
     """The tapes of this thread, innermost last."""
@@ -109,7 +107,7 @@ def snapshot(tapes: Sequence[Any], tensor: Any) -> Any:
     """What an op reads: a tensor as it is, a variable as a tensor of its value now, which the tapes know for the variable."""
     if tensor.__class__ is not EagerHandle:
         return tensor
-    made = _new(EagerTensor)
+    made = EagerTensor()
     made._value = tensor._value.value
     made._kind = tensor._kind - 100  # the dtype of the value, not of the reference
     for tape in tapes:

@@ -69,10 +69,11 @@ class EagerTensor(Tensor):
 
     __slots__ = ("_kind", "_value")
     __array_priority__ = 100
+    _kind: int
+    _value: Any
 
-    def __init__(self, value: Any, dtype: DType) -> None:
-        self._value = value
-        self._kind = dtype.as_datatype_enum
+    # Made empty, the quickest way there is, and then given its value and the number of its dtype (``holding``).
+    __init__ = object.__init__  # type: ignore[assignment]
 
     # ---- the face of Tensor
 
@@ -203,7 +204,7 @@ class EagerTensor(Tensor):
 
     def _copy_to(self, device: Any) -> EagerTensor:
         value = self._current()
-        return EagerTensor(value.to(device) if isinstance(value, torch.Tensor) else value, self._dtype.base_dtype)
+        return holding(value.to(device) if isinstance(value, torch.Tensor) else value, self._dtype.base_dtype)
 
     def cpu(self) -> EagerTensor:
         """The same value in host memory."""
@@ -229,13 +230,22 @@ class EagerTensor(Tensor):
         return convert_to_tensor, (self.numpy(), self._dtype.base_dtype.name)
 
 
+def holding(value: Any, dtype: DType) -> EagerTensor:
+    """A tensor with this value."""
+    made = EagerTensor()
+    made._value = value
+    made._kind = dtype.as_datatype_enum
+    return made
+
+
 class EagerHandle(EagerTensor):
     """What an op that owns state gives: the state itself.  Where a value is wanted, it stands for the value held now."""
 
     __slots__ = ("_op", "_owner", "trainable")
 
     def __init__(self, state: Any, dtype: DType, op: EagerOperation) -> None:
-        super().__init__(state, dtype)
+        self._value = state
+        self._kind = dtype.as_datatype_enum
         self._op = op
         self._owner: Any = None
         self.trainable = False

@@ -9,6 +9,7 @@ at run time is ``resources``' business.
 from __future__ import annotations
 
 import inspect
+import operator
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -594,4 +595,4 @@ def _convert(value: Variable, dtype: DType | None = None, name: str | None = Non
 
 
 convert.register_tensor_conversion_function(Variable, _convert)
-register_handle(Variable, lambda variable: variable._variable)
+register_handle(Variable, operator.attrgetter("_variable"))

@@ -117,11 +117,21 @@ def _rows(condition, t):
     return condition
 
 
-@select.kernel
-def _(condition, t, e):
+def _select(condition, t, e):
     if type(condition) is torch.Tensor and condition.ndim != 1 and condition.numel() <= FEW:
         return torch.where(condition, t, e)
     return where(_rows(condition, t), t, e)
+
+
+_where = torch.where
+
+
+def _select_few(condition, t, e):
+    """The same for eager calls: no more questions than must be."""
+    return _where(condition, t, e) if condition.numel() <= FEW and condition.ndim != 1 else _select(condition, t, e)
+
+
+select.kernel(_select, folded=lambda ranks: (_select_few, ()))
 
 
 @select.kernel(T=dtypes.string)

@@ -45,7 +45,10 @@ def _known_fill(ranks, dims, value):
     if min(dims, default=0) < 0 or value.dtype not in _PLAIN or value.ndim:
         return None
     number, kind = value.item(), {"dtype": value.dtype, "device": value.device}
-    if number == 0 and str(number)[0] != "-":
+    zero = number == 0 and str(number)[0] != "-"
+    if math.prod(dims) <= _SMALL:  # another like one that is kept: torch has less to ask
+        return torch.zeros_like if zero else torch.clone, (torch.full(dims, number, **kind),)
+    if zero:
         return partial(torch.zeros, tuple(dims), **kind), ()
     return partial(torch.full, tuple(dims), number, **kind), ()
 

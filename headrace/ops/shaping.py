@@ -86,7 +86,9 @@ def _left_over(old, new):
 
 
 def _plain_reshape(ranks, shape):
-    return None if -1 in shape and 0 in shape else (torch.reshape, (shape,))
+    return (
+        None if -1 in shape and 0 in shape else (torch.reshape, (tuple(shape),))
+    )  # torch takes a tuple sooner than a list
 
 
 reshape.kernel(_reshape, folded=_plain_reshape)
@@ -265,7 +267,9 @@ transpose = op("Transpose(x: T, perm: host Tperm) -> (y: T)", T=ANY, Tperm=INDEX
 transpose.shape(_transposed)
 transpose.value(_permute_value)
 transpose.gradient(lambda node, grad: [raw_ops.Transpose(grad, raw_ops.InvertPermutation(node.inputs[1])), None])
-transpose.kernel(torch.permute)
+transpose.kernel(
+    torch.permute, folded=lambda ranks, perm: (torch.permute, (tuple(perm),)) if type(perm) is list else None
+)
 transpose.kernel(np.transpose, T=dtypes.string)
 
 conjugate_transpose = op("ConjugateTranspose(x: T, perm: host Tperm) -> (y: T)", T=NUMERIC, Tperm=INDEX, view=True)
