@@ -164,6 +164,20 @@ def test_settings_that_are_none_are_named(monkeypatch: pytest.MonkeyPatch) -> No
             tf.Session()
 
 
+def test_steps_get_the_interpreter_back_quickly_while_something_compiles():
+    before = sys.getswitchinterval()
+    seen = []
+
+    def job():
+        seen.append(sys.getswitchinterval())
+        raise ValueError("a failed one too")
+
+    queue.submit(job)
+    queue.wait(10)
+    assert seen[0] < before
+    assert sys.getswitchinterval() == before
+
+
 class TestTiers:
     """When to compile is decided without compiling."""
 
