@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-_FEW = 32  # below so many bytes a plain loop beats numpy
+_FEW = 96  # below so many bytes a plain loop beats numpy
 
 
 def varint(value: int) -> bytes:

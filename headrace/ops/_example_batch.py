@@ -85,7 +85,7 @@ class Group(NamedTuple):
     items: list[bytes]
 
 
-_FEW = 6  # examples that are rather read one by one
+_FEW = 10  # examples that are rather read one by one
 
 
 def groups(batch: Any) -> list[Group] | None:
@@ -116,7 +116,11 @@ def _alike(batch: Any, rows: Any, size: int, found: list[Group]) -> Any:
             break
         other = np.bitwise_or.reduce((words ^ words[0]) & _layout(items[0], features, len(padding)), 1)
         same = other == 0
-        if np.count_nonzero(same) <= _FEW:
+        count = np.count_nonzero(same)
+        if count == len(rows):
+            found.append(Group(features, rows, items.tolist()))
+            return rows[:0]
+        if count <= _FEW:
             break
         found.append(Group(features, rows[same], items[same].tolist()))
         same = ~same
@@ -160,6 +164,13 @@ def runs(found: list[Group], count: int, name: bytes, kind: int, needed: bool) -
         else:
             payloads[rows] = array_of(list(map(itemgetter(slice(start, end)), items)))
     return payloads.tolist()
+
+
+def floats(payloads: list[bytes], size: int) -> Any:
+    """The numbers of runs that have ``size`` each, a row for each; None if one has more or fewer."""
+    if set(map(len, payloads)) != {4 * size}:
+        return None
+    return np.frombuffer(bytearray().join(payloads), "<f4").reshape(len(payloads), size)
 
 
 def numbers(payloads: list[bytes], kind: int) -> tuple[Any, Any] | None:

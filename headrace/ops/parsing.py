@@ -218,8 +218,13 @@ class _Batch:
         if isinstance(default, np.ndarray):
             texts = self._runs(key, _example_batch.BYTES, True) if size == 1 else None
             return None if texts is None else array_of(texts, (rows, *shape))
-        found = self._numbers(key, default.dtype, True)
-        return None if found is None or (found[1] != size).any() else torch.from_numpy(found[0].reshape(rows, *shape))
+        if default.dtype is torch.float32:
+            texts = self._runs(key, _example_batch.FLOAT, True)
+            values = None if texts is None else _example_batch.floats(texts, size)
+        else:
+            found = self._numbers(key, default.dtype, True)
+            values = None if found is None or (found[1] != size).any() else found[0]
+        return None if values is None else torch.from_numpy(values.reshape(rows, *shape))
 
 
 def _sparse_batch(batch, names, key, dtype):
@@ -311,8 +316,8 @@ def _numbers_of(values, kind, dtype, shape):
     if kind != _PACKED[dtype]:
         return None
     if dtype is torch.float32:
-        fits = values and len(values) == 4 * math.prod(shape)
-        return torch.frombuffer(bytearray(values), dtype=dtype).view(shape) if fits else None
+        made = _example_batch.floats([values], math.prod(shape))
+        return None if made is None else torch.from_numpy(made.reshape(shape))
     found = _example_batch.numbers([values], kind)
     return torch.from_numpy(found[0].reshape(shape)) if found and found[1] == math.prod(shape) else None
 
