@@ -95,6 +95,22 @@ def _(input):
     return torch.linalg.cholesky(input)
 
 
+cholesky.gradient(lambda node, grad: [raw_ops._CholeskyGrad(node.outputs[0], grad)])
+
+cholesky_grad = op("_CholeskyGrad(factor: T, grad: T) -> (output: T)", T=MATRIX)
+cholesky_grad.shape(lambda factor, grad: _square(factor).merge_with(grad))
+
+
+@cholesky_grad.kernel
+def _(factor, grad):
+    """inv(L)' phi(L' grad) inv(L), of which only the symmetric part counts; phi keeps the lower triangle, half its diagonal."""
+    phi = torch.matmul(factor.mH, grad).tril_()
+    phi.diagonal(0, -2, -1).mul_(0.5)
+    inner = torch.linalg.solve_triangular(factor.mH, phi, upper=True)
+    result = torch.linalg.solve_triangular(factor, inner, upper=False, left=False)
+    return (result + result.mH).mul_(0.5)
+
+
 def _thin(input, full_matrices):
     """(batch, rows, columns, the smaller of both) or None for an unknown rank."""
     shape = input.with_rank_at_least(2)

@@ -106,22 +106,23 @@ def _(images, contrast_factor):
     return images.with_rank_at_least(3)
 
 
+_SMALL = 1 << 12  # elements
+
+
 def _contrast_on_host(images, factor):
-    """Rows added up first: one of them is one vector."""
+    """Away from the mean, which is spread over rows first: one of those is one vector."""
+    mean = images.mean((-3, -2), keepdim=True)
+    if images.numel() <= _SMALL:
+        return torch.lerp(mean, images, factor)
     height, width, channels = images.shape[-3:]
-    rows = images.reshape(-1, height, width * channels)
-    mean = rows.sum(1).reshape(-1, width, channels).sum(1) / np.float32(height * width)
-    spread = np.repeat(mean[:, None], width, axis=1).reshape(len(rows), 1, width * channels)
-    changed = rows - spread
-    changed *= factor
-    changed += spread
-    return torch.from_numpy(changed.reshape(images.shape))
+    row = mean.expand(*images.shape[:-3], 1, width, channels).reshape(-1, 1, width * channels)
+    return torch.lerp(row, images.reshape(-1, height, width * channels), factor).view(images.shape)
 
 
 @contrast.kernel
 def _(images, contrast_factor):
     if _on_host(images) and _on_host(contrast_factor) and images.numel():
-        return _contrast_on_host(images.numpy(), contrast_factor.numpy())
+        return _contrast_on_host(images, contrast_factor)
     mean = images.to(torch.float32).mean((-3, -2), keepdim=True)
     return ((images - mean) * contrast_factor + mean).to(images.dtype)
 

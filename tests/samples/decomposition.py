@@ -29,6 +29,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "MatrixExponential": _SQUARE,
     "MatrixSquareRoot": [Sample([SPD], gradient=False), Sample([BATCH.astype(np.float32)], **SINGLE)],
     "Cholesky": [Sample([SPD.astype(np.float32)], **SINGLE), Sample([SPD], gradient=False)],
+    "_CholeskyGrad": [Sample([np.linalg.cholesky(SPD), SPD], gradient=False)],
     "Qr": [
         Sample([TALL]),
         Sample([TALL], {"full_matrices": True}, gradient=False),
