@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks import _step_runner
-from benchmarks._harness import duration
+from benchmarks._harness import RESULTS, duration
 
+PAPER = {"alexnet": "AlexNet", "overfeat": "Overfeat", "vgg": "OxfordNet", "googlenet": "GoogleNet"}
 Found = dict[str, dict[str, Any]]
 NAMES = {
     "headrace": "Headrace",
@@ -87,9 +89,9 @@ def _gib(count: float) -> str:
 
 
 def against_fastest(result: dict[str, Any]) -> list[list[str]]:
-    """Compiled steps beside the fastest peer of each workload, milliseconds; rows as for `markdown`."""
-    rows = [["model", "Headrace", "fastest peer", "ratio"]]
-    for workload in result["workloads"].values():
+    """Compiled steps beside the fastest peer of each workload, and the paper's Table 1; milliseconds, for `markdown`."""
+    rows = [["model", "Headrace", "fastest peer", "ratio", "the paper's TensorFlow, Titan X"]]
+    for key, workload in result["workloads"].items():
         times = {
             name: 1e3 * statistics.median(sample["median_s"] for sample in entry["samples"])
             for name, entry in workload["found"].items()
@@ -98,9 +100,22 @@ def against_fastest(result: dict[str, Any]) -> list[list[str]]:
         ours = times["headrace-compiled"]
         best = min((name for name in times if name not in _step_runner.OURS), key=lambda name: times[name])
         rows.append(
-            [workload["title"], f"{ours:.3g}", f"{times[best]:.3g} ({NAMES[best]})", f"{ours / times[best]:.2f}"]
+            [
+                workload["title"],
+                f"{ours:.3g}",
+                f"{times[best]:.3g} ({NAMES[best]})",
+                f"{ours / times[best]:.2f}",
+                _paper(key),
+            ]
         )
     return rows
+
+
+def _paper(workload: str) -> str:
+    """TensorFlow's step in Table 1 of the paper (OSDI 2016), milliseconds, for the same model and batch."""
+    table = json.loads((RESULTS / "paper.json").read_text())["table1_step_ms"]
+    column = PAPER.get(workload)
+    return str(table["TensorFlow"][table["columns"].index(column)]) if column else ""
 
 
 def against_each(result: dict[str, Any]) -> list[list[str]]:
