@@ -118,9 +118,19 @@ def _rows(condition, t):
 
 
 def _select(condition, t, e):
-    if type(condition) is torch.Tensor and condition.ndim != 1 and condition.numel() <= FEW:
-        return torch.where(condition, t, e)
+    if type(condition) is torch.Tensor:
+        if t.shape != e.shape or (condition.ndim and condition.shape not in (t.shape, t.shape[:1])):
+            raise _mismatch(condition, t, e)
+        if condition.ndim != 1 and condition.numel() <= FEW:
+            return torch.where(condition, t, e)
     return where(_rows(condition, t), t, e)
+
+
+def _mismatch(condition, t, e):
+    shapes = ", ".join(f"{name} {list(x.shape)}" for name, x in (("condition", condition), ("t", t), ("e", e)))
+    return ValueError(
+        f"'t' and 'e' must have the same shape, and 'condition' that one, or one element per row, or none: {shapes}"
+    )
 
 
 _where = torch.where
@@ -136,6 +146,8 @@ select.kernel(_select, folded=lambda ranks: (_select_few, ()))
 
 @select.kernel(T=dtypes.string)
 def _(condition, t, e):
+    if t.shape != e.shape or (condition.ndim and tuple(condition.shape) not in (t.shape, t.shape[:1])):
+        raise _mismatch(condition, t, e)
     return np.where(_rows(condition.cpu().numpy(), t), t, e)
 
 

@@ -175,10 +175,16 @@ def _(handle, indices, value, flow_in):
             f"TensorArray {handle.name}: Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {value.shape[0]}"
         )
     if flow_in.size == len(indices) and flow_in.written() is None and list(indices) == list(range(len(indices))):
-        return TensorList(list(value))  # the usual case: unstack into a fresh array
-    for index, item in zip(indices, value, strict=True):
+        return TensorList(_rows(value))  # the usual case: unstack into a fresh array
+    for index, item in zip(indices, _rows(value), strict=True):
         flow_in = _write(handle, flow_in, index, item)
     return flow_in
+
+
+def _rows(value):
+    if isinstance(value, torch.Tensor):
+        return list(value)
+    return [value[i, ...] for i in range(len(value))]  # of strings: arrays, not bytes
 
 
 @scatter.gradient

@@ -110,3 +110,33 @@ def test_images_from_raw_bytes() -> None:
     image = tf.reshape(tf.decode_raw(tf.placeholder_with_default(pixels.tobytes(), []), tf.uint8), [2, 3, 2])
     with tf.Session() as session:
         np.testing.assert_array_equal(session.run(tf.cast(image, tf.float32)), pixels)
+
+
+@pytest.mark.parametrize(
+    "use, dtype, want",
+    [
+        (lambda s: tf.decode_raw(s, tf.uint8), tf.uint8, [[97, 98], [99, 100]]),
+        (lambda s: tf.string_join([s, "!"]), tf.string, [b"ab!", b"cd!"]),
+        (lambda s: tf.substr(s, 1, 1), tf.string, [b"b", b"d"]),
+        (lambda s: tf.strings.length(s), tf.int32, [2, 2]),
+        (lambda s: tf.regex_replace(s, "a", "x"), tf.string, [b"xb", b"cd"]),
+        (lambda s: tf.decode_csv(s, [["?"]])[0], tf.string, [b"ab", b"cd"]),
+        (lambda s: tf.reshape(s, [1]), tf.string, [[b"ab"], [b"cd"]]),
+        (lambda s: tf.fill([2], s), tf.string, [[b"ab", b"ab"], [b"cd", b"cd"]]),
+        (lambda s: tf.cond(tf.equal(s, "ab"), lambda: tf.string_join([s, s]), lambda: s), tf.string, [b"abab", b"cd"]),
+    ],
+)
+def test_one_string_after_the_other(use, dtype, want) -> None:
+    with tf.Session() as session:
+        assert session.run(tf.map_fn(use, tf.constant(["ab", "cd"]), dtype=dtype)).tolist() == want
+        later = tf.placeholder(tf.string, [None])
+        assert session.run(tf.map_fn(use, later, dtype=dtype), {later: ["ab", "cd"]}).tolist() == want
+
+
+def test_strings_gathered_in_a_loop() -> None:
+    words = tf.constant(["a", "b", "c"])
+    with tf.Session() as session:
+        assert session.run(tf.foldl(lambda a, b: tf.string_join([a, b]), words)) == b"abc"
+        assert session.run(tf.scan(lambda a, b: tf.string_join([a, b]), words)).tolist() == [b"a", b"ab", b"abc"]
+        array = tf.TensorArray(tf.string, 4).write(3, "z").scatter([0, 2], ["x", "y"])
+        assert session.run(tf.strings.length(array.read(2))) == 1
