@@ -41,6 +41,10 @@ def _draw_on_host(images, boxes, colors):
     for image, numbered in zip(places, sides, strict=True):
         for number, (top, left, bottom, right) in enumerate(numbered):
             color = paint[number % len(paint)]
+            if 0 <= top <= bottom < height and 0 <= left <= right < width:  # opposite edges in one stride
+                image[top : bottom + 1 : max(bottom - top, 1), left : right + 1] = color
+                image[top : bottom + 1, left : right + 1 : max(right - left, 1)] = color
+                continue
             rows = slice(max(top, 0), max(bottom + 1, 0))
             columns = slice(max(left, 0), max(right + 1, 0))
             for row in {top, bottom}:
