@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +46,16 @@ def made_anew(folder: Path) -> Part:
         (folder / name).symlink_to(ROOT / name)
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": ""}
     environment["PYTHONPATH"] = str(copy.parent)
-    found = []
-    for script in SCRIPTS:
+
+    def run_one(script: str) -> list[str]:
         done = subprocess.run(
             [os.environ[VARIABLE], script], cwd=copy, env=environment, capture_output=True, text=True, check=False
         )
         print(f"{script:28} {'made' if done.returncode == 0 else 'failed'}", flush=True)
-        if done.returncode:
-            found.append(f"{script} failed: {done.stderr.strip().splitlines()[-1:]}")
+        return [f"{script} failed: {done.stderr.strip().splitlines()[-1:]}"] if done.returncode else []
+
+    with ThreadPoolExecutor(2) as pool:
+        found = [problem for problems in pool.map(run_one, SCRIPTS) for problem in problems]
     files = sorted([*GOLDEN.glob("*.json"), *GOLDEN.glob("*.npz")])
     for kept in files:
         found += [f"{kept.name}: {problem}" for problem in file_problems(copy / kept.name, kept)]
@@ -131,12 +135,14 @@ def optimizers(made: Path) -> Part:
     return Part("optimizers", f"{count} optimizers over {optimizer_cases.STEPS} steps, dense and sparse", found)
 
 
-def parts(oracle: Oracle) -> list[Part]:
-    """The files, the optimizers and the samples."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = made_anew(Path(folder))
+def parts(oracle: Oracle, *more: Callable[[Oracle], Part]) -> list[Part]:
+    """The files, the optimizers and the samples, and what `more` compares.  The scripts run meanwhile."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        making = pool.submit(made_anew, Path(folder))
+        asked = [compare_some(oracle) for compare_some in (samples, *more)]
+        files = making.result()
         trained = optimizers(Path(folder) / "tests/golden/optimizer.npz")
-    return [files, samples(oracle), trained]
+    return [files, trained, *asked]
 
 
 def main() -> int:
