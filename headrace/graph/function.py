@@ -49,6 +49,7 @@ class FuncGraph(Graph):
         self.root: Graph = outer_graph.root if isinstance(outer_graph, FuncGraph) else outer_graph
         self.building_function = True
         self.source = user_source(2)
+        self.defined = ""  # the line of the Python function that it is made of, if that is known
         self.args: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
         self.outputs: list[Tensor] = []

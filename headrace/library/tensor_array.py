@@ -12,11 +12,12 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
+from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
-from headrace.library.scope import name_scope
+from headrace.library.scope import control_dependencies, name_scope
 
 
 class _Elements:
@@ -26,6 +27,7 @@ class _Elements:
         self.shape = shape
         self.infer = infer
         self.size = size
+        self.gradients: dict[str, Tensor] = {}  # by source, the flow after the last write to each
 
     def meet(self, shape: TensorShape) -> None:
         """An element of this shape is written."""
@@ -112,7 +114,7 @@ class TensorArray:
 
     def with_flow(self, flow: Tensor) -> TensorArray:
         """The same array at another moment."""
-        other = object.__new__(TensorArray)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._flow = flow
         return other
@@ -129,9 +131,34 @@ class TensorArray:
         return self.with_flow(raw_ops.Identity(self._flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        raise NotImplementedError(
-            "TensorArray.grad is not needed here: tf.gradients differentiates reads and writes themselves."
-        )
+        """The array of gradients of this one: writes to an element add up, and an element without any is zero.
+
+        ``flow`` is a gradient array's flow, or what ``tf.gradients(y, array.flow)`` gives; without it the array goes on from the
+        last write to a gradient of the same ``source``, or is all zeros.
+
+        >>> x = tf.constant([1.0, 2.0])
+        >>> ta = tf.TensorArray(tf.float32, 2).unstack(x)
+        >>> (flow,) = tf.gradients(ta.read(0) * ta.read(1), ta.flow)
+        >>> tf.Session().run(ta.grad("gradients", flow).stack())
+        array([2., 1.], dtype=float32)
+        """
+        if context.executing_eagerly():
+            raise NotImplementedError(
+                "TensorArray.grad is not supported when executing eagerly: GradientTape differentiates reads and writes itself."
+            )
+        if not isinstance(source, str):
+            raise TypeError(f"Expected string for argument 'source' not {source!r}. {at()}")
+        if not self._dtype.is_floating and not self._dtype.is_complex:
+            raise ValueError(
+                f"an array of {self._dtype.name} has no gradients: its elements are no real numbers {at()}"
+            )
+        with name_scope(name, "TensorArrayGrad", [self._handle]):
+            if flow is None or flow is self._flow or _is_of_elements(flow):
+                flow = self._elements.gradients.get(source)
+                if flow is None or flow.graph is not context.get_default_graph():
+                    flow = raw_ops._ZerosVariant(self._flow)
+            flow = raw_ops.Identity(flow, name="gradient_flow")
+        return _GradientArray(self, source, flow)
 
     def __repr__(self) -> str:
         return f"<TensorArray {self._handle.op.name!r} of {self._dtype.name}, elements {self._elements.shape}>"
@@ -224,3 +251,104 @@ class TensorArray:
         """TF1 compatibility: an array is freed when nothing uses it any more."""
         closed: Operation = raw_ops.TensorArrayCloseV3(self._handle, name=name or "TensorArrayCloseV3")
         return closed
+
+
+def _is_of_elements(flow: Tensor) -> bool:
+    """Whether it is an array's own flow rather than a gradient's."""
+    while True:
+        kind = flow.op.type
+        if kind == "TensorArrayV3":
+            return True
+        if kind not in ("TensorArrayWriteV3", "TensorArrayScatterV3", "TensorArraySplitV3", "Identity"):
+            return False
+        flow = flow.op.inputs[-1]
+
+
+class _GradientArray(TensorArray):
+    """The gradients of an array's elements.  Its flow is a gradient itself, and all it does can be differentiated again."""
+
+    def __init__(self, primal: TensorArray, source: str, flow: Tensor) -> None:  # what it has is the array's own
+        self.__dict__.update(primal.__dict__)
+        self._primal = primal
+        self._source = source
+        self._flow = flow
+
+    def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
+        raise ValueError(
+            f"an array of gradients (of source {self._source!r}) has no gradients of its own: differentiate what was read from "
+            f"it with tf.gradients {at()}"
+        )
+
+    def _added(self, gradient: Tensor) -> TensorArray:
+        flow: Tensor = raw_ops._AddVariants(self._flow, gradient)
+        self._elements.gradients[self._source] = flow
+        return self.with_flow(flow)
+
+    def _place(self, index: Any) -> Tensor:
+        """The index, or indices, once it is sure that the array has them: a gradient alone does not know its size."""
+        place = convert_to_tensor(index, dtypes.int32)
+        known, size = constant_value(place), self._elements.size
+        if known is not None and size is not None and (known >= 0).all() and (known < size).all():
+            return place
+        inside = raw_ops.LogicalAnd(place >= 0, place < self.size())
+        every = raw_ops.All(inside, list(range(place.shape.ndims or 0)))
+        said = constant(f"the gradients of TensorArray {self._handle.op.name} have no such index, and this size:")
+        with control_dependencies([raw_ops.Assert(every, [said, place, self.size()])]):
+            checked: Tensor = raw_ops.Identity(place)
+        return checked
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """The gradient of the element at ``index``; zeros if nothing was added to it."""
+        with name_scope(name, "TensorArrayRead", [self._handle, index]):
+            item: Tensor = raw_ops._ArrayItem(
+                self._flow, self._place(index), self._item_shape(index), dtype=self._dtype
+            )
+        item.set_shape(self.element_shape)
+        return item
+
+    def _item_shape(self, index: Any) -> Any:
+        known = self.element_shape
+        if known.is_fully_defined():
+            return constant(known.as_list(), dtypes.int32)
+        return raw_ops.Shape(self._primal.read(index))
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The gradients with ``value`` added to that at ``index``."""
+        with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
+            tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
+            self._check_dtype(tensor)
+            self._elements.meet(tensor.shape)
+            return self._added(raw_ops._ArrayOf(self._place(index), tensor))
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """The gradients of the elements at ``indices`` as one tensor."""
+        with name_scope(name, "TensorArrayGather", [self._handle, indices]):
+            places = convert_to_tensor(indices, dtypes.int32)
+            like = self._primal.gather(places)
+            found: Tensor = raw_ops._ArrayStacked(self._flow, places, raw_ops.Shape(like), dtype=self._dtype)
+        found.set_shape(like.shape)
+        return found
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """All gradients joined along their first dimension."""
+        with name_scope(name, "TensorArrayConcat", [self._handle]):
+            like = raw_ops.TensorArrayConcatV3(self._primal.handle, self._primal.flow, dtype=self._dtype)
+            found: Tensor = raw_ops._ArrayConcat(self._flow, like.lengths, raw_ops.Shape(like.value), dtype=self._dtype)
+        return found
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The gradients with the rows of ``value`` added at ``indices``."""
+        with name_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
+            tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
+            return self._added(raw_ops._ArrayUnstacked(self._place(indices), tensor))
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The gradients with consecutive pieces of ``value`` added."""
+        with name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
+            tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
+            sizes = raw_ops.Cast(convert_to_tensor(lengths, name="lengths"), DstT=dtypes.int64)
+            return self._added(raw_ops._ArraySplit(tensor, sizes))
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of elements of the array that these are the gradients of."""
+        return self._primal.size(name)

@@ -10,6 +10,7 @@ result, and so on until nothing changes.
 from __future__ import annotations
 
 import contextvars
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -258,6 +259,7 @@ def _trace_once(
     convert: Any, body_name: str,
 ) -> Trace:  # fmt: skip
     body = FuncGraph(f"the function {name}", outer, body_name or function_name(name))
+    body.defined = _defined_at(python_function)
     tracing.body = body
     with body.as_default(), variable_creator_scope(_creator(name, variables)):
         tensors = [body.add_arg(s.dtype, s.shape, s.name) for s in tracing.specs]
@@ -275,6 +277,13 @@ def _trace_once(
                 outputs = [raw_ops.Identity(t) for t in outputs]
         body.outputs = outputs
     return Trace(body, structure, kept, len(outputs), alone=isinstance(structure, Tensor))
+
+
+def _defined_at(python_function: Any) -> str:
+    """The line of the definition, if it has one."""
+    function = inspect.unwrap(getattr(python_function, "__func__", python_function))
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
 def _results(result: Any, body: FuncGraph, name: str) -> tuple[Any, list[bool], list[Tensor], list[Operation]]:

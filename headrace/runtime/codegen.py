@@ -24,6 +24,7 @@ from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_r
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources.dispatch import with_autograd
 from headrace.resources.invoke import bind_attrs, extras, host_value
+from headrace.runtime.depth import deep
 from headrace.runtime.number import number, tensor_of, wrap, wrapped
 
 _LITERALS = (bool, int, str, type(None))
@@ -66,6 +67,12 @@ class _Recursive:
 
 
 _Recursions = dict[tuple[StepGraph, Any], _Recursive]
+
+
+def _function_name(node: Node) -> str:
+    """The function that a node calls, in words, with the line that defines it."""
+    f = node.origin.attrs.get("f") if node.origin is not None else None
+    return f"the function of {node.name}" if f is None else f"{f.kind} ({f.defined or f.source})"
 
 
 class _Writer:
@@ -250,15 +257,14 @@ class _Writer:
 
     def body(self, body: StepGraph, device: Any) -> str:
         """The name of a body's function; the body is planned by now."""
-        if body.results is not None:
-            return self.recursive(body, device)
         program = generate_body(body, self.binder, device, self.recursions)
         self.functions.append(program)
         return self.bind("f", program.function)
 
-    def recursive(self, body: StepGraph, device: Any) -> str:
+    def recursive(self, body: StepGraph, device: Any, node: Node) -> str:
         """The same for a function that calls itself: while it is written, its name waits for the function."""
         found = self.recursions.get((body, device))
+        outside = all(r.function is not None for r in self.recursions.values())
         if found is None:
             found = self.recursions[body, device] = _Recursive()
             program = generate_body(body, self.binder, device, self.recursions)
@@ -267,14 +273,14 @@ class _Writer:
             for namespace, name in found.users:
                 namespace[name] = program.function
         if found.function is not None:
-            return self.bind("f", found.function)
+            return self.bind("f", deep(found.function, _function_name(node)) if outside else found.function)
         name = self.bind("f", found)
         found.users.append((self.namespace, name))
         return name
 
     def call(self, node: Node, device: Any, arguments: list[str]) -> str:
         if isinstance(node.attrs.get("f"), StepGraph):  # a recursive call: no frame of Python more than it needs
-            return f"{self.body(node.attrs['f'], device)}(*{arguments[0]}, *{arguments[1]})"
+            return f"{self.recursive(node.attrs['f'], device, node)}(*{arguments[0]}, *{arguments[1]})"
         kernel = self.binder.kernel(node, device.type)
         in_place = node.attrs.get("_in_place")
         function = kernel.function if in_place is None else node.op_def.in_place[in_place]

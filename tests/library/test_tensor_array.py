@@ -105,8 +105,6 @@ class TestArray:
             tf.TensorArray(tf.float32, 2).write(0, [1.0]).write(1, [1.0, 2.0])
         with pytest.raises(TypeError, match="of float32 cannot hold .* of type int32"):
             tf.TensorArray(tf.float32, 2).write(0, tf.constant(1))
-        with pytest.raises(NotImplementedError, match="tf.gradients differentiates"):
-            tf.TensorArray(tf.float32, 2).grad("g")
 
 
 class TestGradients:
