@@ -59,6 +59,29 @@ def is_rising(flat):
     return not _any(flat[1:] <= flat[:-1])
 
 
+_FEW = 1 << 13  # numbers that numpy sorts as quickly as torch
+
+
+def host_order(flat):
+    """A stable order of an array's integers."""
+    return (
+        flat.argsort(kind="stable") if len(flat) <= _FEW else torch.argsort(torch.from_numpy(flat), stable=True).numpy()
+    )
+
+
+def in_order(indices, values, shape):
+    """Indices and values of entries sorted in row-major order."""
+    flat = None
+    if indices.is_cpu and math.prod(shape) <= LARGEST:
+        array = indices.numpy()
+        flat = host_positions(array, shape)
+    if flat is None:
+        order = torch.argsort(keys(indices, shape), stable=True)
+        return indices.index_select(0, order), take(values, order)
+    order = host_order(flat)
+    return torch.from_numpy(array.take(order, 0)), take(values, torch.from_numpy(order))
+
+
 def host_vector(numbers):
     """Integers as a tensor on the host: half the time of ``torch.tensor``."""
     return torch.from_numpy(np.array(numbers, np.int64))

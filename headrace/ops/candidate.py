@@ -12,6 +12,7 @@ import torch
 
 from headrace.core import errors
 from headrace.core.registry import op
+from headrace.ops._sparse import host_order
 
 _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
 
@@ -251,7 +252,7 @@ def _(true_classes, sampled_candidates, num_true, seed, seed2):
 def _hits_on_host(true_classes, candidates):
     if not len(candidates):
         return torch.zeros(0, dtype=torch.int32), torch.zeros(0, dtype=torch.int64), torch.zeros(0)
-    order = candidates.argsort(kind="stable")
+    order = host_order(candidates)
     ordered = candidates.take(order)
     place = ordered.searchsorted(true_classes, side="right") - 1
     found = ordered[place] == true_classes  # one below all others meets the greatest there, and differs

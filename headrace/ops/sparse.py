@@ -15,8 +15,9 @@ from headrace.ops._sparse import (
     check_parts,
     coordinates,
     entries,
+    host_vector,
+    in_order,
     join,
-    keys,
     positions,
     select,
     static_rank,
@@ -28,7 +29,8 @@ SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
 
 
 def _vector(numbers, device):
-    return torch.tensor(list(numbers), dtype=torch.int64, device=device)
+    made = host_vector(numbers)
+    return made if device.type == "cpu" else made.to(device)
 
 
 # ---- order
@@ -49,8 +51,7 @@ def _(indices, values, shape):
 @reorder.kernel
 def _(indices, values, shape):
     check_parts(indices, values, shape)
-    order = torch.argsort(keys(indices, shape), stable=True)
-    return indices.index_select(0, order), take(values, order)
+    return in_order(indices, values, shape)
 
 
 @reorder.gradient
@@ -159,7 +160,7 @@ def _(indices, values, shapes, concat_dim):
 def _(indices, values, shapes, concat_dim, *, device):
     sizes = [s.tolist() for s in shapes]
     axis = concat_dim % len(sizes[0])
-    offset, moved = 0, []
+    offset, offsets = 0, []
     for number, (i, v, size) in enumerate(zip(indices, values, sizes, strict=True)):
         check_parts(i, v, size)
         for dim, (a, b) in enumerate(zip(sizes[0], size, strict=True)):
@@ -167,14 +168,15 @@ def _(indices, values, shapes, concat_dim, *, device):
                 raise ValueError(
                     f"Input shapes must match: expected {a} for dimension {dim} but got {b} at position {number}"
                 )
-        shift = torch.zeros(len(size), dtype=torch.int64, device=device)
-        shift[axis] = offset
-        moved.append(i + shift)
+        offsets.append(offset)
         offset += size[axis]
     shape = [offset if d == axis else s for d, s in enumerate(sizes[0])]
-    together = torch.cat(moved)
-    order = torch.argsort(keys(together, shape), stable=True)
-    return together.index_select(0, order), take(join(values), order), _vector(shape, device)
+    together, start = torch.cat(indices), 0
+    for i, by in zip(indices, offsets, strict=True):
+        if by:
+            together[start : start + len(i), axis] += by
+        start += len(i)
+    return *in_order(together, join(values), shape), _vector(shape, device)
 
 
 split = op(
