@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import torch
@@ -176,7 +177,11 @@ def around(values, radius):
     size = 2 * radius + 1
     if type(values) is torch.Tensor and values.is_cpu and values.dtype is torch.float32:
         if values.numel() <= _SMALL and values.shape[-1] <= _NARROW:
-            return torch.matmul(values, _band(values.shape[-1], radius))
+            found = torch.matmul(values, _band(values.shape[-1], radius))
+            if math.isfinite(
+                torch.sum(found).item()
+            ):  # else a product would carry what is not finite to other channels
+                return found
         return _windows(torch.constant_pad_nd(values, (radius, radius)), values.shape[-1], size)
     rows = values.reshape(-1, 1, values.shape[-1])
     return (functional.avg_pool1d(rows, size, 1, radius) * size).reshape(values.shape)

@@ -82,9 +82,17 @@ def _unreduce(node, tensor, mean=False):
 # ---- sums
 
 
+def _is_whole(x, axis):
+    return type(axis) is list and len(axis) == x.ndim and axis == list(range(x.ndim))
+
+
 def _sum(x, axis, keep):
+    if type(axis) is int and axis > 0:  # no more questions
+        return torch.sum(x, axis, keep)
     if axis == []:
         return x.clone()
+    if not keep and _is_whole(x, axis):
+        return torch.sum(x)  # takes less time to call
     if ARM and (found := column_sums(x, axis)) is not None:
         return found.view(_shape_left(x, axis, keep))
     if ARM and not keep and (found := sums_apart(x, axis)) is not None:
@@ -98,7 +106,7 @@ def _plain(function):
     def folded(ranks, axis, keep):
         if ranks is not None and not keep and axis == list(range(ranks[0])) and axis:
             return function, ()  # all axes
-        first = axis == 0 or (isinstance(axis, list) and axis == list(range(len(axis))))
+        first = axis == 0 or (isinstance(axis, list) and (len(axis) > 1 or axis == [0]))
         return None if first else (function, (axis, keep) if keep else (axis,))
 
     return folded
@@ -118,8 +126,12 @@ total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum, _plain(torch.s
 
 
 def _mean(x, axis, keep):
+    if type(axis) is int and axis > 0:
+        return torch.mean(x, axis, keep)
     if axis == []:
         return x.clone()
+    if not keep and _is_whole(x, axis):
+        return torch.mean(x)
     if ARM and (found := column_sums(x, axis)) is not None:
         return found.div_(x.numel() // found.numel()).view(_shape_left(x, axis, keep))
     return torch.mean(x, axis, keep)

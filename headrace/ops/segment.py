@@ -212,13 +212,21 @@ bincount.shape(lambda arr, size, weights: (size,))
 def _(arr, size, weights):
     ids = arr.reshape(-1)
     if type(arr) is torch.Tensor and arr.is_cpu:
-        _refuse_negative(ids.numpy())
         if not weights.numel():
-            return torch.from_numpy(np.bincount(ids.numpy(), minlength=size)[:size]).to(weights.dtype)
+            return torch.from_numpy(_counted(ids.numpy(), size)).to(weights.dtype)
+        _refuse_negative(ids.numpy())
     ids = ids.long()
     values = weights.reshape(-1) if weights.numel() else torch.ones(ids.shape, dtype=weights.dtype, device=arr.device)
     ids = torch.where((ids < 0) | (ids >= size), size, ids)  # what does not fit is left out
     return _add(values, ids, size + 1)[:size]
+
+
+def _counted(ids, size):
+    try:
+        return np.bincount(ids, minlength=size)[:size]
+    except ValueError:
+        _refuse_negative(ids)
+        raise
 
 
 def _refuse_negative(ids):

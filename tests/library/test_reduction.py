@@ -220,5 +220,7 @@ def test_many_rows_are_summed_as_few():
         np.testing.assert_allclose(run(tf.segment_mean(x, ids)), expected / count, rtol=1e-4)
 
 
-def test_bincount_leaves_out_negative_values():
-    assert run(tf.bincount([1, -3, 1, 9], minlength=3, maxlength=3)).tolist() == [0, 2, 0]
+def test_bincount_leaves_out_large_values_and_refuses_negative_ones():
+    assert run(tf.bincount([1, 1, 9], minlength=3, maxlength=3)).tolist() == [0, 2, 0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be non-negative, got -3"):
+        run(tf.bincount([1, -3], minlength=3, maxlength=3))

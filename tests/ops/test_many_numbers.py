@@ -81,3 +81,12 @@ def test_local_response(shape, beta):
     expected = x / norm**beta
     found = tf.nn.lrn(given(x), depth_radius=2, bias=2.0, alpha=0.3, beta=beta)
     np.testing.assert_allclose(run(found), expected, rtol=2e-5)
+
+
+def test_local_response_keeps_infinities_to_their_neighbours():
+    x = np.ones([1, 2, 2, 32], np.float32)
+    x[0, 1, 1, 20] = np.inf
+    found = run(tf.nn.lrn(given(x), depth_radius=2))
+    assert np.isfinite(found[0, 0]).all()
+    assert found[0, 1, 1, 18] == 0 and np.isnan(found[0, 1, 1, 20])
+    assert np.isfinite(found[0, 1, 1, :18]).all() and np.isfinite(found[0, 1, 1, 23:]).all()
