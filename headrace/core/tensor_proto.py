@@ -29,6 +29,7 @@ _FLOAT, _DOUBLE, _INT, _COMPLEX64, _INT64, _BOOL, _COMPLEX128, _HALF, _UINT32, _
     16,
     17,
 )
+_CONTENT_TAG = bytes([_CONTENT << 3 | wire.BYTES])
 _FIXED = {_FLOAT: "<f4", _DOUBLE: "<f8", _COMPLEX64: "<c8", _COMPLEX128: "<c16"}
 _VARINTS = (_INT, _INT64, _BOOL, _HALF, _UINT32, _UINT64)
 
@@ -44,8 +45,7 @@ def encode(array: Any, dtype: DType, raw_strings: bool = False) -> bytes:
         return head + (wire.field(_CONTENT, content) if content else b"")
     if not array.size:
         return head
-    length = wire.varint(_CONTENT << 3 | wire.BYTES) + wire.varint(array.nbytes)
-    return b"".join((head, length, np.ascontiguousarray(array).data))
+    return b"".join((head, _CONTENT_TAG, wire.varint(array.nbytes), np.ascontiguousarray(array).data))
 
 
 @lru_cache(maxsize=512)
@@ -56,6 +56,9 @@ def _head(dtype: int, shape: tuple[int, ...]) -> bytes:
 
 def decode(data: bytes) -> tuple[DType, Any]:
     """-> the dtype and the array (bfloat16 as its bits); ValueError if the bytes are no TensorProto."""
+    usual = _decode_usual(data)
+    if usual is not None:
+        return usual
     dtype, content = None, None
     shape: tuple[int, ...] = ()
     values: list[Any] = []
@@ -77,6 +80,36 @@ def decode(data: bytes) -> tuple[DType, Any]:
     return dtype, _array(dtype, shape, content, values)
 
 
+def _decode_usual(data: bytes) -> tuple[DType, Any] | None:
+    """The same of a dtype, a shape and raw contents of numbers, one after another, as ``encode`` writes them; else None."""
+    if (
+        len(data) < 6
+        or data[0] != _DTYPE << 3
+        or data[1] > 0x7F
+        or data[2] != _SHAPE << 3 | wire.BYTES
+        or data[3] > 0x7F
+    ):
+        return None
+    at = 4 + data[3]
+    if data[at : at + 1] != _CONTENT_TAG:
+        return None
+    length, start = wire.read_varint(data, at + 1)
+    dtype, shape = _read_head(data[:at])
+    if start + length != len(data) or dtype == dtypes.string:
+        return None
+    return dtype, np.frombuffer(data, _plain_dtype(dtype), offset=start).reshape(shape).copy()
+
+
+@lru_cache(maxsize=512)
+def _read_head(data: bytes) -> tuple[DType, tuple[int, ...]]:
+    (_, _, number), (_, _, shape) = wire.fields(data)
+    return dtypes.as_dtype(number), _shape(shape)
+
+
+def _plain_dtype(dtype: DType) -> Any:
+    return np.uint16 if dtype == dtypes.bfloat16 else dtype.as_numpy_dtype
+
+
 @lru_cache(maxsize=512)
 def _shape(data: bytes) -> tuple[int, ...]:
     sizes = []
@@ -93,7 +126,7 @@ def _array(dtype: DType, shape: tuple[int, ...], content: bytes | None, values: 
         strings = np.empty(count, dtype=object)
         strings[:] = values + (values[-1:] or [b""]) * (count - len(values))
         return strings.reshape(shape)
-    plain = np.uint16 if dtype == dtypes.bfloat16 else dtype.as_numpy_dtype
+    plain = _plain_dtype(dtype)
     if content is not None:
         return np.frombuffer(content, plain).reshape(shape).copy()
     filled = values + (values[-1:] or [0]) * (count - len(values))
