@@ -208,7 +208,7 @@ def _(table_handle, keys, default_value):
 size = op("LookupTableSizeV2(table_handle: resource) -> (size: int64)", stateful=True, reads=True, host=True)
 size.not_differentiable()
 size.shape(lambda table_handle: ())
-size.kernel(lambda table_handle: torch.tensor(len(table_handle)))
+size.kernel(lambda table_handle: torch.from_numpy(np.array(len(table_handle))))
 
 export = op(
     "LookupTableExportV2(table_handle: resource; Tkeys: type, Tvalues: type) -> (keys: Tkeys, values: Tvalues)",

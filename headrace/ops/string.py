@@ -297,14 +297,14 @@ def _part(value, pos, size, unit, where):
 
 @substr.kernel
 def _(input, pos, len, unit):
-    pos, size = pos.numpy(), len.numpy()
-    if pos.shape != size.shape:
-        raise ValueError(f"pos and len should have the same shape, got: {list(pos.shape)} vs. {list(size.shape)}")
-    if unit == "BYTE" and pos.ndim == 0 and pos >= 0:  # the usual, quickly
-        start, strings = int(pos), listed(input)
-        parts = list(map(itemgetter(slice(start, start + max(int(size), 0))), strings))
+    if pos.shape != len.shape:
+        raise ValueError(f"pos and len should have the same shape, got: {list(pos.shape)} vs. {list(len.shape)}")
+    if unit == "BYTE" and not pos.ndim and (start := pos.item()) >= 0:  # the usual, quickly
+        strings = listed(input)
+        parts = list(map(itemgetter(slice(start, start + max(len.item(), 0))), strings))
         if not start or all(parts) or min(map(builtins.len, strings)) >= start:
             return array_of(parts, input.shape)
+    pos, size = pos.numpy(), len.numpy()
     strings, pos, size = np.broadcast_arrays(input, pos, size)
     triples = zip(strings.reshape(-1), pos.reshape(-1).tolist(), size.reshape(-1).tolist(), strict=True)
     return array_of([_part(*t, unit, i) for i, t in enumerate(triples)], strings.shape)
