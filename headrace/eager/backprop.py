@@ -8,6 +8,7 @@ from typing import Any
 from headrace.autodiff.aggregate import aggregate
 from headrace.autodiff.gradients import BODY_RULES, is_trainable, through_kernel, zeros
 from headrace.autodiff.registration import gradient_rule
+from headrace.core.dtypes import float32, float64
 from headrace.eager.binding import HOST, HostTensor
 from headrace.eager.execute import frozen
 from headrace.eager.learn import NOTHING, PLANS, RANK, SHAPE, VALUE, learn
@@ -41,19 +42,33 @@ def backprop(
     plain = all(g.__class__ is EagerTensor and g._value.shape == _shape(t) for t, g in zip(targets, grads, strict=True))
     for record in reversed(records):
         outputs = record._outputs
-        if not any(id(t) in partial for t in outputs):
-            continue
-        arrived = []
+        arrived: list[Any] = []
+        some = False
         for t in outputs:
             parts = partial.pop(id(t), None)
-            arrived.append(None if parts is None else parts[0] if len(parts) == 1 else aggregate(parts))
-            if parts is not None:
-                whole[id(t)] = arrived[-1]
-        wanted = tuple([id(t) in needed for t in record.inputs])
-        found = _by_plan(record, arrived, wanted) if plain else None
-        for t, g in zip(record.inputs, found or _through(record, arrived), strict=True):
-            if g is not None and id(t) in needed and is_trainable(t.dtype):
-                _add(partial, t, g, aliases)
+            if parts is None:
+                arrived.append(None)
+                continue
+            arrived.append(parts[0] if len(parts) == 1 else aggregate(parts))
+            whole[id(t)] = arrived[-1]
+            some = True
+        if not some:
+            continue
+        inputs, bound = record.inputs, record.bound
+        wanted = tuple([id(t) in needed for t in inputs])
+        found = None
+        if plain and bound is not None and bound.learnable:
+            memory = bound.backward
+            if memory is None:
+                memory = bound.backward = RuleMemory(bound)
+            found = memory.gradients(record, arrived, wanted)
+        for t, g, yes in zip(inputs, found or _through(record, arrived), wanted, strict=True):
+            if yes and g is not None and (t._kind in _TRAINABLE or is_trainable(t.dtype)):
+                key = id(aliases.get(id(t), t))
+                if key in partial:
+                    partial[key].append(g)
+                else:
+                    partial[key] = [g]
     found = []
     for source in sources:
         parts = partial.get(id(source))
@@ -86,15 +101,7 @@ def _depending(records: Sequence[Record], sources: Sequence[Any], aliases: dict[
 # ---- through one op
 
 
-def _by_plan(record: Record, grads: Sequence[Any], wanted: tuple[bool, ...]) -> Any:
-    """The gradients that are wanted, as the rule computed them for an op like this before; None if it must be asked."""
-    bound = record.bound
-    if bound is None or not bound.learnable:
-        return None
-    memory: RuleMemory = bound.backward
-    if memory is None:
-        memory = bound.backward = RuleMemory()
-    return memory.gradients(record, grads, wanted)
+_TRAINABLE = frozenset(d.as_datatype_enum for d in (float32, float64))  # the commonest of them
 
 
 class RuleMemory:
@@ -103,23 +110,20 @@ class RuleMemory:
     Shapes of inputs decide those of outputs and gradients, so if the rule looked at any, those of the inputs are in the key.
     """
 
-    __slots__ = ("count", "level", "plans")
+    __slots__ = ("count", "hosts", "level", "plans")
 
-    def __init__(self) -> None:
+    def __init__(self, bound: Any) -> None:
+        self.hosts = [i for i, code in enumerate(bound.codes) if code == HOST]
         self.plans: dict[Any, Any] = {}
         self.level = NOTHING
         self.count = 0
 
     def gradients(self, record: Record, grads: Sequence[Any], wanted: tuple[bool, ...]) -> Any:
+        """Those that are wanted, as the rule computed them for an op like this before; None if it must be asked."""
         tensors: list[Any] = []
         key: list[Any] = [wanted]
         level = self.level
-        codes = record.bound.codes
-        if (
-            level
-            and HOST in codes
-            and any(c == HOST and t.__class__ is EagerTensor for t, c in zip(record.inputs, codes, strict=True))
-        ):
+        if level and self.hosts and any(record.inputs[i].__class__ is EagerTensor for i in self.hosts):
             key += [t._value.shape for t in record._outputs]  # numbers in a tensor may decide them
         for t in record.inputs:
             kind = t.__class__

@@ -13,10 +13,10 @@ import contextvars
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.core.dtypes import DType
+from headrace.core.dtypes import INDEX, DType
 from headrace.core.shape import TensorShape
 from headrace.eager import record
-from headrace.eager.binding import Bound
+from headrace.eager.binding import HOST, Bound, HostTensor, host_numbers
 from headrace.eager.plan import Plan, Step
 from headrace.eager.tensor import EagerHandle, EagerTensor, _handles
 from headrace.graph import context as graphs
@@ -25,6 +25,7 @@ NOTHING, RANK, SHAPE, VALUE = range(4)  # what a function looked at
 PLANS = 256  # remembered for one function; after that it runs as it is written
 _LENGTH = 16  # of the longest list of numbers that is part of a key
 _STEPS = 64  # of the longest plan
+_INDEX = frozenset(d.as_datatype_enum for d in INDEX)
 _default: Any = graphs.get_default_graph
 _observing: contextvars.ContextVar[Any] = contextvars.ContextVar("headrace_observing", default=None)
 
@@ -189,6 +190,10 @@ def _plan(observer: _Observer, tensors: Sequence[Any], probes: Sequence[Any], re
                     return None
                 slots[id(tensor)] = len(slots)
                 constants[slots[id(tensor)]] = tensor
+    for bound, inputs, _ in seen:
+        for tensor, code in zip(inputs, bound.codes, strict=True):
+            if code == HOST and slots.get(id(tensor)) in constants and _is_index(tensor):
+                constants[slots[id(tensor)]] = HostTensor(host_numbers(tensor), tensor._kind)
     handles = {i for i, t in enumerate(tensors) if t.__class__ is EagerHandle}
     count, steps = len(slots), []
     ranks = [_value_of(t).ndim for t in tensors] if observer.looked >= RANK else None
@@ -206,6 +211,12 @@ def _plan(observer: _Observer, tensors: Sequence[Any], probes: Sequence[Any], re
     if any(f in constants for f in found):
         return None
     return Plan(steps, list(constants.values()), found if wrap else found[0], wrap, len(probes))
+
+
+def _is_index(tensor: Any) -> bool:
+    """Whether these are a few integers, which may as well be kept as numbers: gradient rules are remembered by them."""
+    value = tensor._value
+    return tensor.__class__ is EagerTensor and tensor._kind in _INDEX and value.is_cpu and value.numel() <= _LENGTH
 
 
 def _parts(result: Any) -> tuple[Any, Sequence[Any] | None]:

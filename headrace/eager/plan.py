@@ -24,8 +24,8 @@ class Step:
     """One op of a plan: ``refs`` are the slots of its inputs."""
 
     __slots__ = (
-        "bound", "constants", "count", "exact", "function", "kind", "listed", "more", "next", "quick", "reads", "refs", "tail",
-        "whole",
+        "bound", "constants", "count", "exact", "function", "kind", "listed", "more", "next", "pair", "quick", "reads",
+        "refs", "tail", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +57,7 @@ class Step:
                 found = bound.folded([ranks[r] for r in first] if ranks and known else None, *self.tail)
                 if found is not None:
                     self.function, self.tail = found
+        self.pair = self.count if self.quick and not self.listed and not self.reads and 0 < self.count <= 2 else 0
         self.more = min(len(self.tail), 2)  # how many these are: none, one or several
         self.next = self.tail[0] if self.more == 1 else None
         # The ranks of the arguments where the function refuses all others by itself.
@@ -122,7 +123,22 @@ class Plan:
         slots = [*tensors, *self.constants]
         tapes = _tapes()
         for step in self.steps:
-            if step.quick:
+            if step.pair and not tapes:  # the commonest, in one piece
+                function, refs, tail = step.function, step.refs, step.tail
+                try:
+                    first = slots[refs[0]]._value
+                    if step.pair == 2:
+                        second = slots[refs[1]]._value
+                        value = function(first, second, *tail) if tail else function(first, second)
+                    else:
+                        value = function(first, *tail) if tail else function(first)
+                except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+                    raise step.failed(e, [slots[i] for i in refs]) from e
+                made = EagerTensor()
+                made._value = value
+                made._kind = step.kind
+                slots.append(made)
+            elif step.quick:
                 slots.append(_quick(step, [slots[i] for i in step.refs], tapes))
             else:
                 slots.extend(run(step.bound, [slots[i] for i in step.refs], context))
@@ -141,7 +157,8 @@ def _quick(step: Step, inputs: Sequence[Any], tapes: Sequence[Any]) -> Any:
             values = [t._value for t in inputs]
         else:
             values = [t._value for t in inputs[: step.count]]
-        value = step.function(values, *step.tail) if step.listed else step.function(*values, *step.tail)
+        function = step.function
+        value = function(values, *step.tail) if step.listed else function(*values, *step.tail)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise step.failed(e, inputs) from e
     made = EagerTensor()

@@ -136,20 +136,24 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._stop()
         self._used = True
-        if any(map(symbolic.is_symbolic, _leaves(target))):
+        leaves = [target] if target.__class__ is EagerTensor else list(_leaves(target))
+        if any(map(symbolic.is_symbolic, leaves)):
             wanted = list(_leaves(sources))
             weights = None if output_gradients is None else list(_leaves(output_gradients))
-            found = self._built.gradient(list(_leaves(target)), wanted, weights, unconnected_gradients)
+            found = self._built.gradient(leaves, wanted, weights, unconnected_gradients)
             return _packed(sources, iter(found))
-        targets = [as_handle(t) for t in _leaves(target)]
+        targets = [as_handle(t) for t in leaves]
         flat = [as_handle(s) for s in _leaves(sources)]
         for item in (*targets, *flat):
             if not isinstance(item, EagerTensor):
                 raise TypeError(f"GradientTape.gradient takes tensors and variables, got {item!r} {at()}")
-        known = [s for s in flat if id(s) in self.tracked]
+        tracked = self.tracked
+        known = [s for s in flat if id(s) in tracked]
         weights = _weights(targets, output_gradients)
-        grads = iter(backprop(list(self.records), targets, weights, known, self.aliases))
-        found = [next(grads) if id(s) in self.tracked else None for s in flat]
+        found = backprop(list(self.records), targets, weights, known, self.aliases)
+        if len(known) != len(flat):
+            grads = iter(found)
+            found = [next(grads) if id(s) in tracked else None for s in flat]
         if not self._persistent:
             self._forget()
         if unconnected_gradients == UnconnectedGradients.ZERO:

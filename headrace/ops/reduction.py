@@ -106,7 +106,7 @@ def _plain(function):
     def folded(ranks, axis, keep):
         if ranks is not None and not keep and axis == list(range(ranks[0])) and axis:
             return function, ()  # all axes
-        first = axis == 0 or (isinstance(axis, list) and (len(axis) > 1 or axis == [0]))
+        first = axis == 0 or (isinstance(axis, list) and (len(axis) != 1 or axis == [0]))
         return None if first else (function, (axis, keep) if keep else (axis,))
 
     return folded

@@ -183,3 +183,52 @@ def test_thousands_of_steps_leave_nothing_behind():
     steps(2_000)
     after_tensors, after_objects = alive()
     assert after_tensors <= tensors and after_objects < objects + 100
+
+
+class TestNumbersOnTheHost:
+    """Axes of a remembered call are kept as numbers, and its gradient is remembered by them."""
+
+    @pytest.mark.parametrize("reduce", [tf.reduce_sum, tf.reduce_mean, tf.reduce_max])
+    def test_reductions_along_different_axes(self, reduce):
+        rng = np.random.default_rng(0)
+        for shape, axis in [((3, 4), None), ((3, 4), 0), ((3, 4), 1), ((4, 3), None), ((2, 3, 4), [0, 2])] * 2:
+            value = rng.normal(size=shape).astype(np.float32)
+            with tf.eager():
+                x = tf.constant(value)
+                with tf.GradientTape() as outer:
+                    outer.watch(x)
+                    with tf.GradientTape() as tape:
+                        tape.watch(x)
+                        y = tf.reduce_sum(tf.square(reduce(x, axis)))
+                    first = tape.gradient(y, x)
+                second = outer.gradient(first, x)
+            with tf.Graph().as_default(), tf.Session() as session:
+                x = tf.constant(value)
+                want = tf.gradients(tf.reduce_sum(tf.square(reduce(x, axis))), x)[0]
+                again = session.run([want, tf.gradients(want, x)[0]])
+            np.testing.assert_allclose(first.numpy(), again[0], rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(second.numpy(), again[1], rtol=1e-5, atol=1e-6)
+
+    def test_the_record_has_them_as_tensors(self):
+        seen = []
+
+        @tf.RegisterGradient("TestAxesOfSum")
+        def _(op, grad):
+            seen.append(op.inputs[1].numpy().tolist())
+            return tf.broadcast_to(tf.reshape(grad, [1, 1]), [3, 4]), None
+
+        with tf.eager():
+            x = tf.ones([3, 4])
+            tf.reduce_sum(x), tf.reduce_sum(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(x)
+            (made,) = tape.records
+            assert made.inputs[1].numpy().tolist() == [0, 1]
+            assert made.inputs[1].dtype == tf.int32 and made.inputs[1].shape.as_list() == [2]
+            np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.ones((3, 4)))
+            with tf.get_default_graph().gradient_override_map({"Sum": "TestAxesOfSum"}), tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(x)
+            np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.ones((3, 4)))
+        assert seen == [[0, 1]]
