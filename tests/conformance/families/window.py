@@ -75,7 +75,8 @@ def dilate(d: Draw) -> Call:
     sizes, window, strides, padding = _window(d, 2)
     deep = d.int(1, 2)
     x, w = d.values((d.int(1, 2), *sizes, deep), "float32", "plain"), d.values((*window, deep), "float32", "plain")
-    return d.call("Dilation2D", x, w, strides=[1, *strides, 1], rates=[1, d.int(1, 2), d.int(1, 2), 1], padding=padding)
+    rates = [d.int(1, 2) if size > 1 else 1 for size in sizes]  # else windows may lie wholly in the padding
+    return d.call("Dilation2D", x, w, strides=[1, *strides, 1], rates=[1, *rates, 1], padding=padding)
 
 
 def lrn(d: Draw) -> Call:
