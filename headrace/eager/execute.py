@@ -153,14 +153,14 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
     kinds = []
     for i, t in enumerate(inputs):
         kind = t.__class__
-        if kind in _handles:  # variables stand for their handles
-            t = _handles[kind](t)
-            inputs = [*inputs[:i], t, *inputs[i + 1 :]]
-            kind = t.__class__
-        if kind is EagerTensor or kind is EagerHandle:
-            kinds.append(t._kind)
-        else:
-            return how(context, args, kwargs)
+        if kind is not EagerTensor and kind is not EagerHandle:
+            if kind in _handles:  # variables stand for their handles
+                t = _handles[kind](t)
+                inputs = [*inputs[:i], t, *inputs[i + 1 :]]
+                kind = t.__class__
+            if kind is not EagerTensor and kind is not EagerHandle:
+                return how(context, args, kwargs)
+        kinds.append(t._kind)
     if len(args) != count:
         kinds.append(tuple(args[count:]))
     if kwargs:
@@ -189,11 +189,12 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
 
 def _update(bound: Bound, inputs: Sequence[Any]) -> Any:
     """Runs an op that changes variables, which come first: the first one."""
+    function = bound.function
     try:
         values = [t._value for t in inputs]
         for state in values[: bound.updates]:
             unshare(state)
-        bound.function(*values, *bound.attrs)
+        function(*values, *bound.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise explain(e, bound.op_def, inputs) from e
     if tapes := record.active.get():
