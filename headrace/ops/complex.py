@@ -66,4 +66,6 @@ def _(node, grad):
 
 @join.kernel
 def _(real, imag, Tout):
-    return torch.complex(*torch.broadcast_tensors(real, imag)).to(Tout)
+    if real.shape != imag.shape:
+        real, imag = torch.broadcast_tensors(real, imag)
+    return torch.complex(real, imag).to(Tout)

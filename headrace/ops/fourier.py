@@ -1,8 +1,10 @@
-"""Discrete Fourier transforms over the innermost dimensions.  Gradients of the real ones come from the kernels."""
+"""Discrete Fourier transforms over the innermost dimensions.  Gradients of the real ones of several dimensions come from
+the kernels."""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import torch
 
@@ -51,6 +53,40 @@ def _length_shape(input, fft_length, rank, halved):
     return (*dims[:-rank], *lengths)
 
 
+real_grad = op(
+    "_RFFTGrad(grad: Tcomplex, shape: host int32, fft_length: host int32; Treal: type) -> (output: Treal)",
+    Treal=REAL_TYPES, Tcomplex=COMPLEX,
+)  # fmt: skip
+real_grad.shape(lambda grad, shape, fft_length, Treal: shape)  # noqa: N803
+
+
+def _real_gradient(node, grad):
+    input, length = node.inputs
+    return [raw_ops._RFFTGrad(grad, raw_ops.Shape(input), length, Treal=input.dtype.base_dtype), None]
+
+
+@real_grad.kernel
+def _(grad, shape, fft_length, Treal):  # noqa: N803
+    """The transpose: back without dividing.  Going back counts the frequencies in between twice, which is undone first."""
+    length, wanted = fft_length[0], shape[-1]
+    shares = _kept_shares if type(grad) is torch.Tensor else _shares  # nothing is kept from under a tracer
+    found = torch.fft.irfft(grad * shares(length, grad.dtype.to_real(), grad.device), length, norm="forward")
+    if wanted < length:
+        found = found[..., :wanted].contiguous()
+    elif wanted > length:
+        found = torch.constant_pad_nd(found, (0, wanted - length))
+    return found.to(Treal)
+
+
+def _shares(length, dtype, device):
+    """One for the frequencies without a mirror image, a half for the others."""
+    place = torch.arange(length // 2 + 1, device=device)
+    return torch.where((place == 0) | (2 * place == length), 1.0, 0.5).to(dtype)
+
+
+_kept_shares = lru_cache(maxsize=64)(_shares)
+
+
 def _real_transform(rank, suffix):
     forward = op(
         f"RFFT{suffix}(input: Treal, fft_length: host int32; Tcomplex: type = complex64) -> (output: Tcomplex)",
@@ -61,6 +97,7 @@ def _real_transform(rank, suffix):
         forward.kernel(
             lambda input, fft_length, Tcomplex: torch.fft.rfft(input, fft_length[0]).to(Tcomplex)  # noqa: N803
         )
+        forward.gradient(_real_gradient)
     else:
         forward.kernel(
             lambda input, fft_length, Tcomplex: torch.fft.rfftn(input, fft_length, _axes(rank)).to(Tcomplex)  # noqa: N803

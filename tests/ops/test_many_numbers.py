@@ -90,3 +90,15 @@ def test_local_response_keeps_infinities_to_their_neighbours():
     assert np.isfinite(found[0, 0]).all()
     assert found[0, 1, 1, 18] == 0 and np.isnan(found[0, 1, 1, 20])
     assert np.isfinite(found[0, 1, 1, :18]).all() and np.isfinite(found[0, 1, 1, 23:]).all()
+
+
+@pytest.mark.parametrize("length", [5, 6, 8, 9])
+def test_gradient_of_real_transforms(length):
+    """Of 6 numbers: as many, fewer and more are transformed."""
+    x, weights = tf.constant(RANDOM.rand(2, 6)), RANDOM.rand(2, length // 2 + 1) + 1j * RANDOM.rand(2, length // 2 + 1)
+    (gradient,) = tf.gradients(tf.raw_ops.RFFT(input=x, fft_length=[length], Tcomplex=tf.complex128), [x], [weights])
+    expected = np.zeros([2, 6])
+    for i in range(6):
+        column = np.fft.rfft(np.eye(6)[i], length)
+        expected[:, i] = (weights * column.conj()).sum(-1).real
+    np.testing.assert_allclose(run(gradient), expected, atol=1e-12)

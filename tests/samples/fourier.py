@@ -8,7 +8,12 @@ from headrace.library.opcheck import Sample
 X = (np.arange(24) % 7 - 2.5).reshape(2, 3, 4)
 Z = X + 1j * (np.arange(24) % 5 - 1.0).reshape(2, 3, 4)
 
-SAMPLES: dict[str, list[Sample]] = {}
+SAMPLES: dict[str, list[Sample]] = {
+    "_RFFTGrad": [
+        Sample([Z[..., :3], np.array([2, 3, size], np.int32), np.array([length], np.int32)], {"Treal": dtypes.float64})
+        for size, length in ((4, 4), (6, 4), (3, 4), (5, 5))
+    ],
+}
 for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
     _length = np.array(X.shape[-_rank:], np.int32)
     for _name in ("FFT", "IFFT"):
