@@ -161,8 +161,11 @@ def runs(found: list[Group], count: int, name: bytes, kind: int, needed: bool) -
             return None
         if len(items) == 1:
             payloads[rows] = items[0][start:end]
-        else:
-            payloads[rows] = array_of(list(map(itemgetter(slice(start, end)), items)))
+            continue
+        values = list(map(itemgetter(slice(start, end)), items))
+        if len(items) == count:
+            return values
+        payloads[rows] = array_of(values)
     return payloads.tolist()
 
 
