@@ -151,6 +151,131 @@ def check_memory_fraction_is_honoured():
     torch.cuda.set_per_process_memory_fraction(1.0)
 
 
+ACCELERATOR = "/gpu:0"
+
+
+def _config(mode, **options):
+    kind = {"control_flow": "lowered"} if mode == "lowered" else {"compile": mode}
+    return tf.ConfigProto(**kind, **options)
+
+
+def _peak_of(run):
+    """The result of a run, and by how many bytes it raised what the device holds."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    result = run()
+    torch.cuda.synchronize()
+    return result, torch.cuda.max_memory_allocated() - before
+
+
+def _long_loop(swap, mode, steps=100, side=1024):
+    """A loop that records values of four megabytes for its gradient -> the loss and the gradient, and the peak in bytes."""
+    value = np.random.RandomState(0).randn(side, side).astype(np.float32)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [side, side])
+        body = lambda i, h: (i + 1, tf.tanh(h) * 0.9 + tf.sin(h) * 0.2 + x * 0.1)  # noqa: E731 - as it is written in TF
+        _, y = tf.while_loop(lambda i, h: i < steps, body, (0, x), swap_memory=swap)
+        loss = tf.reduce_mean(y * y)
+        (gradient,) = tf.gradients(loss, x)
+        with tf.Session(config=_config(mode)) as session:
+            session.run([loss, gradient], {x: value})  # plans, and compiles
+            return _peak_of(lambda: session.run([loss, gradient], {x: value}))
+
+
+def check_swapped_loops_keep_their_records_on_the_host():
+    steps, side = 100, 1024
+    recorded = steps * side * side * 4  # of one value in each iteration
+    for mode in ("off", "always"):
+        (plain, there), (swapped, here) = (_long_loop(swap, mode, steps, side) for swap in (False, True))
+        np.testing.assert_allclose(swapped[0], plain[0], rtol=1e-6)
+        np.testing.assert_allclose(swapped[1], plain[1], rtol=1e-5, atol=1e-12)
+        print(f"        {mode}: {there / 2**20:.0f} MiB at most without swapping, {here / 2**20:.0f} MiB with it")
+        assert there > 0.9 * recorded, f"{mode}: {there} bytes at most, though {recorded} are recorded"
+        assert here < 0.4 * there, f"{mode}: {here} bytes at most with swap_memory=True, {there} without"
+
+
+def _through_the_host(x, mixed):
+    """A loop on the host between parts on the device; ``mixed`` puts a part of every iteration on the device, too."""
+    with tf.device(ACCELERATOR):
+        a = tf.sin(x) * 2.0
+
+    def body(i, h):
+        with tf.device("/cpu:0"):
+            h = tf.tanh(h, name="on_host") + tf.cast(i, tf.float32) * 0.01
+        if mixed:
+            with tf.device(ACCELERATOR):
+                h = tf.cos(h, name="on_device") + h * a
+        return i + 1, h
+
+    h = tf.while_loop(lambda i, h: i < 5, body, (0, a))[1]
+    with tf.device(ACCELERATOR):
+        return tf.reduce_sum(tf.cos(h) * a)
+
+
+def _nodes(graph):
+    """The nodes of a plan, those in bodies included."""
+    for node in graph.nodes:
+        yield node
+        for attribute in node.attrs.values():
+            if hasattr(attribute, "nodes"):
+                yield from _nodes(attribute)
+
+
+def _on_one_device(mixed, value):
+    """The value, the gradient and the second one, computed on the host alone."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [64])
+        fetches = _with_gradients(_through_the_host(x, mixed), x)
+        with tf.Session(config=_config("off", device_count={"GPU": 0}, allow_soft_placement=True)) as session:
+            return session.run(fetches, {x: value})
+
+
+def _with_gradients(y, x):
+    (first,) = tf.gradients(y, x)
+    (second,) = tf.gradients(tf.reduce_sum(first * first), x)
+    return [y, first, second]
+
+
+def check_loops_on_the_host_between_parts_on_the_device():
+    value = np.linspace(-1.5, 1.5, 64).astype(np.float32)
+    for mixed in (False, True):
+        expected = _on_one_device(mixed, value)
+        for mode in ("off", "always", "lowered"):
+            with tf.Graph().as_default():
+                x = tf.placeholder(tf.float32, [64])
+                fetches = _with_gradients(_through_the_host(x, mixed), x)
+                with tf.Session(config=_config(mode)) as session:
+                    found = [session.run(fetches, {x: value}) for _ in range(3)][-1]
+                    plan = session._master.plan([x], fetches, [])
+            for got, wanted in zip(found, expected, strict=True):
+                np.testing.assert_allclose(got, wanted, rtol=2e-4, atol=2e-4, err_msg=f"{mode}, mixed {mixed}")
+            nodes = list(_nodes(plan.graph)) + (plan.framed.nodes if plan.framed is not None else [])
+            for name, kind in (("on_host", "CPU:0"), *((("on_device", ACCELERATOR[1:].upper()),) if mixed else ())):
+                places = {n.device for n in nodes if n.name.endswith(name)}
+                assert places and all(p.endswith(kind) for p in places), f"{mode}: {name} is on {places}, not on {kind}"
+
+
+def check_an_error_in_a_loop_over_both_devices_has_its_line():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.int32, [])
+
+        def body(i, h):
+            with tf.device("/cpu:0"):
+                found = tf.gather(tf.constant([1.0, 2.0]), x + i, name="look_up")
+            with tf.device(ACCELERATOR):
+                return i + 1, tf.sin(h) + found
+
+        y = tf.while_loop(lambda i, h: i < 4, body, (0, 0.0))[1]
+        with tf.Session(config=_config("off")) as session:
+            try:
+                session.run(y, {x: 0})
+            except tf.errors.InvalidArgumentError as e:
+                assert "look_up" in str(e) and "gpu_check.py" in str(e), str(e)
+            else:
+                raise AssertionError("no error for an index outside")
+
+
 def main() -> int:
     failed = 0
     for name, check in list(globals().items()):

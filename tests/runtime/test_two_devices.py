@@ -1,0 +1,234 @@
+"""Loops whose bodies are spread over two devices of a process: values, gradients, overlapping iterations, and errors."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.runtime.framed import FramedPlan
+
+TWO = tf.ConfigProto(device_count={"CPU": 2})
+ONE = tf.ConfigProto(compile="off", allow_soft_placement=True)
+FEED = [0.1, -0.5, 0.8]
+
+
+def pinned(device, function, *arguments):
+    with tf.device(device):
+        return function(*arguments)
+
+
+def plain(x):
+    def body(i, a):
+        b = pinned("/cpu:0", tf.sin, a)
+        c = pinned("/cpu:1", lambda: tf.cos(a) * 0.5)
+        return i + 1, b * c + a * 0.3
+
+    return tf.while_loop(lambda i, a: i < 4, body, [0, x])[1]
+
+
+def condition_elsewhere(x):
+    """What decides is on the second device, the body on the first."""
+
+    def go_on(i, a):
+        return pinned("/cpu:1", lambda: tf.logical_and(tf.reduce_sum(tf.square(a)) < 5.0, i < 20))
+
+    return tf.while_loop(go_on, lambda i, a: (i + 1, pinned("/cpu:0", lambda: tf.exp(a * 0.3) + a)), [0, x])[1]
+
+
+def nested(x):
+    def inner(j, b):
+        return j + 1, pinned("/cpu:1", tf.tanh, b) + 0.2 * x
+
+    def body(i, a):
+        _, b = tf.while_loop(lambda j, b: j < 2, inner, [0, a])
+        c = tf.cond(
+            tf.reduce_sum(b) > 1.0,
+            lambda: pinned("/cpu:1", tf.sin, b),
+            lambda: pinned("/cpu:0", tf.cos, b) + b,
+        )
+        return i + 1, c
+
+    return tf.while_loop(lambda i, a: i < 3, body, [0, x])[1]
+
+
+def arrays(x):
+    """The first device writes what the second reads."""
+    filled = tf.TensorArray(tf.float64, 4, clear_after_read=False)
+
+    def fill(i, a, array):
+        a = pinned("/cpu:0", tf.sin, a + x)
+        return i + 1, a, array.write(i, a)
+
+    _, _, filled = tf.while_loop(lambda i, *_: i < 4, fill, [0, x, filled])
+
+    def take(i, a):
+        b = pinned("/cpu:1", lambda: tf.cos(filled.read(i)) * a)
+        return i + 1, pinned("/cpu:0", lambda: b + a * 0.1)
+
+    return tf.while_loop(lambda i, _: i < 4, take, [0, x])[1]
+
+
+def variables(x):
+    weight = pinned("/cpu:1", lambda: tf.Variable([0.5, 0.2, -0.1], dtype=tf.float64))
+
+    def body(i, a):
+        b = pinned("/cpu:1", lambda: a * weight)
+        return i + 1, pinned("/cpu:0", lambda: tf.tanh(b + a))
+
+    return tf.while_loop(lambda i, a: i < 3, body, [0, x])[1]
+
+
+@pytest.mark.parametrize("mode", ["off", "always"])
+@pytest.mark.parametrize("program", [plain, condition_elsewhere, nested, arrays, variables])
+def test_values_and_gradients_are_those_of_one_device(program, mode):
+    x = tf.placeholder(tf.float64, [3])
+    y = program(x)
+    (slope,) = tf.gradients(y, x)
+    (curvature,) = tf.gradients(tf.reduce_sum(slope * slope), x)
+    fetches = [y, slope, curvature]
+    found = []
+    for used in (ONE, tf.ConfigProto(device_count={"CPU": 2}, compile=mode)):
+        with tf.Session(config=used) as session:
+            session.run(tf.global_variables_initializer())
+            found.append(session.run(fetches, {x: FEED}))
+            plan = session._master.plan([x], fetches, [])
+    assert plan.framed is not None
+    places = {n.device.rpartition("/")[2] for n in plan.framed.nodes if n.op_def.kernels}
+    assert places >= {"device:CPU:0", "device:CPU:1"}
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+    assert np.abs(found[0]).min() > 0
+
+
+class Watched:
+    """Follows the nodes of a loop by type and iteration, and may hold one back until another has begun."""
+
+    def __init__(self, monkeypatch, hold=None):
+        self.events, self.threads, self.begun = [], {}, {}
+        self.lock = threading.Lock()
+        original = FramedPlan._run_node
+
+        def run_node(plan, ready, fed):
+            node, i = plan.nodes[ready.node], ready.tag.index
+            if node.type not in ("Sin", "Cos"):
+                return original(plan, ready, fed)
+            self.note("begin", node.type, i)
+            if hold is not None and hold(node.type, i) is not None:
+                assert self.event(*hold(node.type, i)).wait(30), "the later iteration did not begin"
+            result = original(plan, ready, fed)
+            self.note("end", node.type, i)
+            return result
+
+        monkeypatch.setattr(FramedPlan, "_run_node", run_node)
+
+    def event(self, kind, i):
+        with self.lock:
+            return self.begun.setdefault((kind, i), threading.Event())
+
+    def note(self, what, kind, i):
+        if what == "begin":
+            self.event(kind, i).set()
+        with self.lock:
+            self.events.append((what, kind, i))
+            self.threads.setdefault(kind, set()).add(threading.current_thread().name)
+
+    def when(self, *event):
+        return self.events.index(event)
+
+
+def two_chains(parallel):
+    """The first device goes on from iteration to iteration by itself; the second adds up what it is given."""
+
+    def body(i, a, total):
+        b = pinned("/cpu:0", tf.sin, a)
+        return i + 1, b, total + pinned("/cpu:1", tf.cos, b)
+
+    start = [0, tf.constant(1.0), tf.constant(0.0)]
+    return tf.while_loop(lambda i, *_: i < 6, body, start, parallel_iterations=parallel)[2]
+
+
+def expected_total():
+    a, total = 1.0, 0.0
+    for _ in range(6):
+        a = np.sin(a)
+        total += np.cos(a)
+    return total
+
+
+def test_a_device_runs_ahead_of_the_other(monkeypatch):
+    """The second device waits in every iteration until the first one is two iterations further."""
+    watched = Watched(monkeypatch, lambda kind, i: ("Sin", i + 2) if kind == "Cos" and i < 4 else None)
+    y = two_chains(10)
+    with tf.Session(config=TWO) as session:
+        assert session.run(y) == pytest.approx(expected_total())
+    assert all(watched.when("begin", "Sin", i + 2) < watched.when("end", "Cos", i) for i in range(4))
+    assert watched.threads["Sin"].isdisjoint(watched.threads["Cos"])
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 3])
+def test_a_device_runs_ahead_no_further_than_allowed(monkeypatch, parallel):
+    watched = Watched(
+        monkeypatch, lambda kind, i: ("Sin", i + parallel - 1) if kind == "Cos" and i + parallel <= 6 else None
+    )
+    y = two_chains(parallel)
+    with tf.Session(config=TWO) as session:
+        assert session.run(y) == pytest.approx(expected_total())
+    for i in range(6 - parallel):
+        assert watched.when("end", "Cos", i) < watched.when("begin", "Sin", i + parallel)
+
+
+@pytest.mark.parametrize("device", ["/cpu:0", "/cpu:1"])
+@pytest.mark.parametrize("where", ["body", "branch", "inner", "condition"])
+def test_an_error_on_one_device_ends_the_loop_at_the_users_line(device, where):
+    x, made = tf.placeholder(tf.int32, []), []
+
+    def look(i):
+        made.append(pinned(device, lambda: tf.gather([1.0, 2.0], x + i)))
+        return made[-1]
+
+    def body(i, a):
+        other = pinned("/cpu:1" if device == "/cpu:0" else "/cpu:0", tf.sin, a)
+        if where == "body":
+            return i + 1, other + look(i)
+        if where == "branch":
+            return i + 1, tf.cond(i > 0, lambda: look(i) + other, lambda: other)
+        if where == "inner":
+            return i + 1, tf.while_loop(lambda j, b: j < 2, lambda j, b: (j + 1, b + look(i + j)), [0, other])[1]
+        return i + 1, other
+
+    def go_on(i, a):
+        return tf.logical_and(i < 5, look(i) > 0.0) if where == "condition" else i < 5
+
+    y = tf.while_loop(go_on, body, [0, 0.0])[1]
+    with tf.Session(config=TWO) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError) as e:
+            session.run(y, {x: 0})
+        assert e.value.op.type == made[-1].op.type
+        assert f"{__file__}:{made[-1].op.traceback[-1][1]}" in e.value.message
+        assert "device:CPU:" + device[-1] in e.value.message
+        assert not [t for t in threading.enumerate() if t.name.startswith("headrace-framed")]
+
+
+def test_an_error_in_the_gradient_ends_the_loop():
+    x = tf.placeholder(tf.float32, [])
+
+    @tf.custom_gradient
+    def fails(a):
+        def backward(dy):
+            with tf.control_dependencies([tf.Assert(dy < 0.5, ["too steep", dy], name="steep")]):
+                return dy * 1.0
+
+        return tf.identity(a), backward
+
+    def body(i, a):
+        b = pinned("/cpu:1", fails, a)
+        return i + 1, pinned("/cpu:0", tf.identity, b) * 0.9
+
+    y = tf.while_loop(lambda i, a: i < 3, body, [0, x])[1]
+    (slope,) = tf.gradients(y, x)
+    with tf.Session(config=TWO) as session:
+        assert session.run(y, {x: 1.0}) == pytest.approx(0.729)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="too steep") as e:
+            session.run(slope, {x: 1.0})
+        assert "test_two_devices.py:" in e.value.message
+        assert not [t for t in threading.enumerate() if t.name.startswith("headrace-framed")]
