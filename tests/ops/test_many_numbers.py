@@ -102,3 +102,30 @@ def test_gradient_of_real_transforms(length):
         column = np.fft.rfft(np.eye(6)[i], length)
         expected[:, i] = (weights * column.conj()).sum(-1).real
     np.testing.assert_allclose(run(gradient), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [[2, 40, 30, 16], [1, 4, 6, 3], [2, 41, 30, 16]])
+def test_pools_of_two_by_two(shape):
+    x = tf.constant(RANDOM.rand(*shape).astype(np.float32)) * 1
+    array = run(x)
+    whole = np.full([shape[0], shape[1] + shape[1] % 2, *shape[2:]], np.nan, np.float32)
+    whole[:, : shape[1]] = array
+    blocks = whole.reshape(shape[0], -1, 2, shape[2] // 2, 2, shape[3])
+    assert np.array_equal(run(tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")), np.nanmax(blocks, (2, 4)))
+    mean = tf.nn.avg_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    np.testing.assert_allclose(run(mean), np.nanmean(blocks, (2, 4)), rtol=1e-5)
+    weights = RANDOM.rand(*mean.shape.as_list()).astype(np.float32)
+    (gradient,) = tf.gradients(mean, [x], [weights])
+    count = (~np.isnan(blocks)).sum((2, 4))
+    spread = (weights / count)[:, :, None, :, None] * np.ones([1, 1, 2, 1, 2, 1])
+    np.testing.assert_allclose(run(gradient), spread.reshape(whole.shape)[:, : shape[1]], rtol=1e-5)
+
+
+def test_gradient_of_a_pool_of_another_size():
+    with pytest.raises(tf.errors.OpError):
+        run(
+            tf.raw_ops.AvgPoolGrad(
+                orig_input_shape=[1, 4, 6, 3], grad=tf.ones([1, 2, 2, 3]) * 1, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1],
+                padding="SAME",
+            )
+        )  # fmt: skip
