@@ -1,7 +1,7 @@
 """`make conformance`: everything is compared with real TensorFlow, and a summary says how much that was and what differs.
 
-The results kept in tests/golden are made anew (`goldens`) while random calls are drawn (`run`).  Ends with status 1 if
-anything differs that docs/differences.md does not list.
+The results kept in tests/golden are made anew (`goldens`) while random calls are drawn (`run`) and programs with control flow run
+in every way there is (`flow`).  Ends with status 1 if anything differs that docs/differences.md does not list.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 sys.path[:1] = [str(ROOT), str(ROOT / "tests")]
 
-from conformance import goldens, run  # noqa: E402 - the path is set above
+from conformance import flow, goldens, run  # noqa: E402 - the path is set above
 from conformance.oracle import Oracle  # noqa: E402
 from conformance.part import summary  # noqa: E402
 
@@ -26,7 +26,7 @@ def main() -> int:
     chosen = parser.parse_args()
     with Oracle() as oracle:
         draw = partial(run.random_calls, examples=chosen.examples, number=chosen.seed)
-        parts = goldens.parts(oracle, draw)
+        parts = goldens.parts(oracle, draw, flow.programs)
     print(f"\n{summary(parts, oracle.version)}")
     return 1 if any(part.differences for part in parts) else 0
 

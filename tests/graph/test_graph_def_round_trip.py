@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from golden.control_flow_cases import INPUTS, SEEDS, VARIABLE, Program
+from golden.control_flow_cases import INPUTS, TIMES, VARIABLE, WIDE, Program
 from golden.nn_cases import CASES, values
 
 import headrace as tf
@@ -31,17 +31,19 @@ def run(graph, fetches, feeds, setup=()):
         return session.run(fetches, feeds)
 
 
-@pytest.mark.parametrize("seed", list(SEEDS)[::4])
+@pytest.mark.parametrize("seed", [*range(0, WIDE, 4), *range(WIDE, WIDE + 16, 5)])
 def test_nested_control_flow_with_gradients(seed):
     with tf.Graph().as_default() as graph:
         inputs = {k: tf.placeholder(tf.float64, [3], name=k) for k in INPUTS}
         variable = tf.Variable(VARIABLE, name="v")
         xs = [*inputs.values(), variable]
-        result = Program(tf, seed).grow("", 3, [*inputs.values(), variable * 1.0])
+        times = tf.placeholder(tf.int32, [], name="times")
+        depth = 3 if seed < WIDE else 2
+        result = Program(tf, seed, times).grow("", depth, [*inputs.values(), variable * 1.0])
         first = [g for g in tf.gradients(result, xs) if g is not None]
         second = [g for g in tf.gradients(tf.add_n([tf.reduce_sum(g * g) for g in first]), xs) if g is not None]
     names = [t.name for t in [result, *first, *second]]
-    feeds = {f"{k}:0": v for k, v in INPUTS.items()}
+    feeds = {"times:0": TIMES, **{f"{k}:0": v for k, v in INPUTS.items()}}
     wanted = run(graph, names, feeds, ["v/Assign"])
     for found in moved(graph, names, feeds, ["v/Assign"]):
         for got, expected in zip(found, wanted, strict=True):
