@@ -82,7 +82,7 @@ ops.gradients_impl           .
 ops.histogram_ops            .
 ops.image_ops                image
 ops.image_ops_impl           image
-ops.init_ops                 . initializers
+ops.init_ops                 . initializers library.initializers
 ops.io_ops                   . train
 ops.linalg                   linalg
 ops.linalg.linalg            linalg
@@ -106,9 +106,9 @@ ops.parsing_ops              . io
 ops.partitioned_variables    .
 ops.random_ops               . random
 ops.resource_variable_ops    . library.variable
-ops.rnn                      nn
-ops.rnn_cell                 nn.rnn_cell
-ops.rnn_cell_impl            nn.rnn_cell library.rnn.cell
+ops.rnn                      nn library.rnn.private
+ops.rnn_cell                 nn.rnn_cell library.rnn.private
+ops.rnn_cell_impl            nn.rnn_cell library.rnn.cell library.rnn.private
 ops.script_ops               .
 ops.seq2seq                  contrib.legacy_seq2seq
 ops.session_ops              .
@@ -202,6 +202,8 @@ core.protobuf.saver_pb2              train
 core.protobuf.tensorflow_server_pb2  train
 core.util.event_pb2                  . summary
 contrib.learn.python.learn.datasets.mnist   examples.tutorials.mnist.input_data
+contrib.rnn.python.ops.core_rnn_cell  contrib.rnn library.rnn.private
+contrib.rnn.python.ops.core_rnn_cell_impl  contrib.rnn library.rnn.private
 contrib.learn.datasets.mnist         examples.tutorials.mnist.input_data
 contrib.framework.python.ops.audio_ops  library.audio
 contrib.image.python.ops.distort_image_ops  contrib.image
@@ -240,8 +242,9 @@ def places(module: str) -> tuple[str, ...] | None:
     if module == "python":
         return ("",)
     if module.startswith("contrib.") and ".python" in module:
-        if ".nets" in module:
-            return None  # slim's networks are not here
+        last = module.rpartition(".")[2]
+        if ".nets" in module or last.startswith("_") or not last.islower():
+            return None  # slim's networks are not here; and no module has such a name: it was a function's or a class's
         return (
             module.partition(".python")[0],
         )  # contrib.layers.python.layers and the like: all of it is in contrib.layers

@@ -174,3 +174,35 @@ except ImportError as error:
     done = _run(tmp_path, program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("No module named 'tensorflow.contrib.slim.python.slim.nets'")
+
+
+def test_private_names_of_recurrent_cells(tmp_path: Path) -> None:
+    program = """
+import tensorflow as tf
+from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear
+from tensorflow.python.ops.init_ops import Initializer, VarianceScaling
+from tensorflow.python.ops.rnn import _transpose_batch_time
+from tensorflow.python.ops.rnn_cell_impl import _Linear, LSTMStateTuple
+x = tf.ones([2, 3])
+with tf.variable_scope("a", initializer=tf.ones_initializer()):
+    y = _linear([x, x], 4, True)
+with tf.variable_scope("b"):
+    z = _Linear(x, 4, True, bias_initializer=tf.ones_initializer(), kernel_initializer=tf.ones_initializer())(x)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    print(session.run([y[0, 0], z[0, 0]]), _transpose_batch_time(tf.ones([2, 3, 4])).shape)
+print([v.name for v in tf.global_variables()])
+"""
+    done = _run(tmp_path, program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "[np.float32(6.0), np.float32(4.0)] (3, 2, 4)",
+        "['a/kernel:0', 'a/bias:0', 'b/kernel:0', 'b/bias:0']",
+    ]
+
+
+@pytest.mark.parametrize("name", ["_nothing", "NoSuchCell"])
+def test_a_name_that_is_no_module_is_missing(tmp_path: Path, name: str) -> None:
+    done = _run(tmp_path, f"from tensorflow.contrib.rnn.python.ops.core_rnn_cell import {name}")
+    assert done.returncode == 1
+    assert f"Headrace has no tf.contrib.rnn.python.ops.core_rnn_cell.{name}" in done.stderr
