@@ -43,6 +43,7 @@ class Traits:
     host_output: bool = False  # its outputs are small integers kept on the host (Shape, Size, Rank)
     blocking: bool = False  # may wait for another step or the outside: ends a strand
     view: bool = False  # an output may share memory with an input
+    pairs: bool = False  # of a view: output i with input i only
     dynamic_shape: bool = False  # output shape depends on input values
     opaque: bool = False  # the compiler must not look inside
     opaque_on_cpu: bool = False  # the same on the CPU, where the kernel is faster than what the compiler makes of it

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from headrace.core.registry import op
 
-hold = op("_Hold(values: list(T), after: list(Tafter)) -> (held: list(T))", view=True, opaque=True)
+hold = op("_Hold(values: list(T), after: list(Tafter)) -> (held: list(T))", view=True, pairs=True, opaque=True)
 hold.shape(lambda values, after: list(values))
 hold.gradient(lambda node, *grads: [*grads, *[None] * (len(node.inputs) - len(grads))])
 hold.kernel(lambda values, after: values)

@@ -63,7 +63,7 @@ snapshot.shape(lambda input: input)
 snapshot.gradient(lambda node, grad: [grad])
 snapshot.kernel(lambda input: input.clone() if isinstance(input, torch.Tensor) else input.copy())
 
-identity_n = op("IdentityN(input: list(T)) -> (output: list(T))", T=ANY, view=True)
+identity_n = op("IdentityN(input: list(T)) -> (output: list(T))", T=ANY, view=True, pairs=True)
 identity_n.shape(lambda input: input)
 identity_n.gradient(lambda node, *grads: list(grads))
 identity_n.kernel(lambda input: input)

@@ -18,6 +18,30 @@ def schedule(nodes: list[Node]) -> list[Node]:
     return topological(nodes, lambda n: (n.op_def.traits.writes, n.order))
 
 
+def write_early(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
+    """Where values are computed again to save memory: each write as soon as the last user of what it overwrites has run.
+
+    What it takes, a gradient or the factors of one, is then free.  Other steps keep their writes at the end, where nothing
+    that fails comes after them.
+    """
+    hold = REGISTRY.get("_Hold")
+    if not any(n.op_def is hold for n in order):
+        return list(order)
+    last = last_use(order, escaping)
+    busy: dict[Value, int] = {}  # until when the state behind a handle is looked at by nodes seen so far
+    keys: dict[Node, tuple[int, int]] = {}
+    for i, node in enumerate(order):
+        handles = [root(node.inputs[p]) for p in ref_positions(node)]
+        keys[node] = (i if node.predecessors() else -1, 0)  # constants and handles are there before anything runs
+        if node.op_def.traits.writes:
+            earliest = max([-1, *(keys[p][0] for p in node.predecessors()), *(busy.get(h, -1) for h in handles)])
+            keys[node] = (min(earliest, i), 1 + i)
+        used = max([keys[node][0], *(last.get(v, -1) for v in node.outputs)])
+        for h in handles:
+            busy[h] = max(busy.get(h, -1), used)
+    return sorted(order, key=keys.__getitem__)
+
+
 def order_reads(order: Sequence[Node]) -> None:
     """Adds a control edge from each read to the later writes of the same state, so that no regrouping swaps them."""
     read = REGISTRY.get("_Read")
@@ -72,12 +96,13 @@ def last_use(order: Sequence[Node], escaping: set[Value]) -> dict[Value, int]:
     last: dict[Value, int] = dict.fromkeys(escaping, end)
     for i in range(end - 1, -1, -1):
         node = order[i]
-        reach = i
-        if node.op_def.traits.view:
-            reach = max([i] + [last.get(v, i) for v in node.outputs])
-        for value in node.inputs:
-            if last.get(value, -1) < reach:
-                last[value] = reach
+        traits = node.op_def.traits
+        until = [max(i, last.get(v, i)) for v in node.outputs] if traits.view else []
+        reach = max(until, default=i) if not traits.pairs else i
+        for j, value in enumerate(node.inputs):
+            needed = until[j] if traits.pairs and j < len(until) else reach
+            if last.get(value, -1) < needed:
+                last[value] = needed
     return last
 
 

@@ -17,7 +17,7 @@ from headrace.passes.lower import lower, must_lower
 from headrace.passes.pipeline import Options, run_pipeline
 from headrace.passes.region import Region, describe, find_regions, replace_region
 from headrace.passes.reuse import reuse
-from headrace.passes.schedule import order_reads, protect_reads, schedule
+from headrace.passes.schedule import order_reads, protect_reads, schedule, write_early
 from headrace.passes.specialise import specialise, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.runtime.body import compile_bodies
@@ -152,7 +152,7 @@ def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: in
     def is_async(node: Node) -> bool:
         return node.op_def.traits.blocking or (async_feeds and node in fed)
 
-    order = schedule(graph.nodes)
+    order = write_early(schedule(graph.nodes), set(graph.fetches))
     order_reads(order)
     strands = cut(order, graph.fetches, is_async)
     crossing = {v for s in strands for v in s.inputs} if len(strands) > 1 else set()
