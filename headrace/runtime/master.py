@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.core.config import ConfigProto
+from headrace.core.garbage import no_collection
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.pipeline import OPTIONAL, Options
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
-from headrace.core.garbage import no_collection
 from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
 from headrace.runtime.tier import Tier, compile_mode
 from headrace.runtime.worker import LocalWorker
