@@ -67,7 +67,8 @@ def _(gradients, features):
 
 @relu_grad.kernel(T=UNSIGNED)
 def _(gradients, features):
-    return torch.where(features == 0, 0, gradients)
+    kept = torch.where(features.to(torch.int64) == 0, 0, gradients.to(torch.int64))  # torch 2.11 has none of these
+    return kept.to(gradients.dtype)
 
 
 # ---- Relu6

@@ -291,7 +291,8 @@ def _spelled_out(part, count):
     return [*left, *range(count, 0, -1), *right], count
 
 
-@einsum.kernel
+@einsum.kernel(T=FLOAT_OR_COMPLEX)
+@einsum.kernel(device="cpu")  # torch has no products of integers for accelerators
 def _(inputs, equation):
     if len(inputs) == 2 and (product := _as_product(equation)) is not None:
         x, y = inputs

@@ -37,6 +37,12 @@ def test_no_difference_is_listed_that_is_gone() -> None:
     assert [name for name in figures.listed(figures.DIFFERENCES) if name not in figures.differences()] == []
 
 
+def test_nearly_all_names_of_the_parts_there_are() -> None:
+    shares = figures.shares_so_far()
+    assert shares[5] >= 0.97
+    assert shares[2] >= 0.95
+
+
 def test_the_page_claims_no_more_than_there_is() -> None:
     page = figures.PAGE.read_text()
     for at_least, count, total in figures.figures():
