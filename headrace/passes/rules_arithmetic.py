@@ -235,8 +235,11 @@ def _decided(node: Node, facts: Facts) -> Answer:
     if found is None:
         return None
     chosen, other = (x, y) if found else (y, x)
-    fits = keeps_shape(chosen, condition) or node.type == "Select"
-    return chosen if fits and (node.type == "Select" or keeps_shape(chosen, other)) else None
+    if node.type == "Select":  # does not broadcast: shapes that may turn out to differ are for the kernel to refuse
+        shape, picks = x.shape.tuple, condition.shape.tuple
+        same = x.shape.is_fully_defined() and shape == y.shape.tuple
+        return chosen if same and picks in ((), shape, (shape or ())[:1]) else None
+    return chosen if keeps_shape(chosen, condition) and keeps_shape(chosen, other) else None
 
 
 @rule("AddN", "AccumulateNV2")
