@@ -18,13 +18,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from headrace.core.dtypes import DType
 from headrace.core.signature import Signature, parse
+from headrace.core.source import at
 
 Rule = Callable[..., Any]
 _PACKAGE: Final = f"{Path(__file__).parents[1]}{os.sep}"
@@ -229,11 +230,15 @@ class Registry:
 
 
 REGISTRY: Final = Registry()
+_TRAITS: Final = frozenset(f.name for f in fields(Traits) if f.init)
 
 
 def op(signature: str, /, **options: Any) -> OpDef:
     """Declares an op: traits and dtype constraints are keywords (``op("...", T=NUMERIC, view=True)``)."""
-    traits = {k: options.pop(k) for k in list(options) if k in Traits.__dataclass_fields__}
+    traits = {k: options.pop(k) for k in list(options) if k in _TRAITS}
+    wrong = [k for k, v in options.items() if isinstance(v, bool)]
+    if wrong:
+        raise TypeError(f"{wrong[0]!r} is no trait of an op; traits are {', '.join(sorted(_TRAITS))} {at()}")
     frame = sys._getframe(1)
     while frame.f_code.co_name in ("unary", "binary", "regular", "op") and frame.f_back is not None:
         frame = frame.f_back

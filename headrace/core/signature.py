@@ -212,6 +212,9 @@ def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType | int]) -
     for attr in allowed:
         if attr not in known:
             raise ValueError(f"{name}: dtypes are given for {attr!r}, which the signature does not mention")
+    for attr in minimums:
+        if attr not in known:
+            raise ValueError(f"{name}: a shortest length is given for {attr!r}, which the signature does not mention")
     return Signature(name, inputs, outputs, attrs, tuple(inferred.values()), allowed, minimums)
 
 

@@ -6,9 +6,6 @@ counts and decides stays Python numbers; arrays and records stay what they are. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 from headrace.passes.cse import cse
 from headrace.passes.fold import fold
 from headrace.passes.fold_shapes import fold_shapes
@@ -19,7 +16,7 @@ from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_r
 from headrace.passes.specialise import bodies_of
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.runtime.codegen import Binder
-from headrace.runtime.compile import compile_region, warn_once
+from headrace.runtime.compile import compile_region, straightened, warn_once
 from headrace.runtime.narrow import narrowed
 
 SMALLEST = 4  # nodes: a call into compiled code costs as much as a few kernels
@@ -54,7 +51,7 @@ def _compile_body(body: StepGraph, binder: Binder, name: str) -> int:
         except Exception as e:  # noqa: BLE001 - whatever the compiler says, the loop still runs, interpreted
             warn_once(region, e)
             continue
-        replace_region(body, region, narrowed(_straightened(call), region, binder), f"{name}_{compiled}")
+        replace_region(body, region, narrowed(straightened(call), region, binder), f"{name}_{compiled}")
         compiled += 1
     return compiled
 
@@ -64,12 +61,3 @@ def _compilable(node: Node, *dynamic: bool) -> bool:
     if any(on_host(v.dtype, v.shape) for v in (*node.inputs, *node.outputs) if v.op.op_def.name != "Const"):
         return False
     return compilable(node, *dynamic)
-
-
-def _straightened(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Compiled code expects tensors whose elements lie one after the other; those of a body may be views of any kind."""
-
-    def run(inputs: Sequence[Any], refs: Sequence[Any]) -> Any:
-        return call([t if t.is_contiguous() else t.contiguous() for t in inputs], refs)
-
-    return run

@@ -155,13 +155,13 @@ def compile_region(region: Region, binder: Binder) -> Call:
         def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
             return artifact(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
 
-    return with_locks(_straightened(call, region), region)
+    if not all(v.op.op_def.traits.feed or v.op.op_def.name == "Const" for v in region.inputs):
+        call = straightened(call)
+    return with_locks(call, region)
 
 
-def _straightened(call: Call, region: Region) -> Call:
+def straightened(call: Call) -> Call:
     """Compiled code expects plain inputs whose elements lie one after the other; what other nodes made may be a view."""
-    if all(v.op.op_def.traits.feed or v.op.op_def.name == "Const" for v in region.inputs):
-        return call
 
     def run(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
         return call([t if t.is_contiguous() else t.contiguous() for t in inputs], refs)

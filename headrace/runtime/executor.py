@@ -18,6 +18,12 @@ _OPEN: Final = nullcontext()
 
 def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     """Runs one step to its end on the best tier there is.  Re-entrant: concurrent steps share only state."""
+    gate = plan.gate
+    if (
+        gate is not None and plan.single and not gate.passed
+    ):  # who waits takes no share of the cores, nor time to be judged by
+        with gate:
+            return execute(plan, feeds)
     tier = plan.tier
     if tier is not None and tier.hot:
         plan = tier.choose(feeds) or plan
@@ -50,9 +56,9 @@ def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     if plan.single:
         program = plan.programs[0]
         try:
-            if not program.long and plan.gate is None:
+            if not program.long:
                 return program.function(*feeds)  # type: ignore[no-any-return]
-            with plan.gate or _OPEN, below_autograd():
+            with below_autograd():
                 return program.function(*feeds)  # type: ignore[no-any-return]
         except Exception as e:
             raise explain(e, program) from e

@@ -10,6 +10,7 @@ import threading
 from time import monotonic
 
 from headrace.core.errors import DeadlineExceededError
+from headrace.core.source import at
 from headrace.resources import deadline
 
 
@@ -21,8 +22,14 @@ class Gate:
     """A context manager; a thread that is inside may enter again."""
 
     def __init__(self, width: int) -> None:
+        self._width = width
         self._places = threading.Semaphore(width)
         self._passed = _Passed()
+
+    @property
+    def passed(self) -> bool:
+        """Whether this thread is inside."""
+        return self._passed.depth > 0
 
     def __enter__(self) -> None:
         passed = self._passed
@@ -33,7 +40,7 @@ class Gate:
                 raise DeadlineExceededError(
                     None, None,
                     "the step ran out of time (RunOptions.timeout_in_ms) waiting for the steps of other threads: this session "
-                    "computes on as many threads at a time as ConfigProto.inter_op_parallelism_threads says",
+                    f"computes on {self._width} at a time, as ConfigProto.inter_op_parallelism_threads says {at()}",
                 )  # fmt: skip
         passed.depth += 1
 

@@ -1,8 +1,8 @@
 """Every program of tests/golden/control_flow_cases.py in the three ways to run it, against the kept results of TensorFlow.
 
-Part of `make conformance`; nearly all of its time is torch's compiler.  Alone, `python tests/conformance/flow.py --seeds 64:80`
-takes some of the programs, `--ways interpreted,lowered` some of the ways, and `--drawn 20` adds programs that TensorFlow has not
-seen, whose ways must agree with one another.
+`make conformance` runs them interpreted and lowered; compiling all of them takes torch's compiler hours, so that is asked for:
+`python tests/conformance/flow.py` runs all three ways, `--seeds 64:80` takes some of the programs, `--ways interpreted,lowered`
+some of the ways, and `--drawn 20` adds programs that TensorFlow has not seen, whose ways must agree with one another.
 """
 
 from __future__ import annotations

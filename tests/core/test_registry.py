@@ -124,3 +124,10 @@ def test_rules() -> None:
     made.gradient(min)
     assert made.gradient_fn is min
     assert made.state(max) is max and made.state_fn is max
+
+
+def test_a_trait_that_is_none() -> None:
+    with pytest.raises(TypeError, match=r"'veiw' is no trait of an op; traits are .*view.* \(at .*test_registry.py:"):
+        op("TestMisspelled(x: T) -> (y: T)", T=[dtypes.float32], veiw=False)
+    with pytest.raises(TypeError, match="'pure' is no trait"):  # it follows from the others
+        op("TestMisspelled(x: T) -> (y: T)", T=[dtypes.float32], pure=True)

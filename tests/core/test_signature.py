@@ -79,6 +79,7 @@ def test_accepted(text: str) -> None:
         ("F(x: float32) -> (y: T)", {}, "output 'y' uses 'T', which no input or attribute fixes"),
         ("F(x: T) -> (y: N*T)", {}, "output 'y' uses 'N'"),
         ("F(x: T) -> (y: T)", {"S": dtypes.FLOATING}, "dtypes are given for 'S', which the signature does not mention"),
+        ("F(x: N*T) -> (y: T)", {"M": 2}, "a shortest length is given for 'M', which the signature does not mention"),
         ("F(x: ) -> ()", {}, "F: expected 'name: type', got 'x:'"),
         ("F(x: big T) -> ()", {}, "F: 'big' in 'x: big T'"),
         ("F(x: list(T) -> ()", {}, "F: .*list"),

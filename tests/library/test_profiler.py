@@ -124,3 +124,8 @@ def test_the_graph_and_the_log_may_be_given() -> None:
 def test_what_is_refused(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=rf"{words}.*\(at .*test_profiler.py"):
         tf.profiler.profile(**arguments)
+
+
+def test_options_that_lack_something() -> None:
+    with pytest.raises(ValueError, match=r"received one without max_depth, .* \(at .*test_profiler.py:"):
+        tf.profiler.profile(tf.Graph(), options={"nonsense": 1})

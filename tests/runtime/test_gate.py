@@ -87,7 +87,10 @@ def test_waiting_ends_with_the_time_of_the_step():
         caller = threading.Thread(target=session.run, args=(held, {x: 1.0}))
         caller.start()
         assert inside.wait(10)
-        with pytest.raises(tf.errors.DeadlineExceededError, match="inter_op_parallelism_threads"):
+        with pytest.raises(
+            tf.errors.DeadlineExceededError,
+            match=r"on 1 at a time, as ConfigProto.inter_op_parallelism_threads says \(at .*test_gate.py:",
+        ):
             session.run(other, {x: 1.0}, options=tf.RunOptions(timeout_in_ms=50))
         leave.set()
         caller.join()

@@ -109,6 +109,11 @@ def _checked(cmd: str, options: Options | Literal[0], run_meta: Any) -> Options:
         return ProfileOptionBuilder.trainable_variables_parameter()
     if not isinstance(options, dict):
         raise TypeError(f"options are a dict made by tf.profiler.ProfileOptionBuilder; received {options!r} {at()}")
+    lacking = [name for name in ProfileOptionBuilder().build() if name not in options]
+    if lacking:
+        raise ValueError(
+            f"options are a dict made by tf.profiler.ProfileOptionBuilder; received one without {', '.join(lacking)} {at()}"
+        )
     wanted = [name for name in options["select"] if name not in _SHOWN]
     if options["order_by"] not in _ORDERS:
         wanted.append(options["order_by"])
