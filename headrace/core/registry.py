@@ -9,6 +9,7 @@ Rules and kernels are opaque callables here, so this module needs neither torch 
     @matmul.gradient   def _(node, grad): ...              builds nodes through raw_ops
     @matmul.state      def _(context): ...                 what one node keeps across the steps of one session
     @matmul.kernel     def _(a, b, transpose_a): ...       torch tensors in, torch tensors out
+    @matmul.on_arrays  def _(a, b, transpose_a): ...       the same for small values on the CPU, numpy arrays in and out
 
 Registering a name twice is an error that names the first place.
 """
@@ -86,12 +87,34 @@ class Kernel:
         return not self.types or all(attrs.get(name) in allowed for name, allowed in self.types)
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayKernel:
+    """An implementation on numpy arrays, for values on the CPU so small that calling torch costs more than the work.
+
+    Called as a kernel is, with type attributes as numpy dtypes, and with no keyword; it never warns about overflow.  Where it
+    raises, the kernel is asked for the error.  ``most`` elements may each input and output have; ``saves`` are the
+    microseconds, about, that it is quicker than the kernel.
+    """
+
+    function: Rule
+    types: tuple[tuple[str, tuple[DType, ...]], ...]
+    most: int
+    saves: float
+
+    def accepts(self, attrs: dict[str, Any]) -> bool:
+        return not self.types or all(attrs.get(name) in allowed for name, allowed in self.types)
+
+
+MOST: Final = 8192  # elements, unless an array kernel says otherwise
+SAVES: Final = 2.0
+
+
 class OpDef:
     """One op type.  Not thread-safe while being declared; read-only afterwards."""
 
     __slots__ = (
-        "attr_names", "gradient_fn", "has_gradient_rule", "in_place", "inline", "kernels", "location", "name", "on_numbers",
-        "shape_fn", "signature", "state_fn", "takes_numbers", "traits", "value_fn",
+        "array_kernels", "attr_names", "gradient_fn", "has_gradient_rule", "in_place", "inline", "kernels", "location",
+        "name", "on_numbers", "shape_fn", "signature", "state_fn", "takes_arrays", "takes_numbers", "traits", "value_fn",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, traits: Traits, location: str) -> None:
@@ -109,7 +132,9 @@ class OpDef:
         # The same for integer and bool scalars held as Python numbers: "{0} + {1}".
         self.on_numbers: str | None = None
         self.takes_numbers = False  # its inputs and outputs may be such numbers as they are
+        self.takes_arrays = False  # the kernel hands its inputs on or prints them: they may be arrays
         self.kernels: list[Kernel] = []
+        self.array_kernels: list[ArrayKernel] = []
         self.in_place: dict[int, Rule] = {}  # by position: kernels that leave the result in that input's memory
 
     @property
@@ -153,8 +178,9 @@ class OpDef:
             raise TypeError(
                 f"kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: device, node, state"
             )
-        constraint = tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(types.items()))
-        kernel = Kernel(function, device, constraint, "state" in wants, "device" in wants, "node" in wants, folded)
+        kernel = Kernel(
+            function, device, _constraint(types), "state" in wants, "device" in wants, "node" in wants, folded
+        )
         self.kernels.append(kernel)
         self.kernels.sort(key=lambda k: (k.device is None, -len(k.types)))
         return function
@@ -165,8 +191,32 @@ class OpDef:
                 return kernel
         return None
 
+    def on_arrays(
+        self, function: Rule | None = None, *, most: int = MOST, saves: float = SAVES, **types: DType | Sequence[DType]
+    ) -> Any:
+        """Registers an array kernel: ``@op.on_arrays``, ``op.on_arrays(np.add)`` or ``@op.on_arrays(most=512, T=FLOATING)``.
+
+        Of several, the first that accepts the types is taken.
+        """
+        if function is None:
+            return lambda f: self.on_arrays(f, most=most, saves=saves, **types)
+        if _keyword_only(function):
+            raise TypeError(f"the array kernel of {self.name} has keyword-only parameters; it is given none")
+        self.array_kernels.append(ArrayKernel(function, _constraint(types), most, saves))
+        return function
+
+    def find_array_kernel(self, attrs: dict[str, Any]) -> ArrayKernel | None:
+        for kernel in self.array_kernels:
+            if kernel.accepts(attrs):
+                return kernel
+        return None
+
     def __repr__(self) -> str:
         return f"<op {self.signature}>"
+
+
+def _constraint(types: dict[str, DType | Sequence[DType]]) -> tuple[tuple[str, tuple[DType, ...]], ...]:
+    return tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(types.items()))
 
 
 def _keyword_only(function: Rule) -> set[str]:

@@ -27,7 +27,7 @@ from headrace.graph.convert import make_constant
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.gradient_check import gradient_problems
-from headrace.runtime.check import can_call, can_trace, check_kernel, check_trace
+from headrace.runtime.check import can_call, can_trace, check_arrays, check_kernel, check_trace
 from headrace.runtime.device import local_devices
 
 _TRACED = 2  # samples of one op that are traced: tracing is slow, and says little about values
@@ -211,9 +211,14 @@ class _Check:
         kinds = [s.dtype._as_ref if s.arg.ref else s.dtype for s in slots]
         outputs = [t.dtype for t in node.outputs]
         found = self._guarded("kernel", lambda: check_kernel(self.op_def, arrays, kinds, node.attrs, outputs))
+        rtol = max([self.sample.rtol, *(_LOOSE.get(d, 0.0) for d in (*kinds, *outputs))])
+        if not self._values_differ:
+            found += self._guarded(
+                "kernel on arrays",
+                lambda: check_arrays(self.op_def, arrays, kinds, node.attrs, outputs, rtol, self.sample.atol),
+            )
         if not self.trace or self._values_differ or not can_trace(self.op_def, node.attrs, [*kinds, *outputs]):
             return found, False
-        rtol = max([self.sample.rtol, *(_LOOSE.get(d, 0.0) for d in (*kinds, *outputs))])
         return found + self._guarded(
             "tracing", lambda: check_trace(self.op_def, arrays, kinds, node.attrs, rtol, self.sample.atol)
         ), True

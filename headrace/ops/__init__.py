@@ -155,3 +155,5 @@ __all__ = [
 ]
 
 _in_place.install()
+
+from headrace.ops import arrays as arrays  # noqa: E402 - kernels for ops that are declared by now

@@ -12,6 +12,7 @@ from headrace.ops._summarise import summarise
 
 check = op("Assert(condition: bool, data: list(T); summarize: int = 3) -> ()", T=ANY, stateful=True, opaque=True)
 check.not_differentiable()
+check.takes_arrays = True
 
 
 @check.shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -49,7 +50,20 @@ class Options:
 OPTIONAL = frozenset({
     "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_records", "project_inputs", "defer_sums",
     "hoist", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "dead_writes", "reuse",
+    "arrays",
 })  # fmt: skip
+
+
+def passes_off() -> frozenset[str]:
+    """``HEADRACE_PASSES_OFF=simplify,cse``: passes to leave out, to see what they do and what they are worth."""
+    names = {n.strip() for n in os.environ.get("HEADRACE_PASSES_OFF", "").split(",")} - {""}
+    unknown = names - OPTIONAL
+    if unknown:
+        raise ValueError(
+            f"HEADRACE_PASSES_OFF names {', '.join(sorted(unknown))}; the passes that can be left out are "
+            f"{', '.join(sorted(OPTIONAL))}"
+        )
+    return frozenset(names)
 
 
 def run_pipeline(

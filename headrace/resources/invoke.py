@@ -36,6 +36,19 @@ def bind_attrs(op_def: OpDef, attrs: dict[str, Any]) -> list[Any]:
     return [bind_attr(attrs[name]) for name in op_def.attr_names]
 
 
+def array_attrs(op_def: OpDef, attrs: dict[str, Any]) -> list[Any]:
+    """The attributes as an array kernel receives them: types as numpy's."""
+    return [_array_attr(attrs[name]) for name in op_def.attr_names]
+
+
+def _array_attr(value: Any) -> Any:
+    if isinstance(value, DType):
+        return np.dtype(value.base_dtype.as_numpy_dtype)
+    if isinstance(value, tuple) and value and isinstance(value[0], DType):
+        return tuple(_array_attr(v) for v in value)
+    return bind_attr(value)
+
+
 def host_value(value: Any) -> Any:
     """A host input as plain Python numbers (strings: the array itself)."""
     if isinstance(value, np.ndarray) and value.dtype == object:

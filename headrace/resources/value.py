@@ -51,6 +51,22 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 share = torch.from_numpy  # for an array known to be plain: C order, writable, of a dtype torch has
 
 
+NATIVE = frozenset(TORCH_DTYPES) - {
+    dtypes.bfloat16, dtypes.float16, dtypes.qint8, dtypes.quint8, dtypes.qint16, dtypes.quint16, dtypes.qint32
+}  # fmt: skip
+"""Dtypes that numpy computes with as torch does: small values of them may be held as arrays (passes/arrays.py)."""
+
+
+def as_tensor(array: Any) -> torch.Tensor:
+    """A small value held as an array, or as a scalar of numpy's, as a tensor of the same memory where that can be."""
+    if type(array) is not np.ndarray or not array.flags.writeable:
+        array = np.array(array)
+    try:
+        return torch.from_numpy(array)
+    except ValueError:  # negative strides
+        return torch.from_numpy(array.copy())
+
+
 def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Value:
     """An array as a run-time value.  Shares memory with the array where it can (CPU, same dtype, writable)."""
     if array.dtype.hasobject or array.dtype.kind in "SU":
@@ -99,6 +115,8 @@ def returner(dtype: DType, borrowed: bool) -> Callable[[Value], Any]:
     def give(value: Value) -> Any:
         if not value.ndim:
             return scalar(value.item())
+        if type(value) is np.ndarray:
+            return value.copy() if borrowed else value
         if not value.is_cpu:
             return value.cpu().numpy()
         return value.numpy().copy() if borrowed else value.numpy()

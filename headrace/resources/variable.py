@@ -24,7 +24,7 @@ def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
 class Variable:
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
-    __slots__ = ("__weakref__", "device", "dtype", "lock", "name", "order", "shape", "value", "version")
+    __slots__ = ("__weakref__", "_seen", "device", "dtype", "lock", "name", "order", "shape", "value", "version")
 
     value: Any
 
@@ -39,6 +39,16 @@ class Variable:
         self.device = device
         self.lock = threading.RLock()
         self.version = 0
+        self._seen: tuple[Any, Any] = (None, None)  # a buffer, and the same memory as an array
+
+    @property
+    def array(self) -> Any:
+        """The buffer, on the CPU, as a numpy array: the same memory."""
+        value = self.value
+        seen = self._seen
+        if seen[0] is not value:
+            seen = self._seen = (value, value.numpy())
+        return seen[1]
 
     @property
     def initialized(self) -> bool:
@@ -69,6 +79,7 @@ class Variable:
     def clear(self) -> None:
         if hasattr(self, "value"):
             del self.value
+        self._seen = (None, None)
 
     def __repr__(self) -> str:
         return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"

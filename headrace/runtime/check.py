@@ -15,8 +15,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from headrace.core.dtypes import DType
 from headrace.core.registry import Kernel, OpDef
-from headrace.resources.invoke import CPU, arguments, extras, flat_outputs
-from headrace.resources.value import TORCH_DTYPES, from_numpy
+from headrace.resources.invoke import CPU, arguments, array_attrs, extras, flat_outputs
+from headrace.resources.value import NATIVE, TORCH_DTYPES, from_numpy
 from headrace.resources.variable import Variable
 
 
@@ -44,6 +44,41 @@ def check_kernel(
     problems += _mutation_problems(inputs, before)
     problems += _sharing_problems(op_def, inputs, outputs)
     return problems
+
+
+def check_arrays(
+    op_def: OpDef, arrays: Sequence[Any], input_dtypes: Sequence[DType], attrs: dict[str, Any],
+    output_dtypes: Sequence[DType], rtol: float, atol: float,
+) -> list[str]:  # fmt: skip
+    """Compares the op's kernel on arrays, if it has one for these types, with the one on tensors."""
+    small, kernel = op_def.find_array_kernel(attrs), op_def.find_kernel("cpu", attrs)
+    if small is None or kernel is None or not all(d.base_dtype in NATIVE for d in (*input_dtypes, *output_dtypes)):
+        return []
+    expected_of = [_value(a, d) for a, d in zip(arrays, input_dtypes, strict=True)]
+    inputs = [_value(a, d) for a, d in zip(arrays, input_dtypes, strict=True)]
+    expected = _call(op_def, kernel, expected_of, attrs)
+    given = [v.numpy() if isinstance(v, torch.Tensor) else v for v in inputs]
+    before = [_copy(v) for v in given]
+    bound = arguments(op_def, given, attrs)[: len(op_def.signature.inputs)]
+    with np.errstate(all="ignore"):
+        found = flat_outputs(op_def, small.function(*bound, *array_attrs(op_def, attrs)))
+    problems = _mutation_problems(given, before) + _sharing_problems(op_def, given, found)
+    for i, (a, b) in enumerate(zip([*expected, *expected_of], [*found, *inputs], strict=True)):
+        if isinstance(a, Variable):
+            if not a.initialized:
+                continue
+            a, b = a.value, b.value.numpy()
+        a = torch.as_tensor(a)
+        wanted = a.numpy().dtype
+        if not isinstance(b, (np.ndarray, np.generic, torch.Tensor)):
+            problems.append(f"output {i} must be an array or a scalar of numpy's, not {type(b).__name__}")
+        elif not isinstance(b, torch.Tensor) and b.dtype != wanted:
+            problems.append(f"output {i} must be {wanted}; on arrays it is {b.dtype}")
+        elif tuple(a.shape) != tuple(b.shape) or not close(a, torch.as_tensor(b), rtol, atol):
+            problems.append(
+                f"output {i} differs on arrays: {np.asarray(b).tolist()!r:.80} instead of {a.tolist()!r:.80}"
+            )
+    return [f"on arrays, {p}" for p in problems]
 
 
 def can_trace(op_def: OpDef, attrs: dict[str, Any], input_dtypes: Sequence[DType]) -> bool:

@@ -10,20 +10,22 @@ Nothing is looked up, checked or recorded per node at run time.  When a line rai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.registry import Kernel
+from headrace.core.registry import ArrayKernel, Kernel
 from headrace.graph.infer import group_inputs
+from headrace.passes.arrays import READ, on_arrays
 from headrace.passes.instantiate import on_host
 from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_reads, schedule
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources.dispatch import with_autograd
-from headrace.resources.invoke import bind_attrs, extras, host_value
+from headrace.resources.invoke import array_attrs, bind_attrs, extras, host_value
+from headrace.resources.value import NATIVE, as_tensor
 from headrace.runtime.depth import deep
 from headrace.runtime.number import number, tensor_of, wrap, wrapped
 
@@ -32,6 +34,7 @@ ANYWHERE = "anywhere"  # a constant: bound wherever it is used
 HOST = "host"  # small integers that stay on the host
 LONG = 6  # kernel calls
 NUMBER = "number"  # a scalar held as a Python number
+ARRAY = "array"  # a small value held as a numpy array
 _ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
 
 
@@ -39,6 +42,7 @@ class Binder(Protocol):
     """What generated code needs from the worker that will run it."""
 
     threads: int  # the most that kernels may use
+    arrays: bool  # whether small values may be held as arrays
 
     def kernel(self, node: Node, kernel_type: str) -> Kernel: ...
     def state(self, node: Node) -> Any: ...
@@ -56,6 +60,7 @@ class Program:
     names: dict[Value, str]
     functions: tuple[Program, ...] = ()  # the bodies that lines of this one call
     long: bool = False  # so that calling below torch's autograd is worth entering it
+    on_arrays: frozenset[Node] = frozenset()  # the nodes that run on numpy arrays
 
 
 class _Recursive:
@@ -76,8 +81,9 @@ def _function_name(node: Node) -> str:
 
 
 class _Writer:
-    def __init__(self, binder: Binder, recursions: _Recursions) -> None:
+    def __init__(self, binder: Binder, recursions: _Recursions, on_arrays: Mapping[Node, ArrayKernel]) -> None:
         self.binder = binder
+        self.on_arrays = on_arrays
         self.recursions = recursions
         self.namespace: dict[str, Any] = {}
         self.names: dict[Value, str] = {}
@@ -85,6 +91,7 @@ class _Writer:
         self.copies: dict[tuple[str, Any], str] = {}
         self.lines: list[tuple[str, Node | None]] = []
         self.owned: list[str] = []
+        self.reads: dict[str, str] = {}  # values that are a variable's, and the variable
         self.functions: list[Program] = []
         self._bound: dict[int, str] = {}
         self._kept: list[Any] = []
@@ -126,6 +133,12 @@ class _Writer:
         if key not in self.copies:
             copy = self.copies[key] = self.fresh("t")
             self.owned.append(copy)
+            if place is ARRAY:
+                made = f"{self.bind('g', as_tensor)}({name})"
+                if device.type != "cpu":
+                    made += f".to({self.bind('d', device)})"
+                self.lines.append((f"{copy} = {made}", node))
+                return copy
             if place is NUMBER:
                 kind = self.bind("y", value.dtype.base_dtype)
                 made = f"{self.bind('g', tensor_of)}({name}, {kind}, {self.bind('d', device)})"
@@ -134,6 +147,24 @@ class _Writer:
             # To the host it must be awaited: kernels there read the bytes at once.
             waits = "" if device.type == "cpu" else ", non_blocking=True"
             self.lines.append((f"{copy} = {name}.to({self.bind('d', device)}{waits})", node))
+        return self.copies[key]
+
+    def use_array(self, value: Value, node: Node) -> str:
+        """The name under which the value is available as an array."""
+        place = self.places[value]
+        if place is ANYWHERE:
+            return self.bind("c", np.asarray(value.op.attrs["value"]))
+        if place is ARRAY:
+            return self.names[value]
+        key = (self.names[value], ARRAY)
+        if key not in self.copies:
+            copy = self.copies[key] = self.fresh("t")
+            self.owned.append(copy)
+            if self.names[value] in self.reads:
+                made = f"{self.reads[self.names[value]]}.array"
+            else:
+                made = f"{self.use(value, self.binder.torch_device(''), node)}.numpy()"
+            self.lines.append((f"{copy} = {made}", node))
         return self.copies[key]
 
     def use_host(self, value: Value, node: Node) -> str:
@@ -200,12 +231,19 @@ class _Writer:
                 self.names[node.outputs[0]] = self.use(source, device, node)
             self.places[node.outputs[0]] = place if self.places[source] is ANYWHERE else self.places[source]
             return
-        arguments = self.arguments(node, device)
+        array_kernel = self.on_arrays.get(node)
+        arguments = self.arguments(node, device, array_kernel is not None)
+        if array_kernel is not None:
+            arguments += [self.literal(a) for a in array_attrs(op_def, node.attrs)]
+            self.assign(node, f"{self.bind('k', array_kernel.function)}({', '.join(arguments)})", ARRAY)
+            return
         if op_def.inline is not None:
             call = op_def.inline.format(*arguments)
         else:
             call = self.call(node, device, arguments)
         self.assign(node, call, place)
+        if op_def.inline == READ:
+            self.reads[self.names[node.outputs[0]]] = arguments[0]
 
     def place(self, node: Node) -> tuple[Any, Any]:
         """The torch device to run on, and where the outputs are."""
@@ -228,7 +266,7 @@ class _Writer:
                 return host, HOST  # integer arithmetic on shapes stays on the host, as TF1's int32 kernels do
         return device, device
 
-    def arguments(self, node: Node, device: Any) -> list[str]:
+    def arguments(self, node: Node, device: Any, as_arrays: bool) -> list[str]:
         found = []
         hosted = node.attrs.get("host_inputs")
         position = 0
@@ -239,9 +277,13 @@ class _Writer:
             if arg.host:
                 names = [self.use_host(v, node) for v in values]
             elif arg.ref or (
-                node.op_def.traits.transfers and all(self.places[v] not in (ANYWHERE, NUMBER) for v in values)
+                node.op_def.traits.transfers and all(self.places[v] not in (ANYWHERE, ARRAY, NUMBER) for v in values)
             ):
                 names = [self.names[v] for v in values]
+            elif as_arrays:
+                names = [self.use_array(v, node) for v in values]
+            elif node.op_def.takes_arrays:
+                names = [self.names[v] if self.places[v] is ARRAY else self.use(v, device, node) for v in values]
             elif hosted is not None:
                 names = [
                     self.use_number(v) if position + i in hosted else self.use(v, device, node)
@@ -359,13 +401,14 @@ def _plain_inputs(node: Node) -> list[tuple[Any, Value]]:
 def generate(
     nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value], binder: Binder, title: str,
     places: dict[Value, Any] | None = None, result_places: Sequence[Any] | None = None,
-    recursions: _Recursions | None = None,
+    recursions: _Recursions | None = None, arrays: Mapping[Node, ArrayKernel] | None = None,
 ) -> Program:  # fmt: skip
     """``nodes`` in the order to run; ``inputs`` become the function's parameters, ``outputs`` its result, always a tuple.
 
-    Results are brought to ``result_places`` (torch devices) if those are given.
+    Results are brought to ``result_places`` (torch devices) if those are given.  Those of nodes in ``arrays``, which run on
+    arrays, are arrays if no ``places`` are asked for.
     """
-    writer = _Writer(binder, {} if recursions is None else recursions)
+    writer = _Writer(binder, {} if recursions is None else recursions, arrays or {})
     host = binder.torch_device("")
     for i, value in enumerate(inputs):
         writer.names[value] = f"i{i}"
@@ -378,7 +421,7 @@ def generate(
         if result_places is not None:
             wanted = result_places[i]
             results.append(writer.give_number(value) if wanted is NUMBER else writer.use(value, wanted, value.op))
-        elif writer.places[value] is NUMBER:
+        elif writer.places[value] is NUMBER or (writer.places[value] is ARRAY and places is not None):
             results.append(writer.use(value, host, value.op))
             writer.places[value] = host
         elif writer.places[value] is ANYWHERE:
@@ -386,13 +429,18 @@ def generate(
         else:
             results.append(writer.names[value])
     if places is not None:
-        places.update((v, p) for v, p in writer.places.items() if p not in (ANYWHERE, None, NUMBER))
-    text, numbered = _assemble(writer, len(inputs), results)
+        places.update((v, p) for v, p in writer.places.items() if p not in (ANYWHERE, ARRAY, None, NUMBER))
+    outermost = recursions is None
+    quiet = outermost and (bool(arrays) or any(f.on_arrays for f in writer.functions))
+    if quiet:
+        writer.namespace["quiet"] = np.errstate
+    text, numbered = _assemble(writer, len(inputs), results, quiet)
     code = compile(text, f"<headrace {title}>", "exec")
     namespace = writer.namespace
     exec(code, namespace)
     long = bool(writer.functions) or sum(n.op_def.inline is None for n in numbered.values()) >= LONG
-    return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions), long)
+    held = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.functions))
+    return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions), long, held)
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:
@@ -408,11 +456,22 @@ def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Rec
     places = {v: NUMBER if h else device for v, h in zip(body.feeds, body.host_feeds, strict=True)}
     wanted = [NUMBER if h else device for h in body.host_fetches]
     nodes = [n for n in order if n not in fed]
-    return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted, recursions)
+    small = choose_arrays(nodes, body.fetches, binder)
+    return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted, recursions, small)
 
 
-def _assemble(writer: _Writer, inputs: int, results: list[str]) -> tuple[str, dict[int, Node]]:
-    """The function's text, with ``del`` after the last line that mentions a value the strand owns."""
+def choose_arrays(nodes: Sequence[Node], escaping: Sequence[Value], binder: Binder) -> dict[Node, ArrayKernel]:
+    """The nodes that are to run on arrays; ``escaping`` values are wanted as tensors."""
+    if not binder.arrays:
+        return {}
+    return on_arrays(nodes, escaping, NATIVE, lambda n: binder.torch_device(n.device).type == "cpu")
+
+
+def _assemble(writer: _Writer, inputs: int, results: list[str], quiet: bool) -> tuple[str, dict[int, Node]]:
+    """The function's text, with ``del`` after the last line that mentions a value the strand owns.
+
+    ``quiet``: numpy says nothing of overflow and division by zero meanwhile; TF1 does not.
+    """
     import re
 
     owned = set(writer.owned)
@@ -429,11 +488,15 @@ def _assemble(writer: _Writer, inputs: int, results: list[str]) -> tuple[str, di
             dying.setdefault(i, []).append(name)
     text = [f"def strand({', '.join(f'i{i}' for i in range(inputs))}):"]
     numbered: dict[int, Node] = {}
+    margin = "    "
+    if quiet:
+        text.append('    with quiet(all="ignore"):')
+        margin += "    "
     for i, (line, node) in enumerate(writer.lines):
         if i in dying:
             line += f"; del {', '.join(dying[i])}"
-        text.append("    " + line)
+        text.append(margin + line)
         if node is not None:
             numbered[len(text)] = node
-    text.append(f"    return ({', '.join(results)}{',' if results else ''})")
+    text.append(f"{margin}return ({', '.join(results)}{',' if results else ''})")
     return "\n".join(text) + "\n", numbered

@@ -116,6 +116,7 @@ class _TraceBinder:
     def __init__(self, inner: Binder) -> None:
         self._inner = inner
         self.threads = inner.threads
+        self.arrays = False
 
     def kernel(self, node: Node, kernel_type: str) -> Any:
         return self._inner.kernel(node, kernel_type)

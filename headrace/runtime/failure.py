@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import torch
 
 from headrace.core import errors
@@ -13,6 +14,8 @@ from headrace.core.source import user_source
 from headrace.graph.collection import GraphKeys
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
+from headrace.resources.invoke import invoke
+from headrace.resources.value import from_numpy
 from headrace.runtime.codegen import Program
 
 _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
@@ -59,6 +62,8 @@ def explain(error: BaseException, program: Program) -> BaseException:
 
 def blame(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
     """The same for an error that is known to be this node's; ``held`` are the values by their names in the program."""
+    if node in program.on_arrays:
+        error = _of_kernel(node, error, program, held)
     node = _blamed(node, error)
     if node.type == "_Region" and isinstance(error, errors.OpError) and error.op is not None:
         return error  # it names its node already
@@ -79,6 +84,26 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
     if kind is errors.OpError:
         kind = errors.UnknownError
     return kind(origin.node_def if origin is not None else None, origin, text)  # type: ignore[call-arg]
+
+
+def _of_kernel(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
+    """The error of the kernel on tensors, which says what is wrong in TF1's words, for one of the kernel on arrays."""
+    if node.op_def.traits.writes:  # it may have begun
+        return error
+    names = {**program.function.__globals__, **held}
+    try:
+        inputs = [_held(value, program, names) for value in node.inputs]
+        invoke(node.op_def, inputs, node.attrs)
+    except Exception as e:  # noqa: BLE001 - this is what we are looking for
+        return e
+    return error
+
+
+def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
+    if value.op.op_def.name == "Const":
+        return from_numpy(np.asarray(value.op.attrs["value"]))
+    found = names[program.names[value]]
+    return found if value.dtype._is_ref_dtype else torch.as_tensor(found)
 
 
 def _blamed(node: Node, error: BaseException) -> Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from headrace.core.config import ConfigProto
 from headrace.core.garbage import no_collection
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.pipeline import OPTIONAL, Options
+from headrace.passes.pipeline import Options, passes_off
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
@@ -89,15 +88,3 @@ class Master:
     def close(self) -> None:
         self._plans.clear()
         self.worker.close()
-
-
-def passes_off() -> frozenset[str]:
-    """``HEADRACE_PASSES_OFF=simplify,cse``: passes to leave out, to see what they do and what they are worth."""
-    names = {n.strip() for n in os.environ.get("HEADRACE_PASSES_OFF", "").split(",")} - {""}
-    unknown = names - OPTIONAL
-    if unknown:
-        raise ValueError(
-            f"HEADRACE_PASSES_OFF names {', '.join(sorted(unknown))}; the passes that can be left out are "
-            f"{', '.join(sorted(OPTIONAL))}"
-        )
-    return frozenset(names)

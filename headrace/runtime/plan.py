@@ -21,7 +21,7 @@ from headrace.passes.schedule import order_reads, protect_reads, schedule, write
 from headrace.passes.specialise import specialise, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.runtime.body import compile_bodies
-from headrace.runtime.codegen import Program, generate
+from headrace.runtime.codegen import Program, choose_arrays, generate
 from headrace.runtime.compile import Call, compile_region, warn_once
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
@@ -178,15 +178,17 @@ def _program(
 ) -> Program:  # fmt: skip
     members = set(strand.nodes)
     nodes = [n for n in order if n in members and n not in fed]
-    outputs = strand.outputs
+    title = f"step {number} strand {strand.index}"
     if len(strands) == 1:
         strand.inputs = graph.feeds
-        outputs = graph.fetches
-    elif strand.asynchronous and strand.nodes[0] in fed:
+        small = choose_arrays(nodes, (), worker)
+        return generate(nodes, strand.inputs, graph.fetches, worker, title, arrays=small)
+    if strand.asynchronous and strand.nodes[0] in fed:
         strand.inputs = [strand.nodes[0].outputs[0]]
     elif not async_feeds:
         strand.inputs = [*strand.inputs, *(v for v in graph.feeds if v.op in members)]
-    return generate(nodes, strand.inputs, outputs, worker, f"step {number} strand {strand.index}", places)
+    small = choose_arrays(nodes, strand.outputs, worker)
+    return generate(nodes, strand.inputs, strand.outputs, worker, title, places, arrays=small)
 
 
 def _check_fed(graph: StepGraph) -> None:

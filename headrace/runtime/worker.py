@@ -9,6 +9,7 @@ from typing import Any
 from headrace.core.config import ConfigProto
 from headrace.core.registry import REGISTRY, Kernel, OpDef
 from headrace.graph.graph import Graph
+from headrace.passes.pipeline import passes_off
 from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
 from headrace.resources.invoke import bind_attr, find_kernel, invoke_on_arrays
@@ -37,6 +38,7 @@ class LocalWorker:
         self.threads = config.intra_op_parallelism_threads or default_threads()
         together = config.inter_op_parallelism_threads
         self.gate = Gate(together) if together > 0 else None
+        self.arrays = config.graph_options.optimizer_options.opt_level >= 0 and "arrays" not in passes_off()
         self.resources = Containers()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")

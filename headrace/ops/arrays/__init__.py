@@ -1,0 +1,7 @@
+"""Kernels on numpy arrays, by family: for values on the CPU so small that calling torch costs more than the work.
+
+The planner chooses them (passes/arrays.py).  Each gives what the op's kernel on tensors gives, for the dtypes numpy computes
+with; opcheck compares the two on every sample.  The rest of each op is declared with its family, one folder up.
+"""
+
+from headrace.ops.arrays import elementwise as elementwise

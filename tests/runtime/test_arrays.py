@@ -1,0 +1,199 @@
+"""Steps whose small values are numpy arrays: the same results, errors, memory and concurrency as with tensors."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+OFF = tf.ConfigProto(compile="off")
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    """A function that gives the generated code of the plans so far."""
+    monkeypatch.setenv("HEADRACE_DUMP", str(tmp_path))
+    return lambda: "\n".join(p.read_text() for p in sorted(tmp_path.glob("*strand*.py")))
+
+
+def start(config=OFF):
+    session = tf.Session(config=config)
+    session.run(tf.global_variables_initializer())
+    return session
+
+
+def test_a_step_runs_on_arrays_and_gives_arrays(source):
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    y = tf.tanh(v * 2.0) + v
+    with start() as sess:
+        found = sess.run(y)
+    assert ".array" in source()
+    assert type(found) is np.ndarray and found.dtype == np.float32
+    np.testing.assert_allclose(found, np.tanh([[2, 4], [6, 8]]) + [[1, 2], [3, 4]], rtol=1e-6)
+
+
+def test_the_pass_can_be_left_out(source, monkeypatch):
+    monkeypatch.setenv("HEADRACE_PASSES_OFF", "arrays")
+    v = tf.Variable([1.0, 2.0])
+    with start() as sess:
+        assert sess.run(v * v + v).tolist() == [2.0, 6.0]
+    assert ".array" not in source()
+
+
+def test_scalars_are_scalars_of_numpy():
+    v = tf.Variable(2.0)
+    with start() as sess:
+        found = sess.run(v * 3.0 + 1.0)
+    assert isinstance(found, np.float32) and found == 7.0
+
+
+def test_what_is_fetched_has_memory_of_its_own():
+    v = tf.Variable([1.0, 2.0])
+    y, z = v + 1.0, tf.negative(v)
+    with start() as sess:
+        first, second = sess.run([y, z])
+        first[:] = 9.0
+        assert second.tolist() == [-1.0, -2.0]
+        assert sess.run(v).tolist() == [1.0, 2.0]
+        assert sess.run(y).tolist() == [2.0, 3.0]
+
+
+def test_what_is_fed_is_not_changed_or_handed_out():
+    x = tf.placeholder(tf.float32, [3])
+    y = tf.identity(x)
+    z = -(x * x + x)
+    given = np.array([1.0, 2.0, 3.0], np.float32)
+    with tf.Session(config=OFF) as sess:
+        same, other = sess.run([y, z], {x: given})
+    assert not np.shares_memory(same, given) and not np.shares_memory(other, given)
+    assert given.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_reads_before_and_after_a_write_in_one_step():
+    v = tf.Variable([1.0, 2.0])
+    before = v + 10.0
+    with tf.control_dependencies([before]):
+        written = tf.assign(v, [5.0, 6.0])
+    with tf.control_dependencies([written]):
+        after = v.read_value() + 10.0
+    with start() as sess:
+        a, _, b = sess.run([before, written.op, after])
+        assert a.tolist() == [11.0, 12.0] and b.tolist() == [15.0, 16.0]
+
+
+def test_a_variable_that_gets_another_shape():
+    v = tf.Variable([1.0, 2.0], validate_shape=False)
+    x = tf.placeholder(tf.float32)
+    grow = tf.assign(v, x, validate_shape=False)
+    w = tf.Variable([3.0], trainable=False)
+    y = w * w + 1.0
+    with start() as sess:
+        assert sess.run([v + 1.0, y])[0].tolist() == [2.0, 3.0]
+        sess.run(grow, {x: [7.0, 8.0, 9.0]})
+        assert sess.run(v + 1.0).tolist() == [8.0, 9.0, 10.0]
+
+
+def test_updates_are_seen_through_the_array():
+    v = tf.Variable([1.0, 2.0])
+    y = v * 2.0 - 1.0
+    add = tf.assign_add(v, [1.0, 1.0])
+    with start() as sess:
+        for i in range(3):
+            assert sess.run(y).tolist() == [2.0 * (1 + i) - 1, 2.0 * (2 + i) - 1]
+            sess.run(add)
+
+
+def test_an_uninitialised_variable_is_named():
+    v = tf.Variable([1.0, 2.0], name="weights")
+    named = pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value weights.*test_arrays.py")
+    with tf.Session(config=OFF) as sess, named:
+        sess.run(v * 2.0 + 1.0)
+
+
+def test_no_warning_of_overflow_or_division_by_zero():
+    v = tf.Variable([0.0, 1e38])
+    y = (v / 0.0) * v + v * 10.0
+    with start() as sess, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = sess.run(y)
+    assert np.isnan(found[0]) and np.isinf(found[1])
+    assert np.geterr()["divide"] == "warn"
+
+
+def test_integers_wrap_as_tensors_do():
+    v = tf.Variable([2**31 - 1, -(2**31)], dtype=tf.int32)
+    with start() as sess:
+        assert sess.run(v + 1).tolist() == [-(2**31), -(2**31) + 1]
+        assert sess.run(v * 2).tolist() == [-2, 0]
+
+
+def test_gradients_and_training_agree_with_tensors(monkeypatch):
+    def train():
+        with tf.Graph().as_default():
+            x = tf.constant(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3))
+            w = tf.Variable(np.full((3, 2), 0.1, np.float32))
+            b = tf.Variable(np.zeros(2, np.float32))
+            loss = tf.reduce_mean(tf.square(tf.tanh(tf.matmul(x, w) + b) - 0.5))
+            step = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+            with start() as sess:
+                return [sess.run([loss, step])[0] for _ in range(10)] + [*sess.run(w).reshape(-1)]
+
+    on_arrays = train()
+    monkeypatch.setenv("HEADRACE_PASSES_OFF", "arrays")
+    np.testing.assert_allclose(on_arrays, train(), rtol=1e-5)
+
+
+def test_in_loops_and_conditions():
+    v = tf.Variable([1.0, 2.0, 3.0, 4.0])
+
+    def body(i, x):
+        y = x
+        for _ in range(4):
+            y = tf.tanh(y * 1.5 + v) - v * 0.5
+        return i + 1, y
+
+    _, out = tf.while_loop(lambda i, x: i < 5, body, [0, v + 0.0])
+    chosen = tf.cond(tf.reduce_sum(out) > 0, lambda: -(out * out + v), lambda: out)
+    expected = np.array([1.0, 2.0, 3.0, 4.0])
+    v0 = expected.copy()
+    for _ in range(20):
+        expected = np.tanh(expected * 1.5 + v0) - v0 * 0.5
+    expected = -(expected * expected + v0) if expected.sum() > 0 else expected
+    with start() as sess:
+        np.testing.assert_allclose(sess.run(chosen), expected, rtol=1e-5)
+
+
+def test_concurrent_steps():
+    v = tf.Variable(np.ones(8, np.float32))
+    y = v * 2.0 + v
+    add = tf.assign_add(v, tf.ones_like(v) * 1.0, use_locking=True)
+    failures = []
+    with start() as sess:
+
+        def work():
+            for _ in range(200):
+                found = sess.run(y)
+                if not (found % 3 == 0).all():
+                    failures.append(found)
+                sess.run(add)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert sess.run(v).tolist() == [801.0] * 8
+    assert not failures
+
+
+def test_partial_run():
+    a, b = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
+    v = tf.Variable([1.0, 2.0])
+    first = tf.square(a * v + v)
+    second = first * b - v * v
+    with start() as sess:
+        handle = sess.partial_run_setup([first, second], [a, b])
+        assert sess.partial_run(handle, first, {a: [1.0, 1.0]}).tolist() == [4.0, 16.0]
+        assert sess.partial_run(handle, second, {b: [2.0, 2.0]}).tolist() == [7.0, 28.0]
