@@ -36,6 +36,9 @@ _VARINTS = (_INT, _INT64, _BOOL, _HALF, _UINT32, _UINT64)
 
 def encode(array: Any, dtype: DType, raw_strings: bool = False) -> bytes:
     """An array of this dtype as an encoded TensorProto; ``raw_strings`` puts strings into the raw contents too."""
+    if dtype is not dtypes.string and array.size:
+        head = _numbers_head(dtype.as_datatype_enum, array.shape, array.nbytes)
+        return b"".join((head, array if array.flags.c_contiguous else array.tobytes()))
     head = _head(dtype.as_datatype_enum, array.shape)
     if dtype == dtypes.string:
         items = list(array.reshape(-1))
@@ -43,15 +46,19 @@ def encode(array: Any, dtype: DType, raw_strings: bool = False) -> bytes:
             return head + b"".join(wire.field(_STRINGS, v) for v in items)
         content = b"".join(wire.varint(len(v)) for v in items) + b"".join(items)
         return head + (wire.field(_CONTENT, content) if content else b"")
-    if not array.size:
-        return head
-    return b"".join((head, _CONTENT_TAG, wire.varint(array.nbytes), np.ascontiguousarray(array).data))
+    return head
 
 
 @lru_cache(maxsize=512)
 def _head(dtype: int, shape: tuple[int, ...]) -> bytes:
     dims = b"".join(wire.field(2, wire.varint(1 << 3) + wire.varint(size) if size else b"") for size in shape)
     return wire.varint(_DTYPE << 3) + wire.varint(dtype) + wire.field(_SHAPE, dims)
+
+
+@lru_cache(maxsize=512)
+def _numbers_head(dtype: int, shape: tuple[int, ...], size: int) -> bytes:
+    """All that stands before the raw contents."""
+    return _head(dtype, shape) + _CONTENT_TAG + wire.varint(size)
 
 
 def decode(data: bytes) -> tuple[DType, Any]:
@@ -94,16 +101,21 @@ def _decode_usual(data: bytes) -> tuple[DType, Any] | None:
     if data[at : at + 1] != _CONTENT_TAG:
         return None
     length, start = wire.read_varint(data, at + 1)
-    dtype, shape = _read_head(data[:at])
-    if start + length != len(data) or dtype == dtypes.string:
+    dtype, shape, plain, size = _read_head(data[:at])
+    if start + length != len(data) or length != size:
         return None
-    return dtype, np.frombuffer(data, _plain_dtype(dtype), offset=start).reshape(shape).copy()
+    return dtype, np.ndarray(shape, plain, data, start).copy()
 
 
 @lru_cache(maxsize=512)
-def _read_head(data: bytes) -> tuple[DType, tuple[int, ...]]:
-    (_, _, number), (_, _, shape) = wire.fields(data)
-    return dtypes.as_dtype(number), _shape(shape)
+def _read_head(data: bytes) -> tuple[DType, tuple[int, ...], Any, int]:
+    """The dtype, the shape, what numpy holds the numbers in, and how many bytes they take: -1 for strings."""
+    (_, _, number), (_, _, encoded) = wire.fields(data)
+    dtype, shape = dtypes.as_dtype(number), _shape(encoded)
+    if dtype == dtypes.string:
+        return dtype, shape, None, -1
+    plain = np.dtype(_plain_dtype(dtype))
+    return dtype, shape, plain, math.prod(shape) * plain.itemsize
 
 
 def _plain_dtype(dtype: DType) -> Any:

@@ -1,6 +1,7 @@
 """Batches of encoded Examples as they are usually laid out: each feature's values in one run, columns read at once.
 
-Examples of one length often differ in nothing but their values: one of them is read, the others are compared with it.
+Examples of one length often differ in nothing but their values.  How such examples are laid out is remembered: others of that
+length are compared with it instead of being read; in a large batch, all of them at once.
 Everything here answers None for what is laid out otherwise (or wrongly): then the parsing ops read example by example, which
 also names mistakes.
 """
@@ -18,6 +19,8 @@ from headrace.ops._string import array_of, lengths
 _LIST, _VALUE = 0x0A, 0x12  # tags of field 1 and field 2 that hold bytes
 BYTES, FLOAT, INT64 = 0x0A, 0x12, 0x1A  # tags of the three kinds of lists
 Spans = dict[bytes, tuple[int, int, int]]  # by name: the kind, and where its encoded list begins and ends
+
+# ---- how an example is laid out
 
 
 def spans(data: bytes) -> Spans | None:
@@ -68,112 +71,281 @@ def _run(data: bytes, at: int, end: int) -> int | None:
     return at if at + length == end else None
 
 
-def run_of(data: bytes, features: Spans, name: bytes) -> tuple[int, bytes] | None:
-    """The kind and the values of one feature that are one run."""
-    if name not in features:
+class Layout:
+    """What examples share that are laid out alike: every byte that is no value, and where the values lie."""
+
+    __slots__ = ("cut", "parts", "runs", "texts")
+
+    def __init__(self, data: bytes, features: Spans) -> None:
+        self.parts: list[slice] = []
+        # By name: the kind, and where the values begin (None unless they are one run) and end.
+        self.runs: dict[bytes, tuple[int, int | None, int]] = {}
+        at = 0
+        for name, (kind, begin, end) in sorted(features.items(), key=lambda item: item[1][1]):
+            start = begin if begin == end and kind != BYTES else _run(data, begin, end)
+            upto = begin if start is None else start
+            self.parts.append(slice(at, upto))
+            self.runs[name] = kind, start, end
+            at = end
+        if at < len(data):
+            self.parts.append(slice(at, len(data)))
+        self.cut = itemgetter(*self.parts)
+        self.texts = self.cut(data)
+
+    def mask(self, size: int, padding: int) -> Any:
+        """The bytes that are no values, eight at a time."""
+        made = np.zeros(size + padding, np.uint8)
+        for part in self.parts:
+            made[part] = 0xFF
+        return made.view(np.uint64)
+
+
+_known: dict[int, tuple[Layout, ...]] = {}  # by length
+_LENGTHS, _EACH = 1024, 8  # how many are remembered
+
+
+def layout_of(data: bytes) -> Layout | None:
+    """How one example is laid out."""
+    known = _known.get(len(data), ())
+    for layout in known:
+        if layout.cut(data) == layout.texts:
+            return layout
+    try:
+        features = _spans(data)
+        made = None if features is None else Layout(data, features)
+    except (IndexError, ValueError):
         return None
-    kind, at, end = features[name]
-    start = _run(data, at, end)
-    return None if start is None else (kind, data[start:end])
+    if made is not None:
+        if len(_known) >= _LENGTHS:
+            _known.clear()
+        _known[len(data)] = (made, *known[: _EACH - 1])
+    return made
+
+
+# ---- examples laid out alike
 
 
 class Group(NamedTuple):
-    """Examples laid out alike: their features, their places in the batch, and they themselves."""
+    """Examples laid out alike: how, their places in the batch, and their bytes, a row for each."""
 
-    spans: Spans
+    layout: Layout
     rows: Any
-    items: list[bytes]
+    bytes: Any
 
 
-_FEW = 10  # examples that are rather read one by one
+_FEW = 24  # examples that are rather read one by one
+_SMALL = 80  # a batch that is read so as a whole
 
 
-def groups(batch: Any) -> list[Group] | None:
-    """All examples of an array."""
-    sizes = lengths(batch.tolist())
-    counts = np.bincount(sizes)
+def groups(items: list[bytes]) -> tuple[list[Group], list[int]]:
+    """Examples laid out alike, and the places of the others."""
     found: list[Group] = []
+    left: list[int] = []
+    if len(items) <= _SMALL:
+        return found, list(range(len(items)))
+    sizes = lengths(items)
+    counts = np.bincount(sizes)
     for size in counts.nonzero()[0].tolist():
-        rows = np.nonzero(sizes == size)[0]
+        rows = (sizes == size).nonzero()[0]
         if len(rows) > _FEW:
-            rows = _alike(batch, rows, size, found)
-        for row in rows.tolist():
-            features = spans(batch[row])
-            if features is None:
-                return None
-            found.append(Group(features, row, [batch[row]]))
-    return found
+            rows = _alike(items, rows, size, found)
+        left += rows.tolist()
+    return found, left
 
 
-def _alike(batch: Any, rows: Any, size: int, found: list[Group]) -> Any:
+def _alike(items: list[bytes], rows: Any, size: int, found: list[Group]) -> Any:
     """Adds groups of examples of one length to ``found``; gives the rows of those that are left."""
     padding = bytes(-size % 8)
-    items = batch[rows]
-    words = np.frombuffer(padding.join(items.tolist()) + padding, np.uint64).reshape(len(rows), -1)
+    mine = items if len(rows) == len(items) else itemgetter(*rows.tolist())(items)
+    words = np.frombuffer(padding.join(mine) + padding, np.uint64).reshape(len(rows), -1)
     while len(rows) > _FEW:
-        features = spans(items[0])
-        if features is None:
+        layout = layout_of(items[rows[0]])
+        if layout is None:
             break
-        other = np.bitwise_or.reduce((words ^ words[0]) & _layout(items[0], features, len(padding)), 1)
-        same = other == 0
+        differing = np.bitwise_or.reduce((words ^ words[0]) & layout.mask(size, len(padding)), 1)
+        same = differing == 0
         count = np.count_nonzero(same)
         if count == len(rows):
-            found.append(Group(features, rows, items.tolist()))
+            found.append(Group(layout, rows, words.view(np.uint8)))
             return rows[:0]
         if count <= _FEW:
             break
-        found.append(Group(features, rows[same], items[same].tolist()))
+        found.append(Group(layout, rows[same], words[same].view(np.uint8)))
         same = ~same
-        rows, items, words = rows[same], items[same], words[same]
+        rows, words = rows[same], words[same]
     return rows
 
 
-def _layout(data: bytes, features: Spans, padding: int) -> Any:
-    """A mask of the bytes that are no values."""
-    mask = np.full(len(data) + padding, 0xFF, np.uint8)
-    for _, at, end in features.values():
-        start = _run(data, at, end)
-        mask[at if start is None else start : end] = 0
-    return mask.view(np.uint64)
+# ---- columns
 
 
-def runs(found: list[Group], count: int, name: bytes, kind: int, needed: bool) -> list[bytes] | None:
-    """The values of a feature in each example: packed numbers, or one string.
+class Batch:
+    """Examples whose features can be read by columns; see ``batch_of``."""
 
-    Nothing where it is missing, unless it is needed.
-    """
-    payloads = np.empty(count, object)
-    for features, rows, items in found:
-        span = features.get(name)
-        if span is None:
-            if needed:
+    def __init__(self, count: int, groups: list[Group], rest: list[tuple[int, bytes, Layout]]) -> None:
+        self._count, self._groups, self._rest = count, groups, rest
+
+    def _few(self, name: bytes, kind: int, needed: bool) -> list[bytes] | None:
+        """The values in the examples that are in no group: packed numbers, or one string.
+
+        Nothing where the feature is missing, unless it is needed.
+        """
+        found = []
+        for _, data, layout in self._rest:
+            run = layout.runs.get(name)
+            if run is None:
+                if needed:
+                    return None
+                found.append(b"")
+                continue
+            own, start, end = run
+            if own != kind or start is None:
                 return None
-            payloads[rows] = b""
-            continue
-        own, at, end = span
-        if own != kind:
+            found.append(data[start:end])
+        return found
+
+    def _many(self, name: bytes, kind: int, needed: bool) -> list[tuple[Any, Any]] | None:
+        """The rows of each group, and the bytes of their values, a row for each."""
+        found = []
+        for layout, rows, data in self._groups:
+            run = layout.runs.get(name)
+            if run is None:
+                if needed:
+                    return None
+                found.append((rows, data[:, :0]))
+                continue
+            own, start, end = run
+            if own != kind or start is None:
+                return None
+            found.append((rows, data[:, start:end]))
+        return found
+
+    def _rows(self) -> list[int]:
+        return [row for row, _, _ in self._rest]
+
+    def floats(self, name: bytes, size: int) -> Any:
+        """The numbers of a feature that has ``size`` in every example, a row for each."""
+        few, many = self._few(name, FLOAT, True), self._many(name, FLOAT, True)
+        if few is None or many is None or any(data.shape[1] != 4 * size for _, data in many):
             return None
-        if at == end and kind != BYTES:
-            payloads[rows] = b""
-            continue
-        start = _run(items[0], at, end)
-        if start is None:
+        if list(map(len, few)).count(4 * size) != len(few):
             return None
-        if len(items) == 1:
-            payloads[rows] = items[0][start:end]
-            continue
-        values = list(map(itemgetter(slice(start, end)), items))
-        if len(items) == count:
-            return values
-        payloads[rows] = array_of(values)
-    return payloads.tolist()
+        if not many:
+            return np.ndarray((self._count, size), "<f4", bytearray().join(few))
+        found = np.empty((self._count, size), np.float32)
+        for rows, data in many:
+            found[rows] = data.view("<f4")
+        if few:
+            found[self._rows()] = np.ndarray((len(few), size), "<f4", b"".join(few))
+        return found
+
+    def integers(self, name: bytes) -> Any:
+        """The number of a feature that has one in every example."""
+        few, many = self._few(name, INT64, True), self._many(name, INT64, True)
+        if few is None or many is None:
+            return None
+        found: Any = list(map(_single, few))
+        if None in found:
+            return None
+        single = np.fromiter(found, np.int64, len(found))
+        if not many:
+            return single
+        found = np.empty(self._count, np.int64)
+        for rows, data in many:
+            values = _singles(data)
+            if values is None:
+                return None
+            found[rows] = values
+        if few:
+            found[self._rows()] = single
+        return found
+
+    def texts(self, name: bytes) -> Any:
+        """The string of a feature that has one in every example."""
+        few, many = self._few(name, BYTES, True), self._many(name, BYTES, True)
+        if few is None or many is None:
+            return None
+        if not many:
+            return array_of(few)
+        found = np.empty(self._count, object)
+        for rows, data in many:
+            found[rows] = _cut(data)
+        if few:
+            found[self._rows()] = array_of(few)
+        return found
+
+    def ragged(self, name: bytes, kind: int) -> tuple[Any, Any] | None:
+        """All numbers of a feature one after another, and how many each example has."""
+        few, many = self._few(name, kind, False), self._many(name, kind, False)
+        if few is None or many is None:
+            return None
+        if not many:
+            return numbers(few, kind)
+        sizes = {data.shape[1] for _, data in many} | set(map(len, few))
+        if kind == FLOAT and len(sizes) == 1 and not (size := sizes.pop()) & 3:
+            every = self.floats(name, size >> 2)
+            return None if every is None else (every.reshape(-1), np.full(self._count, size >> 2))
+        payloads = np.empty(self._count, object)
+        for rows, data in many:
+            payloads[rows] = _cut(data)
+        if few:
+            payloads[self._rows()] = array_of(few)
+        return numbers(payloads.tolist(), kind)
 
 
-def floats(payloads: list[bytes], size: int) -> Any:
-    """The numbers of runs that have ``size`` each, a row for each; None if one has more or fewer."""
-    if set(map(len, payloads)) != {4 * size}:
+def batch_of(items: list[bytes]) -> Batch | None:
+    """None if one of the examples is not laid out as usual."""
+    found, left = groups(items)
+    rest = []
+    for row in left:
+        layout = layout_of(items[row])
+        if layout is None:
+            return None
+        rest.append((row, items[row], layout))
+    return Batch(len(items), found, rest)
+
+
+# ---- values
+
+
+def _cut(data: Any) -> Any:
+    """The strings of a group."""
+    count, size = data.shape
+    if size and data[:, -1].all():  # numpy's own strings end before their last zeros
+        return np.ascontiguousarray(data).view(f"S{size}")[:, 0].astype(object)
+    text = data.tobytes()
+    return array_of([text[at : at + size] for at in range(0, count * size, size)] if size else [b""] * count)
+
+
+_SURE = 9  # bytes of a varint that cannot hold more than 63 bits
+
+
+def _single(text: bytes) -> int | None:
+    """The number of a run of one."""
+    size = len(text)
+    if size == 1:
+        return text[0] if text[0] < 0x80 else None
+    if not 0 < size <= _SURE or text[-1] > 0x7F:
         return None
-    return np.frombuffer(bytearray().join(payloads), "<f4").reshape(len(payloads), size)
+    if size == 2 and text[0] > 0x7F:
+        return text[0] & 0x7F | text[1] << 7
+    found, at = read_varint(text, 0)
+    return found if at == size else None
+
+
+def _singles(data: Any) -> Any:
+    """The numbers of a group's runs of one."""
+    size = data.shape[1]
+    if not 0 < size <= _SURE:
+        return None
+    last = data[:, -1]
+    if np.maximum.reduce(last) > 0x7F or (size > 1 and np.minimum.reduce(data[:, :-1], None) < 0x80):
+        return None
+    found = last.astype(np.int64)
+    for k in range(size - 2, -1, -1):
+        found <<= 7
+        found |= data[:, k] & 0x7F
+    return found
 
 
 def numbers(payloads: list[bytes], kind: int) -> tuple[Any, Any] | None:

@@ -23,6 +23,13 @@ def array_of(items, shape=None):
     return made if shape is None or len(shape) == 1 else made.reshape(shape)
 
 
+def scalar_of(item):
+    """One string as a value without dimensions."""
+    made = np.empty((), object)
+    made[()] = item
+    return made
+
+
 def integers(items, count, shape, dtype=np.int64):
     """An integer tensor of what is counted one by one."""
     made = torch.from_numpy(np.fromiter(items, dtype, count))

@@ -15,6 +15,7 @@ import torch
 from headrace.core import dtypes, errors
 from headrace.core.registry import op
 from headrace.ops._string import array_of, decode, each, listed
+from headrace.resources.value import TORCH_DTYPES
 
 # ---- numbers
 
@@ -89,10 +90,15 @@ _RAW = (
 )  # fmt: skip
 
 
+_HELD = {t: np.dtype(d.as_numpy_dtype) for d in _RAW if d is not dtypes.bfloat16 for t in [TORCH_DTYPES[d]]}
+
+
 def _reinterpret(data, dtype, little_endian, shape):
     """Bytes as elements of ``dtype``."""
     if not data:
         return torch.zeros(shape, dtype=dtype)
+    if little_endian and type(data) is bytearray and (held := _HELD.get(dtype)) is not None:
+        return torch.from_numpy(np.ndarray(shape, held, data))
     width = dtype.itemsize
     if not little_endian and width > 1:
         part = width // 2 if dtype.is_complex else width
@@ -113,7 +119,7 @@ decode_raw.shape(lambda bytes, out_type, little_endian: bytes.concatenate([None]
 def _(bytes, out_type, little_endian):
     items = listed(bytes)
     size, width = len(items[0]) if items else 0, out_type.itemsize
-    if len(set(map(len, items))) > 1:
+    if list(map(len, items)).count(size) != len(items):
         i, item = next((i, item) for i, item in enumerate(items) if len(item) != size)
         raise ValueError(
             f"DecodeRaw requires input strings to all be the same size, but element {i} has size {len(item)} != {size}"

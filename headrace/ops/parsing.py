@@ -186,45 +186,39 @@ class _Batch:
     """Encoded examples, read by columns where they are laid out as usual: other columns are None."""
 
     def __init__(self, items):
-        self._items = items
-        self._groups = _example_batch.groups(items) if len(items) else None
+        self._items = items.tolist()
+        self._usual = _example_batch.batch_of(self._items) if self._items else None
         self._encoded = None
-        if self._groups is None:
+        if self._usual is None:
             self.encoded()  # mistakes in any example come first
 
     def encoded(self):
         """The encoded features of each example, by name."""
         if self._encoded is None:
-            self._encoded = [_read(read_features, data) for data in self._items.tolist()]
+            self._encoded = [_read(read_features, data) for data in self._items]
         return self._encoded
 
-    def _runs(self, key, kind, needed):
-        return _example_batch.runs(self._groups, len(self._items), key, kind, needed)
-
-    def _numbers(self, key, dtype, needed):
-        if self._groups is None or dtype not in _PACKED:
-            return None
-        found = self._runs(key, _PACKED[dtype], needed)
-        return None if found is None else _example_batch.numbers(found, _PACKED[dtype])
-
     def sparse(self, key, dtype):
-        found = self._numbers(key, dtype, False)
+        if self._usual is None or dtype not in _PACKED:
+            return None
+        found = self._usual.ragged(key, _PACKED[dtype])
         return None if found is None else _sparse_parts(found[1], torch.from_numpy(found[0]))
 
     def dense(self, key, shape, default):
-        if self._groups is None or _is_variable(shape):
+        if self._usual is None or _is_variable(shape):
             return None
-        size, rows = math.prod(shape), len(self._items)
+        size, whole = math.prod(shape), (len(self._items), *shape)
         if isinstance(default, np.ndarray):
-            texts = self._runs(key, _example_batch.BYTES, True) if size == 1 else None
-            return None if texts is None else array_of(texts, (rows, *shape))
+            values = self._usual.texts(key) if size == 1 else None
+            return None if values is None else values.reshape(whole)
         if default.dtype is torch.float32:
-            texts = self._runs(key, _example_batch.FLOAT, True)
-            values = None if texts is None else _example_batch.floats(texts, size)
+            values = self._usual.floats(key, size)
+        elif size == 1:
+            values = self._usual.integers(key)
         else:
-            found = self._numbers(key, default.dtype, True)
+            found = self._usual.ragged(key, _example_batch.INT64)
             values = None if found is None or (found[1] != size).any() else found[0]
-        return None if values is None else torch.from_numpy(values.reshape(rows, *shape))
+        return None if values is None else torch.from_numpy(values.reshape(whole))
 
 
 def _sparse_batch(batch, names, key, dtype):
@@ -237,11 +231,17 @@ def _sparse_batch(batch, names, key, dtype):
 
 
 def _sparse_parts(counts, values):
-    indices = np.empty((len(values), 2), np.int64)
-    indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
-    indices[:, 1] = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
-    shape = np.array([len(counts), counts.max(initial=0)], np.int64)
-    return torch.from_numpy(indices), values, torch.from_numpy(shape)
+    rows, longest = len(counts), np.maximum.reduce(counts, initial=0)
+    if rows * longest == len(values):  # each as many
+        indices = np.empty((rows, longest, 2), np.int64)
+        indices[:, :, 0] = np.arange(rows)[:, None]
+        indices[:, :, 1] = np.arange(longest)
+        indices = indices.reshape(-1, 2)
+    else:
+        indices = np.empty((len(values), 2), np.int64)
+        indices[:, 0] = np.repeat(np.arange(rows), counts)
+        indices[:, 1] = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return torch.from_numpy(indices), values, torch.from_numpy(np.array([rows, longest], np.int64))
 
 
 def _dense_batch(batch, names, key, shape, default):
@@ -295,30 +295,39 @@ def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_ty
 
 def _usual_single(data, keys, shapes, defaults):
     """The dense features of an example laid out as usual; None if something is special."""
-    found, features = [], _example_batch.spans(data)
+    layout = _example_batch.layout_of(data)
+    if layout is None:
+        return None
+    found = []
     for key, shape, default in zip(keys, shapes, defaults, strict=True):
-        run = None if features is None or _is_variable(shape) else _example_batch.run_of(data, features, key.encode())
-        if run is None:
+        kind, start, end = layout.runs.get(key.encode(), _NOTHING)
+        if start is None or _is_variable(shape):
             return None
-        kind, values = run
         if isinstance(default, np.ndarray):
-            value = array_of([values], shape) if kind == _example_batch.BYTES and math.prod(shape) == 1 else None
+            value = (
+                array_of([data[start:end]], shape) if kind == _example_batch.BYTES and math.prod(shape) == 1 else None
+            )
         else:
-            value = _numbers_of(values, kind, default.dtype, shape)
+            value = _numbers_of(data, start, end, kind, default.dtype, shape)
         if value is None:
             return None
         found.append(value)
     return found
 
 
-def _numbers_of(values, kind, dtype, shape):
+_NOTHING = None, None, None
+_FLOAT32 = np.dtype("<f4")
+
+
+def _numbers_of(data, start, end, kind, dtype, shape):
     """A run of numbers as a tensor; None if there are others or not as many."""
     if kind != _PACKED[dtype]:
         return None
     if dtype is torch.float32:
-        made = _example_batch.floats([values], math.prod(shape))
-        return None if made is None else torch.from_numpy(made.reshape(shape))
-    found = _example_batch.numbers([values], kind)
+        if end - start != 4 * math.prod(shape):
+            return None
+        return torch.from_numpy(np.ndarray(shape, _FLOAT32, data, start).copy())
+    found = _example_batch.numbers([data[start:end]], kind)
     return torch.from_numpy(found[0].reshape(shape)) if found and found[1] == math.prod(shape) else None
 
 

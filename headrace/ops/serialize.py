@@ -6,11 +6,11 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes
-from headrace.core.dtypes import ANY, DType, resource, string, variant
+from headrace.core.dtypes import ANY, resource, string, variant
 from headrace.core.registry import op
 from headrace.core.tensor_proto import decode, encode
 from headrace.ops._sparse import check_parts, entries, join, select
-from headrace.ops._string import array_of
+from headrace.ops._string import array_of, scalar_of
 from headrace.resources.value import FROM_TORCH
 
 HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)
@@ -31,7 +31,7 @@ def _unpack(data, wanted):
         dtype, array = decode(data)
     except (ValueError, TypeError) as e:
         raise ValueError(f"Could not parse `serialized` as TensorProto, contents: {data[:60]!r} ({e})") from None
-    wanted = wanted if isinstance(wanted, DType) else FROM_TORCH[wanted]
+    wanted = FROM_TORCH.get(wanted, wanted)
     if dtype is not wanted:
         raise ValueError(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({wanted.name})")
     if dtype is string:
@@ -44,7 +44,7 @@ def _unpack(data, wanted):
 serialize = op("SerializeTensor(tensor: T) -> (serialized: string)", T=HELD, host=True)
 serialize.not_differentiable()
 serialize.shape(lambda tensor: ())
-serialize.kernel(lambda tensor: array_of([_pack(tensor, raw_strings=False)], ()))
+serialize.kernel(lambda tensor: scalar_of(_pack(tensor, raw_strings=False)))
 
 parse = op(
     "ParseTensor(serialized: string; out_type: type) -> (output: out_type)",
