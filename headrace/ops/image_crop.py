@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -67,112 +68,173 @@ def _rounded(places):
     return torch.where(places < 0, torch.ceil(places - 0.5), torch.floor(places + 0.5))  # halves away from zero
 
 
-# ---- on the host: the places of all crops are found by NumPy, in a few calls for both axes
+# ---- on the host: NumPy, in as few calls as can be
 
 
-def _lines_on_host(ends, last, outside):
-    """Of ends [2 (low, high), axes, boxes]: how far each place lies past the pixel before it, the pixels before and after
-    (inside the image), and which places lie inside it; ``last`` [axes] are the last pixels."""
-    low, high = ends
-    last = last[:, None]
-    if outside == 1:
-        places = (np.float32(0.5) * (low + high) * last)[:, :, None]
-    else:
-        width = (high - low) * last / np.float32(outside - 1)
-        places = (low * last)[:, :, None] + _steps(outside) * width[:, :, None]
-    pair = np.empty((2, *places.shape), np.float32)
-    before = np.floor(places, out=pair[0])
+@lru_cache(maxsize=256)
+def _table(height, width, rows, columns):
+    """For lines of both axes in one row: the columns of ``boxes`` where each begins and ends, the last pixel, and steps."""
+    low = np.repeat([0, 1], (rows, columns))
+    last = np.repeat([height - 1, width - 1], (rows, columns)).astype(np.float32)
+    parts = np.repeat([max(rows - 1, 1), max(columns - 1, 1)], (rows, columns)).astype(np.float32)
+    steps = np.concatenate([np.arange(rows), np.arange(columns)]).astype(np.float32)
+    return np.stack([low, low + 2]), last, parts, steps
+
+
+def _lines_on_host(boxes, height, width, rows, columns):
+    """[boxes, rows + columns]: where the rows and the columns of each crop lie in the image."""
+    ends, last, parts, steps = _table(height, width, rows, columns)
+    ends = boxes.take(ends, 1)
+    low, high = ends[:, 0], ends[:, 1]
+    places = high - low
+    places *= last
+    places /= parts
+    places *= steps
+    places += low * last
+    if rows == 1 or columns == 1:  # the middle
+        alone = slice(None) if rows == columns else slice(0, 1) if rows == 1 else slice(rows, None)
+        places[:, alone] = (np.float32(0.5) * (low + high) * last)[:, alone]
+    return places, last
+
+
+_NARROW = 8  # channels: gradients of so few are added up one by one
+_FEW = 1 << 14  # numbers: NumPy adds so few up as quickly as torch does
+
+
+class _Taps(NamedTuple):
+    """How crops are made of pixels: for each line, how far past the pixel before it, whether it lies inside the image, and
+    the pixels before and after, in images laid out as one row: those of rows are where a line of pixels starts."""
+
+    past: np.ndarray  # [boxes, rows + columns]
+    inside: np.ndarray | None  # [boxes, rows + columns]; None if all are
+    rows: np.ndarray  # [2, boxes, rows, 1]
+    columns: np.ndarray  # [boxes, 1, 2, columns]
+
+
+def _taps(boxes, box_ind, extent, size):
+    """What was found for the same boxes just before, as gradients ask for, is found again."""
+    return _kept_taps(boxes.tobytes(), box_ind.tobytes(), tuple(extent), size)
+
+
+@lru_cache(maxsize=4)
+def _kept_taps(boxes, box_ind, extent, size):
+    batch, height, width = extent
+    rows, columns = size
+    boxes, box_ind = np.frombuffer(boxes, np.float32).reshape(-1, 4), np.frombuffer(box_ind, np.int32)
+    pictures = box_ind.tolist()
+    if min(pictures) < 0 or max(pictures) >= batch:
+        raise _outside(pictures, batch)
+    places, last = _lines_on_host(boxes, height, width, rows, columns)
+    pair = np.empty((2, len(boxes), rows + columns), np.float32)
+    past = places - np.floor(places, out=pair[0])
     np.ceil(places, out=pair[1])
-    past = places - before
-    last = last[:, :, None]
-    np.fmin(pair, last, out=pair)
-    np.fmax(pair, 0, out=pair)
-    return past, pair.astype(np.int64), (places >= 0) & (places <= last)
+    inside = None
+    if not (
+        places.view(np.uint32) <= last.view(np.uint32)
+    ).all():  # so bits of numbers from zero on compare, and no others
+        inside = (places >= 0) & (places <= last)
+        np.fmin(pair, last, out=pair)
+        np.fmax(pair, 0, out=pair)
+    pair = pair.astype(np.int64)
+    starts = pair[:, :, :rows]
+    if batch > 1:
+        starts += (box_ind.astype(np.int64) * height)[:, None]
+    starts *= width
+    return _Taps(past, inside, starts[..., None], pair[:, :, None, rows:].transpose(1, 2, 0, 3))
 
 
-@lru_cache(maxsize=64)
-def _steps(count):
-    return np.arange(count, dtype=np.float32)
+def _around(image, taps):
+    """The four pixels around each one of the crops [2, boxes, rows, columns * channels], left and right."""
+    count, _, two, columns = taps.columns.shape
+    places = taps.rows + taps.columns.reshape(count, 1, two * columns)
+    found = image.reshape(-1, image.shape[3]).take(places, 0).astype(np.float32, copy=False)
+    found = found.reshape(*places.shape[:3], 2, -1)
+    return found[..., 0, :], found[..., 1, :]
 
 
-def _taps(boxes, box_ind, extent, rows, columns):
-    """Past [boxes, lines], and inside, of rows and of columns; and the places of the four pixels around each one of the crops
-    [2 (above, below), 2 (left, right), boxes, rows, columns] in images laid out as one row of pixels."""
-    height, width = extent
-    ends = boxes.numpy().reshape(-1, 2, 2).transpose(1, 2, 0)
-    last = np.array([height - 1, width - 1], np.float32)
-    if rows == columns:
-        (down, across), pair, (known, also) = _lines_on_host(ends, last, rows)
-        vertical, horizontal = pair[:, 0], pair[:, 1]
-    else:
-        (down,), vertical, (known,) = _lines_on_host(ends[:, :1], last[:1], rows)
-        (across,), horizontal, (also,) = _lines_on_host(ends[:, 1:], last[1:], columns)
-        vertical, horizontal = vertical[:, 0], horizontal[:, 0]
-    lines = (vertical + (box_ind.numpy().astype(np.int64) * height)[:, None]) * width
-    return down, across, known, also, lines[:, None, :, :, None] + horizontal[None, :, :, None, :]
+def _across(taps, channels):
+    """How far past the column before it each number of a row lies [boxes, 1, columns * channels]."""
+    return taps.past[:, taps.rows.shape[2] :].repeat(channels, 1)[:, None]
 
 
-def _around(image, places):
-    """The four pixels around each one of the crops [2, 2, boxes, rows, columns * channels], in long rows."""
-    channels = image.shape[3]
-    found = image.reshape(-1, channels).index_select(0, torch.from_numpy(places.reshape(-1)))
-    return found.view(*places.shape[:4], places.shape[4] * channels).float()
+def _between(first, second, share):
+    result = second - first
+    result *= share
+    result += first
+    return result
 
 
-def _long(values, channels):
-    """Values of columns [boxes, columns], once a channel [boxes, 1, columns * channels]."""
-    return torch.from_numpy(values.repeat(channels, 1))[:, None]
-
-
-def _bilinear_on_host(image, boxes, box_ind, rows, columns, outside):
-    channels = image.shape[3]
-    down, across, known, also, places = _taps(boxes, box_ind, image.shape[1:3], rows, columns)
-    found = _around(image, places)
-    edges = torch.lerp(found[:, 0], found[:, 1], _long(across, channels))
-    crops = torch.lerp(edges[0], edges[1], torch.from_numpy(down)[:, :, None]).view(-1, rows, columns, channels)
-    if not (known.all() and also.all()):
-        crops.masked_fill_(torch.from_numpy(~(known[:, :, None] & also[:, None, :]))[..., None], outside)
+def _bilinear_on_arrays(image, boxes, box_ind, size, outside):
+    rows, columns = size
+    taps = _taps(boxes, box_ind, image.shape[:3], size)
+    above, below = _between(*_around(image, taps), _across(taps, image.shape[3]))
+    crops = _between(above, below, taps.past[:, :rows, None]).reshape(-1, rows, columns, image.shape[3])
+    if taps.inside is not None:
+        crops[~(taps.inside[:, :rows, None] & taps.inside[:, None, rows:])] = outside
     return crops
 
 
-def _image_gradient_on_host(grads, boxes, box_ind, image_size):
+def _image_gradient_on_arrays(grads, boxes, box_ind, image_size):
     """Every number of the gradient, added up at four places at once."""
-    batch, height, width, channels = image_size
-    rows, columns = grads.shape[1:3]
-    down, across, known, also, places = _taps(boxes, box_ind, (height, width), rows, columns)
-    vertical = np.stack([1 - down, down]) * known
-    horizontal = np.stack([1 - across, across]) * also
-    weights = torch.from_numpy(vertical[:, None, :, :, None] * horizontal[None, :, :, None, :])
-    parts = weights[..., None] * grads
-    places = (places * channels)[..., None] + np.arange(channels)
-    total = grads.new_zeros(batch * height * width * channels)
-    total.scatter_add_(0, torch.from_numpy(places.reshape(-1)), parts.view(-1))
-    return total.view(batch, height, width, channels)
+    count, rows, columns, channels = grads.shape
+    taps = _taps(boxes, box_ind, image_size[:3], (rows, columns))
+    grads, across = _kept_inside(grads, taps.inside), _across(taps, channels)
+    parts = np.empty((2, count, rows, 2, columns * channels), np.float32)
+    below = np.multiply(grads, taps.past[:, :rows, None], out=parts[1, :, :, 0])
+    np.subtract(grads, below, out=parts[0, :, :, 0])
+    np.multiply(parts[..., 0, :], across, out=parts[..., 1, :])
+    parts[..., 0, :] -= parts[..., 1, :]
+    if channels > _NARROW:
+        places = taps.rows + taps.columns.reshape(count, 1, 2 * columns)
+        total = torch.zeros(image_size)
+        parts = torch.from_numpy(parts.reshape(-1, channels))
+        total.view(-1, channels).index_add_(0, torch.from_numpy(places.reshape(-1)), parts)
+        return total.numpy()
+    numbers = (taps.columns * channels)[..., None] + np.arange(channels)
+    places = taps.rows * channels + numbers.reshape(count, 1, -1)
+    total = np.zeros(image_size, np.float32)
+    if places.size <= _FEW:
+        np.add.at(total.reshape(-1), places.reshape(-1), parts.reshape(-1))
+    else:
+        flat = torch.from_numpy(total).view(-1)
+        flat.scatter_add_(0, torch.from_numpy(places.reshape(-1)), torch.from_numpy(parts.reshape(-1)))
+    return total
 
 
-def _boxes_gradient_on_host(image, boxes, box_ind, grads):
+def _kept_inside(grads, inside):
+    """Gradients [boxes, rows, columns * channels], none where the crops show nothing of the image."""
+    count, rows, _, channels = grads.shape
+    grads = grads.reshape(count, rows, -1)
+    return grads if inside is None else grads * inside[:, :rows, None] * inside[:, None, rows:].repeat(channels, 2)
+
+
+def _boxes_gradient_on_arrays(image, boxes, box_ind, grads):
     height, width, channels = image.shape[1:]
     count, rows, columns = grads.shape[:3]
-    down, across, known, also, places = _taps(boxes, box_ind, (height, width), rows, columns)
-    found = _around(image, places)
-    grads = grads.reshape(count, rows, columns * channels)
-    below = torch.lerp(found[1, 0] - found[0, 0], found[1, 1] - found[0, 1], _long(across, channels)).mul_(grads)
-    right = torch.lerp(found[0, 1] - found[0, 0], found[1, 1] - found[1, 0], torch.from_numpy(down)[:, :, None])
+    taps = _taps(boxes, box_ind, image.shape[:3], (rows, columns))
+    left, right = _around(image, taps)
+    grads = _kept_inside(grads, taps.inside)
+    above, below = _between(left, right, _across(taps, channels))
+    below -= above
+    below *= grads
+    right -= left
+    across = _between(*right, taps.past[:, :rows, None])
+    across *= grads
     # Sums over what each row, or column, of a crop adds: its ends share them.
-    by_row = torch.matmul(below, _long(also.astype(np.float32), channels).mT).view(count, rows).numpy() * known
-    by_column = torch.matmul(torch.from_numpy(known.astype(np.float32))[:, None], right.mul_(grads))
-    by_column = by_column.view(count, columns, channels).sum(2).numpy() * also
-    result = np.empty((count, 2, 2), np.float32)
-    result[:, :, 0] = by_row @ _shares(rows) * np.float32(height - 1)
-    result[:, :, 1] = by_column @ _shares(columns) * np.float32(width - 1)
-    return torch.from_numpy(result.reshape(count, 4))
+    found = np.empty((count, 2, 2), np.float32)
+    found[:, :, 0] = below.sum(2) @ _shares(rows, height)
+    found[:, :, 1] = across.sum(1) @ _shares(columns, width, channels)
+    return found.reshape(count, 4)
 
 
 @lru_cache(maxsize=64)
-def _shares(count):
-    """How much of each line's place the low and the high end of a box decide [count, 2]."""
+def _shares(count, inside, channels=1):
+    """How much of each line's place, in pixels, the low and the high end of a box decide [count * channels, 2]."""
     high = np.full(1, 0.5) if count == 1 else np.arange(count) / (count - 1)
-    return np.stack([1 - high, high], 1).astype(np.float32)
+    return (np.stack([1 - high, high], 1) * (inside - 1)).astype(np.float32).repeat(channels, 0)
+
+
+_MANY = 1 << 40  # elements: the kernels on arrays are those on tensors
 
 
 def _is_on_host(image, boxes, box_ind, *more):
@@ -183,13 +245,8 @@ def _is_on_host(image, boxes, box_ind, *more):
     return len(boxes) > 0 and 0 not in image.shape and not followed
 
 
-def _checked(function, image, boxes, box_ind, batch, *arguments):
-    try:
-        return function(image, boxes, box_ind, *arguments)
-    except (IndexError, RuntimeError):
-        if all(0 <= i < batch for i in box_ind.tolist()):
-            raise
-        raise _outside(box_ind.tolist(), batch) from None
+def _array(tensor):
+    return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
 
 
 def _outside(pictures, batch):
@@ -197,11 +254,12 @@ def _outside(pictures, batch):
 
 
 @crop.kernel
-def _(image, boxes, box_ind, crop_size, method, extrapolation_value):
+def _cropped(image, boxes, box_ind, crop_size, method, extrapolation_value):
     height, width = image.shape[1:3]
     rows, columns = _crop_size(crop_size)
     if method == "bilinear" and _is_on_host(image, boxes, box_ind):
-        return _checked(_bilinear_on_host, image, boxes, box_ind, len(image), rows, columns, extrapolation_value)
+        arrays = _array(image), boxes.numpy(), box_ind.numpy()
+        return torch.from_numpy(_bilinear_on_arrays(*arrays, (rows, columns), extrapolation_value))
     if _is_on_host(image, boxes, box_ind) and not all(0 <= i < len(image) for i in box_ind.tolist()):
         raise _outside(box_ind.tolist(), len(image))
     ys, xs = _grid(boxes, height, width, rows, columns)
@@ -220,6 +278,14 @@ def _(image, boxes, box_ind, crop_size, method, extrapolation_value):
         lower = at(bottom, left) + (at(bottom, right) - at(bottom, left)) * across
         found = upper + (lower - upper) * down
     return torch.where(known, found, extrapolation_value)
+
+
+@crop.on_arrays(most=_MANY, saves=40)
+def _(image, boxes, box_ind, crop_size, method, extrapolation_value):
+    if method == "bilinear" and len(boxes) and image.size:
+        return _bilinear_on_arrays(image, boxes, box_ind, tuple(_crop_size(crop_size)), extrapolation_value)
+    tensors = map(torch.from_numpy, (image, boxes, box_ind))
+    return _cropped(*tensors, crop_size, method, extrapolation_value).numpy()
 
 
 @crop.gradient
@@ -243,10 +309,11 @@ to_image.shape(lambda grads, boxes, box_ind, image_size, T, method: image_size)
 
 
 @to_image.kernel
-def _(grads, boxes, box_ind, image_size, T, method):
+def _to_image(grads, boxes, box_ind, image_size, T, method):
     batch, height, width, channels = image_size
     if method == "bilinear" and _is_on_host(grads, boxes, box_ind):
-        return _checked(_image_gradient_on_host, grads, boxes, box_ind, batch, image_size).to(T)
+        found = _image_gradient_on_arrays(grads.numpy(), boxes.numpy(), box_ind.numpy(), image_size)
+        return torch.from_numpy(found).to(T)
     ys, xs = _grid(boxes, height, width, grads.shape[1], grads.shape[2])
     known = (_within(ys, height)[:, :, None] & _within(xs, width)[:, None, :])[..., None]
     grads = torch.where(known, grads, 0)
@@ -268,6 +335,14 @@ def _(grads, boxes, box_ind, image_size, T, method):
     return total.reshape(batch, height, width, channels).to(T)
 
 
+@to_image.on_arrays(most=_MANY, saves=40)
+def _(grads, boxes, box_ind, image_size, T, method):
+    if method == "bilinear" and len(boxes) and grads.size:
+        return _image_gradient_on_arrays(grads, boxes, box_ind, image_size).astype(T, copy=False)
+    tensors = map(torch.from_numpy, (grads, boxes, box_ind))
+    return _to_image(*tensors, image_size, torch.float32, method).numpy().astype(T, copy=False)
+
+
 to_boxes = op(
     'CropAndResizeGradBoxes(grads: float32, image: T, boxes: float32, box_ind: int32; method: string = "bilinear") '
     "-> (output: float32)",
@@ -277,11 +352,12 @@ to_boxes.shape(lambda grads, image, boxes, box_ind, method: boxes)
 
 
 @to_boxes.kernel
-def _(grads, image, boxes, box_ind, method):
+def _to_boxes(grads, image, boxes, box_ind, method):
     height, width = image.shape[1:3]
     rows, columns = grads.shape[1:3]
     if _is_on_host(image, boxes, box_ind, grads):
-        return _checked(_boxes_gradient_on_host, image, boxes, box_ind, len(image), grads)
+        arrays = _array(image), boxes.numpy(), box_ind.numpy(), grads.numpy()
+        return torch.from_numpy(_boxes_gradient_on_arrays(*arrays))
     ys, xs = _grid(boxes, height, width, rows, columns)
     picture = box_ind.long()[:, None, None]
     known = _within(ys, height)[:, :, None] & _within(xs, width)[:, None, :]
@@ -306,3 +382,10 @@ def _(grads, image, boxes, box_ind, method):
     y1, y2 = ends(dy, 1, height, rows)
     x1, x2 = ends(dx, 2, width, columns)
     return torch.stack([y1, x1, y2, x2], 1)
+
+
+@to_boxes.on_arrays(most=_MANY, saves=40)
+def _(grads, image, boxes, box_ind, method):
+    if len(boxes) and image.size and grads.size:
+        return _boxes_gradient_on_arrays(image, boxes, box_ind, grads)
+    return _to_boxes(*map(torch.from_numpy, (grads, image, boxes, box_ind)), method).numpy()
