@@ -25,6 +25,7 @@ from benchmarks._peers import workload
 PASSES = (
     "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_records", "project_inputs", "defer_sums", "hoist",
     "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "dead_writes", "reuse",
+    "arrays",
 )  # fmt: skip
 ALL_OFF = "all of them"
 CACHE = "plan cache"  # a plan made anew for each step
@@ -100,7 +101,7 @@ def _measure(name: str, mode: str, seconds: float, suite: str) -> dict[str, Any]
     plans: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for off in ("", *PASSES, ALL_OFF):
-        with _off(",".join(PASSES) if off == ALL_OFF else off):
+        with passes_off(",".join(PASSES) if off == ALL_OFF else off):
             master._plans.clear()
             plan = master.plan(feeds, fetches, targets)
             texts[off] = "\n".join(p.source for p in plan.programs) + plan.graph.to_text()
@@ -155,7 +156,7 @@ def _best(steps: dict[str, Callable[[], Any]], seconds: float) -> dict[str, floa
 
 
 @contextlib.contextmanager
-def _off(names: str) -> Iterator[None]:
+def passes_off(names: str) -> Iterator[None]:
     os.environ["HEADRACE_PASSES_OFF"] = names
     try:
         yield

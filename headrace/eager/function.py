@@ -20,6 +20,7 @@ from headrace.eager.tensor import EagerHandle, holding
 from headrace.graph.function import FuncGraph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
+from headrace.resources.value import tensor_held
 from headrace.runtime.executor import execute
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
@@ -97,7 +98,7 @@ def run(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], count: 
         unshare(values[i])
     results = execute(plan, values)
     kinds = [t.dtype.base_dtype for t in f.outputs[:count]]
-    outputs = [holding(v, kind) for v, kind in zip(results, kinds, strict=True)]
+    outputs = [holding(tensor_held(v), kind) for v, kind in zip(results, kinds, strict=True)]
     attrs = {**attrs, "Tout": tuple(kinds)}
     return Record(definition, list(inputs), outputs, attrs)
 

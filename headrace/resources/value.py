@@ -67,6 +67,11 @@ def as_tensor(array: Any) -> torch.Tensor:
         return torch.from_numpy(array.copy())
 
 
+def tensor_held(value: Any) -> Value:
+    """A result of a step that may be an array of numbers, as a tensor."""
+    return as_tensor(value) if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject else value
+
+
 def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Value:
     """An array as a run-time value.  Shares memory with the array where it can (CPU, same dtype, writable)."""
     if array.dtype.hasobject or array.dtype.kind in "SU":

@@ -42,7 +42,9 @@ class Binder(Protocol):
     """What generated code needs from the worker that will run it."""
 
     threads: int  # the most that kernels may use
-    arrays: bool  # whether small values may be held as arrays
+
+    @property
+    def arrays(self) -> bool: ...  # whether small values may be held as arrays
 
     def kernel(self, node: Node, kernel_type: str) -> Kernel: ...
     def state(self, node: Node) -> Any: ...

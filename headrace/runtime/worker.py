@@ -38,7 +38,7 @@ class LocalWorker:
         self.threads = config.intra_op_parallelism_threads or default_threads()
         together = config.inter_op_parallelism_threads
         self.gate = Gate(together) if together > 0 else None
-        self.arrays = config.graph_options.optimizer_options.opt_level >= 0 and "arrays" not in passes_off()
+        self._simplify = config.graph_options.optimizer_options.opt_level >= 0
         self.resources = Containers()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")
@@ -55,6 +55,10 @@ class LocalWorker:
         return self._by_name[name] if name else self._host
 
     # ---- what generated code binds to
+
+    @property
+    def arrays(self) -> bool:
+        return self._simplify and "arrays" not in passes_off()
 
     def torch_device(self, name: str) -> Any:
         return self.device(name).torch_device

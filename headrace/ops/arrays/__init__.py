@@ -5,3 +5,5 @@ with; opcheck compares the two on every sample.  The rest of each op is declared
 """
 
 from headrace.ops.arrays import elementwise as elementwise
+from headrace.ops.arrays import network as network
+from headrace.ops.arrays import reduction as reduction
