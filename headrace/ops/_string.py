@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
-from functools import lru_cache
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -27,6 +27,13 @@ def scalar_of(item):
     """One string as a value without dimensions."""
     made = np.empty((), object)
     made[()] = item
+    return made
+
+
+def int64s(items):
+    """A list of integers as an array (numpy itself takes twice as long)."""
+    made = np.empty(len(items), np.int64)
+    struct.pack_into(f"{len(items)}q", made, 0, *items)
     return made
 
 
@@ -79,7 +86,7 @@ _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 
 
 class _Texts:
-    """Strings hashed together: what is asked for comes as an array, one for each, which wraps around at 64 bits by itself."""
+    """Strings hashed together: what is asked for comes as an array, one for each."""
 
     def __init__(self, text, starts):
         self._text, self._starts = text, starts
@@ -89,36 +96,42 @@ class _Texts:
 
     def word(self, at, size):
         words = np.ndarray((len(self._text) - size + 1,), f"<u{size}", self._text, strides=(1,))  # from every byte on
-        return words[self._starts + at].astype(np.uint64)
+        found = words[self._starts + at if type(at) is not int or at else self._starts]
+        return found if size == 8 else found.astype(np.uint64)
 
 
 def _word(data, at, size=8):
     return int.from_bytes(data[at : at + size], "little") if type(data) is bytes else data.word(at, size)
 
 
+def _wrap(value):
+    """Modulo 2**64; arrays do that by themselves."""
+    return value & _MASK if type(value) is int else value
+
+
 def _rotate(value, by):
     """To the right."""
-    value &= _MASK
-    return (value >> by | value << (64 - by)) & _MASK
+    value = _wrap(value)
+    return _wrap(value >> by | value << (64 - by))
 
 
 def _shift_mix(value):
-    value &= _MASK
+    value = _wrap(value)
     return value ^ (value >> 47)
 
 
 def _pair(u, v, mul):
-    a = ((u ^ v) & _MASK) * mul & _MASK
+    a = _wrap(_wrap(u ^ v) * mul)
     a ^= a >> 47
-    b = ((v ^ a) & _MASK) * mul & _MASK
+    b = _wrap(_wrap(v ^ a) * mul)
     b ^= b >> 47
-    return b * mul & _MASK
+    return _wrap(b * mul)
 
 
 def _upto3(data, n):
     y = data[0] + (data[n >> 1] << 8)
     z = n + (data[n - 1] << 2)
-    return _shift_mix(y * _K2 ^ z * _K0) * _K2 & _MASK
+    return _wrap(_shift_mix(y * _K2 ^ z * _K0) * _K2)
 
 
 def _upto7(data, n):
@@ -130,25 +143,25 @@ def _upto16(data, n):
     mul = _K2 + n * 2
     a = _word(data, 0) + _K2
     b = _word(data, n - 8)
-    return _pair(_rotate(b, 37) * mul + a & _MASK, (_rotate(a, 25) + b) * mul & _MASK, mul)
+    return _pair(_wrap(_rotate(b, 37) * mul + a), _wrap((_rotate(a, 25) + b) * mul), mul)
 
 
 def _upto32(data, n):
     mul = _K2 + n * 2
     a, b = _word(data, 0) * _K1, _word(data, 8)
     c, d = _word(data, n - 8) * mul, _word(data, n - 16) * _K2
-    return _pair(_rotate(a + b, 43) + _rotate(c, 30) + d & _MASK, a + _rotate(b + _K2, 18) + c & _MASK, mul)
+    return _pair(_wrap(_rotate(a + b, 43) + _rotate(c, 30) + d), _wrap(a + _rotate(b + _K2, 18) + c), mul)
 
 
 def _upto64(data, n):
     mul = _K2 + n * 2
     a, b = _word(data, 0) * _K2, _word(data, 8)
     c, d = _word(data, n - 8) * mul, _word(data, n - 16) * _K2
-    y = _rotate(a + b, 43) + _rotate(c, 30) + d & _MASK
-    z = _pair(y, a + _rotate(b + _K2, 18) + c & _MASK, mul)
+    y = _wrap(_rotate(a + b, 43) + _rotate(c, 30) + d)
+    z = _pair(y, _wrap(a + _rotate(b + _K2, 18) + c), mul)
     e, f = _word(data, 16) * mul, _word(data, 24)
     g, h = (y + _word(data, n - 32)) * mul, (z + _word(data, n - 24)) * mul
-    return _pair(_rotate(e + f, 43) + _rotate(g, 30) + h & _MASK, e + _rotate(f + a, 18) + g & _MASK, mul)
+    return _pair(_wrap(_rotate(e + f, 43) + _rotate(g, 30) + h), _wrap(e + _rotate(f + a, 18) + g), mul)
 
 
 def _weak(data, at, a, b):
@@ -161,9 +174,8 @@ def _weak(data, at, a, b):
     return a + z & _MASK, b + c & _MASK
 
 
-@lru_cache(maxsize=1 << 16)
 def fingerprint64(data: bytes) -> int:
-    """FarmHash's 64-bit fingerprint, which TF1's fast hash buckets take modulo their number; known ones are kept."""
+    """FarmHash's 64-bit fingerprint, which TF1's fast hash buckets take modulo their number."""
     n = len(data)
     if n <= 64:
         return _BY_LENGTH[bisect_left(_LENGTHS, n)](data, n)
@@ -186,16 +198,39 @@ _LENGTHS = (0, 3, 7, 16, 32, 64)  # the greatest for each of the functions
 _BY_LENGTH = (lambda data, n: _K2, _upto3, _upto7, _upto16, _upto32, _upto64)
 _KINDS = np.searchsorted(_LENGTHS, np.arange(_LENGTHS[-1] + 2))  # which of them, by length
 _TOGETHER = 256  # strings from which on arrays are quicker
+_BLOCK = 4096  # and how many of them stay near the processor
+
+
+class _Fingerprints(dict):
+    """Those of short strings that came up before."""
+
+    def __missing__(self, data):
+        if len(self) >= _KNOWN:
+            self.clear()
+        found = fingerprint64(data)
+        if len(data) <= _LENGTHS[-1]:
+            self[data] = found
+        return found
+
+
+_KNOWN = 1 << 16
+_known = _Fingerprints()
 
 
 def fingerprints(items: list[bytes]) -> np.ndarray:
     """The fingerprint64 of each."""
-    if len(items) < _TOGETHER:
-        return np.fromiter(map(fingerprint64, items), np.uint64, len(items))
+    count = len(items)
+    if count < _TOGETHER:
+        return np.fromiter(itemgetter(*items)(_known) if count > 1 else map(fingerprint64, items), np.uint64, count)
+    if count > _BLOCK:
+        return np.concatenate([fingerprints(items[i : i + _BLOCK]) for i in range(0, count, _BLOCK)])
     sizes = lengths(items, np.uint64)
     starts = np.add.accumulate(sizes) - sizes
-    text, kinds = b"".join(items), _KINDS[np.minimum(sizes, len(_KINDS) - 1)]
-    found = np.empty(len(items), np.uint64)
+    text, kinds = b"".join(items), _KINDS.take(sizes, mode="clip")
+    first = kinds[0].item()
+    if (kinds == first).all() and first < len(_BY_LENGTH):
+        return _BY_LENGTH[first](_Texts(text, starts), sizes) if first else np.full(count, _K2, np.uint64)
+    found = np.empty(count, np.uint64)
     for kind in np.bincount(kinds).nonzero()[0].tolist():
         mine = (kinds == kind).nonzero()[0]
         if kind < len(_BY_LENGTH):

@@ -11,12 +11,12 @@ import torch
 from headrace.core import errors
 from headrace.core.dtypes import ANY, DType, float32, float64, int32, int64, resource, string, variant
 from headrace.core.registry import op
-from headrace.ops._string import array_of
+from headrace.ops._string import array_of, int64s
 from headrace.resources.table import Table
 from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
 
-_QUICK = (int32, int64, float32, float64)
-_WHOLE = (int32, int64)
+_QUICK = (int64, int32, float32, float64)
+_WHOLE = (int64, int32)
 HELD = tuple(t for t in ANY if t not in (resource, variant))
 
 # ---- handles
@@ -75,7 +75,8 @@ def _array(items, dtype, shape):
     if dtype is string:
         return array_of(flat, shape)
     if dtype in _QUICK:
-        made = torch.from_numpy(np.fromiter(flat, dtype.as_numpy_dtype, len(flat)))
+        numbers = int64s(flat) if dtype is int64 else np.fromiter(flat, dtype.as_numpy_dtype, len(flat))
+        made = torch.from_numpy(numbers)
         return made if len(shape) == 1 else made.reshape(shape)
     return torch.tensor(flat, dtype=TORCH_DTYPES[dtype]).reshape(shape)
 
@@ -188,10 +189,13 @@ def _(table_handle, keys, default_value):
     width = table_handle.value_shape
     if not width and not default_value.ndim:  # the usual, quickly
         default = default_value.item()
-        if kind in _WHOLE and dtype in _QUICK:
+        if kind is not string and kind in _WHOLE and dtype in _QUICK:
             found = table_handle.find_numbers(keys.numpy(), default)
             if found is not None:
                 return torch.from_numpy(found)
+        if dtype is int64:
+            made = torch.from_numpy(int64s(table_handle.find(_items(keys), default)))
+            return made if keys.ndim == 1 else made.reshape(keys.shape)
         return _array(table_handle.find(_items(keys), default), dtype, keys.shape)
     shape = (*keys.shape, *width)
     if tuple(default_value.shape) == width:

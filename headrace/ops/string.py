@@ -461,8 +461,8 @@ def _buckets(signature, function, together=None):
     def _(strings, num_buckets, *attrs):
         items = listed(strings)
         if together is not None:
-            found = together(items) % np.uint64(num_buckets)
-            return torch.from_numpy(found.view(np.int64).reshape(strings.shape))
+            found = (together(items) % np.uint64(num_buckets)).view(np.int64)
+            return torch.from_numpy(found if strings.ndim == 1 else found.reshape(strings.shape))
         return integers((function(v, *attrs) % num_buckets for v in items), strings.size, strings.shape)
 
     return definition

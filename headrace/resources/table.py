@@ -72,11 +72,10 @@ class Table:
 
     def find_numbers(self, keys: np.ndarray[Any, Any], default: Any) -> np.ndarray[Any, Any] | None:
         """As ``find`` for an array of keys, by position: None if the table's keys or values do not suit that."""
-        with self._lock:
-            items = self._filled()
-            if self._by_number is False:
-                self._by_number = _ByNumber.of(items, self)
-            held = self._by_number
+        held = self._by_number
+        if held is False:
+            with self._lock:
+                held = self._by_number = _ByNumber.of(self._filled(), self)
         return held.find(keys, default) if isinstance(held, _ByNumber) else None
 
     def insert(self, keys: Iterable[Any], values: Iterable[Any]) -> None:
