@@ -14,7 +14,7 @@ from headrace.eager.execute import frozen
 from headrace.eager.learn import NOTHING, PLANS, RANK, SHAPE, VALUE, learn
 from headrace.eager.record import Record
 from headrace.eager.record import enter as record_now
-from headrace.eager.tensor import EagerTensor
+from headrace.eager.tensor import EagerTensor, Immediate
 from headrace.graph import raw_ops
 from headrace.graph.context import get_default_graph
 from headrace.graph.convert import convert_to_tensor
@@ -177,7 +177,7 @@ def _ruled(call: Any) -> list[Any]:
     flowing = [None if g is None else next(left) for g in grads]
     node = Record(record.op_def, inputs, outputs, record.attrs, bound=record.bound)
     found = _through(node, flowing)
-    if not all(g is None or isinstance(g, EagerTensor) for g, yes in zip(found, wanted, strict=True) if yes):
+    if not all(g is None or isinstance(g, Immediate) for g, yes in zip(found, wanted, strict=True) if yes):
         raise TypeError("rows of a gradient are not remembered")
     return [
         g if yes and g is not None and is_trainable(g.dtype) else None for g, yes in zip(found, wanted, strict=True)

@@ -15,7 +15,7 @@ from headrace.core.registry import OpDef
 from headrace.eager import record
 from headrace.eager.failure import explain
 from headrace.eager.record import Record, snapshot
-from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, holding
+from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, Immediate, holding
 from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
 from headrace.graph.infer import group_inputs
@@ -28,7 +28,7 @@ _Tensor, _references = torch.Tensor, sys.getrefcount
 storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore[attr-defined]
 
 
-class HostTensor(EagerTensor):
+class HostTensor(Immediate):
     """Python integers given for a host input.  The tensor is made only if a gradient rule looks at it."""
 
     __slots__ = ("_made", "host")

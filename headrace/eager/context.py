@@ -26,7 +26,7 @@ from headrace.eager.binding import Bound, run, scalar
 from headrace.eager.execute import Caller
 from headrace.eager.record import Record
 from headrace.eager.tape import GradientTape
-from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, as_handle, holding
+from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, Immediate, as_handle, holding
 from headrace.graph import context
 from headrace.graph.build import add_node
 from headrace.graph.collection import GraphKeys
@@ -172,7 +172,7 @@ class EagerContext(Graph):
             return found
 
     def _own(self, tensor: Tensor, op_type: str) -> Tensor:
-        if isinstance(tensor, EagerTensor):
+        if isinstance(tensor, Immediate):
             return tensor
         if not isinstance(tensor, Tensor):
             raise TypeError(f"input of {op_type} must be a Tensor, got {tensor!r}")
@@ -272,7 +272,7 @@ class EagerContext(Graph):
         self.seed = None
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        if isinstance(obj, (EagerTensor, EagerOperation)):
+        if isinstance(obj, (Immediate, EagerOperation)):
             return obj
         if isinstance(obj, str):
             raise KeyError(f"The name {obj!r} refers to nothing: what is executed eagerly is not found by name. {at()}")

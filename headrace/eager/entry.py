@@ -24,8 +24,8 @@ _SPACE: dict[str, Any] = {
     "h_DType": DType, "h_Tensor": EagerTensor, "h_enter": record.enter, "h_handle": as_handle,
     "h_handles": _handles, "h_keep": record.keep, "h_now": record.now, "h_numbers": {int},
     "h_rank": variable_rank, "h_snapshot": record.snapshot, "h_Handle": EagerHandle,
-    "h_int": int, "h_len": len, "h_list": list, "h_map": map, "h_slice": slice, "h_tuple": tuple, "h_type": type,
-    "h_Exception": Exception,
+    "h_int": int, "h_is": isinstance, "h_len": len, "h_list": list, "h_map": map, "h_slice": slice, "h_tuple": tuple,
+    "h_type": type, "h_Exception": Exception,
 }  # fmt: skip
 
 _START = """\
@@ -35,9 +35,9 @@ def h_wrapper({signature}):
         h_tapes = h_enter()
         if h_tapes is None:
             return h_function({arguments})
-    if {first}.__class__ is h_Tensor:
+    if h_is({first}, h_Tensor):
 {tensor}
-    elif {first}.__class__ is h_list:
+    elif h_type({first}) is h_list:
 {list}
     return h_call(({arguments},))
 """
@@ -51,7 +51,7 @@ if h_step is None:
     if h_step is None:
         return h_call(({arguments},), {steps}, {key}, {ranked})
 h_run = h_step.function
-h_more = h_step.more
+h_next = h_step.next
 try:
     h_value = {run}
 except h_Exception as h_error:
@@ -68,7 +68,8 @@ return h_made
 
 # A function with no, one or more arguments after the tensors; a call with a star costs more than the question.
 _RUN = (
-    "h_run({values}) if h_more == 0 else h_run({values}, h_step.next) if h_more == 1 else h_run({values}, *h_step.tail)"
+    "h_run({values}) if h_next is None else "
+    "h_run({values}, h_next) if h_step.rest is None else h_run({values}, *h_step.rest)"
 )
 
 
@@ -118,13 +119,13 @@ class _Entry:
             rank = f"{x}._value.ndim"
             code = _branch(rest, self._lane(f"{x}._kind", f"({x}._kind, {rank})", f"({rank},)", f"{x}._value", x))
         if y and (rest := _by_default(self.parameters[2:])) is not None:
-            code += _branch(rest, f"h_class = {y}.__class__\n{self._by_second(x, y)}", bool(code))
+            code += _branch(rest, self._by_second(x, y), bool(code))
         if len(others) > 1 and y and others[1] != "name" and (rest := _by_default(self.parameters[3:])) is not None:
             code += _branch(self._all_tensors((y, others[1]), rest), self._tensors(x, y, others[1]))
         return code
 
     def _all_tensors(self, names: Sequence[str], rest: str) -> str:
-        return " and ".join([*[f"{n}.__class__ is h_Tensor" for n in names], rest])
+        return " and ".join([*[f"h_is({n}, h_Tensor)" for n in names], rest])
 
     def _tensors(self, *names: str) -> str:
         ranks = ", ".join(f"{n}._value.ndim" for n in names)
@@ -132,7 +133,7 @@ class _Entry:
         return self._lane(f"({kinds})", f"({kinds}, {ranks})", f"({ranks})", values, ", ".join(names))
 
     def _by_second(self, x: str, y: str) -> str:
-        """The lanes by what the second argument is; ``h_class`` is its type."""
+        """The lanes by what the second argument is."""
         rank = f"{x}._value.ndim"
 
         def lane(key: str) -> str:
@@ -141,12 +142,13 @@ class _Entry:
             )
 
         parts = ", ".join(f"{y}.{part}" for part in ("start", "stop", "step"))
-        code = _branch("h_class is h_Tensor", self._tensors(x, y))
-        code += _branch("h_class is h_int", lane(y), True)
+        code = _branch("h_class is h_int", lane(y))
         code += _branch(f"h_class is h_list and {_of_numbers(y)}", lane(f"*{y}"), True)
         code += _branch("h_class is h_DType", lane(f"{y}.as_datatype_enum"), True)
         code += _branch(f"h_class is h_slice and {_of_plain(y)}", lane(parts), True)
-        return code + _branch("h_class in h_handles", self._variable(x, y), True)
+        code += _branch("h_class in h_handles", self._variable(x, y), True)
+        tensors = _branch(f"h_is({y}, h_Tensor)", self._tensors(x, y))
+        return f"{tensors}else:\n{_indented(f'h_class = h_type({y})', 4)}\n{_indented(code, 4)}\n"
 
     def _variable(self, x: str, y: str) -> str:
         ranks = f"({x}._value.ndim, h_rank(h_v))"
@@ -166,7 +168,7 @@ class _Entry:
         number = ""
         if rest is None and (rest := _by_default(self.parameters[2:])) is not None:
             number = self.names[1]
-            rest = f"{number}.__class__ is h_int and {rest}"
+            rest = f"h_type({number}) is h_int and {rest}"
         if rest is None:
             return ""
         axis = number or None
@@ -176,19 +178,17 @@ class _Entry:
             "None", f"[{x}[0]._value, h_second._value]", f"{x}[0], h_second",
         )  # fmt: skip
         many = (
-            f"h_kinds = [t._kind for t in {x} if t.__class__ is h_Tensor]\n"
+            f"h_kinds = [t._kind for t in {x} if h_is(t, h_Tensor)]\n"
             f"if h_len(h_kinds) != h_len({x}):\n    return h_call(({', '.join(self.names)},))\n"
         ) + self._lane(
             f"({axis}, *h_kinds)", f"({axis}, *h_kinds, *[t._value.ndim for t in {x}], 'rank')",
             "None", f"[t._value for t in {x}]", f"*{x}",
         )  # fmt: skip
-        tensors = (
-            f"h_second = {x}[1] if h_len({x}) == 2 else None\n{_branch('h_second.__class__ is h_Tensor', two)}{many}"
-        )
-        code = f"h_class = {x}[0].__class__ if {x} else None\n{_branch('h_class is h_Tensor', tensors)}"
+        tensors = f"h_second = {x}[1] if h_len({x}) == 2 else None\n{_branch('h_is(h_second, h_Tensor)', two)}{many}"
+        code = f"h_first = {x}[0] if {x} else None\n{_branch('h_is(h_first, h_Tensor)', tensors)}"
         if not number:
             sizes = self._lane(f"h_tuple({x})", f"h_tuple({x})", "None", "", "*()")
-            code += _branch(f"h_class is h_int and {_of_numbers(x)}", sizes, True)
+            code += _branch(f"h_type(h_first) is h_int and {_of_numbers(x)}", sizes, True)
         return _branch(rest, code)
 
     def _lane(self, key: str, ranked: str, ranks: str, values: str, tensors: str) -> str:
@@ -202,13 +202,13 @@ class _Entry:
 
 def _of_numbers(x: str) -> str:
     """The test that a list holds Python's integers and nothing else: short lists quickly."""
-    one, two = f"{x}[0].__class__ is h_int", f"{x}[1].__class__ is h_int"
+    one, two = f"h_type({x}[0]) is h_int", f"h_type({x}[1]) is h_int"
     return f"{x} and {one} and ({two} if h_len({x}) == 2 else h_len({x}) == 1 or {{*h_map(h_type, {x})}} == h_numbers)"
 
 
 def _of_plain(x: str) -> str:
     """The test that a slice does."""
-    return " and ".join(f"({x}.{part} is None or {x}.{part}.__class__ is h_int)" for part in ("start", "stop", "step"))
+    return " and ".join(f"({x}.{part} is None or h_type({x}.{part}) is h_int)" for part in ("start", "stop", "step"))
 
 
 def _branch(condition: str, code: str, otherwise: bool = False) -> str:

@@ -19,7 +19,7 @@ from headrace.eager import record
 from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, storage_uses, unshare
 from headrace.eager.failure import explain
 from headrace.eager.record import Record
-from headrace.eager.tensor import EagerHandle, EagerTensor, _handles, as_handle
+from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, _handles, as_handle
 from headrace.graph import context as graphs
 from headrace.graph.build import wrap_outputs
 
@@ -56,7 +56,7 @@ class Caller:
         if found is None:
             return context.build(self, key, flat, args if key is None else _with_handles(args), kwargs)
         for i, item in enumerate(flat):
-            if not isinstance(item, EagerTensor):
+            if not isinstance(item, Immediate):
                 if found.codes[i] == HOST:
                     flat[i] = HostTensor(list(item) if isinstance(item, tuple) else item, found.kinds[i])
                 else:
@@ -107,7 +107,7 @@ class Caller:
 
     def remember(self, key: Any, flat: Sequence[Any], bound: Bound) -> None:
         """Keeps the binding for arguments of this kind, if they came to it as they are."""
-        if any(isinstance(t, EagerTensor) and t._kind != kind for t, kind in zip(flat, bound.kinds, strict=True)):
+        if any(isinstance(t, Immediate) and t._kind != kind for t, kind in zip(flat, bound.kinds, strict=True)):
             return
         if len(self.bound) >= LIMIT:
             self.bound.clear()
@@ -311,7 +311,7 @@ def _token(value: Any, arg: Arg, tokens: list[Any], flat: list[Any]) -> bool:
     elif arg.host and kind is np.ndarray and value.ndim == 1 and value.dtype == np.int32:
         tokens.append(np.ndarray)
         value = tuple(value.tolist())
-    elif isinstance(value, EagerTensor):
+    elif isinstance(value, Immediate):
         tokens.append(value._kind)
     elif kind in _handles:
         value = _handles[kind](value)

@@ -18,7 +18,7 @@ from headrace.core.shape import TensorShape
 from headrace.eager import record
 from headrace.eager.binding import HOST, Bound, HostTensor, host_numbers
 from headrace.eager.plan import Plan, Step
-from headrace.eager.tensor import EagerHandle, EagerTensor, _handles
+from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, _handles
 from headrace.graph import context as graphs
 
 NOTHING, RANK, SHAPE, VALUE = range(4)  # what a function looked at
@@ -61,7 +61,7 @@ class _Shape(TensorShape):
         return True  # of every tensor that has a value
 
 
-class Probe(EagerTensor):
+class Probe(Immediate):
     """An eager tensor that notes what is asked of it."""
 
     __slots__ = ()
@@ -221,10 +221,10 @@ def _is_index(tensor: Any) -> bool:
 
 def _parts(result: Any) -> tuple[Any, Sequence[Any] | None]:
     """How the result is made of tensors, and these."""
-    if isinstance(result, EagerTensor):
+    if isinstance(result, Immediate):
         return None, [result]
     kind = type(result)
-    if not isinstance(result, (list, tuple)) or not all(p is None or isinstance(p, EagerTensor) for p in result):
+    if not isinstance(result, (list, tuple)) or not all(p is None or isinstance(p, Immediate) for p in result):
         return None, None
     if hasattr(kind, "_make"):
         return kind._make, result

@@ -24,8 +24,8 @@ class Step:
     """One op of a plan: ``refs`` are the slots of its inputs."""
 
     __slots__ = (
-        "bound", "constants", "count", "exact", "function", "kind", "listed", "more", "next", "pair", "quick", "reads",
-        "refs", "tail", "whole",
+        "bound", "constants", "count", "exact", "function", "kind", "listed", "next", "pair", "quick", "reads", "refs",
+        "rest", "tail", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -58,8 +58,10 @@ class Step:
                 if found is not None:
                     self.function, self.tail = found
         self.pair = self.count if self.quick and not self.listed and not self.reads and 0 < self.count <= 2 else 0
-        self.more = min(len(self.tail), 2)  # how many these are: none, one or several
-        self.next = self.tail[0] if self.more == 1 else None
+        # The same for the entry, which asks for None and nothing else: ``next`` if there is one, ``rest`` if there are several.
+        one = len(self.tail) == 1 and self.tail[0] is not None
+        self.next: Any = self.tail[0] if one else (self.tail or None)
+        self.rest = None if one else self.tail
         # The ranks of the arguments where the function refuses all others by itself.
         self.exact = _EXACT.get(self.function) if self.quick and ranks else None
         if self.exact is not None and self.exact != tuple(ranks or ()):

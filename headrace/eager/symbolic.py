@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.autodiff.gradients import gradients, is_trainable
-from headrace.eager.tensor import EagerHandle, EagerTensor, as_handle
+from headrace.eager.tensor import EagerHandle, Immediate, as_handle
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 
 
 def is_symbolic(value: Any) -> bool:
-    return isinstance(value, Tensor) and not isinstance(value, EagerTensor)
+    return isinstance(value, Tensor) and not isinstance(value, Immediate)
 
 
 class Built:

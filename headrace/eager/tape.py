@@ -17,7 +17,7 @@ from headrace.core.source import at
 from headrace.eager import record, symbolic
 from headrace.eager.backprop import backprop, ones_like
 from headrace.eager.record import Record
-from headrace.eager.tensor import EagerHandle, EagerTensor, as_handle
+from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, as_handle
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.structures import IndexedSlices
@@ -72,7 +72,7 @@ class GradientTape:
             item = as_handle(item)
             if self._built.watch(item):
                 continue
-            if not isinstance(item, EagerTensor):
+            if not isinstance(item, Immediate):
                 raise ValueError(f"Passed in object of type {type(item).__name__}, not tf.Tensor {at()}")
             if is_trainable(item.dtype):
                 self._follow(item)
@@ -82,7 +82,7 @@ class GradientTape:
         if self._watch_accessed_variables:
             self._follow(handle)
 
-    def _follow(self, tensor: EagerTensor) -> None:
+    def _follow(self, tensor: Immediate) -> None:
         self._watched[id(tensor)] = self.tracked[id(tensor)] = tensor
 
     @contextlib.contextmanager
@@ -145,7 +145,7 @@ class GradientTape:
         targets = [as_handle(t) for t in leaves]
         flat = [as_handle(s) for s in _leaves(sources)]
         for item in (*targets, *flat):
-            if not isinstance(item, EagerTensor):
+            if not isinstance(item, Immediate):
                 raise TypeError(f"GradientTape.gradient takes tensors and variables, got {item!r} {at()}")
         tracked = self.tracked
         known = [s for s in flat if id(s) in tracked]
@@ -271,7 +271,7 @@ def _packed(structure: Any, items: Iterator[Any]) -> Any:
 
 def _differentiated(f: Callable[..., Any], values: Sequence[Any], params: Any) -> tuple[Any, list[Any]]:
     chosen = _positions(params, len(values))
-    tensors = [as_handle(v) if isinstance(as_handle(v), EagerTensor) else convert_to_tensor(v) for v in values]
+    tensors = [as_handle(v) if isinstance(as_handle(v), Immediate) else convert_to_tensor(v) for v in values]
     given = list(values)
     with GradientTape(persistent=True) as tape:
         for i, tensor in enumerate(tensors):

@@ -1,4 +1,4 @@
-"""EagerTensor: a Tensor that holds its value.  EagerHandle: the same for what holds state (a variable).
+"""EagerTensor: a Tensor that holds its value.  EagerHandle: the same for what holds state (a variable).  Both are Immediate.
 
 A value is what kernels take and give: a torch tensor, or for strings a numpy array.  It is never changed in place; a
 variable's buffer that some tensor still shares is replaced instead when the variable is written (``execute``).
@@ -64,8 +64,8 @@ def set_context(graph: Any) -> None:
     _plain_op[:] = [EagerOperation(graph, "EagerTensor", "EagerTensor")]
 
 
-class EagerTensor(Tensor):
-    """A value computed already.  Hashes and compares by identity, as in TF1."""
+class Immediate(Tensor):
+    """A value computed already, or what stands for one.  Hashes and compares by identity, as in TF1."""
 
     __slots__ = ("_kind", "_value")
     __array_priority__ = 100
@@ -230,6 +230,12 @@ class EagerTensor(Tensor):
         return convert_to_tensor, (self.numpy(), self._dtype.base_dtype.name)
 
 
+class EagerTensor(Immediate):
+    """A plain value.  Nothing derives from it: that something is one says all that a kernel needs to know."""
+
+    __slots__ = ()
+
+
 def holding(value: Any, dtype: DType) -> EagerTensor:
     """A tensor with this value."""
     made = EagerTensor()
@@ -238,7 +244,7 @@ def holding(value: Any, dtype: DType) -> EagerTensor:
     return made
 
 
-class EagerHandle(EagerTensor):
+class EagerHandle(Immediate):
     """What an op that owns state gives: the state itself.  Where a value is wanted, it stands for the value held now."""
 
     __slots__ = ("_op", "_owner", "trainable")
@@ -297,12 +303,12 @@ def _no_number(value: Any, error: Exception) -> Exception:
     return error
 
 
-def _dims(tensor: EagerTensor) -> str:
+def _dims(tensor: Immediate) -> str:
     dims = tensor._shape.tuple
     return "<unknown>" if dims is None else str(tuple(dims))
 
 
-def _shown(tensor: EagerTensor, form: Callable[[Any], str]) -> str:
+def _shown(tensor: Immediate, form: Callable[[Any], str]) -> str:
     if tensor._dtype.base_dtype.name in ("resource", "variant"):
         return "<unprintable>"
     value = tensor.numpy()

@@ -17,7 +17,7 @@ from headrace.core.source import at
 from headrace.eager.binding import scalar
 from headrace.eager.execute import binary, caller
 from headrace.eager.execute import operator as at_once
-from headrace.eager.tensor import EagerTensor
+from headrace.eager.tensor import EagerTensor, Immediate
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
 from headrace.graph.operation import Tensor
@@ -77,7 +77,7 @@ def _install(operator: str, function: Binary, op_type: str | None = None, kinds:
         made.__name__ = made.__qualname__ = name
         Tensor._override_operator(name, made)
         if op_type is not None:
-            setattr(EagerTensor, name, quick(op_type, frozenset(d.as_datatype_enum for d in kinds), made))
+            setattr(Immediate, name, quick(op_type, frozenset(d.as_datatype_enum for d in kinds), made))
 
 
 # ---- when ops run at once: no names, no scopes, straight to the op
@@ -178,7 +178,7 @@ def _comparison(op_type: str) -> Binary:
 
 for _operator, _op_type in (("lt", "Less"), ("le", "LessEqual"), ("gt", "Greater"), ("ge", "GreaterEqual")):
     Tensor._override_operator(f"__{_operator}__", _comparison(_op_type))
-    setattr(EagerTensor, f"__{_operator}__", at_once(REGISTRY.get(_op_type), _comparison(_op_type)))
+    setattr(Immediate, f"__{_operator}__", at_once(REGISTRY.get(_op_type), _comparison(_op_type)))
 
 
 def _invert(x: Tensor) -> Any:

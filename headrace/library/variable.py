@@ -22,7 +22,7 @@ from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
 from headrace.eager.record import recording, snapshot
-from headrace.eager.tensor import EagerTensor, register_handle
+from headrace.eager.tensor import EagerTensor, Immediate, register_handle
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.function import lifted
@@ -328,7 +328,7 @@ class Variable(metaclass=VariableMeta):
 
     def numpy(self) -> Any:
         """The value as an array; only when ops run at once."""
-        if not isinstance(self._variable, EagerTensor):
+        if not isinstance(self._variable, Immediate):
             raise NotImplementedError(f"numpy() is only available when eager execution is enabled. {at()}")
         return raw_ops.Identity(self._variable).numpy()
 
@@ -503,7 +503,7 @@ class Variable(metaclass=VariableMeta):
         return self
 
     def __repr__(self) -> str:
-        if isinstance(self._variable, EagerTensor):
+        if isinstance(self._variable, Immediate):
             return f"<tf.Variable '{self._name}' shape={self.shape!s} dtype={self.dtype.name}, numpy={self.numpy()!r}>"
         return f"<tf.Variable '{self._name}' shape={self.shape!s} dtype={self.dtype.name}>"
 
@@ -533,7 +533,7 @@ class VariableSlice(Tensor):
         )  # fmt: skip
 
 
-class EagerSlice(EagerTensor):
+class EagerSlice(Immediate):
     """The same when ops run at once."""
 
     __slots__ = ()
