@@ -81,7 +81,7 @@ def _(input):
     """Through the eigenvalues: for matrices that have a full set of eigenvectors."""
     values, vectors = torch.linalg.eig(input)
     root = torch.linalg.solve(vectors.mH, (vectors * torch.sqrt(values).unsqueeze(-2)).mH).mH
-    return (root if input.is_complex() else root.real).to(input.dtype).contiguous()
+    return (root if input.is_complex() else root.real).to(input.dtype).contiguous().resolve_conj()
 
 
 # ---- decompositions

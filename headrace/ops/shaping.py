@@ -274,7 +274,7 @@ transpose.kernel(np.transpose, T=dtypes.string)
 
 conjugate_transpose = op("ConjugateTranspose(x: T, perm: host Tperm) -> (y: T)", T=NUMERIC, Tperm=INDEX, view=True)
 conjugate_transpose.shape(_transposed)
-conjugate_transpose.kernel(lambda x, perm: x.permute(perm).conj())
+conjugate_transpose.kernel(lambda x, perm: torch.conj_physical(x.permute(perm)))
 
 
 @conjugate_transpose.gradient
