@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -26,24 +27,23 @@ _COLORS = (
 
 
 _PAINT = np.array(_COLORS, np.float32)
+_MANY = 1 << 40  # elements: kernels on arrays are used whatever the size
 
 
-def _draw_on_host(images, boxes, colors):
+def _draw_on_arrays(images, boxes, colors):
     """The edges of each box as at most four slices of a copy."""
     height, width, depth = images.shape[1:]
-    drawn = images.clone()
-    places, paint = drawn.numpy(), colors[:, :depth].astype(np.float16 if images.dtype is torch.float16 else np.float32)
+    drawn = images.copy()
     if depth == 1:
-        paint[:] = 1
-    with np.errstate(invalid="ignore"):
-        sides = boxes.numpy() * np.array([height - 1, width - 1, height - 1, width - 1], np.float32)
-        sides = sides.astype(np.int64).tolist()  # towards zero
-    for image, numbered in zip(places, sides, strict=True):
+        colors = np.ones_like(colors)
+    paint = list(colors[:, :depth].astype(images.dtype))
+    sides = (boxes * _last(height, width)).astype(np.int64).tolist()  # towards zero
+    for image, numbered in zip(drawn, sides, strict=True):
         for number, (top, left, bottom, right) in enumerate(numbered):
             color = paint[number % len(paint)]
             if 0 <= top <= bottom < height and 0 <= left <= right < width:  # opposite edges in one stride
-                image[top : bottom + 1 : max(bottom - top, 1), left : right + 1] = color
-                image[top : bottom + 1, left : right + 1 : max(right - left, 1)] = color
+                image[top : bottom + 1 : bottom - top or 1, left : right + 1] = color
+                image[top : bottom + 1, left : right + 1 : right - left or 1] = color
                 continue
             rows = slice(max(top, 0), max(bottom + 1, 0))
             columns = slice(max(left, 0), max(right + 1, 0))
@@ -56,10 +56,17 @@ def _draw_on_host(images, boxes, colors):
     return drawn
 
 
+@lru_cache(maxsize=64)
+def _last(height, width):
+    return np.array([height - 1, width - 1, height - 1, width - 1], np.float32)
+
+
 def _draw(images, boxes, colors):
     """``colors`` is None for the usual ones."""
     if type(images) is torch.Tensor and images.is_cpu:
-        return _draw_on_host(images, boxes, _PAINT if colors is None else colors.numpy())
+        with np.errstate(invalid="ignore"):
+            drawn = _draw_on_arrays(images.numpy(), boxes.numpy(), _PAINT if colors is None else colors.numpy())
+        return torch.from_numpy(drawn)
     colors = boxes.new_tensor(_COLORS) if colors is None else colors
     height, width, depth = images.shape[1:]
     if depth == 1:
@@ -89,6 +96,7 @@ draw = op("DrawBoundingBoxes(images: T, boxes: float32) -> (output: T)", T=(dtyp
 draw.not_differentiable()
 draw.shape(_drawn_shape)
 draw.kernel(lambda images, boxes: _draw(images, boxes, None))
+draw.on_arrays(lambda images, boxes: _draw_on_arrays(images, boxes, _PAINT), most=_MANY, saves=20)
 
 draw_in = op(
     "DrawBoundingBoxesV2(images: T, boxes: float32, colors: float32) -> (output: T)",
@@ -97,6 +105,11 @@ draw_in = op(
 draw_in.not_differentiable()
 draw_in.shape(_drawn_shape)
 draw_in.kernel(lambda images, boxes, colors: _draw(images, boxes, colors if colors.numel() else None))
+draw_in.on_arrays(
+    lambda images, boxes, colors: _draw_on_arrays(images, boxes, colors if colors.size else _PAINT),
+    most=_MANY,
+    saves=20,
+)
 
 # ---- sampling
 
@@ -188,7 +201,8 @@ def _(
 # ---- thinning out
 
 
-_BLOCK = 64  # candidates compared at a time
+_BLOCK = 32  # candidates compared at a time, at least
+_BLOCKS = 8  # with more, the best are looked for first
 
 
 def _corners(boxes):
@@ -204,14 +218,20 @@ def _some(corners, chosen):
     return low[:, chosen], high[:, chosen], areas[chosen]
 
 
+_ZERO = np.zeros((), np.float32)
+
+
 def _overlap(mine, theirs):
     """[number, others]: intersection over union; boxes of no area overlap nothing."""
     (low, high, areas), (low2, high2, areas2) = mine, theirs
-    extent = np.minimum(high[:, :, None], high2[:, None]) - np.maximum(low[:, :, None], low2[:, None])
-    np.maximum(extent, 0, out=extent)
-    shared = extent[0] * extent[1]
+    extent = np.minimum(high[:, :, None], high2[:, None])
+    extent -= np.maximum(low[:, :, None], low2[:, None])
+    np.maximum(extent, _ZERO, out=extent)
+    shared = np.multiply(*extent)
     union = areas[:, None] + areas2
     union -= shared
+    if union.min() > 0:
+        return np.divide(shared, union, out=union)
     return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
 
 
@@ -233,14 +253,24 @@ def _overlaps(boxes):
 
 def _select_hard(boxes, scores, limit, threshold, least):
     """As ``_select`` where overlapping boxes are dropped: the best first, a block of candidates at a time."""
-    order = (-scores).argsort(kind="stable")
-    order = order[: np.count_nonzero(scores > least)]
+    if limit <= 0 or not len(scores):
+        return []
+    size = max(_BLOCK, min(2 * limit, 8 * _BLOCK))
+    if len(scores) > _BLOCKS * size:  # most often the best few are enough
+        lowered = -scores
+        few = np.flatnonzero(lowered <= np.partition(lowered, 2 * size)[2 * size])
+        chosen = _best(boxes, few[lowered[few].argsort(kind="stable")], scores, limit, threshold, least, size)
+        if len(chosen) == limit:
+            return chosen
+    return _best(boxes, (-scores).argsort(kind="stable"), scores, limit, threshold, least, size)
+
+
+def _best(boxes, order, scores, limit, threshold, least, size):
+    if not scores.item(scores.argmin()) > least:
+        order = order[: np.count_nonzero(scores.take(order) > least)]
     chosen: list[int] = []
-    size = max(_BLOCK, min(2 * limit, 4 * _BLOCK))
-    start = 0
-    while start < len(order) and len(chosen) < limit:
+    for start in range(0, len(order), size):
         block = order[start : start + size]
-        start += size
         corners = _corners(boxes.take(block, 0))
         if chosen:
             beaten = _overlap(_corners(boxes.take(chosen, 0)), corners) > threshold
@@ -252,9 +282,9 @@ def _select_hard(boxes, scores, limit, threshold, least):
             if not dropped >> n & 1:
                 chosen.append(i)
                 if len(chosen) == limit:
-                    break
+                    return chosen
                 dropped |= int.from_bytes(bits[n * width : (n + 1) * width], "little")
-    return np.array(chosen, np.int32), scores.take(chosen).astype(np.float64) if chosen else np.zeros(0)
+    return chosen
 
 
 def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
@@ -301,7 +331,8 @@ def _nms(boxes, scores, limit, threshold, least, sigma=0.0):
         raise ValueError("iou_threshold must be in [0, 1]")
     places, points = _on_host(boxes), _on_host(scores)
     if sigma <= 0:
-        return _select_hard(places, points, limit, threshold, least)
+        chosen = _select_hard(places, points, limit, threshold, least)
+        return np.array(chosen, np.int32), points.take(np.array(chosen, np.int64)).astype(np.float64)
     return _select(points, _overlaps(places), limit, threshold, least, sigma)
 
 
@@ -330,6 +361,14 @@ def _(boxes, scores, *limits):
 def _(boxes, scores, limit, threshold, least):
     return _given(_nms(boxes, scores, limit, threshold, least)[0], boxes)
 
+
+def _thinned(boxes, scores, limit, threshold, least=-math.inf):
+    if not 0 <= threshold <= 1:
+        raise ValueError("iou_threshold must be in [0, 1]")
+    return np.array(_select_hard(boxes, scores, limit, threshold, least), np.int32)
+
+
+thin.on_arrays(_thinned, most=_MANY, saves=20)
 
 thin_padded = op(
     f"NonMaxSuppressionV4(boxes: T, scores: T, {_LIMITS}; pad_to_max_output_size: bool = False) "
@@ -414,6 +453,8 @@ for _name, _least in (
     @_plain.kernel
     def _(boxes, scores, limit, threshold):
         return _given(_nms(boxes, scores, limit, threshold, -math.inf)[0], boxes)
+
+    _plain.on_arrays(_thinned, most=_MANY, saves=20)
 
 
 # ---- by class, a batch at once
