@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import torch
@@ -201,7 +202,7 @@ _TOGETHER = 256  # strings from which on arrays are quicker
 _BLOCK = 4096  # and how many of them stay near the processor
 
 
-class _Fingerprints(dict):
+class _Fingerprints(dict[bytes, int]):
     """Those of short strings that came up before."""
 
     def __missing__(self, data):
@@ -217,7 +218,7 @@ _KNOWN = 1 << 16
 _known = _Fingerprints()
 
 
-def fingerprints(items: list[bytes]) -> np.ndarray:
+def fingerprints(items: list[bytes]) -> Any:
     """The fingerprint64 of each."""
     count = len(items)
     if count < _TOGETHER:

@@ -10,12 +10,15 @@ import math
 import numpy as np
 import torch
 
-from headrace.core import errors
 from headrace.core.dtypes import ANY, float32, float64, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops import _ctc_decode
+from headrace.ops._ctc_decode import merged
 from headrace.ops._sparse import check_parts, entries
 from headrace.resources.dispatch import autograd
+
+EVERY = 1 << 62  # elements: where array kernels are as quick for many as the others
 
 # ---- the loss
 
@@ -59,16 +62,12 @@ def _labels(row, labels, classes, collapse):
             f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {row} num_classes: {classes} "
             f"labels: {labels}"
         )
-    return _merged(labels[:count]) if collapse else labels[:count]
-
-
-def _merged(labels):
-    return [label for i, label in enumerate(labels) if not i or label != labels[i - 1]]
+    return merged(labels[:count]) if collapse else labels[:count]
 
 
 def _possible(labels, length, merge):
     """Whether there is time for the labels: between equal neighbours stands a blank, if they would be merged."""
-    return len(labels) + (len(labels) - len(_merged(labels)) if merge else 0) <= length
+    return len(labels) + (len(labels) - len(merged(labels)) if merge else 0) <= length
 
 
 def _plain_labels(indices, values, batch, classes):
@@ -176,28 +175,6 @@ def _(node, loss_grad, gradient_grad):
 
 # ---- decoders
 
-
-def _sparse(sequences):
-    """Sequences as the three parts of a sparse tensor."""
-    indices = [[row, i] for row, sequence in enumerate(sequences) for i in range(len(sequence))]
-    values = [v for sequence in sequences for v in sequence]
-    shape = [len(sequences), max(map(len, sequences), default=0)]
-    return (
-        torch.tensor(indices, dtype=torch.int64).reshape(-1, 2), torch.tensor(values, dtype=torch.int64),
-        torch.tensor(shape, dtype=torch.int64),
-    )  # fmt: skip
-
-
-def _check_lengths(inputs, sequence_length):
-    steps, batch, _ = inputs.shape
-    lengths = sequence_length.tolist()
-    if len(lengths) != batch or (batch and (min(lengths) < 0 or max(lengths) > steps)):
-        raise errors.FailedPreconditionError(
-            None, None, f"sequence_length must hold {batch} numbers up to {steps}, got {lengths}"
-        )
-    return lengths
-
-
 greedy = op(
     "CTCGreedyDecoder(inputs: T, sequence_length: int32; merge_repeated: bool = False)"
     " -> (decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T)",
@@ -213,27 +190,12 @@ def _(inputs, sequence_length, merge_repeated):
     return [(None, 2), (None,), (2,), (dims[1], 1)]
 
 
+greedy.on_arrays(_ctc_decode.greedy, most=EVERY, saves=20)
+
+
 @greedy.kernel
 def _(inputs, sequence_length, merge_repeated):
-    lengths = _check_lengths(inputs, sequence_length)
-    array = inputs.numpy()
-    steps, batch, classes = array.shape
-    choice, best = array.argmax(2).T, np.maximum.reduce(array, 2)
-    kept = choice != classes - 1
-    if merge_repeated:
-        kept[:, 1:] &= choice[:, 1:] != choice[:, :-1]
-    if lengths.count(steps) != batch:
-        within = np.arange(steps) < np.array(lengths)[:, None]
-        kept &= within
-        best = np.where(within.T, best, 0)
-    upto = np.add.accumulate(kept, 1, np.int64)
-    values = choice[kept]
-    indices = np.empty((len(values), 2), np.int64)
-    indices[:, 0] = kept.nonzero()[0]
-    indices[:, 1] = upto[kept] - 1
-    shape = np.array([batch, np.maximum.reduce(upto, None, initial=0)], np.int64)
-    total = np.negative(np.add.reduce(best, 0, array.dtype))[:, None]
-    return tuple(map(torch.from_numpy, (indices, values, shape, total)))
+    return tuple(map(torch.from_numpy, _ctc_decode.greedy(inputs.numpy(), sequence_length, merge_repeated)))
 
 
 beam = op(
@@ -254,66 +216,13 @@ def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
     return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(dims[1], top_paths)]
 
 
-def _search(scores, width):
-    """The best prefixes with their log-probabilities, kept as (ends in a blank, ends in its last label).
-
-    Of a step's candidates, a row for each prefix, the first column is the prefix itself and column 1 + l it and label l.
-    """
-    blank = scores.shape[1] - 1
-    prefixes, places = [()], {(): 0}
-    in_blank, in_label = np.zeros(1), np.full(1, -np.inf)
-    for step in scores:
-        count = len(prefixes)
-        total = np.logaddexp(in_blank, in_label)
-        ending_blank, ending_label = np.full((2, count, 1 + blank), -np.inf)
-        ending_blank[:, 0] = total + step[blank]
-        np.add.outer(total, step[:blank], out=ending_label[:, 1:])
-        gone = []
-        for i, prefix in enumerate(prefixes):
-            if not prefix:
-                continue
-            last = prefix[-1]
-            ending_label[i, 1 + last] = in_blank[i] + step[last]
-            ending_label[i, 0] = in_label[i] + step[last]
-        for i, prefix in enumerate(prefixes):  # those that another becomes by one more label stand at the first place
-            parent = places.get(prefix[:-1]) if prefix else None
-            if parent is None:
-                continue
-            longer, own = (parent, 1 + prefix[-1]), (i, 0)
-            stay, other = (longer, own) if parent < i else (own, longer)
-            ending_label[stay] = np.logaddexp(ending_label[longer], ending_label[own])
-            ending_blank[stay] = ending_blank[own]
-            gone.append(other)
-        ranking = -np.logaddexp(ending_blank, ending_label)
-        for place in gone:
-            ranking[place] = np.nan  # last of all
-        best = np.argsort(ranking, axis=None, kind="stable")[: min(width, ranking.size - len(gone))]
-        in_blank, in_label = ending_blank.reshape(-1)[best], ending_label.reshape(-1)[best]
-        rows, columns = np.divmod(best, 1 + blank)
-        prefixes = [
-            (*prefixes[i], label - 1) if label else prefixes[i]
-            for i, label in zip(rows.tolist(), columns.tolist(), strict=True)
-        ]
-        places = {prefix: i for i, prefix in enumerate(prefixes)}
-    totals = np.logaddexp(in_blank, in_label).tolist()
-    return sorted(zip(totals, prefixes, strict=True), key=lambda b: -b[0])
+beam.on_arrays(_ctc_decode.beam, most=EVERY, saves=20)
 
 
 @beam.kernel
 def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
-    lengths = _check_lengths(inputs, sequence_length)
-    scores = torch.log_softmax(inputs.double(), 2).numpy()
-    paths = [[] for _ in range(top_paths)]
-    total = torch.zeros((inputs.shape[1], top_paths), dtype=inputs.dtype)
-    for row, length in enumerate(lengths):
-        best = _search(scores[:length, row], beam_width)
-        if len(best) < top_paths:
-            raise ValueError(f"Less leaves in the beam search than requested: {len(best)} of {top_paths}")
-        for i, (score, labels) in enumerate(best[:top_paths]):
-            paths[i].append(_merged(labels) if merge_repeated else list(labels))
-            total[row, i] = score
-    parts = [_sparse(p) for p in paths]
-    return *([p[i] for p in parts] for i in range(3)), total
+    *parts, total = _ctc_decode.beam(inputs.numpy(), sequence_length, beam_width, top_paths, merge_repeated)
+    return *(list(map(torch.from_numpy, part)) for part in parts), torch.from_numpy(total)
 
 
 # ---- how far apart sequences are
