@@ -18,7 +18,6 @@ from headrace.core.dtypes import float32, float64
 from headrace.core.registry import op
 from headrace.resources.variable import locked
 
-SMALL = 1 << 14  # elements; temporaries of larger variables are made one at a time
 _rules: dict[str, Any] = {}  # of the single updates, by name: given by the family that declares them
 _LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one
 
@@ -148,24 +147,6 @@ def _adagrad(lists, scalars, attributes):
     )  # fmt: skip
 
 
-def _rmsprop(lists, scalars, attributes):
-    small = [i for i, v in enumerate(lists[0]) if v.numel() <= SMALL]
-    for i in range(len(lists[0])):
-        if i not in set(small):
-            variable, ms, mom, grad = (column[i] for column in lists)
-            _rules["rmsprop"](variable, ms, mom, *scalars, grad)
-    if not small:
-        return
-    variables, ms, mom, grads = ([column[i] for i in small] for column in lists)
-    lr, rho, momentum, epsilon = [s.item() for s in scalars]
-    torch._foreach_lerp_(ms, torch._foreach_mul(grads, grads), 1 - rho)
-    roots = torch._foreach_add(ms, epsilon)
-    torch._foreach_sqrt_(roots)
-    torch._foreach_mul_(mom, momentum)
-    torch._foreach_addcdiv_(mom, grads, roots, value=lr)
-    torch._foreach_sub_(variables, mom)
-
-
 def declare(rules):
     """Declares the ops, given the rules of the single updates by name."""
     _rules.update(rules)
@@ -187,9 +168,4 @@ def declare(rules):
         "_ApplyAdagradTogether(var: ref N*T, accum: ref N*T, lr: T, grad: N*T; use_locking: bool = False, "
         "update_slots: bool = True) -> ()",
         rules["adagrad"], _adagrad,
-    )  # fmt: skip
-    _together(
-        "_ApplyRMSPropTogether(var: ref N*T, ms: ref N*T, mom: ref N*T, lr: T, rho: T, momentum: T, epsilon: T, grad: N*T; "
-        "use_locking: bool = False) -> ()",
-        rules["rmsprop"], _rmsprop,
     )  # fmt: skip

@@ -509,6 +509,4 @@ dense(
     _power_sign,
 )  # fmt: skip
 
-_update_together.declare(
-    {"gradient_descent": gradient_descent, "momentum": momentum, "adam": adam, "adagrad": adagrad, "rmsprop": rmsprop}
-)
+_update_together.declare({"gradient_descent": gradient_descent, "momentum": momentum, "adam": adam, "adagrad": adagrad})

@@ -53,8 +53,5 @@ SAMPLES["_ApplyMomentumTogether"] = [
 ]
 SAMPLES["_ApplyAdamTogether"] = [Sample([_PAIR, _SLOTS, _SLOTS, *_RATES, _GRADS], gradient=False)]
 SAMPLES["_ApplyAdagradTogether"] = [Sample([_PAIR, _SLOTS, _LR, _GRADS], gradient=False)]
-SAMPLES["_ApplyRMSPropTogether"] = [
-    Sample([_PAIR, _SLOTS, _SLOTS, _LR, _M, _M, np.float32(1e-3), _GRADS], gradient=False)
-]
 
 SAMPLES["_Hold"] = [Sample([[_W, _A], [_B]], gradient=False), Sample([[np.zeros([0, 3])], [_W, _A]], gradient=False)]
