@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch.nn import functional
 
@@ -130,7 +131,56 @@ def _(features):
 
 
 elu_grad = activation_grad("EluGrad", FLOATING, "outputs")
-elu_grad.kernel(lambda gradients, outputs: elu_backward(gradients, 1.0, 1.0, 1.0, True, outputs))
+
+
+@elu_grad.kernel
+def elu_slope(gradients, outputs):
+    return elu_backward(gradients, 1.0, 1.0, 1.0, True, outputs)
+
+
+# On 64-bit Arm powers of two are the quickest: 310 us for 131,072 of them, of e 480.
+_LOG2_E = 1.4426950408889634
+_MANY = 1 << 14  # elements, from which on more calls are worth their cost
+
+
+def _is_long(x):
+    return type(x) is torch.Tensor and x.numel() > _MANY and not x.requires_grad
+
+
+if ARM:
+
+    @elu.kernel(device="cpu", T=dtypes.float32)
+    def _(features):
+        if not _is_long(features):
+            return functional.elu(features)
+        below = torch.clamp_max(features, 0)
+        below.mul_(_LOG2_E).exp2_().sub_(1)
+        return torch.maximum(features, below, out=below)
+
+    @elu_grad.kernel(device="cpu", T=dtypes.float32)
+    def _(gradients, outputs):
+        if not _is_long(outputs) or gradients.shape != outputs.shape:
+            return elu_slope(gradients, outputs)
+        return torch.clamp_max(outputs, 0).add_(1).mul_(gradients)
+
+    _ZERO, _ONE, _LOG2_E_ARRAY = (np.array(n, np.float32) for n in (0, 1, _LOG2_E))
+
+    @elu.on_arrays(T=dtypes.float32, saves=10)
+    def _(features):
+        below = np.minimum(features, _ZERO, out=np.empty(features.shape, np.float32))
+        below *= _LOG2_E_ARRAY
+        torch.from_numpy(below).exp2_()
+        below -= _ONE
+        return np.maximum(features, below, out=below)
+
+
+@elu_grad.on_arrays(T=(dtypes.float32, dtypes.float64), saves=6)
+def _(gradients, outputs):
+    slope = np.minimum(outputs, 0)
+    slope += 1
+    slope *= gradients
+    return slope
+
 
 selu = activation("Selu", FLOATING, lambda node, grad: raw_ops.SeluGrad(grad, node.outputs[0]))
 selu.kernel(torch.selu)
@@ -150,7 +200,29 @@ softplus = activation("Softplus", FLOATING, lambda node, grad: raw_ops.SoftplusG
 softplus.kernel(lambda features: functional.softplus(features, 1.0, SOFTPLUS_THRESHOLD))
 
 softplus_grad = activation_grad("SoftplusGrad", FLOATING)
-softplus_grad.kernel(lambda gradients, features: softplus_backward(gradients, features, 1.0, SOFTPLUS_THRESHOLD))
+
+
+@softplus_grad.kernel
+def softplus_slope(gradients, features):
+    return softplus_backward(gradients, features, 1.0, SOFTPLUS_THRESHOLD)
+
+
+if ARM:
+
+    @softplus.kernel(device="cpu", T=dtypes.float32)
+    def _(features):
+        if not _is_long(features):
+            return functional.softplus(features, 1.0, SOFTPLUS_THRESHOLD)
+        small = torch.abs(features).mul_(-_LOG2_E).exp2_().log1p_()
+        return small.add_(torch.clamp_min(features, 0))
+
+    @softplus_grad.kernel(device="cpu", T=dtypes.float32)
+    def _(gradients, features):
+        if not _is_long(features) or gradients.shape != features.shape:
+            return softplus_slope(gradients, features)
+        below = torch.mul(features, -_LOG2_E).exp2_().add_(1)
+        return torch.div(gradients, below, out=below)
+
 
 softsign = activation("Softsign", FLOATING, lambda node, grad: raw_ops.SoftsignGrad(grad, node.inputs[0]))
 softsign.kernel(lambda features: features / (features.abs() + 1))
