@@ -24,9 +24,10 @@ def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
 class Variable:
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
-    __slots__ = ("__weakref__", "_seen", "device", "dtype", "lock", "name", "order", "shape", "value", "version")
+    __slots__ = ("__weakref__", "array", "device", "dtype", "lock", "name", "order", "shape", "value", "version", "viewed")
 
     value: Any
+    array: Any  # the same memory as a numpy array, made when it is first asked for
 
     def __init__(
         self, name: str, dtype: DType, device: Any, shape: tuple[int | None, ...] | None = None,
@@ -39,16 +40,24 @@ class Variable:
         self.device = device
         self.lock = threading.RLock()
         self.version = 0
-        self._seen: tuple[Any, Any] = (None, None)  # a buffer, and the same memory as an array
+        self.viewed = False  # whether ``array`` is there
 
-    @property
-    def array(self) -> Any:
-        """The buffer, on the CPU, as a numpy array: the same memory."""
-        value = self.value
-        seen = self._seen
-        if seen[0] is not value:
-            seen = self._seen = (value, value.numpy())
-        return seen[1]
+    def __getattr__(self, name: str) -> Any:
+        if name == "array":
+            self.array = self.value.numpy()
+            self.viewed = True
+            return self.array
+        raise AttributeError(f"a variable has no {name!r}", name=name, obj=self)
+
+    def hold(self, value: Any) -> None:
+        """Takes another buffer."""
+        self._forget_array()
+        self.value = value
+
+    def _forget_array(self) -> None:
+        if self.viewed:
+            self.viewed = False
+            del self.array
 
     @property
     def initialized(self) -> bool:
@@ -57,7 +66,7 @@ class Variable:
     def assign(self, value: Any, validate_shape: bool = True) -> None:
         """Stores a copy.  Keeps the buffer when the shape is unchanged."""
         if not isinstance(value, torch.Tensor):  # strings
-            self.value = value.copy()
+            self.hold(value.copy())
             return
         current = getattr(self, "value", None)
         if current is not None and current.shape == value.shape:
@@ -68,7 +77,7 @@ class Variable:
             raise ValueError(
                 f"Assign requires shapes of both tensors to match. lhs shape= {list(declared)} rhs shape= {list(value.shape)}"
             )
-        self.value = self._laid_out(value.to(self.device, copy=True))
+        self.hold(self._laid_out(value.to(self.device, copy=True)))
 
     def _laid_out(self, value: Any) -> Any:
         order = self.order
@@ -79,7 +88,7 @@ class Variable:
     def clear(self) -> None:
         if hasattr(self, "value"):
             del self.value
-        self._seen = (None, None)
+        self._forget_array()
 
     def __repr__(self) -> str:
         return f"<variable {self.name} {self.dtype.name} {'set' if self.initialized else 'uninitialised'}>"

@@ -92,7 +92,7 @@ def _copy(variable: Variable) -> Variable:
     """Another variable of the same value, to try writes on."""
     copy = Variable(variable.name, variable.dtype, variable.device, variable.shape, variable.order)
     if variable.initialized:
-        copy.value = variable.value.clone()
+        copy.hold(variable.value.clone())
     return copy
 
 
