@@ -5,6 +5,7 @@ They run on the host.  Each node owns a generator (and, where it learns, its cou
 
 from __future__ import annotations
 
+import math
 import threading
 
 import numpy as np
@@ -18,6 +19,7 @@ _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the 
 
 
 _TABLE = 1 << 20  # classes
+_EXACT = 1 << 53  # up to here a float64 holds every integer
 
 
 class Sampler:
@@ -29,6 +31,8 @@ class Sampler:
         self.lock = threading.Lock()
         self.range: int = attrs["range_max"]
         self._places: np.ndarray | None = None  # by class, for those whose draws are to be distinct
+        self._numbers = np.arange(0)
+        self._enough = 0  # draws that sufficed lately
         self.prepare(attrs)
 
     def prepare(self, attrs) -> None:
@@ -48,23 +52,38 @@ class Sampler:
         """-> the classes drawn and, for true and drawn ones, how often ``count`` such draws hit them on average."""
         with self.lock:
             drawn, tries = self._distinct(count) if unique else (self.draw(count), count)
-            expected = [self.expected(c, count, tries) for c in (true_classes, drawn)]
+            expected = self.expected(true_classes, drawn, count, tries)
             self.learn(true_classes.reshape(-1))
         return drawn, *expected
 
-    def expected(self, classes, count, tries):
-        return _expected(self.probability(classes), count, tries).astype(np.float32)
+    def expected(self, true_classes, drawn, count, tries):
+        both = np.concatenate([true_classes.reshape(-1), drawn])
+        # When no draw repeated, count * p is what the classes can expect; otherwise the chance of at least one hit.
+        if tries == count:
+            both = self.probability(both)
+            both *= count
+        else:
+            both = self.misses(both)
+            both *= tries
+            np.expm1(both, out=both)
+            np.negative(both, out=both)
+        both = both.astype(np.float32)
+        return both[: true_classes.size].reshape(true_classes.shape), both[true_classes.size :].copy()
+
+    def misses(self, classes):
+        """The logarithm of the chance that one draw is another class."""
+        return np.log1p(-self.probability(classes))
 
     def _distinct(self, count):
         """Draws until ``count`` different classes have come up; also says how many draws that took."""
-        drawn = np.zeros(0, np.int64)
+        drawn = self.draw(max(count + count // 2 + 16, self._enough))
         while True:
-            more = self.draw(count + count // 2 + 16)
-            drawn = np.concatenate([drawn, more]) if len(drawn) else more
             first = self._first(drawn)
             if len(first) >= count:
                 tries = int(first[count - 1]) + 1 if count else 0
+                self._enough = tries + tries // 8
                 return drawn[first[:count]], tries
+            drawn = np.concatenate([drawn, self.draw(count + count // 2 + 16)])
 
     def _first(self, drawn):
         """Where each class came up first, in order."""
@@ -72,44 +91,61 @@ class Sampler:
             return np.sort(np.unique(drawn, return_index=True)[1])
         if self._places is None:
             self._places = np.empty(self.range, np.int64)
-        number = np.arange(len(drawn))
+        if len(self._numbers) < len(drawn):
+            self._numbers = np.arange(2 * len(drawn))
+        number = self._numbers[: len(drawn)]
         self._places[drawn[::-1]] = number[::-1]  # the last one written is the first of its class
         return (self._places.take(drawn) == number).nonzero()[0]
 
 
-def _expected(p, count, tries):
-    # When no draw repeated, count * p is what the classes can expect; otherwise the chance of at least one hit.
-    return p * count if tries == count else -np.expm1(tries * np.log1p(-p))
+def _inside(classes, size):
+    """Whether all are in [0, size): negative ones are too large without their sign."""
+    return not classes.size or np.maximum.reduce(classes.view(np.uint64), None) < size
 
 
 class LogUniform(Sampler):
     """Zipf-like: the chance of a class is log(1 + 1/(class + 1)) over log(range_max + 1)."""
 
+    _misses: np.ndarray | None = None  # by class
+
     def prepare(self, attrs) -> None:
         self.log_range = np.log1p(self.range)
+
+    def misses(self, classes):
+        if self.range > _TABLE or not _inside(classes, self.range):
+            return super().misses(classes)
+        if self._misses is None:
+            self._misses = super().misses(np.arange(self.range))
+        return self._misses.take(classes)
 
     def draw(self, count):
         return (np.exp(self.random.random(count) * self.log_range).astype(np.int64) - 1) % self.range
 
     def probability(self, classes):
-        return np.log((classes + 2.0) / (classes + 1.0)) / self.log_range
+        found = np.log((classes + 2.0) / (classes + 1.0))
+        found /= self.log_range
+        return found
 
 
 class Uniform(Sampler):
     def draw(self, count):
-        return self.random.integers(0, self.range, count)
+        if self.range > _EXACT:
+            return self.random.integers(0, self.range, count)
+        return (self.random.random(count) * self.range).astype(np.int64)
 
-    def probability(self, classes):
-        return 1.0 / self.range
-
-    def expected(self, classes, count, tries):
-        return np.full(classes.shape, _expected(self.probability(classes), count, tries), np.float32)
+    def expected(self, true_classes, drawn, count, tries):
+        p = 1.0 / self.range
+        hits = p * count if tries == count else -math.expm1(tries * math.log1p(-p)) if p < 1 else 1.0
+        both = np.empty(true_classes.size + len(drawn), np.float32)
+        both.fill(hits)
+        return both[: true_classes.size].reshape(true_classes.shape), both[true_classes.size :].copy()
 
 
 class Weighted(Sampler):
     """Classes by weight; those beyond the weights never come up."""
 
     weights: np.ndarray
+    total: float
     _bounds: np.ndarray | None = None  # what the weights add up to, until they change
 
     def draw(self, count):
@@ -119,8 +155,8 @@ class Weighted(Sampler):
         return bounds.searchsorted(self.random.random(count) * bounds[-1], side="right")
 
     def probability(self, classes):
-        total = self.weights.sum()
-        if not classes.size or np.maximum.reduce(classes.view(np.uint64), None) < len(self.weights):
+        total = self.total
+        if _inside(classes, len(self.weights)):
             return self.weights.take(classes) / total
         known = (classes >= 0) & (classes < len(self.weights))
         return np.where(known, self.weights[np.where(known, classes, 0)], 0.0) / total
@@ -130,11 +166,13 @@ class LearnedUnigram(Weighted):
     """Every class starts with weight 1 and gains 1 whenever it is a true class."""
 
     def prepare(self, attrs) -> None:
-        self.weights = np.ones(attrs["range_max"])
+        self.weights, self.total = np.ones(attrs["range_max"]), float(attrs["range_max"])
 
     def learn(self, classes) -> None:
-        known = classes[(classes >= 0) & (classes < len(self.weights))]
-        self.weights += np.bincount(known, minlength=len(self.weights))
+        if not _inside(classes, len(self.weights)):
+            classes = classes[(classes >= 0) & (classes < len(self.weights))]
+        np.add.at(self.weights, classes, 1.0)
+        self.total += len(classes)
         self._bounds = None
 
 
@@ -145,6 +183,7 @@ class FixedUnigram(Weighted):
         given = _vocabulary(attrs["vocab_file"]) if attrs["vocab_file"] else list(attrs["unigrams"])
         weights = np.concatenate([np.zeros(attrs["num_reserved_ids"]), np.asarray(given, float) ** attrs["distortion"]])
         self.weights = weights[attrs["shard"] :: attrs["num_shards"]]
+        self.total = self.weights.sum()
         if len(self.weights) != attrs["range_max"]:
             found = f"range_max is {attrs['range_max']}, but there are weights for {len(self.weights)} classes"
             raise errors.InvalidArgumentError(None, None, found)
@@ -237,7 +276,7 @@ def _(true_classes, sampled_candidates, num_true, seed, seed2):
     """(row, position, lowest float) for every true class that was drawn too; of equal candidates the last counts."""
     _check(true_classes, num_true)
     if true_classes.is_cpu:
-        return _hits_on_host(true_classes.numpy(), sampled_candidates.numpy())
+        return tuple(map(torch.from_numpy, _hits_on_host(true_classes.numpy(), sampled_candidates.numpy())))
     ordered, order = sampled_candidates.sort(stable=True)
     if not ordered.shape[0]:
         row = true_classes.new_zeros(0)
@@ -251,10 +290,21 @@ def _(true_classes, sampled_candidates, num_true, seed, seed2):
 
 def _hits_on_host(true_classes, candidates):
     if not len(candidates):
-        return torch.zeros(0, dtype=torch.int32), torch.zeros(0, dtype=torch.int64), torch.zeros(0)
+        return np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.float32)
     order = host_order(candidates)
     ordered = candidates.take(order)
-    place = ordered.searchsorted(true_classes, side="right") - 1
-    found = ordered[place] == true_classes  # one below all others meets the greatest there, and differs
+    place = ordered.searchsorted(true_classes, side="right")
+    place -= 1
+    found = (
+        ordered.take(place, mode="wrap") == true_classes
+    )  # one below all others meets the greatest there, and differs
     row, position = found.nonzero()[0].astype(np.int32), order.take(place[found])
-    return torch.from_numpy(row), torch.from_numpy(position), torch.from_numpy(np.full(len(row), _LOWEST, np.float32))
+    weights = np.empty(len(row), np.float32)
+    weights.fill(_LOWEST)
+    return row, position, weights
+
+
+@hits.on_arrays(most=1 << 62, saves=10)
+def _(true_classes, sampled_candidates, num_true, seed, seed2):
+    _check(true_classes, num_true)
+    return _hits_on_host(true_classes, sampled_candidates)

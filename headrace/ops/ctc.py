@@ -70,13 +70,18 @@ def _possible(labels, length, merge):
     return len(labels) + (len(labels) - len(merged(labels)) if merge else 0) <= length
 
 
+_FEW = 64  # labels that are rather looked at one by one
+
+
 def _plain_labels(indices, values, batch, classes):
-    """-> the labels one after another, how many each sequence has and how often one follows its equal.
+    """-> how many labels each sequence has, and how often one follows its equal.
 
     None where the sequences are not in order, one has no labels, or there is padding or a mistake.
     """
+    if len(values) <= _FEW:
+        return _few_labels(indices.tolist(), values.tolist(), batch, classes)
     rows, labels = indices.cpu().numpy()[:, 0], values.cpu().numpy()
-    if not len(rows) or rows[0] < 0 or rows[-1] >= batch or np.logical_or.reduce(rows[1:] < rows[:-1]):
+    if rows[0] < 0 or rows[-1] >= batch or np.logical_or.reduce(rows[1:] < rows[:-1]):
         return None
     if np.maximum.reduce(labels.view(np.uint32)) >= max(classes - 1, 0):
         return None
@@ -84,7 +89,19 @@ def _plain_labels(indices, values, batch, classes):
     if not np.logical_and.reduce(counts):
         return None
     again = rows[1:][(labels[1:] == labels[:-1]) & (rows[1:] == rows[:-1])]
-    return torch.from_numpy(labels.astype(np.int64)), counts, np.bincount(again, minlength=batch)
+    return counts.tolist(), np.bincount(again, minlength=batch).tolist()
+
+
+def _few_labels(indices, labels, batch, classes):
+    counts, again = [0] * batch, [0] * batch
+    before, last = 0, -1
+    for (row, _), label in zip(indices, labels, strict=True):
+        if not (before <= row < batch and 0 <= label < classes - 1):
+            return None
+        counts[row] += 1
+        again[row] += row == before and label == last
+        before, last = row, label
+    return (counts, again) if labels and all(counts) else None
 
 
 @ctc_loss.kernel
@@ -97,8 +114,8 @@ def _(inputs, labels_indices, labels_values, sequence_length, collapse, merge, i
         raise ValueError(f"sequence_length({max(lengths)}) <= {steps} is needed")
     if merge and not collapse:
         plain = _plain_labels(labels_indices, labels_values, batch, classes)
-        if plain is not None and np.logical_and.reduce(plain[1] + plain[2] <= lengths):
-            return _standard_loss(inputs, plain[0].to(inputs.device), lengths, plain[1].tolist())
+        if plain is not None and all(c + a <= n for c, a, n in zip(*plain, lengths, strict=True)):
+            return _standard_loss(inputs, labels_values, lengths, plain[0])
     targets = _targets(labels_indices, labels_values, batch, classes, collapse)
     loss, gradient = inputs.new_zeros(batch), torch.zeros_like(inputs)
     rows = []
