@@ -24,7 +24,9 @@ def _fits(shape: Sequence[int], declared: Sequence[int | None]) -> bool:
 class Variable:
     """State behind a variable's handle.  Safe for concurrent steps as far as the paper promises: updates may race."""
 
-    __slots__ = ("__weakref__", "array", "device", "dtype", "lock", "name", "order", "shape", "value", "version", "viewed")
+    __slots__ = (
+        "__weakref__", "array", "device", "dtype", "lock", "name", "order", "shape", "value", "version", "viewed",
+    )  # fmt: skip
 
     value: Any
     array: Any  # the same memory as a numpy array, made when it is first asked for

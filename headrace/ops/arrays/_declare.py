@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from headrace.core.dtypes import DType
 from headrace.core.registry import MOST, REGISTRY, SAVES
@@ -22,3 +25,9 @@ def on_arrays(
         return function
 
     return register
+
+
+@lru_cache(maxsize=1024)
+def constant(value: float, dtype: Any) -> Any:
+    """A number as an array without axes, which ufuncs take in half the time that a Python number takes them."""
+    return np.array(value, dtype)

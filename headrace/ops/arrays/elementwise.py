@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.core.dtypes import COMPLEX, FLOAT_OR_COMPLEX, FLOATING, INTEGER, REAL
-from headrace.ops.arrays._declare import FEW, on_arrays
+from headrace.ops.arrays._declare import FEW, constant, on_arrays
 
 # ---- arithmetic
 
@@ -86,30 +86,30 @@ on_arrays("Tanh", T=FLOATING)(np.tanh)
 @on_arrays("Sigmoid", most=FEW // 2, saves=-1, T=FLOATING)
 def _sigmoid(x):
     grown = np.exp(np.negative(x))
-    return np.reciprocal(np.add(grown, 1, grown) if grown.ndim else grown + 1)
+    return np.reciprocal(np.add(grown, constant(1, x.dtype)))
 
 
 # ---- gradients in terms of the output
 
 
-@on_arrays("TanhGrad", most=2048, saves=0.5, T=FLOATING)
+@on_arrays("TanhGrad", saves=3, T=FLOATING)
 def _tanh_grad(y, dy):
-    return np.multiply(np.subtract(1, np.multiply(y, y)), dy)
+    return np.multiply(np.subtract(constant(1, y.dtype), np.multiply(y, y)), dy)
 
 
-@on_arrays("SigmoidGrad", most=2048, saves=0.5, T=FLOATING)
+@on_arrays("SigmoidGrad", saves=3, T=FLOATING)
 def _sigmoid_grad(y, dy):
-    return np.multiply(np.multiply(np.subtract(1, y), y), dy)
+    return np.multiply(np.multiply(np.subtract(constant(1, y.dtype), y), y), dy)
 
 
 @on_arrays("SqrtGrad", saves=4, T=FLOATING)
 def _sqrt_grad(y, dy):
-    return np.divide(np.multiply(dy, 0.5), y)
+    return np.divide(np.multiply(dy, constant(0.5, y.dtype)), y)
 
 
 @on_arrays("RsqrtGrad", saves=8, T=FLOATING)
 def _rsqrt_grad(y, dy):
-    return np.multiply(np.multiply(np.multiply(np.multiply(dy, y), y), y), -0.5)
+    return np.multiply(np.multiply(np.multiply(np.multiply(dy, y), y), y), constant(-0.5, y.dtype))
 
 
 @on_arrays("ReciprocalGrad", "InvGrad", saves=4, T=FLOATING)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from headrace.core.dtypes import FLOATING, REAL
-from headrace.ops.arrays._declare import on_arrays
+from headrace.ops.arrays._declare import constant, on_arrays
 
 _NOTHING = np.array(False)  # zero of any dtype, and it changes none
 FEW = 256
@@ -16,26 +17,36 @@ def _relu(features):
     return np.maximum(features, _NOTHING)
 
 
-@on_arrays("ReluGrad", most=512, saves=-0.5, T=REAL)
+@on_arrays("ReluGrad", most=2048, saves=1, T=REAL)
 def _relu_grad(gradients, features):
     return np.where(np.greater(features, _NOTHING), gradients, _NOTHING)
 
 
 @on_arrays("Relu6", most=2048, T=REAL)
 def _relu6(features):
-    return np.minimum(np.maximum(features, _NOTHING), 6)
+    return np.minimum(np.maximum(features, _NOTHING), constant(6, features.dtype))
 
 
 @on_arrays("LeakyRelu", most=2048, saves=1, T=FLOATING)
 def _leaky_relu(features, alpha):
     if not 0 <= alpha <= 1:
         return np.where(np.greater(features, _NOTHING), features, np.multiply(features, alpha))
-    return np.maximum(features, np.multiply(features, alpha))
+    return np.maximum(features, np.multiply(features, constant(alpha, features.dtype)))
+
+
+@on_arrays("Elu", most=FEW, saves=8)
+def _elu(features):
+    return np.maximum(features, np.subtract(np.exp(np.minimum(features, _NOTHING)), constant(1, features.dtype)))
+
+
+@on_arrays("EluGrad", most=1 << 15, saves=6)
+def _elu_grad(gradients, outputs):
+    return np.multiply(gradients, np.add(np.minimum(outputs, _NOTHING), constant(1, outputs.dtype)))
 
 
 @on_arrays("Softsign", saves=5, T=FLOATING)
 def _softsign(features):
-    return np.divide(features, np.add(np.abs(features), 1))
+    return np.divide(features, np.add(np.abs(features), constant(1, features.dtype)))
 
 
 @on_arrays("BiasAdd", saves=2)
@@ -81,22 +92,39 @@ def _log_softmax(logits):
     return np.subtract(shifted, np.log(np.add.reduce(np.exp(shifted), -1, None, None, True)))
 
 
-@on_arrays("SoftmaxCrossEntropyWithLogits", most=FEW, saves=6)
+def _exp(x):
+    """Torch computes several at once, which is worth the way there for more than a few."""
+    return np.exp(x) if x.size <= 2 * FEW else torch.exp(torch.from_numpy(x)).numpy()
+
+
+def _log_sum_exp(features):
+    """What is left above the greatest of a row, its exponentials, their sum, and the logarithm of that."""
+    shifted = _shifted(features)
+    grown = _exp(shifted)
+    total = np.add.reduce(grown, -1, None, None, True)
+    return shifted, grown, total, np.log(total)
+
+
+@on_arrays("SoftmaxCrossEntropyWithLogits", saves=15)
 def _xent(features, labels):
     if features.shape != labels.shape:
         shape = np.broadcast(features, labels).shape
         features, labels = np.broadcast_to(features, shape), np.broadcast_to(labels, shape)
-    log_probability = _log_softmax(features)
-    loss = np.negative(np.add.reduce(np.multiply(labels, log_probability), -1))
-    return loss, np.subtract(np.exp(log_probability), labels)
+    if not features.size:
+        return np.zeros(len(features), features.dtype), features.copy()
+    shifted, grown, total, log_total = _log_sum_exp(features)
+    loss = np.add.reduce(np.multiply(labels, np.subtract(log_total, shifted)), -1)
+    return loss, np.subtract(np.divide(grown, total), labels)
 
 
-@on_arrays("SparseSoftmaxCrossEntropyWithLogits", most=FEW, saves=10)
+@on_arrays("SparseSoftmaxCrossEntropyWithLogits", saves=20)
 def _sparse_xent(features, labels):
-    rows = np.arange(len(labels))
-    if len(labels) and not (labels.min() >= 0 and labels.max() < features.shape[1]):
+    if not features.size:
+        return np.zeros(len(features), features.dtype), features.copy()
+    if labels.min() < 0 or labels.max() >= features.shape[1]:
         raise IndexError
-    log_probability = _log_softmax(features)
-    backprop = np.exp(log_probability)
+    rows = np.arange(len(labels))
+    shifted, grown, total, log_total = _log_sum_exp(features)
+    backprop = np.divide(grown, total)
     backprop[rows, labels] -= 1
-    return np.negative(log_probability[rows, labels]), backprop
+    return np.subtract(log_total[:, 0], shifted[rows, labels]), backprop

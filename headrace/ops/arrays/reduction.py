@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING
-from headrace.ops.arrays._declare import on_arrays
+from headrace.ops.arrays._declare import constant, on_arrays
 
 
 def _axes(axis):
@@ -24,7 +24,7 @@ def _mean(x, axis, keep):
     if axis == []:
         return x.copy()
     total = np.add.reduce(x, _axes(axis), None, None, keep)
-    return np.divide(total, x.dtype.type(x.size // max(1, total.size)))
+    return np.divide(total, constant(x.size // max(1, total.size), x.dtype))
 
 
 @on_arrays("Prod", saves=3)
@@ -73,7 +73,7 @@ def _any(x, axis, keep):
 @on_arrays("_Unreduce", saves=4)
 def _unreduce(x, shape, axis, keep, mean):
     if mean:
-        x = np.divide(x, x.dtype.type(math.prod(shape) / max(1, x.size)))
+        x = np.divide(x, constant(math.prod(shape) / max(1, x.size), x.dtype))
     if not keep and x.ndim:
         rank = len(shape)
         chosen = {a % rank for a in (axis if type(axis) is list else [axis])}
@@ -101,6 +101,8 @@ def _l2_loss(t):
 @on_arrays("BiasAddGrad", saves=6)
 def _bias_grad(grad, data_format):
     rank = grad.ndim
+    if rank == 2:
+        return np.add.reduce(grad, 0, grad.dtype)
     axes = tuple(range(rank - 1)) if data_format == "NHWC" else (0, *range(2, rank))
     return np.add.reduce(grad, axes, grad.dtype)
 
