@@ -11,7 +11,7 @@ Nothing is looked up, checked or recorded per node at run time.  When a line rai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,6 +63,7 @@ class Program:
     functions: tuple[Program, ...] = ()  # the bodies that lines of this one call
     long: bool = False  # so that calling below torch's autograd is worth entering it
     on_arrays: frozenset[Node] = frozenset()  # the nodes that run on numpy arrays
+    arrays: dict[Value, str] = field(default_factory=dict)  # the names of values turned into arrays
 
 
 class _Recursive:
@@ -91,6 +92,7 @@ class _Writer:
         self.names: dict[Value, str] = {}
         self.places: dict[Value, Any] = {}  # torch device, HOST or ANYWHERE
         self.copies: dict[tuple[str, Any], str] = {}
+        self.arrays: dict[Value, str] = {}
         self.lines: list[tuple[str, Node | None]] = []
         self.owned: list[str] = []
         self.reads: dict[str, str] = {}  # values that are a variable's, and the variable
@@ -167,6 +169,7 @@ class _Writer:
             else:
                 made = f"{self.use(value, self.binder.torch_device(''), node)}.numpy()"
             self.lines.append((f"{copy} = {made}", node))
+        self.arrays[value] = self.copies[key]
         return self.copies[key]
 
     def use_host(self, value: Value, node: Node) -> str:
@@ -442,7 +445,7 @@ def generate(
     exec(code, namespace)
     long = bool(writer.functions) or sum(n.op_def.inline is None for n in numbered.values()) >= LONG
     held = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.functions))
-    return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions), long, held)
+    return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions), long, held, writer.arrays)
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:

@@ -102,7 +102,8 @@ def _of_kernel(node: Node, error: BaseException, program: Program, held: dict[st
 def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
     if value.op.op_def.name == "Const":
         return from_numpy(np.asarray(value.op.attrs["value"]))
-    found = names[program.names[value]]
+    name = program.names[value]
+    found = names[name if name in names else program.arrays[value]]  # the tensor is forgotten once there is an array
     return found if value.dtype._is_ref_dtype else torch.as_tensor(found)
 
 

@@ -5,6 +5,7 @@ with; opcheck compares the two on every sample.  The rest of each op is declared
 """
 
 from headrace.ops.arrays import _memory as _memory
+from headrace.ops.arrays import convolution as convolution
 from headrace.ops.arrays import creation as creation
 from headrace.ops.arrays import elementwise as elementwise
 from headrace.ops.arrays import indexing as indexing
@@ -12,6 +13,7 @@ from headrace.ops.arrays import joining as joining
 from headrace.ops.arrays import network as network
 from headrace.ops.arrays import padding as padding
 from headrace.ops.arrays import reduction as reduction
+from headrace.ops.arrays import scatter as scatter
 from headrace.ops.arrays import segment as segment
 from headrace.ops.arrays import shaping as shaping
 from headrace.ops.arrays import slicing as slicing

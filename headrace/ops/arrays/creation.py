@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -54,23 +55,36 @@ def _lin_space(start, stop, num):
     return found
 
 
-@on_arrays("OneHot", most=65536, saves=8)
+_TABLE = 127  # classes, up to which the rows are copied from a table
+
+
+@lru_cache(maxsize=16)
+def _table(depth, on, off, dtype):
+    """Row i + 1 is that of class i; the first and the last are for indices that are no class."""
+    found = np.empty((depth + 2, depth), dtype)
+    found[...] = np.frombuffer(off, dtype)
+    np.fill_diagonal(found[1:], np.frombuffer(on, dtype))
+    return found
+
+
+@on_arrays("OneHot", most=65536, saves=10)
 def _one_hot(indices, depth, on_value, off_value, axis):
     shape, at = indices.shape, indices.ndim if axis == -1 else axis
-    flat = indices.reshape(-1).astype(np.intp)
-    rest = indices[(0,) * at].size if at and indices.size else indices.size
+    if depth <= _TABLE and at == indices.ndim:
+        table = _table(depth, on_value.tobytes(), off_value.tobytes(), on_value.dtype)
+        return table.take(indices + indices.dtype.type(1), 0, mode="clip")
     found = np.empty((*shape[:at], depth, *shape[at:]), on_value.dtype)
     found.fill(off_value)
-    if not flat.size:
-        return found
-    hits = flat.view(np.uintp) < depth
-    places = np.arange(len(flat))
+    flat = indices.reshape(-1).astype(np.intp)
+    places = np.arange(flat.size)
+    rest = math.prod(shape[at:])
     if rest == 1:
         places *= depth
         places += flat
     else:
-        outer, inner = np.divmod(places, rest)
+        outer, inner = np.divmod(places, max(rest, 1))
         places = (outer * depth + flat) * rest + inner
+    hits = flat.view(np.uintp) < depth
     found.reshape(-1)[places if np.logical_and.reduce(hits) else places[hits]] = on_value
     return found
 

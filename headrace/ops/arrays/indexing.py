@@ -9,7 +9,8 @@ import numpy as np
 from headrace.core.dtypes import INTEGER
 from headrace.core.dtypes import bool as boolean
 from headrace.ops.arrays._declare import on_arrays
-from headrace.ops.arrays._indices import UNSIGNED, are_inside, check_inside
+from headrace.ops.arrays._indices import check_inside
+from headrace.ops.arrays._rows import add_rows, positions
 
 _largest = np.maximum.reduce
 
@@ -50,39 +51,17 @@ def _batch_gather(params, indices, axis, batch_dims):
     return taken.reshape(shape[:axis] + indices.shape[batch:] + shape[axis + 1 :])
 
 
-def _positions(indices, lead):
-    """Coordinates along the last axis as positions in the leading dimensions flattened."""
-    flat = indices.reshape(math.prod(indices.shape[:-1]), len(lead))
-    unsigned = flat.view(UNSIGNED[flat.itemsize])
-    if not flat.size:
-        return np.zeros(len(flat), np.intp)
-    found = None
-    for i, size in enumerate(lead):
-        if _largest(unsigned[:, i]) >= size:
-            raise IndexError("coordinates lie outside")
-        found = flat[:, i].astype(np.intp) if found is None else found * size + flat[:, i]
-    return found
-
-
 @on_arrays("GatherNd", most=65536, saves=12)
 def _gather_nd(params, indices):
     depth, shape = indices.shape[-1], params.shape
     if depth > len(shape):
         raise ValueError("the coordinates are too long")
     lead, rest = shape[:depth], shape[depth:]
-    taken = params.reshape(math.prod(lead), *rest).take(_positions(indices, lead), 0)
+    taken = params.reshape(math.prod(lead), *rest).take(positions(indices, lead), 0)
     return taken if indices.ndim == 2 else taken.reshape(indices.shape[:-1] + rest)
 
 
 # ---- scattering into new arrays
-
-
-def add_rows(flat, places, rows):
-    """Adds each row to its place, as often as it comes; ``flat`` is contiguous and changed."""
-    if flat.ndim > 1 and (width := flat[0].size if len(flat) else 0) != 1:
-        places = (places[:, None] * width + np.arange(width)).reshape(-1)
-        flat, rows = flat.reshape(-1), rows.reshape(-1)
-    np.add.at(flat.reshape(-1), places, rows.reshape(-1))
 
 
 def _scattered(found, indices, updates, mode):
@@ -90,7 +69,7 @@ def _scattered(found, indices, updates, mode):
     lead, rest = shape[:depth], shape[depth:]
     if updates.shape != indices.shape[:-1] + rest:
         raise ValueError("the updates do not fit")
-    places = _positions(indices, lead)
+    places = positions(indices, lead)
     flat, rows = found.reshape(math.prod(lead), *rest), updates.reshape(len(places), *rest)
     if mode == "update":
         flat[places] = rows
@@ -104,7 +83,7 @@ def _scatter_nd_bool(indices, updates, shape):
     return _scattered(np.zeros(shape, updates.dtype), indices, updates, "update")
 
 
-@on_arrays("ScatterNd", most=4096, saves=15)
+@on_arrays("ScatterNd", most=16384, saves=8)
 def _scatter_nd(indices, updates, shape):
     return _scattered(np.zeros(shape, updates.dtype), indices, updates, "add")
 
@@ -221,22 +200,16 @@ def _dynamic_partition(data, partitions, num_partitions):
 
 @on_arrays("DynamicStitch", "ParallelDynamicStitch", most=65536, saves=15)
 def _dynamic_stitch(indices, data):
-    places = np.concatenate([i.reshape(-1) for i in indices])
     rest = data[0].shape[indices[0].ndim :]
+    largest = -1
     for i, d in zip(indices, data, strict=True):
         if d.shape != i.shape + rest:
             raise ValueError("data does not fit its indices")
-    count = len(places)
-    if not count:
-        return np.zeros((0, *rest), data[0].dtype)
-    size = int(_largest(places)) + 1
-    if not are_inside(places, size):
+        if i.size:
+            largest = max(largest, int(_largest(i.view(np.uint32), None)))
+    if largest >= 1 << 31:
         raise ValueError("indices must not be negative")
-    rows = np.concatenate([d.reshape(i.size, *rest) if i.ndim != 1 else d for i, d in zip(indices, data, strict=True)])
-    source = np.empty(size, np.intp)
-    source.fill(-1)
-    source[places] = np.arange(count)  # of several, the last
-    found = rows.take(source, 0)
-    if np.minimum.reduce(source) < 0:  # nobody gives this row
-        found[source < 0] = 0
+    found = np.zeros((largest + 1, *rest), data[0].dtype)
+    for i, d in zip(indices, data, strict=True):
+        found[i] = d
     return found

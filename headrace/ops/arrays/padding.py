@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from headrace.ops.arrays._declare import on_arrays
@@ -11,8 +13,13 @@ _ALL = slice(None)
 
 def _middle(input, paddings):
     """The padded shape, and the index of the input in it."""
+    return _layout(input.shape, tuple(map(tuple, paddings)))
+
+
+@lru_cache(maxsize=1024)
+def _layout(sizes, paddings):
     shape, index = [], []
-    for size, (before, after) in zip(input.shape, paddings, strict=True):
+    for size, (before, after) in zip(sizes, paddings, strict=True):
         if before < 0 or after < 0:
             raise ValueError("paddings must not be negative")
         shape.append(before + size + after)

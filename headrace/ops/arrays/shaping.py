@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
@@ -117,50 +118,51 @@ def _roll(input, shift, axis):
 # ---- space, batch and depth
 
 
+@lru_cache(maxsize=256)
+def _blocks(shape, block_shape, paddings):
+    """The shape in batches, with the blocks apart, and for each place within the blocks: (index there, index in space)."""
+    there, places = [], []
+    for size, block, (before, after) in zip(shape[1:], block_shape, paddings, strict=False):
+        total = before + size + after
+        if total % block or min(before, after) < 0:
+            raise ValueError("the padded sizes are not divisible by the blocks")
+        there.append(total // block)
+        line = []
+        for offset in range(block):
+            first = max(-(-(before - offset) // block), 0)  # the first block whose element here is of the input
+            start = first * block + offset - before
+            count = max(-(-(size - start) // block), 0)
+            line.append((offset, slice(first, first + count), slice(start, size, block)))
+        places.append(line)
+    pairs = []
+    for chosen in product(*places):
+        offsets, inside, outside = zip(*chosen, strict=True)
+        pairs.append(((*offsets, _ALL, *inside), (_ALL, *outside)))
+    return (*block_shape, shape[0], *there, *shape[len(block_shape) + 1 :]), pairs
+
+
 @on_arrays("SpaceToBatchND", most=65536, saves=20)
 def _space_to_batch(input, block_shape, paddings):
-    count, shape = len(block_shape), input.shape
-    inner = range(1, count + 1)
-    sizes = [shape[i] + sum(paddings[i - 1]) for i in inner]
-    pairs, smaller = [], []
-    for size, block in zip(sizes, block_shape, strict=True):
-        if size % block:
-            raise ValueError("the sizes are not divisible by the blocks")
-        pairs += (size // block, block)
-        smaller.append(size // block)
-    batch, rest = shape[0], shape[count + 1 :]
-    if any(map(any, paddings)):
-        padded = np.zeros((batch, *sizes, *rest), input.dtype)
-        padded[(_ALL, *(slice(paddings[i - 1][0], paddings[i - 1][0] + shape[i]) for i in inner))] = input
-        input = padded
-    split = input.reshape(batch, *pairs, *rest).transpose(_batch_order(count, 1 + 2 * count + len(rest)))
-    found = np.empty(split.shape, input.dtype)
-    found[...] = split
-    return found.reshape(batch * math.prod(block_shape), *smaller, *rest)
-
-
-@lru_cache(maxsize=64)
-def _batch_order(count, ndim):
-    return [*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2), *range(2 * count + 1, ndim)]
-
-
-@lru_cache(maxsize=64)
-def _space_order(count, ndim):
-    return [count, *(n for i in range(count) for n in (count + 1 + i, i)), *range(2 * count + 1, ndim)]
+    count = len(block_shape)
+    shape, pairs = _blocks(input.shape, tuple(block_shape), tuple(map(tuple, paddings)))
+    found = np.zeros(shape, input.dtype)
+    for there, here in pairs:
+        found[there] = input[here]
+    return found.reshape(math.prod(shape[: count + 1]), *shape[count + 1 :])
 
 
 @on_arrays("BatchToSpaceND", most=65536, saves=15)
 def _batch_to_space(input, block_shape, crops):
-    count, blocks, shape = len(block_shape), math.prod(block_shape), input.shape
-    if shape[0] % blocks:
+    count, blocks, sizes = len(block_shape), math.prod(block_shape), input.shape
+    if sizes[0] % blocks:
         raise ValueError("the batch is not divisible by the blocks")
-    batch, space, rest = shape[0] // blocks, shape[1 : count + 1], shape[count + 1 :]
-    split = input.reshape(*block_shape, batch, *space, *rest)
-    larger = [size * block for size, block in zip(space, block_shape, strict=True)]
-    whole = split.transpose(_space_order(count, split.ndim)).reshape(batch, *larger, *rest)
-    if not any(map(any, crops)):
-        return whole
-    return whole[(_ALL, *(slice(a, n - b) for n, (a, b) in zip(larger, crops, strict=True)))]
+    space = [n * b - sum(crop) for n, b, crop in zip(sizes[1:], block_shape, crops, strict=False)]
+    found = np.empty((sizes[0] // blocks, *space, *sizes[count + 1 :]), input.dtype)
+    shape, pairs = _blocks(found.shape, tuple(block_shape), tuple(map(tuple, crops)))
+    input = input.reshape(shape)
+    for there, here in pairs:
+        found[here] = input[there]
+    return found
 
 
 def _divided(size, by):
