@@ -15,6 +15,12 @@ from headrace.core.registry import REGISTRY, op
 from headrace.graph import raw_ops
 
 
+@pytest.fixture(autouse=True)
+def on_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is that of code on tensors, however small the values are."""
+    monkeypatch.setenv("HEADRACE_PASSES_OFF", "arrays")
+
+
 def cpu_session() -> tf.Session:
     """A session without GPUs, so that programs and messages are the same on every machine."""
     return tf.Session(config=tf.ConfigProto(device_count={"GPU": 0}))
