@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from headrace.core.dtypes import FLOATING, REAL
 from headrace.ops.arrays._declare import constant, on_arrays
@@ -92,20 +91,15 @@ def _log_softmax(logits):
     return np.subtract(shifted, np.log(np.add.reduce(np.exp(shifted), -1, None, None, True)))
 
 
-def _exp(x):
-    """Torch computes several at once, which is worth the way there for more than a few."""
-    return np.exp(x) if x.size <= 2 * FEW else torch.exp(torch.from_numpy(x)).numpy()
-
-
 def _log_sum_exp(features):
     """What is left above the greatest of a row, its exponentials, their sum, and the logarithm of that."""
     shifted = _shifted(features)
-    grown = _exp(shifted)
+    grown = np.exp(shifted)
     total = np.add.reduce(grown, -1, None, None, True)
     return shifted, grown, total, np.log(total)
 
 
-@on_arrays("SoftmaxCrossEntropyWithLogits", saves=15)
+@on_arrays("SoftmaxCrossEntropyWithLogits", most=2 * FEW, saves=15)
 def _xent(features, labels):
     if features.shape != labels.shape:
         shape = np.broadcast(features, labels).shape
@@ -117,7 +111,7 @@ def _xent(features, labels):
     return loss, np.subtract(np.divide(grown, total), labels)
 
 
-@on_arrays("SparseSoftmaxCrossEntropyWithLogits", saves=20)
+@on_arrays("SparseSoftmaxCrossEntropyWithLogits", most=2 * FEW, saves=20)
 def _sparse_xent(features, labels):
     if not features.size:
         return np.zeros(len(features), features.dtype), features.copy()
