@@ -38,6 +38,12 @@ def int64s(items):
     return made
 
 
+def int32s(items):
+    made = np.empty(len(items), np.int32)
+    struct.pack_into(f"{len(items)}i", made, 0, *items)
+    return made
+
+
 def integers(items, count, shape, dtype=np.int64):
     """An integer tensor of what is counted one by one."""
     made = torch.from_numpy(np.fromiter(items, dtype, count))

@@ -6,6 +6,7 @@ import glob
 import gzip
 import os
 import re
+import struct
 import zlib
 from itertools import repeat
 
@@ -14,7 +15,7 @@ import torch
 
 from headrace.core import dtypes, errors
 from headrace.core.registry import op
-from headrace.ops._string import array_of, decode, each, listed
+from headrace.ops._string import array_of, decode, each, int32s, int64s, listed
 from headrace.resources.value import TORCH_DTYPES
 
 # ---- numbers
@@ -26,9 +27,6 @@ _NUMBERS = {
     torch.float32: "float", torch.float64: "double", torch.int32: "int32", torch.int64: "int64",
     torch.uint32: "uint32", torch.uint64: "uint64",
 }  # fmt: skip
-
-
-_PLAIN = b"0123456789.+-eE"  # with these alone Python reads numbers as TF1 does
 
 
 def parse_number(text, dtype):
@@ -57,6 +55,26 @@ def numbers(values, dtype, shape):
     return made.to(dtype) if dtype not in _ARRAYS else made
 
 
+_WHOLE = {torch.int32: int32s, torch.int64: int64s}
+
+
+def _plain_numbers(texts, dtype):
+    """An array of the numbers in texts that have no underscore, which Python skips; None if one is none, or written otherwise.
+
+    But for the underscores, what Python takes for a number is one for TF1 too.
+    """
+    try:
+        if dtype in _WHOLE:
+            return _WHOLE[dtype](list(map(int, texts)))
+        array = np.fromiter(map(float, texts), np.float64, len(texts))
+    except (ValueError, struct.error):
+        return None
+    if dtype is torch.float64:
+        return array
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
+
+
 to_number = op(
     "StringToNumber(string_tensor: string; out_type: type = float32) -> (output: out_type)",
     out_type=(dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64), host=True,
@@ -68,11 +86,10 @@ to_number.shape(lambda string_tensor, out_type: string_tensor)
 @to_number.kernel
 def _(string_tensor, out_type):
     items = listed(string_tensor)
-    if out_type.is_floating_point and not b"".join(items).translate(None, _PLAIN):
-        try:
-            return numbers(list(map(float, items)), out_type, string_tensor.shape)
-        except ValueError:  # found and named below
-            pass
+    if out_type in _ARRAYS and b"_" not in b"".join(items):
+        array = _plain_numbers(items, out_type)
+        if array is not None:
+            return torch.from_numpy(array if string_tensor.ndim == 1 else array.reshape(string_tensor.shape))
     found = []
     for text in items:
         value = parse_number(text, out_type)
@@ -239,9 +256,6 @@ def _quoted(record, start, delimiter):
         field, start = field + b'"', end + 2
 
 
-_DIGITS = b"0123456789+-"
-
-
 def _plain_columns(records, defaults, delimiter, missing, select_cols):
     """Whole columns at once, of records without quotes, line ends or mistakes; None for others."""
     text = delimiter.join(records)
@@ -251,46 +265,46 @@ def _plain_columns(records, defaults, delimiter, missing, select_cols):
     width = commas.pop() + 1
     if commas or (width <= select_cols[-1] if select_cols else width != len(defaults)):
         return None
-    fields = text.split(delimiter)
-    columns = [fields[c::width] for c in select_cols or range(width)]
+    fields, odd = text.split(delimiter), b"_" in text
     found = []
-    for fields, default in zip(columns, defaults, strict=True):
-        values = _plain_column(fields, default, missing)
+    for column, default in zip(select_cols or range(width), defaults, strict=True):
+        values = _plain_column(fields[column::width], default, missing, odd)
         if values is None:
             return None
         found.append(values)
     return found
 
 
-def _plain_column(fields, default, missing):
+def _plain_column(fields, default, missing, odd):
     is_text = isinstance(default, np.ndarray)
-    if not missing.isdisjoint(fields):
+    if any(text in fields for text in missing):
         if not (default.size if is_text else default.numel()):
             return None
         fill = default.reshape(-1)[0] if is_text else repr(default.reshape(-1)[0].item()).encode()
         fields = [fill if f in missing else f for f in fields]
     if is_text:
-        return fields
-    floating = default.dtype.is_floating_point
-    if b"".join(fields).translate(None, _PLAIN if floating else _DIGITS):
+        return array_of(fields)
+    if odd and b"_" in b"".join(fields):
         return None
-    try:
-        values = list(map(float if floating else int, fields))
-    except ValueError:
-        return None
-    limits = None if floating else torch.iinfo(default.dtype)
-    return values if limits is None or (limits.min <= min(values) and max(values) <= limits.max) else None
+    return _plain_numbers(fields, default.dtype)
 
 
 @csv.kernel
 def _(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols):
     missing = {b"", na_value.encode()}
-    items = records.reshape(-1).tolist()
+    items, shape = listed(records), records.shape
     columns = _plain_columns(items, record_defaults, field_delim.encode(), missing, select_cols)
-    if columns is None:  # mistakes are found and named record by record
-        columns = _csv_columns(items, record_defaults, field_delim, use_quote_delim, missing, select_cols)
+    if columns is not None:
+        if records.ndim != 1:
+            columns = [column.reshape(shape) for column in columns]
+        return [
+            column if isinstance(default, np.ndarray) else torch.from_numpy(column)
+            for column, default in zip(columns, record_defaults, strict=True)
+        ]
+    # Mistakes are found and named record by record.
+    columns = _csv_columns(items, record_defaults, field_delim, use_quote_delim, missing, select_cols)
     return [
-        array_of(c, records.shape) if isinstance(d, np.ndarray) else numbers(c, d.dtype, records.shape)
+        array_of(c, shape) if isinstance(d, np.ndarray) else numbers(c, d.dtype, shape)
         for c, d in zip(columns, record_defaults, strict=True)
     ]
 
