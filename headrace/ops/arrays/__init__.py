@@ -17,4 +17,5 @@ from headrace.ops.arrays import scatter as scatter
 from headrace.ops.arrays import segment as segment
 from headrace.ops.arrays import shaping as shaping
 from headrace.ops.arrays import slicing as slicing
+from headrace.ops.arrays import sparse as sparse
 from headrace.ops.arrays import training as training
