@@ -70,8 +70,8 @@ def _with(function):
 
 
 on_arrays("ScatterUpdate", most=65536, saves=8)(_locked(_update))
-on_arrays("ScatterAdd", most=16384, saves=8)(_locked(_add))
-on_arrays("ScatterSub", most=16384, saves=8)(_locked(lambda buffer, indices, updates: _add(buffer, indices, -updates)))
+on_arrays("ScatterAdd", most=4096, saves=8)(_locked(_add))
+on_arrays("ScatterSub", most=4096, saves=8)(_locked(lambda buffer, indices, updates: _add(buffer, indices, -updates)))
 on_arrays("ScatterMul", most=1024, saves=8)(_locked(_with(np.multiply)))
 on_arrays("ScatterMin", most=1024, saves=8)(_locked(_with(np.minimum)))
 on_arrays("ScatterMax", most=1024, saves=8)(_locked(_with(np.maximum)))
