@@ -87,6 +87,21 @@ def host_vector(numbers):
     return torch.from_numpy(np.array(numbers, np.int64))
 
 
+def runs(counts, total):
+    """The indices and the shape of ``total`` entries that fill the first places of rows, ``counts`` of each; as arrays."""
+    rows, longest = len(counts), int(_largest(counts, initial=0))
+    if rows * longest == total:  # each as many
+        indices = np.empty((rows, longest, 2), np.int64)
+        indices[:, :, 0] = np.arange(rows)[:, None]
+        indices[:, :, 1] = np.arange(longest)
+        indices = indices.reshape(-1, 2)
+    else:
+        indices = np.empty((total, 2), np.int64)
+        indices[:, 0] = np.arange(rows).repeat(counts)
+        np.subtract(np.arange(total), (np.add.accumulate(counts) - counts).repeat(counts), out=indices[:, 1])
+    return indices, np.array([rows, longest], np.int64)
+
+
 def coordinates(flat, shape):
     """The inverse of ``positions``."""
     columns = []

@@ -20,6 +20,7 @@ from headrace.core.example import Example, entries, read_feature, read_features
 from headrace.core.registry import op
 from headrace.core.wire import fields
 from headrace.ops import _example_batch
+from headrace.ops._sparse import runs
 from headrace.ops._string import array_of
 from headrace.resources.value import from_numpy
 
@@ -231,17 +232,8 @@ def _sparse_batch(batch, names, key, dtype):
 
 
 def _sparse_parts(counts, values):
-    rows, longest = len(counts), np.maximum.reduce(counts, initial=0)
-    if rows * longest == len(values):  # each as many
-        indices = np.empty((rows, longest, 2), np.int64)
-        indices[:, :, 0] = np.arange(rows)[:, None]
-        indices[:, :, 1] = np.arange(longest)
-        indices = indices.reshape(-1, 2)
-    else:
-        indices = np.empty((len(values), 2), np.int64)
-        indices[:, 0] = np.repeat(np.arange(rows), counts)
-        indices[:, 1] = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return torch.from_numpy(indices), values, torch.from_numpy(np.array([rows, longest], np.int64))
+    indices, shape = runs(counts, len(values))
+    return torch.from_numpy(indices), values, torch.from_numpy(shape)
 
 
 def _dense_batch(batch, names, key, shape, default):

@@ -6,7 +6,7 @@ import builtins
 import functools
 import math
 import re
-from itertools import chain, repeat
+from itertools import chain
 from operator import itemgetter
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch
 from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
+from headrace.ops._sparse import runs
 from headrace.ops._string import (
     SEPARATOR,
     array_of,
@@ -23,6 +24,7 @@ from headrace.ops._string import (
     encode,
     fingerprint64,
     fingerprints,
+    int64s,
     integers,
     lengths,
     listed,
@@ -219,22 +221,28 @@ def _split_op(signature, split):
                 f"a vector of strings and a scalar separator are needed, got {list(input.shape)}, {list(separator.shape)}"
             )
         values, counts = split(input.tolist(), separator[()], *attrs)
-        ends = np.cumsum(counts)
-        indices = np.empty((len(values), 2), np.int64)
-        indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
-        indices[:, 1] = np.arange(len(values)) - np.repeat(ends - counts, counts)
-        shape = np.array([len(counts), counts.max(initial=0)], np.int64)
+        indices, shape = runs(counts, len(values))
         return torch.from_numpy(indices), array_of(values), torch.from_numpy(shape)
 
 
 def _flat(parts):
-    return list(chain.from_iterable(parts)), np.fromiter(map(len, parts), np.int64, len(parts))
+    return list(chain.from_iterable(parts)), int64s(list(map(len, parts)))
+
+
+_FEW = 48  # strings that are rather split one by one
 
 
 def _split_at_byte(items, byte):
     """At one byte, which can be done to all strings in one: what joins them is as good as what was in them."""
-    counts = np.fromiter(map(bytes.count, items, repeat(byte)), np.int64, len(items))
-    return byte.join(items).split(byte), counts + 1
+    if len(items) <= _FEW:
+        return _flat([v.split(byte) for v in items])
+    text = byte.join(items)
+    upto = np.add.accumulate(np.frombuffer(text + byte, np.uint8) == byte[0], dtype=np.int64)
+    ends = lengths(items)
+    ends[1:] += 1
+    counts = upto.take(np.add.accumulate(ends, out=ends))
+    counts[1:] -= counts[:-1].copy()
+    return text.split(byte), counts
 
 
 def _split_at_any(items, characters, skip_empty):
