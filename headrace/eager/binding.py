@@ -26,6 +26,15 @@ VALUE, HOST, READ, REF = range(4)  # how a kernel receives an input
 LIMIT = 1024  # bindings kept for one op type: attributes such as seeds may take any number of values
 _Tensor, _references = torch.Tensor, sys.getrefcount
 storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore[attr-defined]
+# Functions of one tensor whose methods do the same and take less time to call: torch need not look for other arguments.
+_METHODS: dict[Any, Any] = {
+    getattr(torch, name): getattr(torch.Tensor, name)
+    for name in (
+        "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "digamma", "erf", "erfc", "exp", "expm1", "floor", "isfinite",
+        "isinf", "isnan", "lgamma", "log", "log1p", "logical_not", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid",
+        "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+    )
+}  # fmt: skip
 
 
 class HostTensor(Immediate):
@@ -49,9 +58,9 @@ class Bound:
     """An op with everything decided that its dtypes and attributes decide."""
 
     __slots__ = (
-        "attrs", "backward", "codes", "device", "folded", "function", "grouped", "kind", "kinds", "keywords", "learnable",
-        "multiple", "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "stateful", "transfers", "updates",
-        "wants_node", "writes",
+        "attrs", "backward", "codes", "device", "few", "folded", "function", "grouped", "in_place", "kind", "kinds", "keywords",
+        "learnable", "more", "multiple", "node_attrs", "op_def", "out_kinds", "plain", "quick", "reads", "recorded", "stateful",
+        "transfers", "updates", "wants_node", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -65,9 +74,12 @@ class Bound:
         self.kinds = [d.as_datatype_enum for d in dtypes]
         self.codes = _codes(op_def, dtypes, attrs)
         self.grouped = any(a.is_list for a in op_def.signature.inputs)
-        self.function = kernel.function
+        self.function = _METHODS.get(kernel.function, kernel.function)
+        self.quick, self.few = on_few(self.function)
+        self.in_place = getattr(kernel.function, "in_place", None)
         self.folded = kernel.folded
         self.attrs = bind_attrs(op_def, attrs)
+        self.more = self.attrs or None  # the same: to compare with None takes less time than to look for items
         self.keywords = extras(kernel, self.device)
         self.stateful = kernel.wants_state
         self.wants_node = kernel.wants_node
@@ -108,6 +120,11 @@ class Bound:
         made.codes = [READ if i in positions and c == VALUE else c for i, c in enumerate(self.codes)]
         made._decide()
         return made
+
+
+def on_few(function: Any) -> tuple[Any, int | None]:
+    """What a kernel comes to for a first tensor of few elements, and how many these are; the kernel and None: for any number."""
+    return getattr(function, "few", None) or (function, None)
 
 
 def _on_device(op_def: OpDef, attrs: dict[str, Any]) -> bool:

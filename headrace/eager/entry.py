@@ -12,6 +12,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import torch
+
 from headrace.core.dtypes import DType
 from headrace.eager import record
 from headrace.eager.learn import Memory, variable_rank
@@ -24,8 +26,8 @@ _SPACE: dict[str, Any] = {
     "h_DType": DType, "h_Tensor": EagerTensor, "h_enter": record.enter, "h_handle": as_handle,
     "h_handles": _handles, "h_keep": record.keep, "h_now": record.now, "h_numbers": {int},
     "h_rank": variable_rank, "h_snapshot": record.snapshot, "h_Handle": EagerHandle,
-    "h_int": int, "h_is": isinstance, "h_len": len, "h_list": list, "h_map": map, "h_slice": slice, "h_tuple": tuple,
-    "h_type": type, "h_Exception": Exception,
+    "h_int": int, "h_is": isinstance, "h_len": len, "h_list": list, "h_map": map, "h_numel": torch.Tensor.numel,
+    "h_slice": slice, "h_tuple": tuple, "h_type": type, "h_Exception": Exception,
 }  # fmt: skip
 
 _START = """\
@@ -50,8 +52,8 @@ if h_step is None:
     h_step = {steps}.get({ranked})
     if h_step is None:
         return h_call(({arguments},), {steps}, {key}, {ranked})
-h_run = h_step.function
-h_next = h_step.next
+h_run = h_step.run
+{few}h_next = h_step.next
 try:
     h_value = {run}
 except h_Exception as h_error:
@@ -64,6 +66,12 @@ h_made._kind = h_step.kind
 if h_tapes:
     h_keep(h_tapes, h_step.bound, ({tensors}, *h_step.constants), (h_made,))
 return h_made
+"""
+
+# A kernel that does something else for many elements.
+_FEW = """\
+if h_step.few is not None and h_numel({first}) > h_step.few:
+    h_run = h_step.function
 """
 
 # A function with no, one or more arguments after the tensors; a call with a star costs more than the question.
@@ -117,12 +125,15 @@ class _Entry:
         code = ""
         if (rest := _by_default(self.parameters[1:])) is not None:
             rank = f"{x}._value.ndim"
-            code = _branch(rest, self._lane(f"{x}._kind", f"({x}._kind, {rank})", f"({rank},)", f"{x}._value", x))
+            code = _branch(rest, self._of_one(x, f"{x}._kind", f"({x}._kind, {rank})"))
         if y and (rest := _by_default(self.parameters[2:])) is not None:
             code += _branch(rest, self._by_second(x, y), bool(code))
         if len(others) > 1 and y and others[1] != "name" and (rest := _by_default(self.parameters[3:])) is not None:
             code += _branch(self._all_tensors((y, others[1]), rest), self._tensors(x, y, others[1]))
         return code
+
+    def _of_one(self, x: str, key: str, ranked: str) -> str:
+        return self._lane(key, ranked, f"({x}._value.ndim,)", f"{x}._value", x, f"{x}._value")
 
     def _all_tensors(self, names: Sequence[str], rest: str) -> str:
         return " and ".join([*[f"h_is({n}, h_Tensor)" for n in names], rest])
@@ -130,16 +141,15 @@ class _Entry:
     def _tensors(self, *names: str) -> str:
         ranks = ", ".join(f"{n}._value.ndim" for n in names)
         kinds, values = (", ".join(f"{n}.{what}" for n in names) for what in ("_kind", "_value"))
-        return self._lane(f"({kinds})", f"({kinds}, {ranks})", f"({ranks})", values, ", ".join(names))
+        first = f"{names[0]}._value"
+        return self._lane(f"({kinds})", f"({kinds}, {ranks})", f"({ranks})", values, ", ".join(names), first)
 
     def _by_second(self, x: str, y: str) -> str:
         """The lanes by what the second argument is."""
         rank = f"{x}._value.ndim"
 
         def lane(key: str) -> str:
-            return self._lane(
-                f"({x}._kind, {key})", f"({x}._kind, {key}, {rank}, 'rank')", f"({rank},)", f"{x}._value", x
-            )
+            return self._of_one(x, f"({x}._kind, {key})", f"({x}._kind, {key}, {rank}, 'rank')")
 
         parts = ", ".join(f"{y}.{part}" for part in ("start", "stop", "step"))
         code = _branch("h_class is h_int", lane(y))
@@ -159,7 +169,8 @@ class _Entry:
             f"if h_tapes:\n    return h_wrapper({given})\n"
         )
         kinds = f"({x}._kind, h_v._kind)"
-        return start + self._lane(kinds, f"(*{kinds}, *{ranks})", ranks, f"{x}._value, h_v._value.value", f"{x}, h_v")
+        values = f"{x}._value, h_v._value.value"
+        return start + self._lane(kinds, f"(*{kinds}, *{ranks})", ranks, values, f"{x}, h_v", f"{x}._value")
 
     def of_list(self) -> str:
         """The same for a list of tensors, or of sizes."""
@@ -191,12 +202,13 @@ class _Entry:
             code += _branch(f"h_type(h_first) is h_int and {_of_numbers(x)}", sizes, True)
         return _branch(rest, code)
 
-    def _lane(self, key: str, ranked: str, ranks: str, values: str, tensors: str) -> str:
+    def _lane(self, key: str, ranked: str, ranks: str, values: str, tensors: str, first: str = "") -> str:
+        """``first``: the code of a value whose size may decide."""
         steps = f"h_steps_{len(self.memory.quick)}"
         self.space[steps] = self.memory.lane()
         return _LANE.format(
             steps=steps, key=key, ranked=ranked, ranks=ranks, tensors=tensors, arguments=", ".join(self.names),
-            run=_RUN.format(values=values).replace("(, ", "("),
+            run=_RUN.format(values=values).replace("(, ", "("), few=_FEW.format(first=first) if first else "",
         )  # fmt: skip
 
 

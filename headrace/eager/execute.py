@@ -6,9 +6,10 @@ of graph building (``build``), which converts, checks and names what is wrong, a
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -23,13 +24,13 @@ from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, _handles,
 from headrace.graph import context as graphs
 from headrace.graph.build import wrap_outputs
 
-_KINDS = 1000  # more than there are dtypes
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Caller:
     """One op type as a function of Python arguments."""
 
-    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "plain", "same", "simple")
+    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "pairs", "plain", "simple")
 
     def __init__(self, op_def: OpDef) -> None:
         self.op_def = op_def
@@ -38,8 +39,8 @@ class Caller:
         self.input_names = {a.name for a in self.args}
         self.outputs = len(op_def.signature.outputs)
         self.bound: dict[Any, Bound] = {}
-        self.plain: dict[int, Bound] = {}  # the same by dtypes alone: one or two tensors in, one out
-        self.same: dict[int, Bound] = {}  # of these the ones of two tensors of one dtype
+        self.plain: dict[int, Bound] = {}  # the same by the dtype alone: one tensor in, one out
+        self.pairs: dict[tuple[int, int], Bound] = {}  # by two dtypes: two tensors in, one out
         self.simple = not any(a.is_list for a in self.args) and not op_def.traits.handle
 
     def __call__(self, context: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -116,9 +117,7 @@ class Caller:
             if len(key) == 1:
                 self.plain[key[0]] = bound
             elif len(key) == 2:
-                self.plain[key[0] * _KINDS + key[1]] = bound
-                if key[0] == key[1]:
-                    self.same[key[0]] = bound
+                self.pairs[key[0], key[1]] = bound
 
     def wrap(self, bound: Bound, outputs: Sequence[Any]) -> Any:
         if not bound.multiple:
@@ -212,7 +211,8 @@ def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
 def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """``x + y`` of two eager tensors of known dtypes, or a tensor and a variable; anything else is left to ``otherwise``."""
     how = caller(op_def)
-    plain, same = how.plain, how.same
+    known, numel = _Pairs(how.pairs), torch.Tensor.numel
+    rows, find = known.rows, known.find
     now, enter, keep, snapshot, handles = record.now, record.enter, record.keep, record.snapshot, _handles
 
     def apply(x: Any, y: Any) -> Any:
@@ -221,23 +221,26 @@ def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[A
             tapes = enter()
             if tapes is None:
                 return otherwise(x, y)
-        kind = y.__class__
-        if kind is EagerTensor:
+        if isinstance(y, EagerTensor):
             kind, second = y._kind, y._value
-        elif kind in handles:
-            handle = handles[kind](y)
+        elif y.__class__ in handles:
+            handle = handles[y.__class__](y)
             if handle.__class__ is not EagerHandle or not hasattr(handle._value, "value"):
                 return otherwise(x, y)
             y = snapshot(tapes, handle) if tapes else handle
             kind, second = handle._kind - 100, handle._value.value  # the dtype of the value, not of the reference
         else:
             return otherwise(x, y)
-        found = same.get(kind) if kind == x._kind else plain.get(x._kind * _KINDS + kind)
+        found = rows[x._kind][kind]
         if found is None:
-            return otherwise(x, snapshot(tapes, y))
-        function = found.function
+            found = find(x._kind, kind)
+            if found is None:
+                return otherwise(x, snapshot(tapes, y))
+        first, function = x._value, found.quick
+        if found.few is not None and numel(first) > found.few:
+            function = found.function
         try:
-            value = function(x._value, second, *found.attrs) if found.attrs else function(x._value, second)
+            value = function(first, second) if found.more is None else function(first, second, *found.more)
         except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
             raise explain(e, op_def, (x, y)) from e
         made = EagerTensor()
@@ -250,51 +253,117 @@ def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[A
     return apply
 
 
+class _Pairs:
+    """Bindings by two dtypes, as rows of a table: Python finds an item of a list without a call."""
+
+    __slots__ = ("_pairs", "rows")
+
+    def __init__(self, pairs: dict[tuple[int, int], Bound]) -> None:
+        self._pairs = pairs
+        self.rows: list[Sequence[Bound | None]] = [_EMPTY] * _KINDS
+
+    def find(self, x: int, y: int) -> Bound | None:
+        """One that is not in the table yet."""
+        found = self._pairs.get((x, y))
+        if found is not None:
+            row = list(self.rows[x])
+            row[y] = found
+            self.rows[x] = row
+        return found
+
+
+_KINDS = 256  # more than there are dtypes
+_EMPTY: list[Bound | None] = [None] * _KINDS
+
+
 def updater(op_def: OpDef, attrs: Sequence[tuple[str, Any]]) -> Callable[[Any, Any], bool]:
-    """``v.assign_add(x)`` of a handle and a tensor, with these attributes: whether it was done.  If not, nothing was."""
+    """``v.assign(x)`` of a handle and a tensor, with these attributes: whether it was done.  If not, nothing was."""
     bound, given = caller(op_def).bound, tuple(attrs)
-    known: dict[tuple[int, int], Bound] = {}
-    now, enter, keep, one = record.now, record.enter, record.keep, len(given) == 1
-    references, uses = sys.getrefcount, storage_uses
 
     def apply(handle: Any, value: Any) -> bool:
-        if handle.__class__ is not EagerHandle:
+        tapes = record.recording()
+        if tapes is None or handle.__class__ is not EagerHandle:
             return False
-        tapes = now()
-        if tapes is None:
-            tapes = enter()
-            if tapes is None:
-                return False
-        kind = handle._kind, value._kind
-        found = known.get(kind)
+        found = bound.get((handle._kind, value._kind, given))
         if found is None:
-            found = bound.get((*kind, given))
-            if found is None:
-                return False
-            known[kind] = found
-        state = handle._value
-        function, attrs = found.function, found.attrs
-        try:
-            buffer = getattr(state, "value", None)
-            # As ``unshare`` asks, but without a call.
-            if (
-                buffer.__class__ is not torch.Tensor
-                or references(buffer) > 3
-                or uses(buffer.untyped_storage()._cdata) > 2
-            ):
-                buffer = None
-                unshare(state)
-            if one:
-                function(state, value._value, attrs[0])
-            else:
-                function(state, value._value, *attrs)
-        except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-            raise explain(e, op_def, (handle, value)) from e
-        if tapes:
-            keep(tapes, found, (handle, value), (handle,))
+            return False
+        _update(found, (handle, value))
         return True
 
     return apply
+
+
+def updating(op_def: OpDef) -> Callable[[F], F]:
+    """Decorates a variable's method of a tensor (``v.assign_add(x)``), whose op must say what it does ``in_place``.
+
+    A tensor of a kind met before goes straight to that, in one piece; the method is for all else.
+    """
+    pairs: dict[tuple[int, int], Bound] = {}
+    table, bound = _Pairs(pairs), caller(op_def).bound
+    now, enter, keep, rows = record.now, record.enter, record.keep, table.rows
+    references, uses, numel = sys.getrefcount, storage_uses, torch.Tensor.numel
+
+    def find(x: int, y: int) -> Bound | None:
+        found = bound.get((x, y, (("use_locking", False),)))
+        if found is None or found.in_place is None:
+            return None
+        pairs[x, y] = found
+        return table.find(x, y)
+
+    def decorate(method: F) -> F:
+        @functools.wraps(method)
+        def change(
+            self: Any, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        ) -> Any:
+            handle = self._variable
+            tapes = now()
+            if tapes is None:
+                tapes = enter()
+            if (
+                use_locking
+                or tapes is None
+                or not isinstance(delta, EagerTensor)
+                or not isinstance(handle, EagerHandle)
+            ):
+                return method(self, delta, use_locking, name, read_value)
+            found = rows[handle._kind][delta._kind]
+            if found is None:
+                found = find(handle._kind, delta._kind)
+                if found is None:
+                    return method(self, delta, use_locking, name, read_value)
+            value = delta._value
+            try:
+                buffer = handle._value.value
+                which, storage, count, dims = handle._seen
+                if which() is not buffer:
+                    which, storage, count, dims = handle.look(buffer)
+                # As ``unshare`` asks, but without a call.
+                if references(buffer) > 3 or uses(storage) > 2:
+                    buffer = None
+                    unshare(handle._value)
+                    buffer = handle._value.value
+                if numel(value) == count or value.shape == dims:
+                    found.in_place(buffer, value)
+                else:
+                    found.function(handle._value, value, *found.attrs)  # which says what is wrong
+            except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
+                raise explain(_refused(found, handle, value) or e, op_def, (handle, delta)) from e
+            if tapes:
+                keep(tapes, found, (handle, delta), (handle,))
+            return self if read_value else None
+
+        return change  # type: ignore[return-value]
+
+    return decorate
+
+
+def _refused(bound: Bound, handle: Any, value: Any) -> Exception | None:
+    """What the kernel itself says of a value that could not be used in place."""
+    try:
+        bound.function(handle._value, value, *bound.attrs)
+    except Exception as e:  # noqa: BLE001 - this is the one that counts
+        return e
+    return None
 
 
 def _token(value: Any, arg: Arg, tokens: list[Any], flat: list[Any]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from headrace.eager import record
-from headrace.eager.binding import HOST, READ, VALUE, Bound, host_numbers, run
+from headrace.eager.binding import HOST, READ, VALUE, Bound, host_numbers, on_few, run
 from headrace.eager.failure import explain
 from headrace.eager.tensor import EagerHandle, EagerTensor
 
@@ -24,8 +24,8 @@ class Step:
     """One op of a plan: ``refs`` are the slots of its inputs."""
 
     __slots__ = (
-        "bound", "constants", "count", "exact", "function", "kind", "listed", "next", "pair", "quick", "reads", "refs",
-        "rest", "tail", "whole",
+        "bound", "constants", "count", "exact", "few", "function", "kind", "listed", "next", "pair", "quick", "reads", "refs",
+        "rest", "run", "tail", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +58,7 @@ class Step:
                 if found is not None:
                     self.function, self.tail = found
         self.pair = self.count if self.quick and not self.listed and not self.reads and 0 < self.count <= 2 else 0
+        self.run, self.few = on_few(self.function) if self.count > 0 and not self.listed else (self.function, None)
         # The same for the entry, which asks for None and nothing else: ``next`` if there is one, ``rest`` if there are several.
         one = len(self.tail) == 1 and self.tail[0] is not None
         self.next: Any = self.tail[0] if one else (self.tail or None)

@@ -14,8 +14,6 @@ from headrace.graph.operation import Tensor
 
 # Of a handle and a tensor of kinds met before, when ops run at once: whether it was done.
 assigned = updater(REGISTRY.get("Assign"), (("validate_shape", None), ("use_locking", False)))
-added = updater(REGISTRY.get("AssignAdd"), (("use_locking", False),))
-subtracted = updater(REGISTRY.get("AssignSub"), (("use_locking", False),))
 
 
 def _owns(ref: Any, method: str) -> Any:

@@ -19,8 +19,10 @@ import numpy as np
 
 from headrace.core import dtypes, errors
 from headrace.core.dtypes import DType
+from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
+from headrace.eager.execute import updating
 from headrace.eager.record import recording, snapshot
 from headrace.eager.tensor import EagerTensor, Immediate, register_handle
 from headrace.graph import context, convert, raw_ops
@@ -378,19 +380,17 @@ class Variable(metaclass=VariableMeta):
             raise
         return self._changed(made, read_value)
 
+    @updating(REGISTRY.get("AssignAdd"))
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        if delta.__class__ is EagerTensor and not use_locking and update.added(self._variable, delta):
-            return self if read_value else None
         made = update.assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return self._changed(made, read_value)
 
+    @updating(REGISTRY.get("AssignSub"))
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        if delta.__class__ is EagerTensor and not use_locking and update.subtracted(self._variable, delta):
-            return self if read_value else None
         made = update.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return self._changed(made, read_value)
 

@@ -113,6 +113,7 @@ def few_first(quick: Any, thorough: Any) -> Any:
         result: torch.Tensor = quick(x, argument) if x.numel() <= _FEW else thorough(x, argument)
         return result
 
+    function.few = (quick, _FEW)  # type: ignore[attr-defined]  # for who asks for the number of elements itself
     return function
 
 
@@ -138,6 +139,7 @@ def comparison(function: Any) -> Any:
         result = function(x, y)
         return result
 
+    compare.few = (method, _FEW_COMPARED)  # type: ignore[attr-defined]
     return compare
 
 

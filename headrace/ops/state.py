@@ -97,6 +97,7 @@ def _update(name, apply):
             apply(buffer, value)
         return ref
 
+    _.in_place = apply  # what it comes to for a value of the variable's shape and device
     return definition
 
 

@@ -1,9 +1,12 @@
 """Kernels of remembered calls whose constants are known: the same results, errors and gradients as the kernels themselves."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.graph import raw_ops
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +104,75 @@ def test_updates_of_a_variable():
         v.assign_add(tf.constant(X[0]))
     with pytest.raises(ValueError, match="Cannot assign to variable"):
         v.assign(tf.constant(X[0]))
+
+
+@pytest.mark.parametrize(
+    ("held", "given"),
+    [((1, 4), (4,)), ((1, 4), (1, 1, 4)), ((4,), (1, 4)), ((4, 1), (1, 4)), ((3, 4), (1, 4)), ((3, 4), ()), ((), (1,)),
+     ((0, 4), (0, 1)), ((1,), ()), ((2, 2), (4,))],
+)  # fmt: skip
+def test_an_update_takes_the_shape_of_the_variable_only(held, given):
+    v = tf.Variable(tf.zeros(held))
+    for _ in range(3):
+        v.assign_add(tf.ones(held))
+    for _ in range(2):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"AssignAdd.*test_folded"):
+            v.assign_add(tf.ones(given))
+    np.testing.assert_array_equal(v.numpy(), np.full(held, 3, np.float32))
+
+
+def test_an_update_leaves_views_of_what_was_read():
+    v = tf.Variable(tf.constant(X))
+    one = tf.ones([3, 4])
+    for i in range(3):
+        v.assign_add(one)
+        row, turned, array = v.read_value()[1], tf.transpose(v), np.asarray(v.read_value())
+        v.assign_add(one)
+        for found, was in ((row.numpy(), X[1]), (turned.numpy(), X.T), (array, X)):
+            np.testing.assert_array_equal(found, was + 2 * i + 1)
+    np.testing.assert_array_equal(v.numpy(), X + 6)
+
+
+def test_an_update_of_another_shape_than_before():
+    v = tf.Variable(tf.constant(X), validate_shape=False)
+    v.assign_add(tf.constant(X))
+    v.assign_add(tf.constant(X))
+    raw_ops.Assign(v, tf.ones([2, 6]), validate_shape=False)
+    v.assign_add(tf.ones([2, 6]))
+    np.testing.assert_array_equal(v.numpy(), np.full((2, 6), 2, np.float32))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shapes must match"):
+        v.assign_add(tf.constant(X))
+
+
+def test_updates_from_several_threads():
+    v, one = tf.Variable(tf.zeros([8])), tf.ones([8])
+
+    def add(_):
+        with tf.eager():
+            for _ in range(200):
+                v.assign_add(one)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, range(4)))
+    found = v.numpy()
+    assert 200 <= found[0] <= 800 and found.min() >= 200
+
+
+def test_kernels_that_do_something_else_for_many():
+    few, many = tf.constant(X), tf.constant(np.tile(X, (50, 40)))
+    for _ in range(2):
+        for x in (few, many, few):
+            np.testing.assert_array_equal((x > x[0]).numpy(), x.numpy() > x.numpy()[0])
+            np.testing.assert_array_equal((x <= 3.0).numpy(), x.numpy() <= 3)
+            np.testing.assert_array_equal(tf.argmax(x, 1).numpy(), x.numpy().argmax(1))
+            np.testing.assert_array_equal(tf.less(x, x).numpy(), x.numpy() < x.numpy())
+
+
+def test_functions_of_one_tensor():
+    x = tf.constant(X + 1)
+    for ours, numpys in ((tf.exp, np.exp), (tf.sqrt, np.sqrt), (tf.negative, np.negative), (tf.floor, np.floor)):
+        for _ in range(2):
+            np.testing.assert_allclose(ours(x).numpy(), numpys(X + 1), rtol=1e-6)
 
 
 def test_choices_by_rank():
