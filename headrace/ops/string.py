@@ -303,13 +303,32 @@ def _part(value, pos, size, unit, where):
     return found if unit == "BYTE" else encode(found)
 
 
+_MANY, _SHORT = 512, 64  # strings, and bytes of them: fewer or longer ones are rather cut one by one
+
+
+def _cut(strings, start, stop):
+    """The bytes from ``start`` to ``stop`` of each string, all at once; None if one is shorter, or has a zero at the end."""
+    if len(strings.item(0)) < stop:
+        return None
+    heads = strings.astype(f"S{stop}").view(np.uint8).reshape(-1, stop)  # those of shorter strings end in zeros
+    if not np.logical_and.reduce(heads[:, -1]):
+        return None
+    parts = np.ascontiguousarray(heads[:, start:]).view(f"S{stop - start}").astype(object)
+    return parts.reshape(strings.shape)
+
+
 @substr.kernel
 def _(input, pos, len, unit):
     if pos.shape != len.shape:
         raise ValueError(f"pos and len should have the same shape, got: {list(pos.shape)} vs. {list(len.shape)}")
     if unit == "BYTE" and not pos.ndim and (start := pos.item()) >= 0:  # the usual, quickly
+        stop = start + max(len.item(), 0)
+        if start < stop <= _SHORT and input.size > _MANY:
+            parts = _cut(input, start, stop)
+            if parts is not None:
+                return parts
         strings = listed(input)
-        parts = list(map(itemgetter(slice(start, start + max(len.item(), 0))), strings))
+        parts = list(map(itemgetter(slice(start, stop)), strings))
         if not start or all(parts) or min(map(builtins.len, strings)) >= start:
             return array_of(parts, input.shape)
     pos, size = pos.numpy(), len.numpy()

@@ -57,7 +57,9 @@ def test_matching_characters_not_bytes():
 
 @pytest.mark.parametrize("skip_empty", [True, False])
 @pytest.mark.parametrize("separator", [" ", ", ", ""])
-@pytest.mark.parametrize("values", [[b" a  b,", b"c", b"d e"], [b"a b", b"", b" "], [b""], []])
+@pytest.mark.parametrize(
+    "values", [[b" a  b,", b"c", b"d e"], [b"a b", b"", b" "], [b""], [], [b" a  b,", b"", b"d e"] * 30]
+)
 def test_splitting_all_at_once(values, separator, skip_empty):
     found = run(lambda: tf.string_split(tf.constant(np.array(values, object), tf.string), separator, skip_empty))
     wanted = []
@@ -77,6 +79,13 @@ def test_parts_of_strings_that_may_be_too_short():
     assert run(lambda: tf.strings.substr([b"abc", b"ab"], 1, 0)).tolist() == [b"", b""]
     with pytest.raises(tf.errors.InvalidArgumentError, match="pos 2 out of range"):
         run(lambda: tf.strings.substr([b"abc", b"a"], 2, 5))
+
+
+@pytest.mark.parametrize("odd", [b"abcdef", b"abc\0\0\0", b"ab", b"\xff\0\xfe\xfd\0"])
+def test_parts_of_many_strings(odd):
+    given = [b"Word %d" % i for i in range(600)] + [odd]
+    found = run(lambda: tf.strings.substr(np.array(given, object).reshape(601, 1), 2, 3)).reshape(-1)
+    assert found.tolist() == [v[2:5] for v in given]
 
 
 @pytest.mark.parametrize("pad", [True, False])
