@@ -12,6 +12,7 @@ from headrace.ops.arrays import indexing as indexing
 from headrace.ops.arrays import joining as joining
 from headrace.ops.arrays import network as network
 from headrace.ops.arrays import padding as padding
+from headrace.ops.arrays import pooling as pooling
 from headrace.ops.arrays import reduction as reduction
 from headrace.ops.arrays import scatter as scatter
 from headrace.ops.arrays import segment as segment
