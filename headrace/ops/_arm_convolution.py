@@ -8,6 +8,7 @@ better, so these are used on Arm only.
 from __future__ import annotations
 
 import platform
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -18,6 +19,9 @@ from headrace.ops._opaque import is_traced
 USED = platform.machine().lower() in ("aarch64", "arm64")
 FEW = 1 << 14  # elements of patches
 LARGEST = 1 << 20  # elements of patches made at a time: more gains nothing and is held beside the activations
+MUCH = 1 << 23  # multiplications: with fewer, the convolutions of four classes are not worth their calls
+_WIDE = 32  # channels: with fewer, products of patches are quicker than torch's convolution
+_NO_PADDING = ((0, 0), (0, 0))
 CROWD = 3  # threads: NumPy uses one
 NARROWEST = 8  # input channels: with fewer, the turned-round convolution is slower
 
@@ -103,3 +107,65 @@ def depthwise_filter_gradient(input, sizes, grad, stride, dilation, pairs):
             seen = x[:, top : top + rows : stride[0], left : left + columns : stride[1]]
             np.einsum("nhwc,nhwc->c", seen, out, out=found[i, j, :, 0])
     return torch.from_numpy(found)
+
+
+def strided_input_gradient(filter, grad, sizes, stride, pairs):
+    """For larger steps, without dilation: [N, P, Q, O] -> [N, H, W, C].
+
+    The rows and columns of the input fall into classes by the taps that reach them; each class is the gradient convolved with
+    those taps turned round, so that nothing is multiplied by zero and nothing is added up afterwards.
+    """
+    found = grad.new_zeros(sizes) if min(filter.shape[:2]) < max(stride) else grad.new_empty(sizes)
+    rows, columns = (
+        _classes(sizes[axis], filter.shape[axis - 1], stride[axis - 1], pairs[axis - 1][0], grad.shape[axis])
+        for axis in (1, 2)
+    )
+    for top, down, above, below in rows:
+        for left, across, before, after in columns:
+            part = filter[down, across].flip(0, 1)
+            height, width = part.shape[:2]
+            y = functional.pad(grad, (0, 0, before, after, above, below))
+            if grad.shape[3] < _WIDE:
+                out = (sizes[0], y.shape[1] - height + 1, y.shape[2] - width + 1)
+                x = by_patches(y, part.mT.contiguous(), out, (1, 1), (1, 1), _NO_PADDING)
+            else:
+                weight = part.permute(2, 3, 0, 1)
+                x = torch.convolution(y.permute(0, 3, 1, 2), weight, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1)
+                x = x.permute(0, 2, 3, 1)
+            found[:, top, left] = x
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _classes(size, window, step, padding, count):
+    """Of one axis: the places of each class, its taps, and how much the gradient is padded before and after."""
+    found = []
+    for rest in range(min(step, window)):
+        taps = (window - rest + step - 1) // step
+        first, last = -((rest - padding) // step), (size - 1 + padding - rest) // step
+        if first <= last:
+            places = slice(first * step + rest - padding, last * step + rest - padding + 1, step)
+            found.append((places, slice(rest, window, step), taps - 1 - first, last - count + 1))
+    return found
+
+
+def volume(input, filter, sizes, strides, dilations, pairs):
+    """[N, D, H, W, C] and [depth, height, width, C, O] -> [N, *sizes, O]: products of patches, some depths at a time."""
+    window, outputs = filter.shape[:4], filter.shape[4]
+    x = functional.pad(input, (0, 0, *pairs[2], *pairs[1], *pairs[0])) if any(map(any, pairs)) else input.contiguous()
+    s, batch = x.stride(), x.shape[0]
+    matrix = filter.reshape(-1, outputs)
+    found = x.new_empty((batch, *sizes, outputs))
+    at_once = max(1, min(sizes[0], LARGEST // (sizes[1] * sizes[2] * matrix.shape[0])))
+    steps = (
+        *(a * b for a, b in zip(s[1:4], strides, strict=True)),
+        *(a * b for a, b in zip(s[1:4], dilations, strict=True)),
+    )
+    for n in range(batch):
+        for start in range(0, sizes[0], at_once):
+            count = min(at_once, sizes[0] - start)
+            shape = (count, *sizes[1:], *window)
+            patches = x.as_strided(shape, (*steps, s[4]), x.storage_offset() + n * s[0] + start * steps[0])
+            into = found[n, start : start + count].view(-1, outputs)
+            torch.mm(patches.reshape(-1, matrix.shape[0]), matrix, out=into)
+    return found

@@ -6,6 +6,7 @@ copy is made on the way in or out.  Filters are [spatial..., in, out], as in TF1
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops import _arm_convolution
 from headrace.ops._window import (
+    CHANNELS_LAST,
     arrange,
     channel,
     check_window,
@@ -29,6 +31,7 @@ from headrace.ops._window import (
     to_torch,
 )
 
+_EXACT = (torch.float32, torch.float64)
 convolution_backward = torch.ops.aten.convolution_backward.default
 
 
@@ -335,11 +338,11 @@ if _arm_convolution.USED:
 
     @lru_cache(maxsize=4096)
     def _strided(shape, window, strides, padding, explicit, dilations):
-        """The paddings, and [N, P, Q] of the output."""
-        pairs = paddings(shape, window, strides, padding, explicit, "NHWC", dilations)
+        """The paddings, and [N, P, Q] (or [N, P, Q, R]) of the output."""
+        pairs = paddings(shape, window, strides, padding, explicit, CHANNELS_LAST[len(shape) - 4], dilations)
         sizes = [
             (n + sum(pair) - (k - 1) * d - 1) // s + 1
-            for n, pair, k, d, s in zip(shape[1:3], pairs, window, dilations[1:3], strides[1:3], strict=True)
+            for n, pair, k, d, s in zip(shape[1:-1], pairs, window, dilations[1:-1], strides[1:-1], strict=True)
         ]
         return pairs, (shape[0], *sizes)
 
@@ -358,7 +361,12 @@ if _arm_convolution.USED:
     @conv2d_input.kernel(device="cpu")
     def _(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations):
         narrow = filter.shape[2] < _arm_convolution.NARROWEST
-        if narrow or max(strides) > 1 or not _is_plain(sizes[3], filter.shape, data_format) or 0 in grad.shape:
+        spread = max(strides) > 1 and (
+            max(dilations) > 1
+            or type(grad) is not torch.Tensor
+            or filter.numel() * math.prod(grad.shape[:3]) < _arm_convolution.MUCH
+        )
+        if narrow or spread or not _is_plain(sizes[3], filter.shape, data_format) or 0 in grad.shape:
             return conv2d_input_anywhere(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations)
         pairs = _pairs(tuple(sizes), filter.shape[:2], grad, strides, padding, explicit, data_format, dilations)
         if (
@@ -367,6 +375,8 @@ if _arm_convolution.USED:
             and type(grad) is torch.Tensor
         ):
             return _arm_convolution.pointwise(grad, filter.mT.contiguous())
+        if max(strides) > 1:
+            return _arm_convolution.strided_input_gradient(filter, grad, tuple(sizes), strides[1:3], pairs)
         return _arm_convolution.input_gradient(filter, grad, dilations[1:3], pairs)
 
     @conv2d_filter.kernel(device="cpu")
@@ -381,10 +391,22 @@ if _arm_convolution.USED:
 
 
 @conv3d.kernel
-def _(input, filter, strides, padding, data_format, dilations):
+def conv3d_anywhere(input, filter, strides, padding, data_format, dilations):
     weight = filter.permute(filter_order(5))
     groups = groups_of(channel(input.shape, data_format), weight)
     return convolve(input, weight, groups, strides, padding, (), data_format, dilations)
+
+
+if _arm_convolution.USED:
+
+    @conv3d.kernel(device="cpu")
+    def conv3d_by_patches(input, filter, strides, padding, data_format, dilations):
+        if data_format != "NDHWC" or type(input) is not torch.Tensor or input.shape[4] != filter.shape[3]:
+            return conv3d_anywhere(input, filter, strides, padding, data_format, dilations)
+        if 0 in input.shape or 0 in filter.shape or input.dtype not in _EXACT:
+            return conv3d_anywhere(input, filter, strides, padding, data_format, dilations)
+        pairs, sizes = _strided(input.shape, filter.shape[:3], strides, padding, (), dilations)
+        return _arm_convolution.volume(input, filter, sizes[1:], strides[1:4], dilations[1:4], pairs)
 
 
 @conv3d_input.kernel
@@ -444,8 +466,6 @@ if _arm_convolution.USED:
             )  # fmt: skip
         pairs = _pairs(tuple(sizes), filter.shape[:2], grad, strides, padding, explicit, data_format, dilations)
         return _arm_convolution.input_gradient(filter, grad, dilations[1:3], pairs, depthwise=True)
-
-    _EXACT = (torch.float32, torch.float64)
 
     @depthwise_filter.kernel(device="cpu")
     def _(input, sizes, grad, strides, padding, explicit, data_format, dilations):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from headrace.ops._window import explicit_pairs, padding_of
 from headrace.ops.arrays._declare import on_arrays
 
 _FEW = 1 << 14  # elements
+_PLANE: Any = ("NHWC",)
+_VOLUME: Any = ("NDHWC",)
 
 
 class Plan(NamedTuple):
@@ -103,10 +105,11 @@ def _is_plain(x, filter, grad=None):
     )
 
 
-def _declare(forward, to_input, to_filter, layout, normal):
+def _declare(forward, to_input, to_filter, formats, normal):
     """The three directions; ``normal`` gives strides, padding, explicit paddings and dilations of the attributes."""
+    (layout,) = formats
 
-    @on_arrays(forward, most=_FEW, saves=40, data_format=(layout,))
+    @on_arrays(forward, most=_FEW, saves=40, data_format=formats)
     def _(input, filter, *attrs):
         window = filter.shape
         if not _is_plain(input, window):
@@ -115,7 +118,7 @@ def _declare(forward, to_input, to_filter, layout, normal):
         found = patches(input, p) @ filter.reshape(-1, window[-1])
         return found.reshape(input.shape[0], *p.out, window[-1])
 
-    @on_arrays(to_input, most=_FEW, saves=60, data_format=(layout,))
+    @on_arrays(to_input, most=_FEW, saves=60, data_format=formats)
     def _(sizes, filter, grad, *attrs):
         shape, window = tuple(sizes), filter.shape
         if shape[-1] != window[-2] or 0 in shape or 0 in window:
@@ -131,7 +134,7 @@ def _declare(forward, to_input, to_filter, layout, normal):
         parts = grad.reshape(-1, window[-1]) @ filter.reshape(-1, window[-1]).T
         return unite(parts.reshape(*grad.shape[:-1], -1, shape[-1]), p)
 
-    @on_arrays(to_filter, most=_FEW, saves=60, data_format=(layout,))
+    @on_arrays(to_filter, most=_FEW, saves=60, data_format=formats)
     def _(input, sizes, grad, *attrs):
         window = tuple(sizes)
         if not _is_plain(input, window, grad):
@@ -154,8 +157,8 @@ def _depthwise(strides, padding, explicit, data_format, dilations):
     return strides[1:3], padding, explicit, dilations[1:3]
 
 
-_declare("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter", "NHWC", _plane)
-_declare("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2", "NDHWC", _volume)
+_declare("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter", _PLANE, _plane)
+_declare("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2", _VOLUME, _volume)
 
 # ---- depthwise: all taps of the filter at once, in long rows
 
@@ -181,14 +184,14 @@ def _depthwise_sum(x, filter, p):
     return np.add.reduce(parts.reshape(height * width, -1), 0).reshape(x.shape[0], *p.out, channels)
 
 
-@on_arrays("DepthwiseConv2dNative", most=_FEW, saves=80, data_format=("NHWC",))
+@on_arrays("DepthwiseConv2dNative", most=_FEW, saves=80, data_format=_PLANE)
 def _(input, filter, *attrs):
     if not _is_single(input, filter.shape):
         return through("DepthwiseConv2dNative", input, filter, *attrs)
     return _depthwise_sum(input, filter, plan(input.shape, filter.shape[:2], *_depthwise(*attrs), "NHWC"))
 
 
-@on_arrays("DepthwiseConv2dNativeBackpropInput", most=_FEW, saves=80, data_format=("NHWC",))
+@on_arrays("DepthwiseConv2dNativeBackpropInput", most=_FEW, saves=80, data_format=_PLANE)
 def _(sizes, filter, grad, *attrs):
     if not _is_single(grad, filter.shape) or 0 in sizes:
         return through("DepthwiseConv2dNativeBackpropInput", sizes, filter, grad, *attrs)
@@ -203,7 +206,7 @@ def _(sizes, filter, grad, *attrs):
     return unite(grad[:, :, :, None] * filter.reshape(-1, shape[-1]), p)
 
 
-@on_arrays("DepthwiseConv2dNativeBackpropFilter", most=_FEW, saves=80, data_format=("NHWC",))
+@on_arrays("DepthwiseConv2dNativeBackpropFilter", most=_FEW, saves=80, data_format=_PLANE)
 def _(input, sizes, grad, *attrs):
     if not _is_single(input, sizes) or not grad.size:
         return through("DepthwiseConv2dNativeBackpropFilter", input, sizes, grad, *attrs)
