@@ -9,7 +9,7 @@ import numpy as np
 from headrace.core.dtypes import INTEGER
 from headrace.core.dtypes import bool as boolean
 from headrace.ops.arrays._declare import on_arrays
-from headrace.ops.arrays._indices import check_inside
+from headrace.ops.arrays._indices import MANY, check_inside
 from headrace.ops.arrays._rows import add_rows, positions
 
 _largest = np.maximum.reduce
@@ -183,7 +183,7 @@ def _unique_with_counts(x, out_idx):
 # ---- partitioning and stitching
 
 
-@on_arrays("DynamicPartition", most=65536, saves=15)
+@on_arrays("DynamicPartition", most=MANY, saves=15)
 def _dynamic_partition(data, partitions, num_partitions):
     ndim = partitions.ndim
     if data.shape[:ndim] != partitions.shape:
@@ -198,7 +198,7 @@ def _dynamic_partition(data, partitions, num_partitions):
     return [sorted_rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-@on_arrays("DynamicStitch", "ParallelDynamicStitch", most=65536, saves=15)
+@on_arrays("DynamicStitch", "ParallelDynamicStitch", most=MANY, saves=15)
 def _dynamic_stitch(indices, data):
     rest = data[0].shape[indices[0].ndim :]
     largest = -1

@@ -24,7 +24,7 @@ def _parallel_concat(values, shape):
     return np.concatenate(values, 0)
 
 
-@on_arrays("Pack", most=65536, saves=2.5)
+@on_arrays("Pack", most=1 << 22, saves=2.5)
 def _pack(values, axis):
     first = values[0]
     if not axis or axis == -1 - first.ndim:

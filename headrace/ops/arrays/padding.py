@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from headrace.ops.arrays._declare import on_arrays
+from headrace.ops.arrays._indices import MANY
 
 _ALL = slice(None)
 
@@ -54,7 +55,7 @@ def _mirrors(size, before, after, skip):
     return head, slice(size - skip - 1, last if last >= 0 else None, -1) if after else slice(0, 0)
 
 
-@on_arrays("MirrorPad", most=65536, saves=20)
+@on_arrays("MirrorPad", most=MANY, saves=20)
 def _mirror_pad(input, paddings, mode):
     skip = 1 if mode == "REFLECT" else 0
     shape, index = _middle(input, paddings)
@@ -73,7 +74,7 @@ def _mirror_pad(input, paddings, mode):
     return found
 
 
-@on_arrays("MirrorPadGrad", most=65536, saves=20)
+@on_arrays("MirrorPadGrad", most=MANY, saves=20)
 def _mirror_pad_grad(input, paddings, mode):
     skip = 1 if mode == "REFLECT" else 0
     found = input

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.core.dtypes import COMPLEX, REAL
 from headrace.ops.arrays._declare import on_arrays
-from headrace.ops.arrays._indices import VIEW, check_inside
+from headrace.ops.arrays._indices import MANY, VIEW, check_inside
 
 _ALL, _BACK = slice(None), slice(None, None, -1)
 
@@ -141,7 +141,7 @@ def _blocks(shape, block_shape, paddings):
     return (*block_shape, shape[0], *there, *shape[len(block_shape) + 1 :]), pairs
 
 
-@on_arrays("SpaceToBatchND", most=65536, saves=20)
+@on_arrays("SpaceToBatchND", most=MANY, saves=20)
 def _space_to_batch(input, block_shape, paddings):
     count = len(block_shape)
     shape, pairs = _blocks(input.shape, tuple(block_shape), tuple(map(tuple, paddings)))
@@ -151,7 +151,7 @@ def _space_to_batch(input, block_shape, paddings):
     return found.reshape(math.prod(shape[: count + 1]), *shape[count + 1 :])
 
 
-@on_arrays("BatchToSpaceND", most=65536, saves=15)
+@on_arrays("BatchToSpaceND", most=MANY, saves=15)
 def _batch_to_space(input, block_shape, crops):
     count, blocks, sizes = len(block_shape), math.prod(block_shape), input.shape
     if sizes[0] % blocks:

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.ops._sparse import LARGEST, is_rising
 from headrace.ops.arrays._declare import on_arrays
-from headrace.ops.arrays._indices import check_inside
+from headrace.ops.arrays._indices import MANY, check_inside
 from headrace.ops.arrays._rows import add_rows, positions
 
 
@@ -153,7 +153,7 @@ def _matmul(a_indices, a_values, a_shape, b, adjoint_a, adjoint_b):
 # ---- dense forms
 
 
-@on_arrays("SparseToDense", most=65536, saves=30)
+@on_arrays("SparseToDense", most=MANY, saves=30)
 def _to_dense(sparse_indices, output_shape, sparse_values, default_value, validate_indices):
     rows = sparse_indices if sparse_indices.ndim == 2 else sparse_indices.reshape(-1, 1)
     if rows.shape[1] != len(output_shape) or sparse_values.shape not in ((), (len(rows),)):
