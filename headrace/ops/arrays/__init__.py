@@ -11,6 +11,7 @@ from headrace.ops.arrays import elementwise as elementwise
 from headrace.ops.arrays import indexing as indexing
 from headrace.ops.arrays import joining as joining
 from headrace.ops.arrays import network as network
+from headrace.ops.arrays import normalization as normalization
 from headrace.ops.arrays import padding as padding
 from headrace.ops.arrays import pooling as pooling
 from headrace.ops.arrays import reduction as reduction
