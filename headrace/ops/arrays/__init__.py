@@ -14,6 +14,7 @@ from headrace.ops.arrays import network as network
 from headrace.ops.arrays import normalization as normalization
 from headrace.ops.arrays import padding as padding
 from headrace.ops.arrays import pooling as pooling
+from headrace.ops.arrays import ranking as ranking
 from headrace.ops.arrays import reduction as reduction
 from headrace.ops.arrays import scatter as scatter
 from headrace.ops.arrays import segment as segment

@@ -1,126 +1,157 @@
-"""Max and average pools, one axis after the other: the elements at one place of every window are a slice of the input."""
+"""Max and average pools, channels last: the taps of a window one after the other, along each axis by itself.
+
+On 64-bit Arm gradients of averages are so quicker than torch's for many numbers too, while there are few threads.
+"""
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
-from headrace.core.dtypes import float32, float64
-from headrace.ops._window import CHANNELS_LAST, channel, explicit_pairs, output_size, padding_of, spatial
-from headrace.ops.arrays._declare import constant, on_arrays
+from headrace.ops._arm_convolution import USED as ARM
+from headrace.ops._window import output_size, padding_of
+from headrace.ops.arrays._declare import on_arrays
+from headrace.ops.arrays.convolution import through
 
-PLAIN = (float32, float64)
+_FEW = 1 << 14  # elements
+_MOST = 1 << 40 if ARM else _FEW
+_CROWD = 3  # threads: numpy uses one
+_BLOCK = 1 << 17  # elements at a time: what is between stays in the cache
+_PLANE: Any = ("NHWC",)
 
 
-@lru_cache(maxsize=512)
-def _axes(shape, ksize, strides, padding, explicit, data_format):
-    """For each axis with windows: (axis, how many, [(windows that have this place inside the input, where it is)])."""
-    first = 1 if data_format in CHANNELS_LAST else 2
-    pairs = explicit_pairs(explicit, len(shape), data_format, padding)
-    found = []
-    sizes = zip(
-        spatial(shape, data_format), spatial(ksize, data_format), spatial(strides, data_format), pairs, strict=True
-    )
-    for axis, (n, k, s, pair) in enumerate(sizes, first):
-        before = padding_of(n, k, s, padding, *pair)[0]
-        count = output_size(n, k, s, padding, *pair)
-        spans = [span for place in range(k) if (span := _span(place - before, n, s, count)) is not None]
-        spans.sort(key=lambda span: span[0] != slice(0, count))  # those that every window has, first
-        lead = (slice(None),) * axis
-        places = [((*lead, out), (*lead, inside)) for out, inside in spans]
-        if k > 1 or s > 1 or places != [((*lead, slice(0, n)), (*lead, slice(0, n, 1)))]:
-            found.append((axis, count, places, sum(out == slice(0, count) for out, _ in spans)))
+class Axis(NamedTuple):
+    """One axis of a pool: for each tap but the first, the windows that see it and what they see of the input."""
+
+    count: int  # windows
+    first: slice  # what the tap sees that all windows see
+    second: slice | None  # the same of another such tap
+    rest: tuple[tuple[slice, slice], ...]  # of the others
+    shares: np.ndarray  # one over how much of the input each window sees
+
+
+@lru_cache(maxsize=1024)
+def axis_of(size, window, stride, padding):
+    count = output_size(size, window, stride, padding)
+    before, _ = padding_of(size, window, stride, padding)
+    seen = np.zeros(count)
+    second, rest = None, []
+    for tap in range(window):
+        low = max(0, -((tap - before) // stride))
+        high = min(count, (size - 1 - tap + before) // stride + 1)
+        if high <= low:
+            continue
+        seen[low:high] += 1
+        start = low * stride + tap - before
+        places = slice(start, start + (high - low - 1) * stride + 1, stride)
+        if tap != before and second is None and high - low == count:
+            second = places
+        elif tap != before:
+            rest.append((slice(low, high), places))
+    return Axis(count, slice(0, (count - 1) * stride + 1, stride), second, tuple(rest), 1 / seen)
+
+
+@lru_cache(maxsize=256)
+def _shares(size, window, stride, padding, channels, kind):
+    """Shares of rows [windows, 1], or of columns once a channel [windows * channels]; a number if all are the same."""
+    found = axis_of(size, window, stride, padding).shares.astype(kind)
+    if (found == found[0]).all():
+        return np.array(found[0])
+    return found[:, None] if not channels else found.repeat(channels)
+
+
+def _plain(shape, ksize, padding):
+    return ksize[0] == ksize[3] == 1 and padding in ("SAME", "VALID") and 0 not in shape
+
+
+def _over(function, x, down, across):
+    """[batch, height, width, channels] -> [batch, rows, columns, channels]"""
+    return _along(function, _along(function, x, (_ALL,), down), (_ALL, _ALL), across)
+
+
+_ALL = slice(None)
+
+
+def _along(function, x, lead, axis):
+    found = x[(*lead, axis.first)]
+    found = found.copy() if axis.second is None else function(found, x[(*lead, axis.second)])
+    for windows, seen in axis.rest:
+        part = found[(*lead, windows)]
+        function(part, x[(*lead, seen)], out=part)
     return found
 
 
-def _span(offset, size, stride, count):
-    """Windows whose element ``offset`` after the first one's beginning lies inside, and those elements; None if none do."""
-    low = max(0, -(offset // stride))
-    high = min(count, (size - 1 - offset) // stride + 1)
-    if high <= low:
-        return None
-    start = low * stride + offset
-    return slice(low, high), slice(start, start + (high - low - 1) * stride + 1, stride)
+@on_arrays("MaxPool", most=_FEW, saves=20, data_format=_PLANE)
+def _max_pool(input, ksize, strides, padding, explicit, data_format):
+    if not _plain(input.shape, ksize, padding):
+        return through("MaxPool", input, ksize, strides, padding, explicit, data_format)
+    height, width = input.shape[1:3]
+    down = axis_of(height, ksize[1], strides[1], padding)
+    across = axis_of(width, ksize[2], strides[2], padding)
+    return _over(np.maximum, input, down, across)
 
 
-def _pooled(function, x, axes, neutral):
-    """The function over the windows of every axis."""
-    for axis, count, places, whole in axes:
-        if whole > 1:
-            out = function(x[places[0][1]], x[places[1][1]])
-            rest = 2
-        elif whole:
-            out, rest = x[places[0][1]].copy(), 1
-        else:
-            out, rest = np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), neutral, x.dtype), 0
-        for i, (windows, inside) in enumerate(places[rest:], rest):
-            target = out if i < whole else out[windows]
-            function(target, x[inside], out=target)
-        x = out
-    return x
+@on_arrays("AvgPool", most=_FEW, saves=20, data_format=_PLANE)
+def _avg_pool(value, ksize, strides, padding, data_format):
+    if not _plain(value.shape, ksize, padding):
+        return through("AvgPool", value, ksize, strides, padding, data_format)
+    batch, height, width, channels = value.shape
+    vertical, horizontal = (height, ksize[1], strides[1], padding), (width, ksize[2], strides[2], padding)
+    down, across = axis_of(*vertical), axis_of(*horizontal)
+    rows, columns = _shares(*vertical, 0, value.dtype), _shares(*horizontal, channels, value.dtype)
+
+    total = _over(np.add, value, down, across)
+    _scale(total.reshape(batch, down.count, -1), rows, columns)
+    return total
 
 
-def _lowest(dtype):
-    return -math.inf if dtype.kind == "f" else np.iinfo(dtype).min
+def _scale(x, rows, columns):
+    """In place, by what rows and columns are shared by."""
+    if not rows.ndim and not columns.ndim:
+        x *= rows * columns
+        return
+    x *= rows
+    x *= columns
 
 
-@on_arrays("MaxPool", "MaxPool3D", most=1 << 14, saves=20)
-def _max_pool(x, ksize, strides, padding, *rest):
-    explicit, data_format = rest if len(rest) == 2 else ((), rest[0])
-    if channel(ksize, data_format) != 1:
-        return _depth_max(x, ksize, strides, data_format)
-    axes = _axes(x.shape, ksize, strides, padding, explicit, data_format)
-    return _pooled(np.maximum, x, axes, _lowest(x.dtype)) if axes else x.copy()
-
-
-def _depth_max(x, ksize, strides, data_format):
-    size, depth = channel(ksize, data_format), channel(x.shape, data_format)
-    plain = data_format in CHANNELS_LAST and all(k == 1 for k in spatial(ksize, data_format))
-    if not plain or depth % size or size != channel(strides, data_format):
-        raise NotImplementedError
-    return np.maximum.reduce(x.reshape(*x.shape[:-1], depth // size, size), -1)
-
-
-@lru_cache(maxsize=512)
-def _inside(shape, ksize, strides, padding, data_format, dtype):
-    """How many elements of each window lie in the input; a number without axes where it is the same for all."""
-    found = np.ones([1] * len(shape), np.int64)
-    for axis, count, places, _ in _axes(shape, ksize, strides, padding, (), data_format):
-        along = np.zeros(count, np.int64)
-        for windows, _ in places:
-            along[windows[axis]] += 1
-        found = found * along.reshape([-1 if i == axis else 1 for i in range(len(shape))])
-    if found.size and (found == found.flat[0]).all():
-        return constant(int(found.flat[0]), dtype)
-    return found.astype(dtype)
-
-
-@on_arrays("AvgPool", "AvgPool3D", most=1 << 14, saves=10, T=PLAIN)
-def _avg_pool(x, ksize, strides, padding, data_format):
-    axes = _axes(x.shape, ksize, strides, padding, (), data_format)
-    if not axes:
-        return x.copy()
-    return np.divide(_pooled(np.add, x, axes, 0), _inside(x.shape, ksize, strides, padding, data_format, x.dtype))
-
-
-@on_arrays("AvgPoolGrad", "AvgPool3DGrad", most=1 << 14, saves=10, T=PLAIN)
+@on_arrays("AvgPoolGrad", most=_MOST, saves=20, data_format=_PLANE)
 def _avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
-    sizes = tuple(sizes)
-    axes = _axes(sizes, ksize, strides, padding, (), data_format)
-    counts = {axis: count for axis, count, _, _ in axes}
-    if tuple(counts.get(i, n) for i, n in enumerate(sizes)) != grad.shape:
-        raise ValueError
-    found = np.divide(grad, _inside(sizes, ksize, strides, padding, data_format, grad.dtype))
-    for axis, _, places, _ in reversed(axes):
-        wider = np.zeros((*found.shape[:axis], sizes[axis], *found.shape[axis + 1 :]), grad.dtype)
-        apart = ksize[axis] <= strides[axis]
-        for windows, inside in places:
-            if apart:
-                wider[inside] = found[windows]
-            else:
-                target = wider[inside]
-                np.add(target, found[windows], target)
-        found = wider
-    return found
+    few = grad.size <= _FEW or torch.get_num_threads() < _CROWD
+    if not _plain(sizes, ksize, padding) or not few or 0 in grad.shape:
+        return through("AvgPoolGrad", sizes, grad, ksize, strides, padding, data_format)
+    _, height, width, channels = sizes
+    vertical, horizontal = (height, ksize[1], strides[1], padding), (width, ksize[2], strides[2], padding)
+    down, across = axis_of(*vertical), axis_of(*horizontal)
+    if grad.shape != (sizes[0], down.count, across.count, channels):
+        raise ValueError("the gradient has another size")
+    rows, columns = _shares(*vertical, 0, grad.dtype), _shares(*horizontal, channels, grad.dtype)
+
+    total = np.empty(sizes, grad.dtype)
+    if not rows.ndim and not columns.ndim and ksize == strides and total.size == grad.size * ksize[1] * ksize[2]:
+        parts = total.reshape(sizes[0], down.count, ksize[1], across.count, ksize[2], channels)
+        np.multiply(grad[:, :, None, :, None], rows * columns, out=parts)
+        return total
+    at_once = max(1, _BLOCK * len(grad) // total.size)
+    for start in range(0, len(grad), at_once):
+        shared = grad[start : start + at_once].copy()
+        _scale(shared.reshape(len(shared), down.count, -1), rows, columns)
+        _back(_back(shared, 2, width, across), 1, height, down, total[start : start + at_once])
+    return total
+
+
+def _back(g, dim, size, axis, total=None):
+    """What windows along a dimension add up to where they lie."""
+    lead = (_ALL,) * dim
+    shape = (*g.shape[:dim], size, *g.shape[dim + 1 :])
+    total = np.empty(shape, g.dtype) if total is None else total
+    if axis.count < size:
+        total.fill(0)
+    total[(*lead, axis.first)] = g
+    rest = axis.rest if axis.second is None else ((_ALL, axis.second), *axis.rest)
+    for windows, seen in rest:
+        part = total[(*lead, seen)]
+        np.add(part, g[(*lead, windows)], out=part)
+    return total
