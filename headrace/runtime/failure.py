@@ -96,7 +96,10 @@ def _of_kernel(node: Node, error: BaseException, program: Program, held: dict[st
         invoke(node.op_def, inputs, node.attrs)
     except Exception as e:  # noqa: BLE001 - this is what we are looking for
         return e
-    return error
+    said = f"{type(error).__name__}: {error}"
+    return errors.InternalError(
+        None, None, f"{said} (in the kernel on arrays only; HEADRACE_PASSES_OFF=arrays does without those)"
+    )
 
 
 def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace import extend
+from headrace.core.registry import REGISTRY
 
 OFF = tf.ConfigProto(compile="off")
 
@@ -110,6 +112,33 @@ def test_an_uninitialised_variable_is_named():
     named = pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value weights.*test_arrays.py")
     with tf.Session(config=OFF) as sess, named:
         sess.run(v * 2.0 + 1.0)
+
+
+def test_the_kernel_on_tensors_says_what_is_wrong():
+    v = tf.Variable([1.0, 2.0, 3.0])
+    at = tf.Variable([0, 7], trainable=False)
+    y = tf.gather(v, at) * 2.0
+    with start() as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        sess.run(y)
+    assert "7" in caught.value.message and "[0, 3)" in caught.value.message
+    assert "test_arrays.py" in caught.value.message and "Gather" in caught.value.message
+
+
+def test_an_error_of_the_kernel_on_arrays_alone_is_said_to_be_one():
+    twice = extend.op("RefusesArrays(x: float32) -> (y: float32)", view=False)
+    try:
+        twice.shape(lambda x: x)
+        twice.kernel(lambda x: x * 2)
+
+        @twice.on_arrays(saves=50)
+        def _(x):
+            raise ValueError("not today")
+
+        y = extend.raw_ops.RefusesArrays(tf.Variable([1.0, 2.0]))
+        with start() as sess, pytest.raises(tf.errors.InternalError, match="not today.*HEADRACE_PASSES_OFF=arrays"):
+            sess.run(y)
+    finally:
+        REGISTRY.remove("RefusesArrays")
 
 
 def test_no_warning_of_overflow_or_division_by_zero():

@@ -60,12 +60,12 @@ def _ends(dtype):
     return limits.min, limits.max
 
 
-@on_arrays("All", most=1 << 16, saves=8)
+@on_arrays("All", most=1 << 18, saves=8)
 def _all(x, axis, keep):
     return x.copy() if axis == [] else np.logical_and.reduce(x, _axes(axis), None, None, keep)
 
 
-@on_arrays("Any", most=1 << 16, saves=8)
+@on_arrays("Any", most=1 << 18, saves=8)
 def _any(x, axis, keep):
     return x.copy() if axis == [] else np.logical_or.reduce(x, _axes(axis), None, None, keep)
 
