@@ -26,7 +26,7 @@ _PLANE: Any = ("NHWC",)
 class Axis(NamedTuple):
     """One axis of a pool: for each tap but the first, the windows that see it and what they see of the input."""
 
-    count: int  # windows
+    windows: int
     first: slice  # what the tap sees that all windows see
     second: slice | None  # the same of another such tap
     rest: tuple[tuple[slice, slice], ...]  # of the others
@@ -104,7 +104,7 @@ def _avg_pool(value, ksize, strides, padding, data_format):
     rows, columns = _shares(*vertical, 0, value.dtype), _shares(*horizontal, channels, value.dtype)
 
     total = _over(np.add, value, down, across)
-    _scale(total.reshape(batch, down.count, -1), rows, columns)
+    _scale(total.reshape(batch, down.windows, -1), rows, columns)
     return total
 
 
@@ -125,19 +125,19 @@ def _avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
     _, height, width, channels = sizes
     vertical, horizontal = (height, ksize[1], strides[1], padding), (width, ksize[2], strides[2], padding)
     down, across = axis_of(*vertical), axis_of(*horizontal)
-    if grad.shape != (sizes[0], down.count, across.count, channels):
+    if grad.shape != (sizes[0], down.windows, across.windows, channels):
         raise ValueError("the gradient has another size")
     rows, columns = _shares(*vertical, 0, grad.dtype), _shares(*horizontal, channels, grad.dtype)
 
     total = np.empty(sizes, grad.dtype)
     if not rows.ndim and not columns.ndim and ksize == strides and total.size == grad.size * ksize[1] * ksize[2]:
-        parts = total.reshape(sizes[0], down.count, ksize[1], across.count, ksize[2], channels)
+        parts = total.reshape(sizes[0], down.windows, ksize[1], across.windows, ksize[2], channels)
         np.multiply(grad[:, :, None, :, None], rows * columns, out=parts)
         return total
     at_once = max(1, _BLOCK * len(grad) // total.size)
     for start in range(0, len(grad), at_once):
         shared = grad[start : start + at_once].copy()
-        _scale(shared.reshape(len(shared), down.count, -1), rows, columns)
+        _scale(shared.reshape(len(shared), down.windows, -1), rows, columns)
         _back(_back(shared, 2, width, across), 1, height, down, total[start : start + at_once])
     return total
 
@@ -147,7 +147,7 @@ def _back(g, dim, size, axis, total=None):
     lead = (_ALL,) * dim
     shape = (*g.shape[:dim], size, *g.shape[dim + 1 :])
     total = np.empty(shape, g.dtype) if total is None else total
-    if axis.count < size:
+    if axis.windows < size:
         total.fill(0)
     total[(*lead, axis.first)] = g
     rest = axis.rest if axis.second is None else ((_ALL, axis.second), *axis.rest)
