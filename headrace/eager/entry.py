@@ -151,14 +151,20 @@ class _Entry:
         def lane(key: str) -> str:
             return self._of_one(x, f"({x}._kind, {key})", f"({x}._kind, {key}, {rank}, 'rank')")
 
-        parts = ", ".join(f"{y}.{part}" for part in ("start", "stop", "step"))
+        numbers = f"h_count = h_len({y})\n"
+        numbers += _branch("h_count == 1", f"h_a = {y}[0]\n{_branch('h_type(h_a) is h_int', lane('h_a'))}")
+        pair = _branch("h_type(h_a) is h_int and h_type(h_b) is h_int", lane("h_a, h_b"))
+        numbers += _branch("h_count == 2", f"h_a = {y}[0]\nh_b = {y}[1]\n{pair}", True)
+        numbers += _branch(f"{{*h_map(h_type, {y})}} == h_numbers", lane(f"*{y}"), True)
+        parts = f"h_a = {y}.start\nh_b = {y}.stop\nh_c = {y}.step\n"
+        plain = " and ".join(f"({n} is None or h_type({n}) is h_int)" for n in ("h_a", "h_b", "h_c"))
         code = _branch("h_class is h_int", lane(y))
-        code += _branch(f"h_class is h_list and {_of_numbers(y)}", lane(f"*{y}"), True)
+        code += _branch("h_class is h_list", numbers, True)
+        code += _branch(f"h_is({y}, h_Tensor)", self._tensors(x, y), True)
         code += _branch("h_class is h_DType", lane(f"{y}.as_datatype_enum"), True)
-        code += _branch(f"h_class is h_slice and {_of_plain(y)}", lane(parts), True)
+        code += _branch("h_class is h_slice", parts + _branch(plain, lane("h_a, h_b, h_c")), True)
         code += _branch("h_class in h_handles", self._variable(x, y), True)
-        tensors = _branch(f"h_is({y}, h_Tensor)", self._tensors(x, y))
-        return f"{tensors}else:\n{_indented(f'h_class = h_type({y})', 4)}\n{_indented(code, 4)}\n"
+        return f"h_class = h_type({y})\n{code}"
 
     def _variable(self, x: str, y: str) -> str:
         ranks = f"({x}._value.ndim, h_rank(h_v))"
@@ -184,9 +190,9 @@ class _Entry:
             return ""
         axis = number or None
         two = self._lane(
-            f"({axis}, {x}[0]._kind, h_second._kind)",
-            f"({axis}, {x}[0]._kind, h_second._kind, {x}[0]._value.ndim, h_second._value.ndim)",
-            "None", f"[{x}[0]._value, h_second._value]", f"{x}[0], h_second",
+            f"({axis}, h_first._kind, h_second._kind)",
+            f"({axis}, h_first._kind, h_second._kind, h_first._value.ndim, h_second._value.ndim)",
+            "None", "[h_first._value, h_second._value]", "h_first, h_second",
         )  # fmt: skip
         many = (
             f"h_kinds = [t._kind for t in {x} if h_is(t, h_Tensor)]\n"
@@ -216,11 +222,6 @@ def _of_numbers(x: str) -> str:
     """The test that a list holds Python's integers and nothing else: short lists quickly."""
     one, two = f"h_type({x}[0]) is h_int", f"h_type({x}[1]) is h_int"
     return f"{x} and {one} and ({two} if h_len({x}) == 2 else h_len({x}) == 1 or {{*h_map(h_type, {x})}} == h_numbers)"
-
-
-def _of_plain(x: str) -> str:
-    """The test that a slice does."""
-    return " and ".join(f"({x}.{part} is None or h_type({x}.{part}) is h_int)" for part in ("start", "stop", "step"))
 
 
 def _branch(condition: str, code: str, otherwise: bool = False) -> str:

@@ -17,6 +17,10 @@ from headrace.eager.failure import explain
 from headrace.eager.tensor import EagerHandle, EagerTensor
 
 _EXACT = {torch.mm: (2, 2), torch.bmm: (3, 3)}
+_BY_DEFAULT = {
+    torch.stack: (0,),
+    torch.cat: (0,),
+}  # arguments that torch takes by default in less time than it reads them
 _tapes = record.active.get
 
 
@@ -57,6 +61,8 @@ class Step:
                 found = bound.folded([ranks[r] for r in first] if ranks and known else None, *self.tail)
                 if found is not None:
                     self.function, self.tail = found
+            if _BY_DEFAULT.get(self.function) == self.tail:
+                self.tail = ()
         self.pair = self.count if self.quick and not self.listed and not self.reads and 0 < self.count <= 2 else 0
         self.run, self.few = on_few(self.function) if self.count > 0 and not self.listed else (self.function, None)
         # The same for the entry, which asks for None and nothing else: ``next`` if there is one, ``rest`` if there are several.
