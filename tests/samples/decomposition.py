@@ -7,6 +7,7 @@ from headrace.library.opcheck import Sample
 
 M = np.array([[2.0, 0.5, -0.3], [0.1, 1.5, 0.4], [-0.2, 0.3, 1.8]])
 BATCH = np.stack([M, M.T + np.diag([0.5, 0.2, 0.1])])
+UNKNOWN = np.stack([M, np.diag([2.0, np.nan, 1.0])])
 SPD = M @ M.T
 R = np.array([[1.0, -0.5], [0.25, 2.0], [-1.5, 0.75]])
 TALL = np.array([[1.0, 0.5], [-0.3, 2.0], [0.7, -1.1]])
@@ -24,8 +25,12 @@ _SQUARE = [
 
 SAMPLES: dict[str, list[Sample]] = {
     "MatrixInverse": [*_SQUARE, Sample([BATCH], {"adjoint": True}), Sample([Z])],
-    "MatrixDeterminant": _SQUARE,
-    "LogMatrixDeterminant": [Sample([BATCH]), Sample([M.astype(np.float32)], **SINGLE)],
+    "MatrixDeterminant": [*_SQUARE, Sample([UNKNOWN], gradient=False), Sample([np.zeros([0, 0])], gradient=False)],
+    "LogMatrixDeterminant": [
+        Sample([BATCH]),
+        Sample([M.astype(np.float32)], **SINGLE),
+        Sample([UNKNOWN], gradient=False),
+    ],
     "MatrixExponential": _SQUARE,
     "MatrixSquareRoot": [Sample([SPD], gradient=False), Sample([BATCH.astype(np.float32)], **SINGLE)],
     "Cholesky": [Sample([SPD.astype(np.float32)], **SINGLE), Sample([SPD], gradient=False)],
