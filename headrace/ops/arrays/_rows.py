@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,3 +35,18 @@ def add_rows(flat, places, rows):
             flat, rows = flat.view(_PAIRED[flat.dtype]), rows.view(_PAIRED[flat.dtype])
         places = (places.astype(np.intp)[:, None] * width + np.arange(width)).reshape(-1)
     np.add.at(flat, places, rows)
+
+
+@lru_cache(maxsize=256)
+def _whole(size):
+    """A row of so many bytes as one element, which is copied in one go."""
+    return np.dtype((np.void, size))
+
+
+def put_rows(flat, places, rows):
+    """Writes each row to its place, the last of several; the places are known to be inside."""
+    if flat.ndim > 1 and flat.flags.c_contiguous and flat.size and places.size:
+        kind = _whole(flat.nbytes // len(flat))
+        flat.reshape(-1).view(kind).put(places, np.ascontiguousarray(rows).reshape(-1).view(kind))
+    else:
+        flat[places] = rows

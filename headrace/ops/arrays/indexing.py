@@ -10,7 +10,7 @@ from headrace.core.dtypes import INTEGER
 from headrace.core.dtypes import bool as boolean
 from headrace.ops.arrays._declare import on_arrays
 from headrace.ops.arrays._indices import MANY, check_inside
-from headrace.ops.arrays._rows import add_rows, positions
+from headrace.ops.arrays._rows import add_rows, positions, put_rows
 
 _largest = np.maximum.reduce
 
@@ -72,7 +72,7 @@ def _scattered(found, indices, updates, mode):
     places = positions(indices, lead)
     flat, rows = found.reshape(math.prod(lead), *rest), updates.reshape(len(places), *rest)
     if mode == "update":
-        flat[places] = rows
+        put_rows(flat, places, rows)
     else:
         add_rows(flat, places, rows if mode == "add" else -rows)
     return found
@@ -211,5 +211,5 @@ def _dynamic_stitch(indices, data):
         raise ValueError("indices must not be negative")
     found = np.zeros((largest + 1, *rest), data[0].dtype)
     for i, d in zip(indices, data, strict=True):
-        found[i] = d
+        put_rows(found, i, d)
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from headrace.core.dtypes import FLOATING
 from headrace.ops.arrays._declare import on_arrays
 from headrace.ops.arrays._indices import check_inside
-from headrace.ops.arrays._rows import add_rows, positions
+from headrace.ops.arrays._rows import add_rows, positions, put_rows
 
 # ---- rows
 
@@ -48,7 +48,10 @@ def _locked(change):
 
 def _update(buffer, indices, updates):
     _fitting(buffer, indices, updates)
-    buffer[indices] = updates
+    if updates.ndim:
+        put_rows(buffer, indices, updates)
+    else:
+        buffer[indices] = updates
 
 
 def _add(buffer, indices, updates):
@@ -69,7 +72,7 @@ def _with(function):
     return change
 
 
-on_arrays("ScatterUpdate", most=65536, saves=8)(_locked(_update))
+on_arrays("ScatterUpdate", most=1 << 24, saves=8)(_locked(_update))
 on_arrays("ScatterAdd", most=4096, saves=8)(_locked(_add))
 on_arrays("ScatterSub", most=4096, saves=8)(_locked(lambda buffer, indices, updates: _add(buffer, indices, -updates)))
 on_arrays("ScatterMul", most=1024, saves=8)(_locked(_with(np.multiply)))
@@ -109,11 +112,7 @@ def _by_coordinate(change):
     return _locked(apply)
 
 
-def _put(flat, places, rows):
-    flat[places] = rows
-
-
-on_arrays("ScatterNdUpdate", most=65536, saves=20)(_by_coordinate(_put))
+on_arrays("ScatterNdUpdate", most=65536, saves=20)(_by_coordinate(put_rows))
 on_arrays("ScatterNdAdd", most=16384, saves=20)(_by_coordinate(add_rows))
 on_arrays("ScatterNdSub", most=16384, saves=20)(
     _by_coordinate(lambda flat, places, rows: add_rows(flat, places, -rows))
