@@ -10,6 +10,8 @@ from headrace.ops.arrays import creation as creation
 from headrace.ops.arrays import elementwise as elementwise
 from headrace.ops.arrays import indexing as indexing
 from headrace.ops.arrays import joining as joining
+from headrace.ops.arrays import linalg as linalg
+from headrace.ops.arrays import matmul as matmul
 from headrace.ops.arrays import network as network
 from headrace.ops.arrays import normalization as normalization
 from headrace.ops.arrays import padding as padding
@@ -21,4 +23,5 @@ from headrace.ops.arrays import segment as segment
 from headrace.ops.arrays import shaping as shaping
 from headrace.ops.arrays import slicing as slicing
 from headrace.ops.arrays import sparse as sparse
+from headrace.ops.arrays import state as state
 from headrace.ops.arrays import training as training
