@@ -192,8 +192,20 @@ def choose(logits, drawn, dtype):
     logits = logits.to(drawn.dtype)
     logits = torch.where(logits.isfinite(), logits, -math.inf)
     bounds = (logits - logits.amax(1, keepdim=True)).exp_().cumsum(1)
+    return _fall(bounds, drawn, dtype)
+
+
+def _fall(bounds, drawn, dtype):
     found = torch.searchsorted(bounds, drawn * bounds[:, -1:], right=True)
-    return found.clamp_(max=logits.shape[1] - 1).to(dtype)
+    return found.clamp_(max=bounds.shape[1] - 1).to(dtype)
+
+
+def _choose_on_host(logits, drawn, dtype):
+    """The same of float32, with exponentials of that precision; None where some are not finite."""
+    bounds = (logits - logits.amax(1, keepdim=True)).exp_().cumsum(1, dtype=drawn.dtype)
+    if not torch.isfinite(bounds[:, -1]).all():
+        return None
+    return _fall(bounds, drawn, dtype)
 
 
 def exact(device) -> torch.dtype:
@@ -207,6 +219,10 @@ multinomial.shape(lambda logits, num_samples, seed, seed2, output_dtype: multino
 @multinomial.kernel
 def _(logits, num_samples, seed, seed2, output_dtype, *, state, device):
     drawn = torch.rand((logits.shape[0], num_samples), generator=state, dtype=exact(device), device=device)
+    if type(logits) is torch.Tensor and logits.is_cpu and logits.dtype is torch.float32 and logits.numel():
+        found = _choose_on_host(logits, drawn, output_dtype)
+        if found is not None:
+            return found
     return choose(logits, drawn, output_dtype)
 
 
