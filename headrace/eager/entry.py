@@ -20,6 +20,7 @@ from headrace.eager.learn import Memory, variable_rank
 from headrace.eager.tensor import EagerHandle, EagerTensor, _handles, as_handle
 
 F = TypeVar("F", bound=Callable[..., Any])
+_LISTS = ("values", "inputs")  # names of arguments that are mostly lists
 
 # Names that the generated code uses; parameters may be called anything else.
 _SPACE: dict[str, Any] = {
@@ -37,10 +38,10 @@ def h_wrapper({signature}):
         h_tapes = h_enter()
         if h_tapes is None:
             return h_function({arguments})
-    if h_is({first}, h_Tensor):
-{tensor}
-    elif h_type({first}) is h_list:
-{list}
+    if {is_first}:
+{one}
+    elif {is_other}:
+{other}
     return h_call(({arguments},))
 """
 
@@ -101,10 +102,21 @@ def at_once(function: F) -> F:
         else:
             signature.append(f"{p.name}=h_default_{p.name}")
             space[f"h_default_{p.name}"] = p.default
+    lanes = [
+        (f"h_is({names[0]}, h_Tensor)", _indented(entry.of_tensor(), 8)),
+        (f"h_type({names[0]}) is h_list", _indented(entry.of_list(), 8)),
+    ]
+    if names[0] in _LISTS:
+        lanes.reverse()
+    (is_first, one), (is_other, other) = lanes
     text = _START.format(
-        signature=", ".join(signature), arguments=", ".join(names), first=names[0],
-        tensor=_indented(entry.of_tensor(), 8), list=_indented(entry.of_list(), 8),
-    )  # fmt: skip
+        signature=", ".join(signature),
+        arguments=", ".join(names),
+        is_first=is_first,
+        one=one,
+        is_other=is_other,
+        other=other,
+    )
     exec(compile(text, f"<headrace entry of {function.__qualname__}>", "exec"), space)
     return functools.wraps(function)(space["h_wrapper"])  # type: ignore[return-value]
 
@@ -237,10 +249,12 @@ def _by_default(parameters: Sequence[inspect.Parameter]) -> str | None:
     counted = [p for p in parameters if p.name != "name"]
     if any(p.default is p.empty for p in counted):
         return None
-    return " and ".join(f"{p.name} is {_default(p)}" for p in counted) or "True"
+    return " and ".join(map(_is_default, counted)) or "True"
 
 
-def _default(parameter: inspect.Parameter) -> str:
-    """A default as the quickest code for it."""
-    value = parameter.default
-    return repr(value) if value is None or value is True or value is False else f"h_default_{parameter.name}"
+def _is_default(parameter: inspect.Parameter) -> str:
+    """The quickest test for a default."""
+    name, value = parameter.name, parameter.default
+    if value.__class__ is int:
+        return f"h_is({name}, h_int) and {name} == {value}"
+    return f"{name} is {value if value is None or value is True or value is False else f'h_default_{name}'}"
