@@ -21,7 +21,7 @@ _largest = np.maximum.reduce
 def _gather_v2(params, indices, axis, batch_dims):
     if batch_dims:
         return _batch_gather(params, indices, axis, batch_dims)
-    if indices.itemsize == 4:
+    if indices.itemsize == 4 and params.size:
         return params.take(indices.view(np.uint32), axis)  # which refuses what was negative
     check_inside(indices, params.shape[axis])
     return params.take(indices, axis)

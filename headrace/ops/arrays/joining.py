@@ -11,15 +11,15 @@ from headrace.ops.arrays._indices import VIEW
 
 _ALL = slice(None)
 
-on_arrays("ConcatV2", most=32768, saves=1.5)(np.concatenate)
+on_arrays("ConcatV2", saves=1.5)(np.concatenate)
 
 
-@on_arrays("Concat", most=32768, saves=1.5)
+@on_arrays("Concat", saves=1.5)
 def _concat(concat_dim, values):
     return np.concatenate(values, concat_dim)
 
 
-@on_arrays("ParallelConcat", most=32768, saves=1.5)
+@on_arrays("ParallelConcat", saves=1.5)
 def _parallel_concat(values, shape):
     return np.concatenate(values, 0)
 
@@ -50,7 +50,7 @@ def _cuts(axis, sizes):
     return found
 
 
-@on_arrays("Split", most=VIEW, saves=1)
+@on_arrays("Split", most=VIEW, saves=4)
 def _split(split_dim, value, num_split):
     size, extra = divmod(value.shape[split_dim], num_split)
     if extra:
@@ -60,7 +60,7 @@ def _split(split_dim, value, num_split):
     return [value[index] for index in _cuts(split_dim, (size,) * num_split)]
 
 
-@on_arrays("SplitV", most=VIEW, saves=2)
+@on_arrays("SplitV", most=VIEW, saves=6)
 def _split_v(value, size_splits, split_dim, num_split):
     total = value.shape[split_dim]
     sizes = tuple(size_splits)
@@ -74,7 +74,7 @@ def _split_v(value, size_splits, split_dim, num_split):
     return [value[index] for index in _cuts(split_dim, sizes)]
 
 
-@on_arrays("Unpack", most=VIEW, saves=1)
+@on_arrays("Unpack", most=VIEW, saves=5)
 def _unpack(value, num, axis):
     if value.shape[axis] != num:
         raise ValueError("there are more or fewer than that")

@@ -15,7 +15,7 @@ from headrace.ops.arrays._indices import MANY, VIEW, check_inside
 _ALL, _BACK = slice(None), slice(None, None, -1)
 
 
-@on_arrays("Reshape", most=VIEW, saves=1.5)
+@on_arrays("Reshape", most=VIEW, saves=1.2)
 def _reshape(tensor, shape):
     if 0 in shape and -1 in shape:
         left = math.prod(d for d in tensor.shape if d) // math.prod(d for d in shape if d and d != -1)
@@ -23,7 +23,7 @@ def _reshape(tensor, shape):
     return tensor.reshape(shape)
 
 
-@on_arrays("ExpandDims", most=VIEW)
+@on_arrays("ExpandDims", most=VIEW, saves=1.2)
 def _expand_dims(input, dim):
     while type(dim) is list:
         (dim,) = dim
@@ -42,7 +42,7 @@ def _squeeze(input, squeeze_dims):
 
 
 @on_arrays("ConjugateTranspose", most=VIEW, T=REAL)
-@on_arrays("Transpose", most=VIEW)
+@on_arrays("Transpose", most=VIEW, saves=1.4)
 def _transpose(x, perm):
     return x.transpose(perm)
 
