@@ -5,6 +5,7 @@ with; opcheck compares the two on every sample.  The rest of each op is declared
 """
 
 from headrace.ops.arrays import _memory as _memory
+from headrace.ops.arrays import complex as complex
 from headrace.ops.arrays import convolution as convolution
 from headrace.ops.arrays import creation as creation
 from headrace.ops.arrays import elementwise as elementwise
