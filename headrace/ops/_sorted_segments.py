@@ -23,10 +23,20 @@ def suits(data: torch.Tensor, ids: torch.Tensor) -> bool:
 def counts(ids: torch.Tensor) -> np.ndarray:
     """How many rows each id has; refuses ids that are not sorted."""
     array = ids.numpy()
+    _refuse_unsorted(array)
+    return np.bincount(array)
+
+
+def check(ids: torch.Tensor) -> None:
+    """Refuses ids that are not sorted, where that can be seen without waiting: on the host, and not while traced."""
+    if type(ids) is torch.Tensor and ids.is_cpu and ids.ndim == 1 and ids.numel():
+        _refuse_unsorted(ids.numpy())
+
+
+def _refuse_unsorted(array: np.ndarray) -> None:
     if np.count_nonzero(array[1:] < array[:-1]) or array[0] < 0:
         some = np.array2string(array, threshold=20, edgeitems=8)
         raise InvalidArgumentError(None, None, f"segment ids are not increasing from 0 on: received {some}")
-    return np.bincount(array)
 
 
 def sums(data: torch.Tensor, count: np.ndarray, indices: torch.Tensor | None = None) -> torch.Tensor:

@@ -81,6 +81,7 @@ def _sorted(name, types, reduce, gradient=None, on_host=None):
     def _(data, segment_ids):
         if on_host is not None and _sorted_segments.suits(data, segment_ids):
             return on_host(data, _sorted_segments.counts(segment_ids))
+        _sorted_segments.check(segment_ids)
         ids = segment_ids.long()
         rows = int(ids[-1]) + 1 if ids.numel() else 0
         return reduce(data, ids, rows)

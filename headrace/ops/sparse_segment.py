@@ -18,6 +18,7 @@ SUMMABLE = (*FLOATING, *(t for t in INTEGER if t not in WIDE_UNSIGNED))
 def _sum(data, indices, segment_ids, rows):
     if _on_host(data, segment_ids):
         return _checked(_sorted_segments.sums, data, indices, _host_counts(segment_ids, rows))
+    _sorted_segments.check(segment_ids)
     sums = data.new_zeros(rows, *data.shape[1:])
     return sums.index_add_(0, segment_ids.long(), data.index_select(0, indices))
 

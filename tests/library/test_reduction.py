@@ -182,14 +182,19 @@ def test_gradient_of_top_k_goes_where_the_values_came_from() -> None:
     assert found[1].tolist() == [[0, 2, 4, 0], [4, 0, 0, 2]]
 
 
-@pytest.mark.parametrize("function", [tf.segment_sum, tf.segment_mean])
-def test_sorted_segments_refuse_other_orders(function):
-    x = tf.placeholder(tf.float32, [3, 2])
+@pytest.mark.parametrize("off", ["", "arrays"])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.int32])
+@pytest.mark.parametrize(
+    "function", [tf.segment_sum, tf.segment_mean, tf.segment_max, tf.segment_prod, tf.sparse_segment_sum]
+)
+def test_sorted_segments_refuse_other_orders(function, dtype, off, monkeypatch):
+    monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+    x = tf.placeholder(dtype, [3, 2])
     ids = tf.placeholder(tf.int32, [3])
-    result = function(x, ids)
+    result = function(x, [0, 1, 2], ids) if function is tf.sparse_segment_sum else function(x, ids)
     with tf.Session() as session:
         found = session.run(result, {x: np.ones([3, 2]), ids: [0, 2, 2]})
-        assert found[1].tolist() == [0.0, 0.0]
+        assert found[1].tolist() == [function is tf.segment_prod] * 2
         for wrong in ([1, 0, 1], [-1, 0, 0]):
             with pytest.raises(tf.errors.InvalidArgumentError, match="segment ids are not increasing"):
                 session.run(result, {x: np.ones([3, 2]), ids: wrong})

@@ -80,6 +80,22 @@ def test_rows_out_of_range_are_refused():
         invoke(REGISTRY.get("SparseApplyMomentum"), inputs, attrs)
 
 
+@pytest.mark.parametrize("off", ["", "arrays"])
+@pytest.mark.parametrize("wrong", [[0, 2], [0, -1]])
+def test_rows_out_of_range_change_nothing(wrong, off, monkeypatch):
+    monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+    made = [tf.Variable(np.ones([2, 3], np.float32)) for _ in range(2)]
+    rows = tf.Variable(wrong)
+    update = tf.raw_ops.SparseApplyMomentum(
+        made[0]._ref(), made[1]._ref(), 0.1, tf.ones([2, 3]), tf.identity(rows), 0.9, use_locking=True
+    )
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="out of range"):
+            session.run(update.op)
+        np.testing.assert_array_equal(session.run(made), np.ones([2, 2, 3]))
+
+
 def test_locked_updates_take_every_lock_once_and_give_it_back():
     case = next(c for c in CASES if c.attrs.get("use_locking"))
     for variable in run_steps(case).values():

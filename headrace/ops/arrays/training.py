@@ -14,6 +14,7 @@ from headrace.core.dtypes import float32, float64
 from headrace.core.registry import REGISTRY
 from headrace.ops._update_together import different_shapes
 from headrace.ops.arrays._declare import on_arrays
+from headrace.ops.arrays._indices import UNSIGNED
 from headrace.resources.variable import locked
 
 _TYPES = (float32, float64)
@@ -63,9 +64,9 @@ def _dense(rule, refs, lock, grad_at, indices_at):
 def _sparse(rule, refs, lock, grad_at, indices_at):
     def apply(args):
         indices = args[indices_at]
-        if len(indices) and np.minimum.reduce(indices) < 0:
-            raise IndexError("index out of range in self")
         buffers = [ref.array for ref in args[:refs]]
+        if len(indices) and np.maximum.reduce(indices.view(UNSIGNED[indices.itemsize])) >= len(buffers[0]):
+            raise IndexError("index out of range in self")
         rows = [buffer.take(indices, 0) for buffer in buffers]
         if args[grad_at].shape != rows[0].shape:
             raise different_shapes(rows[0], args[grad_at])
