@@ -12,13 +12,15 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from headrace.core.dtypes import FLOATING, INDEX, REAL, int32, int64, uint32, uint64
+from headrace.core.dtypes import FLOATING, INDEX, REAL, float32, int32, int64, uint32, uint64
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 
 _WORD = 0xFFFFFFFF
 _FACTORS = np.array([[0xCD9E8D57], [0xD2511F53]], np.uint64)
-_FRACTION, _ONE = np.uint32((1 << 23) - 1), np.uint32(127 << 23)  # of a float's bits
+_FRACTION, _ONE = np.array((1 << 23) - 1, np.uint32), np.array(127 << 23, np.uint32)  # of a float's bits
+_SINGLE = np.array(1, np.float32)
+_LOWER, _UPPER = np.array(_WORD, np.uint64), np.array(32, np.uint64)
 _CHUNK = 1 << 13  # blocks that stay in the cache
 _TRIED = 32  # numbers drawn for up to four within two sigmas; 29 outside of 32 do not happen
 
@@ -47,21 +49,22 @@ def _start_on_host(first, second):
 
 def _words_on_host(seed, blocks):
     """In NumPy, which takes a twentieth of torch's time: [blocks, 4] words as uint32, part by part."""
-    key, c2, c3 = _keys_on_host(*seed.tolist())
-    flat = blocks.reshape(-1).view(np.uint32).reshape(-1, 2)  # low and high half of each number
+    keys, c2, c3 = _keys_on_host(*seed)
+    flat = blocks.reshape(-1).view(np.uint64)
     found = np.empty((len(flat), 4), np.uint32)
     for i in range(0, len(flat), _CHUNK):
         part = flat[i : i + _CHUNK]
-        high, low = np.empty((2, len(part)), np.uint32), np.empty((2, len(part)), np.uint32)
-        high[0], high[1], low[0], low[1] = c2, part[:, 0], part[:, 1], c3  # words 2 and 0; words 1 and 3
-        wide = np.empty((2, 2, len(part)), np.uint64)
-        for r in range(10):
-            product = np.multiply(high, _FACTORS, out=wide[r % 2], dtype=np.uint64)
-            halves = product.view(np.uint32)
-            high = halves[:, 1::2] ^ low  # the upper halves, on machines that put them second
-            high ^= key[r]
-            low = halves[:, ::2]
-            high = high[::-1]
+        high, low = np.empty((2, len(part)), np.uint64), np.empty((2, len(part)), np.uint64)
+        high[0], high[1], low[0], low[1] = c2, part & _LOWER, part >> _UPPER, c3  # words 2 and 0; words 1 and 3
+        product, spare = np.empty((2, len(part)), np.uint64), np.empty((2, len(part)), np.uint64)
+        for first, second in keys:
+            low[0] ^= first
+            low[1] ^= second
+            np.multiply(high, _FACTORS, out=product)
+            np.right_shift(product, _UPPER, out=spare)
+            spare ^= low
+            np.bitwise_and(product, _LOWER, out=low)
+            high, spare = spare[::-1], high[::-1] if high.strides[0] < 0 else high
         found[i : i + _CHUNK, 0], found[i : i + _CHUNK, 2] = high[1], high[0]
         found[i : i + _CHUNK, 1::2] = low.T
     return found
@@ -71,14 +74,14 @@ def _words_on_host(seed, blocks):
 def _keys_on_host(first, second):
     """The keys of ten rounds, and the upper half of the counter."""
     k0, k1, c2, c3 = _start_on_host(first, second)
-    rounds = [[[k0 + r * 0x9E3779B9 & _WORD], [k1 + r * 0xBB67AE85 & _WORD]] for r in range(10)]
-    return np.array(rounds, np.uint32), c2, c3
+    rounds = [(k0 + r * 0x9E3779B9 & _WORD, k1 + r * 0xBB67AE85 & _WORD) for r in range(10)]
+    return [tuple(np.array(k, np.uint64) for k in pair) for pair in rounds], c2, c3
 
 
 def words(seed, blocks):
     """``[*blocks.shape, 4]`` words of the stream of ``seed``: ``blocks`` are block numbers."""
     if type(seed) is torch.Tensor and type(blocks) is torch.Tensor and blocks.is_cpu:
-        found = _words_on_host(seed, blocks.numpy())
+        found = _words_on_host(seed.tolist(), blocks.numpy())
         return torch.from_numpy(found.astype(np.int64)).view(*blocks.shape, 4)
     s = seed.to(torch.int64)
     start = (s[0] & _WORD, (s[0] >> 32) & _WORD, s[1] & _WORD, (s[1] >> 32) & _WORD)
@@ -105,13 +108,21 @@ def to_uniform(drawn, dtype):
     return ((drawn & ((1 << bits) - 1)).to(torch.float32) * 2.0**-bits).to(dtype)
 
 
+def _uniform_on_host(seed, shape):
+    """As float32: the words are the bits of numbers in [1, 2)."""
+    count = math.prod(shape)
+    drawn = _words_on_host(seed, np.arange((count + 3) // 4)).reshape(-1)[:count]
+    drawn &= _FRACTION
+    drawn |= _ONE
+    found = drawn.view(np.float32)
+    found -= _SINGLE
+    return found.reshape(shape)
+
+
 def uniform(seed, shape, dtype, device):
     count = math.prod(shape)
     if dtype is torch.float32 and type(seed) is torch.Tensor and seed.is_cpu and torch.device(device).type == "cpu":
-        drawn = _words_on_host(seed, np.arange((count + 3) // 4)).reshape(-1)[:count]
-        drawn &= _FRACTION
-        drawn |= _ONE  # the bits of a number in [1, 2)
-        return torch.from_numpy(drawn.view(np.float32) - np.float32(1)).view(shape)
+        return torch.from_numpy(_uniform_on_host(seed.tolist(), shape))
     drawn = stream(seed, 2 * count if dtype is torch.float64 else count, device)
     return to_uniform(drawn, dtype)[:count].reshape(shape)
 
@@ -165,6 +176,9 @@ def _plain(name):
 
 stateless_uniform = _plain("StatelessRandomUniform")
 stateless_uniform.kernel(lambda shape, seed, dtype: uniform(seed, shape, dtype, seed.device))
+stateless_uniform.on_arrays(
+    lambda shape, seed, dtype: _uniform_on_host(seed.tolist(), shape), most=1 << 40, saves=10, dtype=float32
+)
 
 stateless_normal = _plain("StatelessRandomNormal")
 stateless_normal.kernel(lambda shape, seed, dtype: normal(seed, shape, dtype, seed.device))
