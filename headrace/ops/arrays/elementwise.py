@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.core.dtypes import COMPLEX, FLOAT_OR_COMPLEX, FLOATING, INTEGER, REAL
+from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops.arrays._declare import FEW, constant, on_arrays
 
 # ---- arithmetic
@@ -119,10 +120,11 @@ def _reciprocal_grad(y, dy):
 
 # ---- comparison and logic
 
-on_arrays("Greater", T=REAL, most=1 << 16)(np.greater)
-on_arrays("GreaterEqual", T=REAL, most=1 << 16)(np.greater_equal)
-on_arrays("Less", T=REAL, most=1 << 16)(np.less)
-on_arrays("LessEqual", T=REAL, most=1 << 16)(np.less_equal)
+_COMPARED = 1 << 22 if ARM else 1 << 16  # there numpy is quicker for many numbers too, several times
+on_arrays("Greater", T=REAL, most=_COMPARED)(np.greater)
+on_arrays("GreaterEqual", T=REAL, most=_COMPARED)(np.greater_equal)
+on_arrays("Less", T=REAL, most=_COMPARED)(np.less)
+on_arrays("LessEqual", T=REAL, most=_COMPARED)(np.less_equal)
 on_arrays("LogicalAnd")(np.logical_and)
 on_arrays("LogicalOr")(np.logical_or)
 on_arrays("LogicalNot")(np.logical_not)
