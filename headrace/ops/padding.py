@@ -196,7 +196,20 @@ def _(input, paddings, mode):
 
 reverse = op("ReverseV2(tensor: T, axis: host Tidx) -> (output: T)", T=ANY, Tidx=INDEX)
 reverse.gradient(lambda node, grad: [raw_ops.ReverseV2(grad, node.inputs[1]), None])
-reverse.kernel(torch.flip)
+
+
+@reverse.kernel
+def _(tensor, axis):
+    """Whole rows NumPy copies in half the time of torch."""
+    if type(tensor) is not torch.Tensor or not tensor.is_cpu or tensor.dtype is torch.bfloat16 or tensor.requires_grad:
+        return torch.flip(tensor, axis)
+    last = tensor.ndim - 1
+    if last in axis or -1 in axis or len(set(axis)) != len(axis) or min(axis, default=-1) < 0 or max(axis) > last:
+        return torch.flip(tensor, axis)
+    backwards, forwards = slice(None, None, -1), slice(None)
+    return torch.from_numpy(tensor.numpy()[tuple(backwards if a in axis else forwards for a in range(last + 1))].copy())
+
+
 move_as_signed(reverse)
 reverse.kernel(lambda tensor, axis: np.flip(tensor, tuple(axis)).copy(), T=dtypes.string)
 

@@ -9,15 +9,13 @@ import numpy as np
 
 from headrace.core.dtypes import COMPLEX, INTEGER, bool, float32, float64, int32, int64
 from headrace.ops.arrays._declare import on_arrays
+from headrace.ops.arrays._indices import MANY
+from headrace.ops.arrays._memory import filled
 
 # ---- from numbers
 
 
-@on_arrays("Fill", most=65536)
-def _fill(dims, value):
-    found = np.empty(dims, value.dtype)
-    found.fill(value)
-    return found
+on_arrays("Fill", most=65536)(filled)
 
 
 @on_arrays("ZerosLike", most=65536)
@@ -67,14 +65,13 @@ def _table(depth, on, off, dtype):
     return found
 
 
-@on_arrays("OneHot", most=65536, saves=10)
+@on_arrays("OneHot", most=MANY, saves=10)
 def _one_hot(indices, depth, on_value, off_value, axis):
     shape, at = indices.shape, indices.ndim if axis == -1 else axis
     if depth <= _TABLE and at == indices.ndim:
         table = _table(depth, on_value.tobytes(), off_value.tobytes(), on_value.dtype)
         return table.take(indices + indices.dtype.type(1), 0, mode="clip")
-    found = np.empty((*shape[:at], depth, *shape[at:]), on_value.dtype)
-    found.fill(off_value)
+    found = filled((*shape[:at], depth, *shape[at:]), off_value)
     flat = indices.reshape(-1).astype(np.intp)
     places = np.arange(flat.size)
     rest = math.prod(shape[at:])

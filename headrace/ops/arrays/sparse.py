@@ -9,6 +9,7 @@ import numpy as np
 from headrace.ops._sparse import LARGEST, is_rising
 from headrace.ops.arrays._declare import on_arrays
 from headrace.ops.arrays._indices import MANY, check_inside
+from headrace.ops.arrays._memory import filled
 from headrace.ops.arrays._rows import add_rows, positions
 
 
@@ -161,8 +162,7 @@ def _to_dense(sparse_indices, output_shape, sparse_values, default_value, valida
     place = positions(rows, output_shape)
     if validate_indices and not is_rising(place):
         raise ValueError("the entries are out of order or repeated")
-    found = np.empty(output_shape, default_value.dtype)
-    found.fill(default_value)
+    found = filled(output_shape, default_value)
     if len(place):
         found.put(place, sparse_values)
     return found
