@@ -10,71 +10,12 @@ import math
 
 import numpy as np
 
-from headrace.core.dtypes import float32, float64
-from headrace.core.registry import REGISTRY
 from headrace.ops._update_together import different_shapes
 from headrace.ops.arrays._declare import on_arrays
-from headrace.ops.arrays._indices import UNSIGNED
-from headrace.resources.variable import locked
+from headrace.ops.arrays._update import MANY, TYPES, apply
 
-_TYPES = (float32, float64)
-_MANY = 1 << 14  # elements
 _ONE = np.array(1, np.float32)
 _array, _add, _subtract, _multiply, _divide, _sqrt = np.array, np.add, np.subtract, np.multiply, np.divide, np.sqrt
-
-
-def _apply(name, rule, most=_MANY, saves=15.0):
-    """Gives `Apply*` and, if there is one, `SparseApply*` an array kernel: ``rule(*buffers, *other_inputs, *attributes)``."""
-    for kind, make in ((f"Apply{name}", _dense), (f"SparseApply{name}", _sparse)):
-        if kind in REGISTRY:
-            inputs = REGISTRY.get(kind).signature.inputs
-            refs = sum(a.ref for a in inputs)
-            position = {a.name: i for i, a in enumerate(inputs)}
-            grad = position.get("grad", position.get("delta"))
-            apply = make(rule, refs, len(inputs), grad, position.get("indices"))
-            on_arrays(kind, most=most, saves=saves, T=_TYPES)(_kernel(apply, refs, len(inputs)))
-
-
-def _kernel(apply, refs, lock):
-    def kernel(*args):
-        if args[lock]:
-            with locked(args[:refs], True):
-                apply(args)
-        else:
-            apply(args)
-        return args[0]
-
-    return kernel
-
-
-def _dense(rule, refs, lock, grad_at, indices_at):
-    def apply(args):
-        buffers = [ref.array for ref in args[:refs]]
-        first, grad = buffers[0], args[grad_at]
-        if grad.shape != first.shape:
-            raise different_shapes(first, grad)
-        if not grad.shape:  # results of ufuncs would be no arrays
-            buffers = [buffer.reshape(1) for buffer in buffers]
-            args = (*args[:grad_at], grad.reshape(1), *args[grad_at + 1 :])
-        rule(*buffers, *args[refs:lock], *args[lock + 1 :])
-
-    return apply
-
-
-def _sparse(rule, refs, lock, grad_at, indices_at):
-    def apply(args):
-        indices = args[indices_at]
-        buffers = [ref.array for ref in args[:refs]]
-        if len(indices) and np.maximum.reduce(indices.view(UNSIGNED[indices.itemsize])) >= len(buffers[0]):
-            raise IndexError("index out of range in self")
-        rows = [buffer.take(indices, 0) for buffer in buffers]
-        if args[grad_at].shape != rows[0].shape:
-            raise different_shapes(rows[0], args[grad_at])
-        rule(*rows, *args[refs:indices_at], *args[indices_at + 1 : lock], *args[lock + 1 :])
-        for buffer, row in zip(buffers, rows, strict=True):
-            buffer[indices] = row
-
-    return apply
 
 
 # ---- parts of rules
@@ -103,7 +44,7 @@ def _over_root(x, squares, spare):
 # ---- gradient descent and momentum
 
 
-@on_arrays("ApplyGradientDescent", most=_MANY, saves=4, T=_TYPES)
+@on_arrays("ApplyGradientDescent", most=MANY, saves=4, T=TYPES)
 def _gradient_descent(var, alpha, delta, use_locking):
     if use_locking:
         with var.lock:
@@ -133,8 +74,8 @@ def _momentum(var, accum, lr, grad, momentum, use_nesterov):
     _subtract(var, step, var)
 
 
-_apply("ProximalGradientDescent", _proximal_gradient_descent)
-_apply("Momentum", _momentum, saves=8)
+apply("ProximalGradientDescent", _proximal_gradient_descent)
+apply("Momentum", _momentum, saves=8)
 
 # ---- adam and its relatives
 
@@ -163,8 +104,8 @@ def _adamax(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
     _subtract(var, _multiply(step, rate, step), var)
 
 
-_apply("Adam", _adam, saves=12)
-_apply("AdaMax", _adamax)
+apply("Adam", _adam, saves=12)
+apply("AdaMax", _adamax)
 
 # ---- adagrad
 
@@ -205,10 +146,10 @@ def _adagrad_da(var, gradients, squares, grad, lr, l1, l2, global_step):
     _divide(_multiply(var, _array(-rate, var.dtype), var), spare, var)
 
 
-_apply("Adagrad", _adagrad, saves=8)
-_apply("AdagradV2", _adagrad_v2)
-_apply("ProximalAdagrad", _proximal_adagrad)
-_apply("AdagradDA", _adagrad_da)
+apply("Adagrad", _adagrad, saves=8)
+apply("AdagradV2", _adagrad_v2)
+apply("ProximalAdagrad", _proximal_adagrad)
+apply("AdagradDA", _adagrad_da)
 
 # ---- adadelta and rmsprop
 
@@ -244,9 +185,9 @@ def _centered_rmsprop(var, mg, ms, mom, lr, rho, momentum, epsilon, grad):
     _subtract(var, mom, var)
 
 
-_apply("Adadelta", _adadelta)
-_apply("RMSProp", _rmsprop)
-_apply("CenteredRMSProp", _centered_rmsprop)
+apply("Adadelta", _adadelta)
+apply("RMSProp", _rmsprop)
+apply("CenteredRMSProp", _centered_rmsprop)
 
 # ---- ftrl
 
@@ -282,31 +223,36 @@ def _power(x, exponent, out=None):
     return _sqrt(x, out) if exponent == 0.5 else np.power(x, _array(exponent, x.dtype), out)
 
 
-_apply("Ftrl", _ftrl)
-_apply("FtrlV2", _ftrl_v2)
+apply("Ftrl", _ftrl)
+apply("FtrlV2", _ftrl_v2)
 
-# ---- sign-based updates: the step has one length where gradient and average agree in sign and another where they do not
+# ---- sign-based updates: longer steps where gradient and average agree in sign.  Where the average is zero they do not
+# disagree either; where the gradient is, so is the step.
 
 
 def _add_sign(var, m, lr, alpha, sign_decay, beta, grad):
-    usual, more = float(alpha), float(sign_decay)
-    _signed(var, m, lr, beta, grad, usual + more, usual, usual - more)
+    rate = float(lr)
+    step = np.empty_like(var)
+    _approach(m, grad, _rest(beta, var), step)
+    np.copysign(grad, m, step)  # the gradient times both signs
+    if np.count_nonzero(m) < m.size:
+        step[m == 0] = 0
+    _multiply(step, _array(rate * float(sign_decay), var.dtype), step)
+    _add(step, _multiply(grad, _array(rate * float(alpha), var.dtype)), step)
+    _subtract(var, step, var)
 
 
 def _power_sign(var, m, lr, logbase, sign_decay, beta, grad):
-    more = float(logbase) * float(sign_decay)
-    _signed(var, m, lr, beta, grad, float(np.exp(more)), 1.0, float(np.exp(-more)))
-
-
-def _signed(var, m, lr, beta, grad, agree, neither, disagree):
+    """The power has three values only."""
+    rate, power = float(lr), float(logbase) * float(sign_decay)
     _approach(m, grad, _rest(beta, var), np.empty_like(var))
-    rate = float(lr)
     differ = np.not_equal(np.signbit(grad), np.signbit(m))
-    step = np.where(differ, _array(rate * disagree, var.dtype), _array(rate * agree, var.dtype))
-    if np.count_nonzero(m) < m.size:  # where the gradient is zero, so is the step
-        step[m == 0] = rate * neither
+    shorter, longer = _array(rate * float(np.exp(-power)), var.dtype), _array(rate * float(np.exp(power)), var.dtype)
+    step = np.where(differ, shorter, longer)
+    if np.count_nonzero(m) < m.size:
+        step[m == 0] = rate
     _subtract(var, _multiply(step, grad, step), var)
 
 
-_apply("AddSign", _add_sign)
-_apply("PowerSign", _power_sign)
+apply("AddSign", _add_sign)
+apply("PowerSign", _power_sign)
