@@ -249,7 +249,14 @@ def _by_default(parameters: Sequence[inspect.Parameter]) -> str | None:
     counted = [p for p in parameters if p.name != "name"]
     if any(p.default is p.empty for p in counted):
         return None
-    return " and ".join(map(_is_default, counted)) or "True"
+    # Several comparisons by identity slow down what follows; one of tuples, which begins with identity, does not.
+    flags = [p for p in counted if p.default.__class__ in (bool, DType)]
+    if flags == [p for p in flags if p.default.__class__ is bool] and len(flags) < 2:
+        flags = []
+    tests = [_is_default(p) for p in counted if p not in flags]
+    if flags:
+        tests.append(f"({', '.join(p.name for p in flags)},) == ({', '.join(f'h_default_{p.name}' for p in flags)},)")
+    return " and ".join(tests) or "True"
 
 
 def _is_default(parameter: inspect.Parameter) -> str:
