@@ -102,6 +102,14 @@ def test_numbers_as_strings_all_at_once():
     assert run(lambda: tf.as_string(np.zeros(0, np.int64))).tolist() == []
 
 
+@pytest.mark.parametrize("great", [0, 9, 10, 10**9 - 1, 10**9, 2**32, 10**19 - 1, 2**64 - 1])
+def test_many_numbers_as_strings(great):
+    given = np.array([great // 10**i // 2**j for i in range(20) for j in range(64)], np.uint64)
+    assert run(lambda: tf.as_string(given)).tolist() == [str(n).encode() for n in given.tolist()]
+    signed = given.astype(np.int64).reshape(2, -1)
+    assert run(lambda: tf.as_string(signed)).tolist() == [[str(n).encode() for n in row] for row in signed.tolist()]
+
+
 @pytest.mark.parametrize("index", [-1, 2])
 def test_strings_gathered_from_outside(index):
     with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{index} is not in \[0, 2\)"):
