@@ -84,13 +84,33 @@ def patches(x, p):
     return seen.reshape(-1, math.prod(p.patches[len(p.out) + 1 :]))
 
 
-def unite(parts, p):
-    """What patches [batch, *out, taps, channels] add up to where they lie: the input's gradient."""
+def unite(parts, p, steps=None):
+    """What patches [batch, *out, taps, channels] add up to where they lie: the input's gradient.
+
+    ``steps`` are those of a plane without dilation: as many taps as there are pixels in a step lie side by side.
+    """
+    if steps is not None:
+        return _unite_plane(parts, p, *steps)
     total = np.zeros(p.full, parts.dtype)
     for i, place in enumerate(p.taps):
         seen = total[place]
         np.add(seen, parts[..., i, :], out=seen)
     return total[p.middle].copy() if p.is_padded else total
+
+
+def _unite_plane(parts, p, down, across):
+    batch, rows, columns, height, width, channels = p.patches
+    parts = parts.reshape(p.patches).transpose(0, 1, 3, 2, 4, 5)
+    more = -(-height // down), -(-width // across)
+    tall, wide = max(-(-p.full[1] // down), rows + more[0] - 1), max(-(-p.full[2] // across), columns + more[1] - 1)
+    total = np.zeros((batch, tall, down, wide, across, channels), parts.dtype)
+    for i in range(more[0]):
+        for j in range(more[1]):
+            part = parts[:, :, i * down : (i + 1) * down, :, j * across : (j + 1) * across]
+            seen = total[:, i : i + rows, : part.shape[2], j : j + columns, : part.shape[4]]
+            np.add(seen, part, out=seen)
+    total = total.reshape(batch, tall * down, wide * across, channels)
+    return total[p.middle].copy()
 
 
 def through(name, *arguments):
@@ -132,7 +152,8 @@ def _declare(forward, to_input, to_filter, formats, normal):
             p = plan(grad.shape, window[:-2], strides, "EXPLICIT", p.back, dilations, layout)
             return (patches(grad, p) @ turned).reshape(shape)
         parts = grad.reshape(-1, window[-1]) @ filter.reshape(-1, window[-1]).T
-        return unite(parts.reshape(*grad.shape[:-1], -1, shape[-1]), p)
+        plane = strides if len(strides) == 2 and max(dilations) == 1 else None
+        return unite(parts.reshape(*grad.shape[:-1], -1, shape[-1]), p, plane)
 
     @on_arrays(to_filter, most=_FEW, saves=60, data_format=formats)
     def _(input, sizes, grad, *attrs):
@@ -203,7 +224,8 @@ def _(sizes, filter, grad, *attrs):
     if p.back is not None:
         p = plan(grad.shape, window, strides, "EXPLICIT", p.back, dilations, "NHWC")
         return _depthwise_sum(grad, filter[::-1, ::-1], p)
-    return unite(grad[:, :, :, None] * filter.reshape(-1, shape[-1]), p)
+    parts = grad[:, :, :, None] * filter.reshape(-1, shape[-1])
+    return unite(parts, p, strides if max(dilations) == 1 else None)
 
 
 @on_arrays("DepthwiseConv2dNativeBackpropFilter", most=_FEW, saves=80, data_format=_PLANE)
