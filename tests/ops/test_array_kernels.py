@@ -83,6 +83,9 @@ SAME = {
     "adjoint": lambda: tf.negative(tf.linalg.adjoint(tf.complex(floats(2, 3), floats(2, 3)))),
     "nothing": lambda: tf.reshape(floats(0, 3), [-1, 0]),
     "far apart": lambda: tf.unique(ints([10**9, 5, 10**9, -7], np.int64)),
+    "many far apart": lambda: tf.unique(ints([10**9, 5, 10**9, -7] * 30, np.int64)),
+    "many close together": lambda: tf.unique_with_counts(ints([13, -2, 13, 7] * 30, np.int64)),
+    "none": lambda: tf.unique(ints([])),
     "missing rows": lambda: tf.dynamic_stitch([ints([3]), ints([[0]])], [floats(1, 2), floats(1, 1, 2)]),
     "many parts": lambda: tf.dynamic_partition(floats(4, 2), ints([9, 0, 9, 3]), 10),
 }

@@ -145,13 +145,18 @@ def _where(input):
 # ---- equal elements, in order of first appearance
 
 
+_FEW = 64  # elements that Python counts as quickly
+
+
 def _unique(x, dtype):
     """Values and each element's index; by a table of first places if the integers are close together."""
     if x.ndim != 1:
         raise ValueError("unique expects a vector")
     count = len(x)
-    if not count:
-        return x.copy(), np.empty(0, dtype)
+    if count <= _FEW:
+        seen: dict[int, int] = {}
+        index = [seen.setdefault(value, len(seen)) for value in x.tolist()]
+        return np.array(list(seen), x.dtype), np.array(index, dtype)
     low = int(np.minimum.reduce(x))
     span = int(_largest(x)) - low + 1
     places = np.arange(count)
