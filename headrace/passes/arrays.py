@@ -95,6 +95,6 @@ def _kernel(node: Node, native: Collection[DType]) -> ArrayKernel | None:
         if value.shape.is_fully_defined():
             if (value.shape.num_elements() or 0) > kernel.most:
                 return None
-        elif value.op is not node or not node.op_def.traits.dynamic_shape:
+        elif value.op is not node:
             return None
     return kernel

@@ -96,6 +96,7 @@ class _Writer:
         self.lines: list[tuple[str, Node | None]] = []
         self.owned: list[str] = []
         self.reads: dict[str, str] = {}  # values that are a variable's, and the variable
+        self.read_as_arrays: set[str] = set()
         self.functions: list[Program] = []
         self._bound: dict[int, str] = {}
         self._kept: list[Any] = []
@@ -160,14 +161,15 @@ class _Writer:
             return self.bind("c", np.asarray(value.op.attrs["value"]))
         if place is ARRAY:
             return self.names[value]
-        key = (self.names[value], ARRAY)
+        name = self.names[value]
+        if name in self.reads:
+            self.read_as_arrays.add(name)
+            return f"{self.reads[name]}.array"
+        key = (name, ARRAY)
         if key not in self.copies:
             copy = self.copies[key] = self.fresh("t")
             self.owned.append(copy)
-            if self.names[value] in self.reads:
-                made = f"{self.reads[self.names[value]]}.array"
-            else:
-                made = f"{self.use(value, self.binder.torch_device(''), node)}.numpy()"
+            made = f"{self.use(value, self.binder.torch_device(''), node)}.numpy()"
             self.lines.append((f"{copy} = {made}", node))
         self.arrays[value] = self.copies[key]
         return self.copies[key]
@@ -445,7 +447,9 @@ def generate(
     exec(code, namespace)
     long = bool(writer.functions) or sum(n.op_def.inline is None for n in numbered.values()) >= LONG
     held = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.functions))
-    return Program(namespace["strand"], text, numbered, writer.names, tuple(writer.functions), long, held, writer.arrays)
+    return Program(
+        namespace["strand"], text, numbered, writer.names, tuple(writer.functions), long, held, writer.arrays
+    )
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:
@@ -481,12 +485,15 @@ def _assemble(writer: _Writer, inputs: int, results: list[str], quiet: bool) -> 
 
     owned = set(writer.owned)
     keep = set(results)
+    first: dict[str, int] = {}
     last: dict[str, int] = {}
     word = re.compile(r"\b[vt]\d+\b")
     for i, (line, _) in enumerate(writer.lines):
         for name in word.findall(line):
             if name in owned:
+                first.setdefault(name, i)
                 last[name] = i
+    unused = {first[n] for n in writer.read_as_arrays if first[n] == last[n] and n not in keep}  # as tensors
     dying: dict[int, list[str]] = {}
     for name, i in last.items():
         if name not in keep:
@@ -498,6 +505,8 @@ def _assemble(writer: _Writer, inputs: int, results: list[str], quiet: bool) -> 
         text.append('    with quiet(all="ignore"):')
         margin += "    "
     for i, (line, node) in enumerate(writer.lines):
+        if i in unused:
+            continue
         if i in dying:
             line += f"; del {', '.join(dying[i])}"
         text.append(margin + line)

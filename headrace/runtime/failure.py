@@ -12,6 +12,7 @@ from headrace.core import errors
 from headrace.core.registry import REGISTRY
 from headrace.core.source import user_source
 from headrace.graph.collection import GraphKeys
+from headrace.passes.arrays import READ
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.invoke import invoke
@@ -105,9 +106,19 @@ def _of_kernel(node: Node, error: BaseException, program: Program, held: dict[st
 def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
     if value.op.op_def.name == "Const":
         return from_numpy(np.asarray(value.op.attrs["value"]))
+    variable = _read_from(value)
+    if variable is not None:
+        return names[program.names[variable]].value
     name = program.names[value]
     found = names[name if name in names else program.arrays[value]]  # the tensor is forgotten once there is an array
     return found if value.dtype._is_ref_dtype else torch.as_tensor(found)
+
+
+def _read_from(value: Value) -> Value | None:
+    """The variable that the value is read from where it lies; code on arrays reads it at the line that needs it."""
+    while value.op.op_def.inline == "{0}":
+        value = value.op.inputs[0]
+    return value.op.inputs[0] if value.op.op_def.inline == READ else None
 
 
 def _blamed(node: Node, error: BaseException) -> Node:
@@ -131,7 +142,8 @@ def _uninitialized(node: Node, error: BaseException, program: Program, held: dic
     """A variable's buffer is an attribute that is unset until the first assignment."""
     if not isinstance(error, AttributeError) or getattr(error, "name", None) != "value":
         return None
-    for value in node.inputs:
+    for given in node.inputs:
+        value = _read_from(given) or given
         if value.dtype._is_ref_dtype:
             handle = held.get(program.names[value]) or program.function.__globals__.get(program.names[value])
             if getattr(handle, "initialized", False):
