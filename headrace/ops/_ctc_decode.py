@@ -11,6 +11,7 @@ from headrace.core import errors
 from headrace.ops._string import int64s
 
 _FEW = 256  # choices that are rather looked at one by one
+_SORTED = 512  # candidates that are rather all sorted
 
 
 def check_lengths(shape, lengths):
@@ -77,10 +78,9 @@ def _log_softmax(scores):
 def _first(values, count):
     """Where the ``count`` least numbers of each row stand, equal ones in order; the first place if there are not as many."""
     rows, width = values.shape
-    if width <= count:
-        found = np.zeros((rows, count), np.int64)
-        found[:, :width] = values.argsort(1, kind="stable")
-        return found
+    if values.size <= _SORTED or width <= count:
+        found = values.argsort(1, kind="stable")[:, :count]
+        return found if width >= count else np.concatenate([found, np.zeros((rows, count - width), np.int64)], 1)
     some = np.sort(values.argpartition(count - 1, 1)[:, :count], 1)
     start = np.arange(rows)[:, None]
     mine = values.take(some + start * width)
