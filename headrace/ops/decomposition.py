@@ -65,6 +65,7 @@ log_determinant.shape(lambda input: [_batch(_square(input))] * 2)
 @log_determinant.kernel
 def _(input):
     sign, logarithm = torch.linalg.slogdet(input)
+    sign = torch.where(torch.isnan(logarithm), torch.full_like(sign, float("nan")), sign)  # torch says 0 there
     return sign, logarithm.to(input.dtype)
 
 

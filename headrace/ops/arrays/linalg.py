@@ -40,7 +40,7 @@ def _determinant(input):
 @on_arrays("LogMatrixDeterminant", most=_SMALL, saves=35, T=_TYPES)
 def _log_determinant(input):
     sign, logarithm = linalg.slogdet(input)
-    return _unless_nan(input, sign, 0), _unless_nan(input, logarithm, np.nan)
+    return _unless_nan(input, sign, np.nan), _unless_nan(input, logarithm, np.nan)
 
 
 @on_arrays("Cholesky", most=_SMALL, saves=3, T=_TYPES)
