@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 import headrace as tf
+from headrace.ops import random
 
 RANDOM = np.random.RandomState(3)
 
@@ -129,3 +131,51 @@ def test_gradient_of_a_pool_of_another_size():
                 padding="SAME",
             )
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [100, 20_000])
+def test_activations(count):
+    x = (RANDOM.randn(count) * 20).astype(np.float32)
+    x[:6] = np.inf, -np.inf, np.nan, 0.0, -1e-8, 1e-8
+    wide, grad = x.astype(np.float64), RANDOM.randn(count).astype(np.float32)
+    with np.errstate(all="ignore"):
+        elu = np.where(wide > 0, wide, np.expm1(wide))
+        slope = np.where(elu < 0, grad * (elu + 1), grad)
+        softplus = np.logaddexp(0, wide)
+        sigmoid = grad / (1 + np.exp(-wide))
+    g = given(grad)
+    found = run(
+        [
+            tf.nn.elu(given(x)),
+            tf.raw_ops.EluGrad(gradients=g, outputs=given(elu.astype(np.float32))),
+            tf.nn.softplus(given(x)),
+            tf.raw_ops.SoftplusGrad(gradients=g, features=given(x)),
+        ]
+    )
+    for ours, theirs in zip(found, (elu, slope, softplus, sigmoid), strict=True):
+        np.testing.assert_allclose(ours[2:3], [np.nan]) if theirs is not slope else None
+        np.testing.assert_allclose(np.delete(ours, 2), np.delete(theirs, 2), rtol=1e-5, atol=2e-7)
+
+
+@pytest.mark.parametrize("count", [3, 20_000])
+def test_complex_numbers(count):
+    z = (RANDOM.randn(count) * 3 + 1j * RANDOM.randn(count) * 9).astype(np.complex64)
+    w = (RANDOM.randn(count) + 1j).astype(np.complex64)
+    for special in ((), (100, -200 + 1j, 89)):
+        z[: len(special)] = special
+        found = run([tf.exp(given(z)), tf.abs(given(z)), tf.conj(given(z)), tf.complex(given(z.real), given(z.imag))])
+        with np.errstate(all="ignore"):
+            wanted = [np.exp(z), np.abs(z), np.conj(z), z]
+        for ours, theirs in zip(found, wanted, strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    np.testing.assert_allclose(run(given(w) * given(w[::-1].copy())), w * w[::-1], rtol=1e-5)
+
+
+def test_truncated_normal_numbers_are_quantiles():
+    """As the inverse of the distribution function of the uniform numbers they are made of."""
+    x = torch.linspace(-0.9544996, 0.9544996, 200_001)
+    wanted = torch.erfinv(x.double()) * 2**0.5
+    found = random._quantiles(x.clone())
+    assert (found - wanted).abs().max() < 5e-7
+    assert found.abs().max() <= 2
