@@ -18,6 +18,8 @@ def to_array(value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, torch.Tensor):
         value = value.detach()
         return (value.float() if value.dtype is torch.bfloat16 else value).cpu().numpy()
+    if isinstance(value, (np.ndarray, np.number, np.bool)):
+        return np.asarray(value)
     return np.asarray(value, dtype=object)
 
 

@@ -125,3 +125,14 @@ def test_locked_updates_from_many_threads_all_count():
         for thread in threads:
             thread.join()
         assert sess.run(v).tolist() == [[200.0, 200.0], [0.0, 0.0], [0.0, 0.0], [400.0, 400.0]]
+
+
+def test_a_failed_check_shows_arrays_as_tensors():
+    def make():
+        x, flags = floats(2, 3), tf.Variable([True, False])
+        return tf.Assert(tf.reduce_all(flags), [x * 2.0, tf.stack([x[0, 1], x[1, 2]]), flags, x[1, 1]], summarize=4)
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"failed: \[\[0 2 4\]\[6\.\.\.\]\.\.\.\] \[1 5\] \[1 0\] \[4\]"
+    ):
+        run(make)
