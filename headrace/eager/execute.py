@@ -151,13 +151,12 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
     inputs: Any = args if len(args) == count else args[:count]
     kinds = []
     for i, t in enumerate(inputs):
-        kind = t.__class__
-        if kind is not EagerTensor and kind is not EagerHandle:
-            if kind in _handles:  # variables stand for their handles
-                t = _handles[kind](t)
-                inputs = [*inputs[:i], t, *inputs[i + 1 :]]
-                kind = t.__class__
-            if kind is not EagerTensor and kind is not EagerHandle:
+        if not isinstance(t, EagerTensor) and not isinstance(t, EagerHandle):
+            if t.__class__ not in _handles:
+                return how(context, args, kwargs)
+            t = _handles[t.__class__](t)  # variables stand for their handles
+            inputs = [*inputs[:i], t, *inputs[i + 1 :]]
+            if not isinstance(t, EagerHandle) and not isinstance(t, EagerTensor):
                 return how(context, args, kwargs)
         kinds.append(t._kind)
     if len(args) != count:

@@ -105,7 +105,23 @@ def dense(text, rule, types=FLOATING):
             raise different_shapes(buffers[0], args[grad_at])
         rule(*buffers, *args[count:lock], *args[lock + 1 :])
 
-    return _register(definition, count, apply)
+    if count > 1:
+        return _register(definition, count, apply)
+
+    @definition.kernel
+    def kernel(ref, *args):
+        """The same for one variable, with fewer calls: small updates are many."""
+        if args[lock - 1]:
+            with locked((ref,), True):
+                apply((ref.value,), (ref, *args))
+            return ref
+        buffer = ref.value
+        if args[grad_at - 1].shape != buffer.shape:
+            raise different_shapes(buffer, args[grad_at - 1])
+        rule(buffer, *args[: lock - 1], *args[lock:])
+        return ref
+
+    return definition
 
 
 def sparse(text, rule, types=FLOATING):

@@ -40,9 +40,10 @@ def deduplicate(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
 def cast(value: Any, dtype: DType) -> Tensor:
     """The value as a tensor of the dtype; the very tensor if it has it already."""
     tensor = value if isinstance(value, Tensor) else convert_to_tensor(value)
-    if tensor.dtype.base_dtype == dtypes.string:
+    own = tensor.dtype.base_dtype
+    if own is dtypes.string:
         raise TypeError(f"a hyper-parameter must be a number or a tensor of numbers, got {value!r} {at()}")
-    return tensor if tensor.dtype.base_dtype == dtype else raw_ops.Cast(tensor, dtype, name="Cast")
+    return tensor if own is dtype or own == dtype else raw_ops.Cast(tensor, dtype, name="Cast")
 
 
 class Optimizer:
