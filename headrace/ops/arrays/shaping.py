@@ -62,11 +62,18 @@ def _invert_permutation(x):
     return found
 
 
-@on_arrays("BroadcastTo", most=4096, saves=1)
+@on_arrays("BroadcastTo", most=VIEW, saves=1)
 def _broadcast_to(input, shape):
-    found = np.empty(shape, input.dtype)
-    found[...] = input
-    return found
+    """A view that may be written to, as torch's: numpy's own may not."""
+    own, steps = input.shape, [0] * len(shape)
+    if type(input) is not np.ndarray or not input.flags.c_contiguous:
+        input = np.array(input, order="C")
+    for axis in range(-1, -1 - len(own), -1):
+        if own[axis] == shape[axis]:
+            steps[axis] = input.strides[axis]
+        elif own[axis] != 1:
+            raise ValueError("the shapes do not fit")
+    return np.ndarray(shape, input.dtype, input, 0, steps)
 
 
 @on_arrays("Tile", most=65536, saves=5)
