@@ -104,17 +104,17 @@ def _avg_pool(value, ksize, strides, padding, data_format):
     rows, columns = _shares(*vertical, 0, value.dtype), _shares(*horizontal, channels, value.dtype)
 
     total = _over(np.add, value, down, across)
-    _scale(total.reshape(batch, down.windows, -1), rows, columns)
+    long = total.reshape(batch, down.windows, -1)
+    _scaled(long, rows, columns, long)
     return total
 
 
-def _scale(x, rows, columns):
-    """In place, by what rows and columns are shared by."""
-    if not rows.ndim and not columns.ndim:
-        x *= rows * columns
-        return
-    x *= rows
-    x *= columns
+def _scaled(x, rows, columns, out=None):
+    """By what rows and columns are shared by."""
+    if not rows.ndim or not columns.ndim:
+        return np.multiply(x, rows * columns, out=out)
+    x = np.multiply(x, rows, out=out)
+    return np.multiply(x, columns, out=x)
 
 
 @on_arrays("AvgPoolGrad", most=_MOST, saves=20, data_format=_PLANE)
@@ -136,8 +136,8 @@ def _avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
         return total
     at_once = max(1, _BLOCK * len(grad) // total.size)
     for start in range(0, len(grad), at_once):
-        shared = grad[start : start + at_once].copy()
-        _scale(shared.reshape(len(shared), down.windows, -1), rows, columns)
+        part = grad[start : start + at_once]
+        shared = _scaled(part.reshape(len(part), down.windows, -1), rows, columns).reshape(part.shape)
         _back(_back(shared, 2, width, across), 1, height, down, total[start : start + at_once])
     return total
 
