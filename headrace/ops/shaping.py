@@ -225,7 +225,10 @@ def _(node, input):
 def _(input, squeeze_dims):
     if not squeeze_dims:
         return input.squeeze()
-    _squeezed(input.shape, squeeze_dims)
+    shape, ndim = input.shape, input.ndim
+    for dim in squeeze_dims:
+        if not -ndim <= dim < ndim or shape[dim] != 1:
+            _squeezed(shape, squeeze_dims)  # which says what is wrong
     return input.squeeze(squeeze_dims)
 
 
