@@ -268,6 +268,8 @@ def _select_hard(boxes, scores, limit, threshold, least):
 def _best(boxes, order, scores, limit, threshold, least, size):
     if not scores.item(scores.argmin()) > least:
         order = order[: np.count_nonzero(scores.take(order) > least)]
+    if limit <= _BLOCK:
+        return _best_few(boxes, order, limit, threshold)
     chosen: list[int] = []
     for start in range(0, len(order), size):
         block = order[start : start + size]
@@ -285,6 +287,34 @@ def _best(boxes, order, scores, limit, threshold, least, size):
                     return chosen
                 dropped |= int.from_bytes(bits[n * width : (n + 1) * width], "little")
     return chosen
+
+
+def _best_few(boxes, order, limit, threshold):
+    """For few boxes to choose, one pair after the other: most have nothing in common."""
+    chosen: list[int] = []
+    kept: list[tuple[float, ...]] = []
+    for start in range(0, len(order), 2 * _BLOCK):
+        block = order[start : start + 2 * _BLOCK]
+        low, high, areas = _corners(boxes.take(block, 0))
+        for i, y1, x1, y2, x2, area in zip(block.tolist(), *low.tolist(), *high.tolist(), areas.tolist(), strict=True):
+            for j, (top, left, bottom, right, other) in enumerate(kept):
+                if y1 < bottom and top < y2 and x1 < right and left < x2:
+                    shared = (min(y2, bottom) - max(y1, top)) * (min(x2, right) - max(x1, left))
+                    union = area + other - shared
+                    overlap = shared / union if union > 0 else 0.0
+                    if abs(overlap - threshold) < _CLOSE:  # it is the overlap in float32 that decides
+                        overlap = _overlap(_corners(boxes[i : i + 1]), _corners(boxes.take(chosen[j : j + 1], 0)))[0, 0]
+                    if overlap > threshold:
+                        break
+            else:
+                chosen.append(i)
+                if len(chosen) == limit:
+                    return chosen
+                kept.append((y1, x1, y2, x2, area))
+    return chosen
+
+
+_CLOSE = 1e-5
 
 
 def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
