@@ -144,12 +144,11 @@ def _kept_taps(boxes, box_ind, extent, size):
 
 
 def _around(image, taps):
-    """The four pixels around each one of the crops [2, boxes, rows, columns * channels], left and right."""
+    """The pixels around each one of the crops [2 (above, below), boxes, rows, 2 (left, right), columns * channels]."""
     count, _, two, columns = taps.columns.shape
     places = taps.rows + taps.columns.reshape(count, 1, two * columns)
     found = image.reshape(-1, image.shape[3]).take(places, 0).astype(np.float32, copy=False)
-    found = found.reshape(*places.shape[:3], 2, -1)
-    return found[..., 0, :], found[..., 1, :]
+    return found.reshape(*places.shape[:3], 2, -1)
 
 
 def _across(taps, channels):
@@ -167,8 +166,10 @@ def _between(first, second, share):
 def _bilinear_on_arrays(image, boxes, box_ind, size, outside):
     rows, columns = size
     taps = _taps(boxes, box_ind, image.shape[:3], size)
-    above, below = _between(*_around(image, taps), _across(taps, image.shape[3]))
-    crops = _between(above, below, taps.past[:, :rows, None]).reshape(-1, rows, columns, image.shape[3])
+    above, below = _around(image, taps)
+    lines = _between(above, below, taps.past[:, :rows, None, None])
+    crops = _between(lines[:, :, 0], lines[:, :, 1], _across(taps, image.shape[3]))
+    crops = crops.reshape(-1, rows, columns, image.shape[3])
     if taps.inside is not None:
         crops[~(taps.inside[:, :rows, None] & taps.inside[:, None, rows:])] = outside
     return crops
@@ -212,7 +213,8 @@ def _boxes_gradient_on_arrays(image, boxes, box_ind, grads):
     height, width, channels = image.shape[1:]
     count, rows, columns = grads.shape[:3]
     taps = _taps(boxes, box_ind, image.shape[:3], (rows, columns))
-    left, right = _around(image, taps)
+    around = _around(image, taps)
+    left, right = around[..., 0, :], around[..., 1, :]
     grads = _kept_inside(grads, taps.inside)
     above, below = _between(left, right, _across(taps, channels))
     below -= above
