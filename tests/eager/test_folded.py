@@ -168,6 +168,16 @@ def test_kernels_that_do_something_else_for_many():
             np.testing.assert_array_equal(tf.less(x, x).numpy(), x.numpy() < x.numpy())
 
 
+def test_rows_by_indices_of_any_rank():
+    x = tf.constant(X)
+    for _ in range(2):
+        for places in ([0, 2], [[0, 1], [2, 2]], 1):
+            np.testing.assert_array_equal(tf.gather(x, tf.constant(places)).numpy(), X[np.array(places)])
+            np.testing.assert_array_equal(tf.gather(x, tf.constant(places), axis=1).numpy(), X[:, np.array(places)])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 3 is not in \[0, 3\)"):
+            tf.gather(x, tf.constant([0, 3]))
+
+
 def test_functions_of_one_tensor():
     x = tf.constant(X + 1)
     for ours, numpys in ((tf.exp, np.exp), (tf.sqrt, np.sqrt), (tf.negative, np.negative), (tf.floor, np.floor)):
