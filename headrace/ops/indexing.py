@@ -310,6 +310,8 @@ def _check_updates(indices, updates, shape):
 def scatter_nd_into(base, indices, updates, mode, owned=False):
     """A copy of ``base``, or itself if it is ``owned``, with slices added, subtracted or replaced."""
     _check_updates(indices, updates, base.shape)
+    if on_host(indices) and not base.numel():
+        _explain_nd(indices, base.shape)  # torch would not look at them
     position, lead = _nd_index(indices, base.shape)
     rest = base.shape[len(lead) :]
     flat = base if len(lead) == 1 else base.reshape(math.prod(lead), *rest)
