@@ -91,15 +91,17 @@ class Kernel:
 class ArrayKernel:
     """An implementation on numpy arrays, for values on the CPU so small that calling torch costs more than the work.
 
-    Called as a kernel is, with type attributes as numpy dtypes, and with no keyword; it never warns about overflow.  Where it
-    raises, the kernel is asked for the error.  ``most`` elements may each input and output have; ``saves`` are the
-    microseconds, about, that it is quicker than the kernel.
+    Called as a kernel is, with type attributes as numpy dtypes, and with no keyword but ``state``; it never warns about
+    overflow.  Where it raises, the kernel is asked for the error.  ``most`` elements may each input and output have;
+    ``saves`` are the microseconds, about, that it is quicker than the kernel.
     """
 
     function: Rule
     types: tuple[tuple[str, tuple[DType, ...]], ...]
     most: int
     saves: float
+    strings: bool = False  # it takes and gives strings and resources too, as kernels do
+    wants_state: bool = False
 
     def accepts(self, attrs: dict[str, Any]) -> bool:
         return not self.types or all(attrs.get(name) in allowed for name, allowed in self.types)
@@ -192,17 +194,21 @@ class OpDef:
         return None
 
     def on_arrays(
-        self, function: Rule | None = None, *, most: int = MOST, saves: float = SAVES, **types: DType | Sequence[DType]
-    ) -> Any:
+        self, function: Rule | None = None, *, most: int = MOST, saves: float = SAVES, strings: bool = False,
+        **types: DType | Sequence[DType],
+    ) -> Any:  # fmt: skip
         """Registers an array kernel: ``@op.on_arrays``, ``op.on_arrays(np.add)`` or ``@op.on_arrays(most=512, T=FLOATING)``.
 
         Of several, the first that accepts the types is taken.
         """
         if function is None:
-            return lambda f: self.on_arrays(f, most=most, saves=saves, **types)
-        if _keyword_only(function):
-            raise TypeError(f"the array kernel of {self.name} has keyword-only parameters; it is given none")
-        self.array_kernels.append(ArrayKernel(function, _constraint(types), most, saves))
+            return lambda f: self.on_arrays(f, most=most, saves=saves, strings=strings, **types)
+        wants = _keyword_only(function)
+        if wants - {"state"}:
+            raise TypeError(
+                f"the array kernel of {self.name} has keyword-only parameters {sorted(wants)}; known: state"
+            )
+        self.array_kernels.append(ArrayKernel(function, _constraint(types), most, saves, strings, bool(wants)))
         return function
 
     def find_array_kernel(self, attrs: dict[str, Any]) -> ArrayKernel | None:

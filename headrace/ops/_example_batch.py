@@ -8,12 +8,14 @@ also names mistakes.
 
 from __future__ import annotations
 
+import math
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from headrace.core.wire import read_varint, unpack_int64
+from headrace.ops._sparse import runs
 from headrace.ops._string import array_of, lengths
 
 _LIST, _VALUE = 0x0A, 0x12  # tags of field 1 and field 2 that hold bytes
@@ -291,6 +293,28 @@ class Batch:
         if few:
             payloads[self._rows()] = array_of(few)
         return numbers(payloads.tolist(), kind)
+
+    def sparse(self, name: bytes, kind: int) -> tuple[Any, Any, Any] | None:
+        """Indices, values and shape of a feature that has any number of values."""
+        found = None if kind == BYTES else self.ragged(name, kind)
+        if found is None:
+            return None
+        indices, shape = runs(found[1], len(found[0]))
+        return indices, found[0], shape
+
+    def dense(self, name: bytes, kind: int, shape: tuple[int, ...]) -> Any:
+        """A feature that has as many values in every example as the shape holds."""
+        size = math.prod(shape)
+        if kind == FLOAT:
+            values = self.floats(name, size)
+        elif kind == BYTES:
+            values = self.texts(name) if size == 1 else None
+        elif size == 1:
+            values = self.integers(name)
+        else:
+            found = self.ragged(name, INT64)
+            values = None if found is None or (found[1] != size).any() else found[0]
+        return None if values is None else values.reshape(self._count, *shape)
 
 
 def batch_of(items: list[bytes]) -> Batch | None:

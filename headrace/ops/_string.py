@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from headrace.resources.value import FROM_TORCH
+
 _MASK = (1 << 64) - 1
 
 
@@ -65,6 +67,32 @@ def together(items):
     """All strings in one, to be changed at once and split at SEPARATOR; None if it occurs in them, or there are none."""
     text = SEPARATOR.join(items)
     return text if items and text.count(SEPARATOR) == len(items) - 1 else None
+
+
+ANY_SIZE = 1 << 62  # elements: kernels on arrays that tensors' kernels are made of
+
+
+def on_host(definition, function):
+    """Registers a function of arrays, which gets dtypes as numpy's, as the kernel for arrays and for tensors."""
+    definition.on_arrays(function, most=ANY_SIZE, saves=5, strings=True)
+
+    definition.kernel(lambda *arguments: as_tensors(function(*map(as_arrays, arguments))))
+
+
+def as_arrays(given):
+    """What a kernel is given as arrays; strings and attributes stay as they are, but for dtypes."""
+    if isinstance(given, torch.Tensor):
+        return given.numpy()
+    if isinstance(given, (list, tuple)) and given and not isinstance(given[0], int):
+        return type(given)(map(as_arrays, given))
+    return np.dtype(FROM_TORCH[given].as_numpy_dtype) if isinstance(given, torch.dtype) else given
+
+
+def as_tensors(found):
+    """What a function of arrays gives as kernels give it: strings stay as they are."""
+    if isinstance(found, (list, tuple)):
+        return type(found)(map(as_tensors, found))
+    return found if found.dtype.kind == "O" else torch.from_numpy(found)
 
 
 def each(function):

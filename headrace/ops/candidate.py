@@ -19,6 +19,7 @@ _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the 
 
 
 _TABLE = 1 << 20  # classes
+EVERY = 1 << 62  # elements: kernels on arrays that tensors' kernels are made of
 _EXACT = 1 << 53  # up to here a float64 holds every integer
 
 
@@ -227,11 +228,14 @@ def _declare(name, kind, options=""):
             raise ValueError(f"Sampler's range is too small: {num_sampled} distinct classes out of {range_max}")
         return _shape(true_classes, num_true, num_sampled, unique)
 
-    @definition.kernel
-    def _(true_classes, num_true, num_sampled, unique, *rest, state):
+    @definition.on_arrays(most=EVERY, saves=10)
+    def sample(true_classes, num_true, num_sampled, unique, *rest, state):
         _check(true_classes, num_true)
-        drawn, true_count, count = state.sample(true_classes.numpy(), num_sampled, unique)
-        return torch.from_numpy(drawn), torch.from_numpy(true_count), torch.from_numpy(count)
+        return state.sample(true_classes, num_sampled, unique)
+
+    @definition.kernel
+    def _(true_classes, *attrs, state):
+        return tuple(map(torch.from_numpy, sample(true_classes.numpy(), *attrs, state=state)))
 
 
 _declare("LogUniformCandidateSampler", LogUniform)
@@ -304,7 +308,7 @@ def _hits_on_host(true_classes, candidates):
     return row, position, weights
 
 
-@hits.on_arrays(most=1 << 62, saves=10)
+@hits.on_arrays(most=EVERY, saves=10)
 def _(true_classes, sampled_candidates, num_true, seed, seed2):
     _check(true_classes, num_true)
     return _hits_on_host(true_classes, sampled_candidates)

@@ -15,7 +15,7 @@ import torch
 
 from headrace.core import dtypes, errors
 from headrace.core.registry import op
-from headrace.ops._string import array_of, decode, each, int32s, int64s, listed
+from headrace.ops._string import ANY_SIZE, array_of, decode, each, int32s, int64s, listed, on_host
 from headrace.resources.value import TORCH_DTYPES
 
 # ---- numbers
@@ -23,39 +23,28 @@ from headrace.resources.value import TORCH_DTYPES
 _FLOAT = re.compile(rb"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)\s*\Z", re.IGNORECASE)
 _HEX = re.compile(rb"\s*[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?\d+)?\s*\Z", re.IGNORECASE)
 _INT = re.compile(rb"\s*[+-]?\d+\s*\Z")
-_NUMBERS = {
-    torch.float32: "float", torch.float64: "double", torch.int32: "int32", torch.int64: "int64",
-    torch.uint32: "uint32", torch.uint64: "uint64",
-}  # fmt: skip
+_NUMBERS = {"float32": "float", "float64": "double"}  # what they are called in errors, if not as in numpy
 
 
 def parse_number(text, dtype):
     """The number in ``text``; None if it is none, or does not fit."""
-    if dtype.is_floating_point:
+    if dtype.kind == "f":
         if _HEX.match(text):
             return float.fromhex(text.decode())
         return float(text) if _FLOAT.match(text) else None
     if not _INT.match(text):
         return None
-    value, limits = int(text), torch.iinfo(dtype)
+    value, limits = int(text), np.iinfo(dtype)
     return value if limits.min <= value <= limits.max else None
 
 
-_ARRAYS = {torch.float32: np.float32, torch.float64: np.float64, torch.int32: np.int32, torch.int64: np.int64}
-
-
 def numbers(values, dtype, shape):
-    """Python numbers as a tensor; through numpy, which rounds and overflows floats as TF1 does."""
-    if dtype is torch.float32:
-        with np.errstate(over="ignore"):
-            array = np.array(values, np.float64).astype(np.float32)
-    else:
-        array = np.array(values, _ARRAYS.get(dtype, np.uint64))
-    made = torch.from_numpy(array.reshape(shape))
-    return made.to(dtype) if dtype not in _ARRAYS else made
+    """Python numbers as an array, which rounds and overflows floats as TF1 does."""
+    with np.errstate(over="ignore"):
+        return np.array(values, np.float64 if dtype.kind == "f" else dtype).astype(dtype, copy=False).reshape(shape)
 
 
-_WHOLE = {torch.int32: int32s, torch.int64: int64s}
+_WHOLE = {"q": int64s, "l": int64s, "i": int32s}
 
 
 def _plain_numbers(texts, dtype):
@@ -63,13 +52,16 @@ def _plain_numbers(texts, dtype):
 
     But for the underscores, what Python takes for a number is one for TF1 too.
     """
+    kind = dtype.char
     try:
-        if dtype in _WHOLE:
-            return _WHOLE[dtype](list(map(int, texts)))
+        if kind in _WHOLE:
+            return _WHOLE[kind](list(map(int, texts)))
+        if kind not in "fd":
+            return None
         array = np.fromiter(map(float, texts), np.float64, len(texts))
     except (ValueError, struct.error):
         return None
-    if dtype is torch.float64:
+    if kind == "d":
         return array
     with np.errstate(over="ignore"):
         return array.astype(np.float32)
@@ -83,13 +75,12 @@ to_number.not_differentiable()
 to_number.shape(lambda string_tensor, out_type: string_tensor)
 
 
-@to_number.kernel
-def _(string_tensor, out_type):
+def _to_numbers(string_tensor, out_type):
     items = listed(string_tensor)
-    if out_type in _ARRAYS and b"_" not in b"".join(items):
+    if b"_" not in b"".join(items):
         array = _plain_numbers(items, out_type)
         if array is not None:
-            return torch.from_numpy(array if string_tensor.ndim == 1 else array.reshape(string_tensor.shape))
+            return array if string_tensor.ndim == 1 else array.reshape(string_tensor.shape)
     found = []
     for text in items:
         value = parse_number(text, out_type)
@@ -99,6 +90,8 @@ def _(string_tensor, out_type):
     return numbers(found, out_type, string_tensor.shape)
 
 
+on_host(to_number, _to_numbers)
+
 # ---- raw bytes
 
 _RAW = (
@@ -107,15 +100,10 @@ _RAW = (
 )  # fmt: skip
 
 
-_HELD = {t: np.dtype(d.as_numpy_dtype) for d in _RAW if d is not dtypes.bfloat16 for t in [TORCH_DTYPES[d]]}
-
-
 def _reinterpret(data, dtype, little_endian, shape):
     """Bytes as elements of ``dtype``."""
     if not data:
         return torch.zeros(shape, dtype=dtype)
-    if little_endian and type(data) is bytearray and (held := _HELD.get(dtype)) is not None:
-        return torch.from_numpy(np.ndarray(shape, held, data))
     width = dtype.itemsize
     if not little_endian and width > 1:
         part = width // 2 if dtype.is_complex else width
@@ -132,8 +120,8 @@ decode_raw.not_differentiable()
 decode_raw.shape(lambda bytes, out_type, little_endian: bytes.concatenate([None]))
 
 
-@decode_raw.kernel
-def _(bytes, out_type, little_endian):
+def _joined(bytes, out_type):
+    """All strings in one, and the shape of what they hold."""
     items = listed(bytes)
     size, width = len(items[0]) if items else 0, out_type.itemsize
     if list(map(len, items)).count(size) != len(items):
@@ -145,7 +133,21 @@ def _(bytes, out_type, little_endian):
         raise ValueError(
             f"Input to DecodeRaw has length {size} that is not a multiple of {width}, the size of {out_type}"
         )
-    return _reinterpret(bytearray().join(items), out_type, little_endian, (*bytes.shape, size // width))
+    return bytearray().join(items), (*bytes.shape, size // width)
+
+
+@decode_raw.kernel
+def _(bytes, out_type, little_endian):
+    data, shape = _joined(bytes, out_type)
+    return _reinterpret(data, out_type, little_endian, shape)
+
+
+@decode_raw.on_arrays(most=ANY_SIZE, saves=5, strings=True)
+def _(bytes, out_type, little_endian):
+    data, shape = _joined(bytes, out_type)
+    if not little_endian and out_type.itemsize > 1:
+        return _reinterpret(data, TORCH_DTYPES[dtypes.as_dtype(out_type)], False, shape).numpy()
+    return np.ndarray(shape, out_type, data)
 
 
 padded_raw = op(
@@ -276,11 +278,11 @@ def _plain_columns(records, defaults, delimiter, missing, select_cols):
 
 
 def _plain_column(fields, default, missing, odd):
-    is_text = isinstance(default, np.ndarray)
+    is_text = default.dtype.kind == "O"
     if any(text in fields for text in missing):
-        if not (default.size if is_text else default.numel()):
+        if not default.size:
             return None
-        fill = default.reshape(-1)[0] if is_text else repr(default.reshape(-1)[0].item()).encode()
+        fill = default.item(0) if is_text else repr(default.item(0)).encode()
         fields = [fill if f in missing else f for f in fields]
     if is_text:
         return array_of(fields)
@@ -289,24 +291,21 @@ def _plain_column(fields, default, missing, odd):
     return _plain_numbers(fields, default.dtype)
 
 
-@csv.kernel
-def _(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols):
+def _columns(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols):
     missing = {b"", na_value.encode()}
     items, shape = listed(records), records.shape
     columns = _plain_columns(items, record_defaults, field_delim.encode(), missing, select_cols)
     if columns is not None:
-        if records.ndim != 1:
-            columns = [column.reshape(shape) for column in columns]
-        return [
-            column if isinstance(default, np.ndarray) else torch.from_numpy(column)
-            for column, default in zip(columns, record_defaults, strict=True)
-        ]
+        return columns if records.ndim == 1 else [column.reshape(shape) for column in columns]
     # Mistakes are found and named record by record.
     columns = _csv_columns(items, record_defaults, field_delim, use_quote_delim, missing, select_cols)
     return [
-        array_of(c, shape) if isinstance(d, np.ndarray) else numbers(c, d.dtype, shape)
+        array_of(c, shape) if d.dtype.kind == "O" else numbers(c, d.dtype, shape)
         for c, d in zip(columns, record_defaults, strict=True)
     ]
+
+
+on_host(csv, _columns)
 
 
 def _csv_columns(records, record_defaults, field_delim, use_quote_delim, missing, select_cols):
@@ -325,16 +324,16 @@ def _csv_columns(records, record_defaults, field_delim, use_quote_delim, missing
 
 
 def _field(field, default, missing, column, row):
-    is_text = isinstance(default, np.ndarray)
     if field in missing:
-        if not (default.size if is_text else default.numel()):
+        if not default.size:
             raise ValueError(f"Field {column} is required but missing in record {row}!")
-        return default.reshape(-1)[0] if is_text else default.reshape(-1)[0].item()
-    if is_text:
+        return default.item(0)
+    if default.dtype.kind == "O":
         return field
     value = parse_number(field, default.dtype)
     if value is None:
-        raise ValueError(f"Field {column} in record {row} is not a valid {_NUMBERS[default.dtype]}: {decode(field)}")
+        kind = _NUMBERS.get(default.dtype.name, default.dtype.name)
+        raise ValueError(f"Field {column} in record {row} is not a valid {kind}: {decode(field)}")
     return value
 
 

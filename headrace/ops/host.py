@@ -19,7 +19,7 @@ from headrace.core.dtypes import ANY, REAL, DType, complex64, complex128, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._string import array_of, each, listed
+from headrace.ops._string import ANY_SIZE, array_of, each, listed
 from headrace.ops._summarise import summarise, summarise_ends, to_array
 from headrace.resources.dispatch import autograd
 from headrace.resources.value import FROM_TORCH, from_numpy
@@ -253,8 +253,12 @@ as_string.shape(lambda input, precision, scientific, shortest, width, fill: inpu
 
 
 @as_string.kernel
-def _(input, precision, scientific, shortest, width, fill):
-    array = to_array(input)
+def _(input, *attrs):
+    return _as_strings(to_array(input), *attrs)
+
+
+@as_string.on_arrays(most=ANY_SIZE, saves=5, strings=True)
+def _as_strings(array, precision, scientific, shortest, width, fill):
     show = _formatter(array.dtype, precision, scientific, shortest, width, fill)
     if show == b"%d" and array.size > _MANY and array.min() >= 0 and array.max() < _GREAT:
         return _digits(array.reshape(-1)).reshape(array.shape)

@@ -106,10 +106,10 @@ def _batch_gather(params, indices, axis, batch_dims):
 
 
 def _gather_strings(params, indices, axis, batch_dims):
-    array = indices.numpy()
+    array = indices if type(indices) is np.ndarray else indices.numpy()
     unsigned = array.view(f"u{array.itemsize}")  # so negative ones are too large
     if array.size and np.maximum.reduce(unsigned, None) >= params.shape[axis]:
-        explain_index(indices, params.shape[axis])
+        explain_index(torch.as_tensor(indices), params.shape[axis])
     if not batch_dims:
         taken = params.take(array, axis)
         return taken if array.ndim else np.asarray(taken, dtype=object)
@@ -125,6 +125,7 @@ gather_v2 = op(
 gather_v2.shape(_gather_shape)
 gather_v2.kernel(_gather, folded=lambda ranks, axis, batch_dims: None if axis or batch_dims else (_gather_rows, ()))
 gather_v2.kernel(_gather_strings, Tparams=dtypes.string)
+gather_v2.on_arrays(_gather_strings, most=1 << 62, saves=5, strings=True, Tparams=dtypes.string)
 move_as_signed(gather_v2, "Tparams")
 
 

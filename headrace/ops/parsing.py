@@ -21,7 +21,7 @@ from headrace.core.registry import op
 from headrace.core.wire import fields
 from headrace.ops import _example_batch
 from headrace.ops._sparse import runs
-from headrace.ops._string import array_of
+from headrace.ops._string import ANY_SIZE, array_of, as_arrays, as_tensors
 from headrace.resources.value import from_numpy
 
 VALUES = (dtypes.float32, dtypes.int64, dtypes.string)
@@ -167,24 +167,57 @@ def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, 
 
 
 @parse_example.kernel
-def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
+def _parse(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
     batch = _Batch(serialized)
     sparse = [
-        batch.sparse(k[()], t) or _sparse_batch(batch.encoded(), names, _decoded(k), t)
+        _tensors(batch.sparse(k[()], t)) or _sparse_batch(batch.encoded(), names, _decoded(k), t)
         for k, t in zip(sparse_keys, sparse_types, strict=True)
     ]
     dense = []
     for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True):
-        found = batch.dense(k[()], shape, default)
-        dense.append(_dense_batch(batch.encoded(), names, _decoded(k), shape, default) if found is None else found)
+        found = batch.dense(k[()], shape, default.dtype)
+        dense.append(
+            _dense_batch(batch.encoded(), names, _decoded(k), shape, default) if found is None else as_tensors(found)
+        )
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
 
 
-_PACKED = {torch.float32: _example_batch.FLOAT, torch.int64: _example_batch.INT64}
+@parse_example.on_arrays(most=ANY_SIZE, saves=5, strings=True)
+def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
+    """All columns as usual, or else all as tensors."""
+    if not (any(t.kind == "O" for t in sparse_types) or any(map(_is_variable, dense_shapes))):
+        batch = _Batch(serialized)
+        sparse = [batch.sparse(k[()], t) for k, t in zip(sparse_keys, sparse_types, strict=True)]
+        dense = [
+            batch.dense(k[()], shape, default.dtype)
+            for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True)
+        ]
+        if all(found is not None for found in (*sparse, *dense)):
+            return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
+    kinds = [_TENSORS[t] for t in sparse_types]
+    return as_arrays(
+        _parse(serialized, names, sparse_keys, dense_keys, as_tensors(dense_defaults), kinds, dense_shapes)
+    )
+
+
+def _tensors(found):
+    return None if found is None else as_tensors(found)
+
+
+_TENSORS = {np.dtype(np.float32): torch.float32, np.dtype(np.int64): torch.int64, np.dtype(object): dtypes.string}
+_PACKED = {
+    torch.float32: _example_batch.FLOAT, np.dtype(np.float32): _example_batch.FLOAT, torch.int64: _example_batch.INT64,
+    np.dtype(np.int64): _example_batch.INT64,
+}  # fmt: skip
+
+
+def _kind(dtype):
+    """As examples say what a feature holds."""
+    return _PACKED.get(dtype, _example_batch.BYTES)
 
 
 class _Batch:
-    """Encoded examples, read by columns where they are laid out as usual: other columns are None."""
+    """Encoded examples, read by columns, as arrays, where they are laid out as usual: other columns are None."""
 
     def __init__(self, items):
         self._items = items.tolist()
@@ -200,26 +233,10 @@ class _Batch:
         return self._encoded
 
     def sparse(self, key, dtype):
-        if self._usual is None or dtype not in _PACKED:
-            return None
-        found = self._usual.ragged(key, _PACKED[dtype])
-        return None if found is None else _sparse_parts(found[1], torch.from_numpy(found[0]))
+        return None if self._usual is None else self._usual.sparse(key, _kind(dtype))
 
-    def dense(self, key, shape, default):
-        if self._usual is None or _is_variable(shape):
-            return None
-        size, whole = math.prod(shape), (len(self._items), *shape)
-        if isinstance(default, np.ndarray):
-            values = self._usual.texts(key) if size == 1 else None
-            return None if values is None else values.reshape(whole)
-        if default.dtype is torch.float32:
-            values = self._usual.floats(key, size)
-        elif size == 1:
-            values = self._usual.integers(key)
-        else:
-            found = self._usual.ragged(key, _example_batch.INT64)
-            values = None if found is None or (found[1] != size).any() else found[0]
-        return None if values is None else torch.from_numpy(values.reshape(whole))
+    def dense(self, key, shape, dtype):
+        return None if self._usual is None or _is_variable(shape) else self._usual.dense(key, _kind(dtype), shape)
 
 
 def _sparse_batch(batch, names, key, dtype):
@@ -269,13 +286,13 @@ def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_ty
 
 
 @parse_single.kernel
-def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
+def _parse_single(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
     if serialized.ndim:
         raise ValueError(f"Expected serialized to be a scalar, got shape: {list(serialized.shape)}")
     if not sparse_keys:
         dense = _usual_single(serialized[()], dense_keys, dense_shapes, dense_defaults)
         if dense is not None:
-            return [], [], [], dense
+            return [], [], [], as_tensors(dense)
     encoded = _read(read_features, serialized[()])
     sparse = [_sparse_single(encoded, k, t, "Name: <unknown>") for k, t in zip(sparse_keys, sparse_types, strict=True)]
     dense = [
@@ -285,42 +302,48 @@ def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_ty
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
 
 
+@parse_single.on_arrays(most=ANY_SIZE, saves=5, strings=True)
+def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
+    if not (sparse_keys or serialized.ndim):
+        dense = _usual_single(serialized.item(), dense_keys, dense_shapes, dense_defaults)
+        if dense is not None:
+            return [], [], [], dense
+    kinds = [_TENSORS[t] for t in sparse_types]
+    found = _parse_single(
+        serialized, as_tensors(dense_defaults), num_sparse, sparse_keys, dense_keys, kinds, dense_shapes
+    )
+    return as_arrays(found)
+
+
 def _usual_single(data, keys, shapes, defaults):
-    """The dense features of an example laid out as usual; None if something is special."""
+    """The dense features of an example laid out as usual, as arrays; None if something is special."""
     layout = _example_batch.layout_of(data)
     if layout is None:
         return None
     found = []
     for key, shape, default in zip(keys, shapes, defaults, strict=True):
         kind, start, end = layout.runs.get(key.encode(), _NOTHING)
-        if start is None or _is_variable(shape):
+        if start is None or _is_variable(shape) or kind != _kind(default.dtype):
             return None
-        if isinstance(default, np.ndarray):
-            value = (
-                array_of([data[start:end]], shape) if kind == _example_batch.BYTES and math.prod(shape) == 1 else None
-            )
+        size = math.prod(shape)
+        if kind == _example_batch.FLOAT:
+            if end - start != 4 * size:
+                return None
+            found.append(np.ndarray(shape, _FLOAT32, data, start).copy())
+        elif kind == _example_batch.BYTES:
+            if size != 1:
+                return None
+            found.append(array_of([data[start:end]], shape))
         else:
-            value = _numbers_of(data, start, end, kind, default.dtype, shape)
-        if value is None:
-            return None
-        found.append(value)
+            run = _example_batch.numbers([data[start:end]], kind)
+            if run is None or run[1] != size:
+                return None
+            found.append(run[0].reshape(shape))
     return found
 
 
 _NOTHING = None, None, None
 _FLOAT32 = np.dtype("<f4")
-
-
-def _numbers_of(data, start, end, kind, dtype, shape):
-    """A run of numbers as a tensor; None if there are others or not as many."""
-    if kind != _PACKED[dtype]:
-        return None
-    if dtype is torch.float32:
-        if end - start != 4 * math.prod(shape):
-            return None
-        return torch.from_numpy(np.ndarray(shape, _FLOAT32, data, start).copy())
-    found = _example_batch.numbers([data[start:end]], kind)
-    return torch.from_numpy(found[0].reshape(shape)) if found and found[1] == math.prod(shape) else None
 
 
 def _sparse_single(encoded, key, dtype, where):

@@ -25,10 +25,10 @@ from headrace.ops._string import (
     fingerprint64,
     fingerprints,
     int64s,
-    integers,
     lengths,
     listed,
     murmur64,
+    on_host,
     siphash,
     together,
 )
@@ -89,12 +89,13 @@ def _characters(value):
     return sum(byte & 0xC0 != 0x80 for byte in value)
 
 
-@length.kernel
-def _(input, unit):
+def _lengths(input, unit):
     items = listed(input)
-    if unit == "BYTE":
-        return torch.from_numpy(lengths(items, np.int32).reshape(input.shape))
-    return integers(map(_characters, items), input.size, input.shape, np.int32)
+    found = lengths(items, np.int32) if unit == "BYTE" else np.fromiter(map(_characters, items), np.int32, len(items))
+    return found if input.ndim == 1 else found.reshape(input.shape)
+
+
+on_host(length, _lengths)
 
 
 # ---- joining
@@ -214,15 +215,16 @@ def _split_op(signature, split):
         separator.with_rank(0)
         return [(None, 2), (None,), (2,)]
 
-    @definition.kernel
-    def _(input, separator, *attrs):
+    def parts(input, separator, *attrs):
         if input.ndim != 1 or separator.ndim:
             raise ValueError(
                 f"a vector of strings and a scalar separator are needed, got {list(input.shape)}, {list(separator.shape)}"
             )
         values, counts = split(input.tolist(), separator[()], *attrs)
         indices, shape = runs(counts, len(values))
-        return torch.from_numpy(indices), array_of(values), torch.from_numpy(shape)
+        return indices, array_of(values), shape
+
+    on_host(definition, parts)
 
 
 def _flat(parts):
@@ -414,7 +416,8 @@ def _matches(input, pattern):
         found = map(as_bytes.fullmatch, strings)
     else:
         found = (match(decode(v)) for v in strings)
-    return integers([m is not None for m in found], input.size, input.shape, np.bool_)
+    made = np.fromiter([m is not None for m in found], np.bool_, len(strings))
+    return made if input.ndim == 1 else made.reshape(input.shape)
 
 
 replace = op(
@@ -463,12 +466,12 @@ def _(input, pattern):
     return input
 
 
-full_match.kernel(lambda input, pattern: _matches(input, pattern[()]))
+on_host(full_match, lambda input, pattern: _matches(input, pattern[()]))
 
 static_full_match = op("StaticRegexFullMatch(input: string; pattern: string) -> (output: bool)", host=True)
 static_full_match.not_differentiable()
 static_full_match.shape(lambda input, pattern: input)
-static_full_match.kernel(lambda input, pattern: _matches(input, encode(pattern)))
+on_host(static_full_match, lambda input, pattern: _matches(input, encode(pattern)))
 
 # ---- hash buckets
 
@@ -484,14 +487,15 @@ def _buckets(signature, function, together=None):
             raise ValueError(f"num_buckets must be at least 1, got {num_buckets}")
         return strings
 
-    @definition.kernel
-    def _(strings, num_buckets, *attrs):
+    def bucket(strings, num_buckets, *attrs):
         items = listed(strings)
         if together is not None:
             found = (together(items) % np.uint64(num_buckets)).view(np.int64)
-            return torch.from_numpy(found if strings.ndim == 1 else found.reshape(strings.shape))
-        return integers((function(v, *attrs) % num_buckets for v in items), strings.size, strings.shape)
+        else:
+            found = np.fromiter((function(v, *attrs) % num_buckets for v in items), np.int64, len(items))
+        return found if strings.ndim == 1 else found.reshape(strings.shape)
 
+    on_host(definition, bucket)
     return definition
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from headrace.core.dtypes import DType
+from headrace.core.dtypes import DType, resource, string
 from headrace.core.registry import ArrayKernel
 from headrace.passes.step_graph import Node, Value
 
 TO_ARRAY, TO_TENSOR = 2.3, 1.5  # microseconds
 ROUNDS = 8
+_AS_THEY_ARE = (string, resource)  # dtypes whose values kernels on tensors and on arrays get alike
 READ = "{0}.value"  # how a variable is read where it lies
 
 
@@ -39,7 +40,7 @@ def on_arrays(
 
     def cost(value: Value, changed: Node | None) -> float:
         """What turning the value costs while ``changed`` is on tensors."""
-        if is_free(value.op):
+        if is_free(value.op) or value.dtype.base_dtype not in native:  # strings are arrays anyway
             return 0.0
         found = [n for n in users.get(value, ()) if n is not changed]
         if value.op in chosen and value.op is not changed:
@@ -90,7 +91,7 @@ def _kernel(node: Node, native: Collection[DType]) -> ArrayKernel | None:
     if kernel is None:
         return None
     for value in (*node.inputs, *node.outputs):
-        if value.dtype.base_dtype not in native:
+        if value.dtype.base_dtype not in native and not (kernel.strings and value.dtype.base_dtype in _AS_THEY_ARE):
             return None
         if value.shape.is_fully_defined():
             if (value.shape.num_elements() or 0) > kernel.most:

@@ -132,7 +132,7 @@ class _Writer:
         if place is ANYWHERE:
             return self.bind("c", self.binder.constant(value.op, device))
         name = self.names[value]
-        if place is None or place == device or (place is HOST and device.type == "cpu"):
+        if place is None or place == device or (place is HOST and device.type == "cpu") or _is_elsewhere(value):
             return name
         key = (name, device)
         if key not in self.copies:
@@ -157,6 +157,8 @@ class _Writer:
     def use_array(self, value: Value, node: Node) -> str:
         """The name under which the value is available as an array."""
         place = self.places[value]
+        if _is_elsewhere(value):
+            return self.use(value, self.binder.torch_device(""), node)
         if place is ANYWHERE:
             return self.bind("c", np.asarray(value.op.attrs["value"]))
         if place is ARRAY:
@@ -242,6 +244,8 @@ class _Writer:
         arguments = self.arguments(node, device, array_kernel is not None)
         if array_kernel is not None:
             arguments += [self.literal(a) for a in array_attrs(op_def, node.attrs)]
+            if array_kernel.wants_state:
+                arguments.append(f"state={self.bind('s', self.binder.state(node))}")
             self.assign(node, f"{self.bind('k', array_kernel.function)}({', '.join(arguments)})", ARRAY)
             return
         if op_def.inline is not None:

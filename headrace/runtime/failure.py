@@ -16,7 +16,7 @@ from headrace.passes.arrays import READ
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.invoke import invoke
-from headrace.resources.value import from_numpy
+from headrace.resources.value import TORCH_DTYPES, from_numpy
 from headrace.runtime.codegen import Program
 
 _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
@@ -89,7 +89,7 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
 
 def _of_kernel(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
     """The error of the kernel on tensors, which says what is wrong in TF1's words, for one of the kernel on arrays."""
-    if node.op_def.traits.writes:  # it may have begun
+    if node.op_def.traits.writes or node.op_def.state_fn is not None:  # it may have begun
         return error
     names = {**program.function.__globals__, **held}
     try:
@@ -111,7 +111,8 @@ def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
         return names[program.names[variable]].value
     name = program.names[value]
     found = names[name if name in names else program.arrays[value]]  # the tensor is forgotten once there is an array
-    return found if value.dtype._is_ref_dtype else torch.as_tensor(found)
+    held = value.dtype._is_ref_dtype or value.dtype.base_dtype not in TORCH_DTYPES
+    return found if held else torch.as_tensor(found)
 
 
 def _read_from(value: Value) -> Value | None:

@@ -21,7 +21,7 @@ def on_arrays(
 
     def register(function: Any) -> Any:
         for name in names:
-            REGISTRY.get(name).on_arrays(function, most=most, saves=saves, **types)
+            REGISTRY.get(name).on_arrays(function, most=most, saves=saves, strings=False, **types)
         return function
 
     return register
