@@ -6,6 +6,8 @@ adding the rows one by one at their places takes 35 us and many calls around it;
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import torch
 
@@ -57,6 +59,11 @@ def divisors(count: np.ndarray, ndim: int) -> torch.Tensor:
     return torch.from_numpy(least).view(-1, *[1] * (ndim - 1))
 
 
+@lru_cache(maxsize=64)
+def _all(count: int) -> torch.Tensor:
+    return torch.arange(count)
+
+
 def _is_few(data: torch.Tensor, indices: torch.Tensor | None) -> bool:
     rows = len(data) if indices is None else len(indices)
     return data.ndim != 2 or rows * data.shape[1] <= FEW
@@ -75,5 +82,5 @@ def _many(data: torch.Tensor, count: np.ndarray, indices: torch.Tensor | None) -
     ends[0] = 0
     count.cumsum(out=ends[1:])
     if indices is None:
-        indices = torch.arange(len(data))
+        indices = _all(len(data)) if len(data) <= FEW else torch.arange(len(data))
     return torch.embedding_bag(data, indices, torch.from_numpy(ends), False, 0, False, None, True)[0]

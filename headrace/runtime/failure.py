@@ -71,7 +71,7 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
     uninitialized = _uninitialized(node, error, program, held)
     if uninitialized is not None:
         kind: type[errors.OpError] = errors.FailedPreconditionError
-        message = uninitialized
+        node, message = uninitialized
     else:
         kind, message = error_kind(error)
     origin = node.origin
@@ -106,20 +106,20 @@ def _of_kernel(node: Node, error: BaseException, program: Program, held: dict[st
 def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
     if value.op.op_def.name == "Const":
         return from_numpy(np.asarray(value.op.attrs["value"]))
-    variable = _read_from(value)
-    if variable is not None:
-        return names[program.names[variable]].value
+    found = _reader(value)
+    if found is not None:
+        return names[program.names[found[1]]].value
     name = program.names[value]
-    found = names[name if name in names else program.arrays[value]]  # the tensor is forgotten once there is an array
+    there = names[name if name in names else program.arrays[value]]  # the tensor is forgotten once there is an array
     held = value.dtype._is_ref_dtype or value.dtype.base_dtype not in TORCH_DTYPES
-    return found if held else torch.as_tensor(found)
+    return there if held else torch.as_tensor(there)
 
 
-def _read_from(value: Value) -> Value | None:
-    """The variable that the value is read from where it lies; code on arrays reads it at the line that needs it."""
+def _reader(value: Value) -> tuple[Node, Value] | None:
+    """The node that reads the value from a variable, and the variable: code on arrays reads it at the line that needs it."""
     while value.op.op_def.inline == "{0}":
         value = value.op.inputs[0]
-    return value.op.inputs[0] if value.op.op_def.inline == READ else None
+    return (value.op, value.op.inputs[0]) if value.op.op_def.inline == READ else None
 
 
 def _blamed(node: Node, error: BaseException) -> Node:
@@ -139,18 +139,18 @@ def error_kind(error: BaseException) -> tuple[type[errors.OpError], str]:
     return kind, message
 
 
-def _uninitialized(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> str | None:
-    """A variable's buffer is an attribute that is unset until the first assignment."""
+def _uninitialized(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> tuple[Node, str] | None:
+    """The node that reads, and what to say: a variable's buffer is an attribute that is unset until the first assignment."""
     if not isinstance(error, AttributeError) or getattr(error, "name", None) != "value":
         return None
     for given in node.inputs:
-        value = _read_from(given) or given
+        reader, value = _reader(given) or (node, given)
         if value.dtype._is_ref_dtype:
             handle = held.get(program.names[value]) or program.function.__globals__.get(program.names[value])
             if getattr(handle, "initialized", False):
                 continue
             origin = root(value).op
-            return (
+            return reader, (
                 f"Attempting to use uninitialized value {origin.name}: the variable made at {origin.source} has no value in "
                 f"this session yet. Run {_initializer(origin)}, or restore it, first"
             )

@@ -6,6 +6,7 @@ import math
 from functools import lru_cache, partial
 
 import numpy as np
+import torch
 
 from headrace.core.dtypes import COMPLEX, INTEGER, bool, float32, float64, int32, int64
 from headrace.ops.arrays._declare import on_arrays
@@ -15,7 +16,11 @@ from headrace.ops.arrays._memory import filled
 # ---- from numbers
 
 
-on_arrays("Fill", most=65536)(filled)
+@on_arrays("Fill", most=65536)
+def _fill(dims, value):
+    if math.prod(dims) > MANY:  # how many is known only now
+        return torch.full(dims, value.item(), dtype=torch.from_numpy(np.empty(0, value.dtype)).dtype).numpy()
+    return filled(dims, value)
 
 
 @on_arrays("ZerosLike", most=65536)
