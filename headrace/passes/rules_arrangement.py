@@ -245,3 +245,25 @@ def _unstacked_again(node: Node, facts: Facts) -> Answer:
     if mine is None or mine != theirs or not all(same_shape(v, stack.inputs[0]) for v in stack.inputs):
         return None
     return list(stack.inputs)
+
+
+@rule("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+def _rows_chosen_at_once(node: Node, facts: Facts) -> Answer:
+    """y, i = unique(x); sparse_segment_sum(gather(p, y), i, s) -> sparse_segment_sum(p, x, s)"""
+    rows, index = _behind(node.inputs[0]), _behind(node.inputs[1])
+    gather = rows.op
+    if gather.type != "GatherV2" or numbers(gather.inputs[2]) != [0] or gather.attrs.get("batch_dims", 0):
+        return None
+    chosen = _behind(gather.inputs[1])
+    if chosen.op.type != "Unique" or index.op is not chosen.op or (chosen.value_index, index.value_index) != (0, 1):
+        return None
+    x = chosen.op.inputs[0]
+    return Change(
+        node.type, [gather.inputs[0], x, *node.inputs[2:]], {**node.attrs, "Tidx": x.dtype.base_dtype}
+    )  # fmt: skip
+
+
+def _behind(value: Value) -> Value:
+    while value.op.type == "Identity":
+        value = value.op.inputs[0]
+    return value

@@ -63,7 +63,16 @@ def _in_order(rows, flat, starts, k):
     return places
 
 
-@on_arrays("InTopKV2", "InTopK", most=1 << 16, saves=25)
+def _counted(truth):
+    """How many of each row are true: eight at a time, where no sum of them leaves its byte."""
+    rows, columns = truth.shape
+    if 0 < columns <= 8 * 255 and not columns % 8:
+        parts = np.add.reduce(truth.view(np.uint64), 1)
+        return np.add.reduce(parts.view(np.uint8).reshape(rows, 8), 1, np.intp)
+    return np.add.reduce(truth, 1, np.intp)
+
+
+@on_arrays("InTopKV2", "InTopK", most=1 << 21, saves=25)
 def _among(predictions, targets, k):
     """Fewer than k predictions are larger than the target's; never so for a target out of range, nor in a row that is not
     finite."""
@@ -76,7 +85,7 @@ def _among(predictions, targets, k):
         targets = targets * inside
     places = np.add(np.arange(0, rows * classes, classes) if classes else 0, targets)
     larger = predictions > predictions.reshape(-1).take(places).reshape(rows, 1)
-    found = np.add.reduce(larger, 1, np.intp) < k
+    found = _counted(larger) < k
     if not np.isfinite(np.add.reduce(predictions, None)):
         found &= np.logical_and.reduce(np.isfinite(predictions), 1)
     return found if inside is None else found & inside
