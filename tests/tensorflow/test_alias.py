@@ -206,3 +206,11 @@ def test_a_name_that_is_no_module_is_missing(tmp_path: Path, name: str) -> None:
     done = _run(tmp_path, f"from tensorflow.contrib.rnn.python.ops.core_rnn_cell import {name}")
     assert done.returncode == 1
     assert f"Headrace has no tf.contrib.rnn.python.ops.core_rnn_cell.{name}" in done.stderr
+
+
+def test_functions_are_inspected_as_python_does(clean: None) -> None:
+    alias.install()
+    tf_inspect = importlib.import_module("tensorflow.python.util.tf_inspect")
+    assert tf_inspect.getargspec(lambda a, b=1, *c, **d: 0) == (["a", "b"], "c", "d", (1,))
+    assert tf_inspect.isclass(int) and not tf_inspect.isfunction(int)
+    assert tf_inspect.getfullargspec(headrace.nn.relu).args == ["features", "name"]
