@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headrace.resources.value import FROM_TORCH
+from headrace.resources.value import FROM_TORCH, as_tensor
 
 _MASK = (1 << 64) - 1
 
@@ -92,7 +92,7 @@ def as_tensors(found):
     """What a function of arrays gives as kernels give it: strings stay as they are."""
     if isinstance(found, (list, tuple)):
         return type(found)(map(as_tensors, found))
-    return found if found.dtype.kind == "O" else torch.from_numpy(found)
+    return found if found.dtype.kind == "O" else as_tensor(found)
 
 
 def each(function):

@@ -14,7 +14,7 @@ from headrace.core.registry import op
 from headrace.ops._string import ANY_SIZE, array_of, int64s, on_host
 from headrace.ops._summarise import to_array
 from headrace.resources.table import Table
-from headrace.resources.value import FROM_TORCH, NATIVE, TORCH_DTYPES
+from headrace.resources.value import FROM_TORCH, NATIVE, TORCH_DTYPES, as_tensor
 
 _QUICK = (int64, int32, float32, float64)
 _WHOLE = (int64, int32)
@@ -232,7 +232,7 @@ _BY_ARRAY = {np.dtype(t.as_numpy_dtype): t for t in HELD if t in NATIVE or t is 
 
 
 def _plain_value(array):
-    return array if array.dtype.kind == "O" else torch.from_numpy(array)
+    return array if array.dtype.kind == "O" else as_tensor(array)
 
 
 size = op("LookupTableSizeV2(table_handle: resource) -> (size: int64)", stateful=True, reads=True, host=True)

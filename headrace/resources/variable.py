@@ -46,20 +46,29 @@ class Variable:
 
     def __getattr__(self, name: str) -> Any:
         if name == "array":
-            self.array = self.value.numpy()
-            self.viewed = True
-            return self.array
+            return self._view()
         raise AttributeError(f"a variable has no {name!r}", name=name, obj=self)
+
+    def _view(self) -> Any:
+        """Makes ``array``; again if another thread replaced the buffer meanwhile: what is kept is never of an old one."""
+        while True:
+            value = self.value
+            found = value.numpy()
+            self.array, self.viewed = found, True
+            if getattr(self, "value", None) is value:
+                return found
+            self._forget_array()
 
     def hold(self, value: Any) -> None:
         """Takes another buffer."""
-        self._forget_array()
         self.value = value
+        self._forget_array()
 
     def _forget_array(self) -> None:
         if self.viewed:
             self.viewed = False
-            del self.array
+            with contextlib.suppress(AttributeError):  # another thread may do the same
+                del self.array
 
     @property
     def initialized(self) -> bool:

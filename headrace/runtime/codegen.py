@@ -253,7 +253,7 @@ class _Writer:
         else:
             call = self.call(node, device, arguments)
         self.assign(node, call, place)
-        if op_def.inline == READ:
+        if op_def.inline == READ and device.type == "cpu":  # the array is that of a buffer on the host
             self.reads[self.names[node.outputs[0]]] = arguments[0]
 
     def place(self, node: Node) -> tuple[Any, Any]:

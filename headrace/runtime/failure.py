@@ -16,7 +16,7 @@ from headrace.passes.arrays import READ
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.invoke import invoke
-from headrace.resources.value import TORCH_DTYPES, from_numpy
+from headrace.resources.value import TORCH_DTYPES, as_tensor, from_numpy
 from headrace.runtime.codegen import Program
 
 _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
@@ -108,11 +108,12 @@ def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
         return from_numpy(np.asarray(value.op.attrs["value"]))
     found = _reader(value)
     if found is not None:
-        return names[program.names[found[1]]].value
+        there = names[program.names[found[1]]].value
+        return there.cpu() if isinstance(there, torch.Tensor) else there
     name = program.names[value]
     there = names[name if name in names else program.arrays[value]]  # the tensor is forgotten once there is an array
     held = value.dtype._is_ref_dtype or value.dtype.base_dtype not in TORCH_DTYPES
-    return there if held else torch.as_tensor(there)
+    return there if held or isinstance(there, torch.Tensor) else as_tensor(there)
 
 
 def _reader(value: Value) -> tuple[Node, Value] | None:

@@ -14,6 +14,7 @@ import torch
 from headrace.core.dtypes import COMPLEX, complex64
 from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops.arrays._declare import on_arrays
+from headrace.resources.value import as_tensor
 
 _FEW = 8192  # elements, for which numpy is quicker anyhow
 _MOST = 1 << 22 if ARM else _FEW
@@ -26,7 +27,7 @@ def _unless_crowded(array: Any, tensor: Any) -> Any:
     def function(*inputs: Any) -> Any:
         if max(x.size for x in inputs) <= _FEW or torch.get_num_threads() < _CROWD:
             return array(*inputs)
-        return tensor(*map(torch.from_numpy, inputs)).numpy()
+        return tensor(*map(as_tensor, inputs)).numpy()
 
     return function
 
@@ -54,4 +55,4 @@ def _exp(x):
         np.multiply(real, np.sin(imag, out=imag), out=found.imag)
         if np.isfinite(found.sum()):
             return found
-    return torch.exp(torch.from_numpy(np.asarray(x))).numpy()
+    return torch.exp(as_tensor(x)).numpy()

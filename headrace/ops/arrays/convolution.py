@@ -8,12 +8,12 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from headrace.core.dtypes import float32
 from headrace.core.registry import REGISTRY
 from headrace.ops._window import explicit_pairs, padding_of
 from headrace.ops.arrays._declare import on_arrays
+from headrace.resources.value import as_tensor
 
 _FEW = 1 << 14  # elements
 _PLANE: Any = ("NHWC",)
@@ -116,7 +116,7 @@ def _unite_plane(parts, p, down, across):
 def through(name, *arguments):
     """What the kernel on tensors gives."""
     kernel = REGISTRY.get(name).find_kernel("cpu", {"T": float32})
-    return kernel.function(*[torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in arguments]).numpy()
+    return kernel.function(*[as_tensor(a) if isinstance(a, np.ndarray) else a for a in arguments]).numpy()
 
 
 def _is_plain(x, filter, grad=None):

@@ -161,8 +161,8 @@ def _unique(x, dtype):
     span = int(_largest(x)) - low + 1
     places = np.arange(count)
     if span <= 4 * count + 1024:
-        shifted = x.astype(np.intp)
-        if low:
+        shifted = (x - x.dtype.type(low) if low > 0 else x).astype(np.intp)  # as it is: it may not fit otherwise
+        if low < 0:
             shifted -= low
         table = np.empty(span, np.intp)
         table[shifted[::-1]] = places[::-1]  # the last one written is the first of its kind

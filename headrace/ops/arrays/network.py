@@ -28,7 +28,7 @@ def _relu6(features):
 
 @on_arrays("LeakyRelu", most=2048, saves=1, T=FLOATING)
 def _leaky_relu(features, alpha):
-    if not 0 <= alpha <= 1:
+    if not 0 < alpha <= 1:  # nor 0: infinity times that is no number
         return np.where(np.greater(features, _NOTHING), features, np.multiply(features, alpha))
     return np.maximum(features, np.multiply(features, constant(alpha, features.dtype)))
 

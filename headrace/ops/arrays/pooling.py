@@ -110,8 +110,7 @@ def _avg_pool(value, ksize, strides, padding, data_format):
 
     total = _over(np.add, value, down, across)
     long = total.reshape(batch, down.windows, -1)
-    _scaled(long, rows, columns, long)
-    return total
+    return _scaled(long, rows, columns, long).reshape(total.shape)  # not total: what lies otherwise was copied
 
 
 def _scaled(x, rows, columns, out=None):

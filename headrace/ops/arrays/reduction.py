@@ -120,6 +120,8 @@ def _cumprod(x, axis, exclusive, reverse):
 def _running(function, neutral, x, axis, exclusive, reverse):
     if not exclusive and not reverse:
         return function.accumulate(x, axis, x.dtype)
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError("there is no such axis")
     axis %= x.ndim
     before = (slice(None),) * axis
     turned = x[(*before, slice(None, None, -1))] if reverse else x
