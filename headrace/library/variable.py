@@ -572,6 +572,8 @@ def _getitem(self: Variable, item: Any) -> Any:
     """A slice of the value, to which one can also assign: ``v[1:3].assign(x)``."""
     if self._snapshot is None:
         part: Any = self.value()[item]  # type: ignore[index]
+        if not isinstance(part, Immediate):  # a function is being built
+            return part
         part.__class__ = EagerSlice
         _slices[part] = (self, item)
         return part

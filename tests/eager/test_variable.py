@@ -211,3 +211,22 @@ def test_layers():
     weights = dense.get_weights()
     dense.set_weights([w * 0 for w in weights])
     assert not dense(x).numpy().any()
+
+
+def test_a_part_of_a_variable_inside_a_function():
+    v = tf.Variable([1.0, 2.0, 3.0, 4.0])
+    double = tfe.defun(lambda: v[1:3] * 2.0)
+    assert double().numpy().tolist() == [4.0, 6.0]
+    v.assign_add([1.0, 1.0, 1.0, 1.0])
+    assert double().numpy().tolist() == [6.0, 8.0]
+
+
+def test_results_of_a_function_do_not_follow_the_variable():
+    v = tf.Variable([1.0, 2.0, 3.0, 4.0])
+    parts = tfe.defun(lambda: (tf.reshape(v, [2, 2]), tf.split(v, 2)[1], tf.transpose(tf.reshape(v, [2, 2]))))
+    parts()
+    first = parts()
+    v.assign_add([10.0, 10.0, 10.0, 10.0])
+    assert [p.numpy().reshape(-1).tolist() for p in first] == [[1.0, 2.0, 3.0, 4.0], [3.0, 4.0], [1.0, 3.0, 2.0, 4.0]]
+    v.assign([0.0, 0.0, 0.0, 0.0])
+    assert first[1].numpy().tolist() == [3.0, 4.0] and parts()[1].numpy().tolist() == [0.0, 0.0]
