@@ -81,11 +81,14 @@ def gradients(
         standing = [stand_ins(graph, x) for x in x_tensors]
         every = [t for tensors in standing for t in tensors]
         y_tensors = [graph._own(y, "gradients") for y in y_tensors]
-        sweep = _Sweep(graph, every, stop_set, colocate_gradients_with_ops, gate_gradients, scope)
+        beyond = _beyond(graph, x_tensors, every)
+        sweep = _Sweep(graph, [*every, *beyond.values()], stop_set, colocate_gradients_with_ops, gate_gradients, scope)
         for i, (y, g) in enumerate(zip(y_tensors, grads_list, strict=True)):
             sweep.add(y, _initial_gradient(y, g, i))
         sweep.run(y_tensors)
         results = [aggregate([sweep.of(t) for t in tensors]) for tensors in standing]
+        if beyond:
+            results = _continued(graph, x_tensors, results, {t: sweep.of(a) for t, a in beyond.items()}, stop_set)
         if unconnected_gradients == UnconnectedGradients.ZERO:
             results = [
                 raw_ops.ZerosLike(_value_of(x)) if g is None else g for g, x in zip(results, x_tensors, strict=True)
@@ -101,6 +104,72 @@ def stand_ins(graph: Any, x: Tensor) -> list[Tensor]:
     around += [op._outputs[0] for t in around if t.dtype._is_ref_dtype for op in t._consumers if op.type == "Identity"]
     found = [graph.captures[t] for t in around if t in graph.captures]
     return found or [graph._own(x, "gradients")]
+
+
+def _beyond(graph: Any, xs: Sequence[Tensor], standing: Sequence[Tensor]) -> dict[Tensor, Tensor]:
+    """What a body takes from around it that was computed there from some x: each such tensor and its argument."""
+    far = _around(graph, xs)
+    if not far:
+        return {}
+    reached = _dependents(graph.outer_graph, far)
+    found = {t: a for t, a in graph.captures.items() if t in reached and is_trainable(t.dtype)}
+    return {t: a for t, a in found.items() if a not in standing or _origin(t) in far}
+
+
+def _origin(tensor: Tensor) -> Tensor:
+    """What a tensor is a captured copy of."""
+    captures = getattr(tensor.op.graph, "captures", {})
+    return next((_origin(t) for t, a in captures.items() if a is tensor), tensor)
+
+
+def _around(graph: Any, xs: Sequence[Tensor]) -> list[Tensor]:
+    """The xs that lie in graphs around a body."""
+    return [x for x in xs if graph.building_function and graph.encloses(x.op.graph)]
+
+
+def _dependents(graph: Any, xs: Sequence[Tensor]) -> set[Tensor]:
+    """The tensors of a graph that are computed from some x in it or around it; an x only if it is from another."""
+    far = _around(graph, xs)
+    starts = [x for x in xs if x.op.graph is graph]
+    reached: set[Tensor] = set()
+    if far:
+        behind = _dependents(graph.outer_graph, far)
+        reached = {a for t, a in graph.captures.items() if t in behind}
+        starts += [a for t in far for a in stand_ins(graph, t)]
+    queue = deque([*starts, *reached])
+    while queue:
+        for op in queue.popleft()._consumers:
+            if op.graph is graph:
+                new = [t for t in op._outputs if t not in reached and is_trainable(t.dtype)]
+                reached.update(new)
+                queue.extend(new)
+    return reached
+
+
+def _continued(
+    graph: Any, xs: Sequence[Tensor], found: Sequence[Any], arrived: dict[Tensor, Any], stops: set[Tensor]
+) -> list[Any]:
+    """The gradients found in a body, and what goes on from its captured tensors to the xs in the graphs around it."""
+    outer = graph.outer_graph
+    arrived = {t: g for t, g in arrived.items() if g is not None and t not in stops}
+    if not arrived:
+        return list(found)
+    standing = [stand_ins(outer, x) if x in _around(graph, [x]) else [] for x in xs]
+    every = [t for tensors in standing for t in tensors]
+    beyond = _beyond(outer, xs, every)
+    target = context.get_default_graph()
+    scope = target.get_name_scope()
+    sweep = _Sweep(outer, [*every, *beyond.values()], stops, False, False, f"{scope}/" if scope else "", target)
+    for t, g in arrived.items():
+        sweep.add(t, g)
+    sweep.run(list(arrived))
+    results, counted = [], [_origin(t) for t in arrived]
+    for x, tensors, inside in zip(xs, standing, found, strict=True):
+        parts = [sweep.of(t) for t in tensors]
+        results.append(aggregate(parts if x in counted else [inside, *parts]))
+    if beyond:
+        return _continued(outer, xs, results, {t: sweep.of(a) for t, a in beyond.items()}, stops)
+    return results
 
 
 def _listed(value: Any) -> list[Any]:

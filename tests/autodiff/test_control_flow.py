@@ -157,6 +157,58 @@ class TestInside:
         y = tf.cond(w > 0, branch, lambda: w)
         assert run(y, {w: 2.0}) == 2 * 2 * 3 + 100 * 4
 
+    @pytest.mark.parametrize("mode", ["auto", "lowered"])
+    def test_of_a_loss_made_outside(self, mode):
+        """As it is and with more added inside; the values in between are asked for too, and one body lies in another."""
+        p, v = tf.placeholder(tf.bool, []), tf.Variable([1.0, 2.0])
+        a = v * v
+        loss = tf.reduce_sum(a * v)
+
+        def inner():
+            b = a * 3.0
+            return tf.cond(
+                p, lambda: tf.gradients(loss * tf.reduce_sum(b) + tf.reduce_sum(a), [v, a, b]), lambda: [v, v, v]
+            )
+
+        found = [
+            tf.cond(p, lambda: tf.gradients(loss, v)[0], lambda: v),
+            tf.cond(p, lambda: tf.gradients(loss * 2.0 + tf.reduce_sum(a), [v, a, loss]), lambda: [v, v, loss]),
+            tf.cond(p, inner, lambda: [v, v, v]),
+            tf.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, x + tf.gradients(loss, v)[0]), (0, v))[1],
+            tf.cond(p, lambda: tf.gradients(loss, v, stop_gradients=[a])[0], lambda: v),
+        ]
+        with tf.Session(config=tf.ConfigProto(compile="off", control_flow=mode)) as session:
+            session.run(v.initializer)
+            whole, (dv, da, dl), deep, looped, stopped = session.run(found, {p: True})
+        assert whole.tolist() == [3, 12]
+        assert (dv.tolist(), da.tolist(), dl) == ([8, 28], [3, 5], 2)
+        assert [g.tolist() for g in deep] == [[101, 292], [43, 58], [9, 9]]
+        assert looped.tolist() == [7, 26]
+        assert stopped.tolist() == [1, 4]
+
+    def test_of_a_loop_and_a_branch_outside(self):
+        p, v = tf.placeholder(tf.bool, []), tf.Variable([1.0, 2.0])
+        loop = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * v), (0, v))[1]
+        branch = tf.cond(p, lambda: tf.reduce_sum(v**3), lambda: tf.reduce_sum(v))
+        y = tf.cond(p, lambda: tf.gradients(tf.reduce_sum(loop) + branch, v)[0], lambda: v)
+        assert run(y, {p: True}).tolist() == [4 + 3, 32 + 12]
+
+    def test_an_update_in_one_branch_for_a_loss_made_outside(self):
+        p, v = tf.placeholder(tf.bool, []), tf.Variable([1.0, 2.0])
+        loss = tf.reduce_sum(v * v)
+
+        def update():
+            with tf.control_dependencies([tf.train.GradientDescentOptimizer(0.25).minimize(loss)]):
+                return tf.constant(1)
+
+        done = tf.cond(p, update, lambda: tf.constant(0))
+        with tf.Session() as session:
+            session.run(v.initializer)
+            assert session.run(done, {p: False}) == 0
+            assert session.run(v).tolist() == [1, 2]
+            assert session.run(done, {p: True}) == 1
+            assert session.run(v).tolist() == [0.5, 1]
+
     def test_through_a_step_of_learning(self):
         w, x = tf.placeholder(tf.float64, []), tf.constant([1.0, 2.0], tf.float64)
 
