@@ -165,6 +165,8 @@ class GradientTape:
         parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
     ) -> Any:  # fmt: skip
         """All derivatives of ``target``'s elements: for each source a tensor of shape target.shape + source.shape."""
+        if self._used and not self._persistent:
+            raise RuntimeError("GradientTape.jacobian can only be called once on non-persistent tapes.")
         persistent, self._persistent = self._persistent, True
         try:
             rows = [

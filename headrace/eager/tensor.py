@@ -200,7 +200,7 @@ class Immediate(Tensor):
         return iter([self[i] for i in range(len(self))])  # type: ignore[index]
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec) if spec else str(self)
+        return format(self.numpy(), spec)
 
     def _copy_to(self, device: Any) -> EagerTensor:
         value = self._current()

@@ -132,6 +132,8 @@ def case(
     pairs = _checked_pairs(pred_fn_pairs, exclusive)
     if default is not None and not callable(default):
         raise TypeError("default must be callable.")
+    if not pairs and default is None:
+        raise ValueError(f"case needs a pair of a condition and a function, or a default; got {pred_fn_pairs!r} {at()}")
     with name_scope(name, "case", [p for p, _ in pairs]):
         preds = [convert_to_tensor(p) for p, _ in pairs]
         functions = [f for _, f in pairs]
@@ -143,11 +145,7 @@ def case(
             choice: Branch = default
             for pred, function in reversed(list(zip(preds, functions, strict=True))):
                 choice = _nested(pred, function, choice, strict)
-            return (
-                choice()
-                if preds
-                else cond(raw_ops.Any(raw_ops.Pack([p for p, _ in pairs]), 0), default, default, strict)
-            )
+            return choice()
 
 
 def _nested(pred: Tensor, function: Branch, otherwise: Branch, strict: bool) -> Branch:
@@ -197,6 +195,10 @@ def _checked_pairs(given: Any, exclusive: bool) -> list[tuple[Any, Branch]]:
             raise TypeError(f"pred must be of type bool: {pred!r}")
         if not callable(function):
             raise TypeError(f"fn for pred {pred!r} must be callable.")
+        if isinstance(pred, bool) and not context.executing_eagerly():
+            raise TypeError(
+                f"pred must be a Tensor, got the Python bool {pred}; use `if`, or tf.constant({pred}) {at()}"
+            )
     return pairs
 
 

@@ -122,8 +122,8 @@ class KeyValueTensorInitializer(TableInitializerBase):
     def __init__(
         self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
     ) -> None:
-        self._name = name if name is not None else "key_value_init"
-        with name_scope(name, "key_value_init", [keys, values]):
+        with name_scope(name, "key_value_init", [keys, values]) as scope:
+            self._name = scope
             self._keys = convert_to_tensor(keys, key_dtype, name="keys")
             self._values = convert_to_tensor(values, value_dtype, name="values")
         super().__init__(self._keys.dtype.base_dtype, self._values.dtype.base_dtype)

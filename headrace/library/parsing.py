@@ -82,6 +82,10 @@ class _Plan:
             shape = as_shape(feature.shape)
             kind = _dtype(key, feature.dtype)
             if isinstance(feature, FixedLenFeature) and not shape.is_fully_defined() and shape.ndims:
+                if shape.tuple and shape.tuple[0] is None:
+                    raise ValueError(
+                        f"First dimension of shape for feature {key} unknown. Consider using FixedLenSequenceFeature."
+                    )
                 if any(d is None for d in (shape.tuple or ())[1:]):
                     raise ValueError(
                         f"All dimensions of shape for feature {key} need to be known but received {shape}."

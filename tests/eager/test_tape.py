@@ -140,6 +140,8 @@ class TestGradient:
             tape.watch(x)
             y = x * x
         np.testing.assert_allclose(tape.jacobian(y, x).numpy(), np.diag([2.0, 4.0, 6.0]))
+        with pytest.raises(RuntimeError, match="jacobian can only be called once on non-persistent tapes"):
+            tape.jacobian(y, x)
 
     def test_rows_stay_sparse(self):
         table = tf.Variable(np.ones((5, 2), np.float32))

@@ -90,6 +90,7 @@ class TestPython:
         assert bool(tf.constant(True)) and not tf.constant(0.0)
         assert float(tf.constant(2)) == 2.0
         assert f"{tf.constant(2.5):.2f}" == "2.50"
+        assert f"{tf.constant(3)} {tf.constant([1, 2])}" == "3 [1 2]"
         assert isinstance(x, tf.Tensor)
 
     def test_only_scalars_are_numbers(self):

@@ -216,6 +216,26 @@ class TestCase:
         with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions evaluated as True"):
             run(y, {v: 1})
 
+    def test_one_pair_without_a_default(self):
+        p, calls = tf.placeholder(tf.bool, []), []
+
+        def function():
+            calls.append(1)
+            return tf.get_variable("v", [], initializer=tf.ones_initializer()) * 2.0
+
+        y = tf.case([(p, function)])
+        assert len(calls) == 1
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            assert session.run(y, {p: True}) == 2
+            with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions evaluated as True"):
+                session.run(y, {p: False})
+
+    def test_no_pair(self):
+        assert run(tf.case([], lambda: tf.constant(3))) == 3
+        with pytest.raises(ValueError, match=r"or a default; got \[\] \(at .*test_control_flow.py"):
+            tf.case([])
+
     def test_gradient(self):
         x = tf.placeholder(tf.float32, [])
         y = tf.case([(x < 0, lambda: -x), (x > 2, lambda: x * x)], lambda: x * 0.0)
@@ -229,6 +249,7 @@ class TestCase:
             ([3], TypeError, "must be a 2-tuple"),
             ([(tf.float32, lambda: 1)], TypeError, "pred must be of type bool"),
             ([(True, 3)], TypeError, "must be callable"),
+            ([(True, lambda: 1)], TypeError, "pred must be a Tensor, got the Python bool True"),
         ],
     )
     def test_errors(self, pairs, kind, message):

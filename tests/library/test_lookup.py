@@ -40,6 +40,9 @@ def test_names_and_static_shapes() -> None:
     handle = tf.get_default_graph().get_operation_by_name("string_to_index/hash_table/hash_table")
     assert handle.type == "HashTableV2"
     assert len(tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS)) == 1
+    tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
+    initializer = tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS)[-1]
+    assert initializer.name == "key_value_init/LookupTableImportV2"
 
 
 def test_a_mutable_table() -> None:

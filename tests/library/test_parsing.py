@@ -43,6 +43,8 @@ def test_static_shapes() -> None:
     [
         {},
         {"x": tf.FixedLenFeature(None, tf.int64)},
+        {"x": tf.FixedLenFeature([None], tf.int64)},
+        {"x": tf.FixedLenFeature([None, 2], tf.int64)},
         {"x": tf.VarLenFeature(None)},
         {"x": tf.FixedLenSequenceFeature([], tf.int64)},
         {"x": 3},
