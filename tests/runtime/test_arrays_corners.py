@@ -67,6 +67,20 @@ def test_distinct_numbers_without_a_sign(first, monkeypatch):
     assert found[1].tolist() == wanted[1].tolist()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("build", [tf.matrix_inverse, lambda x: tf.matrix_solve(x, x), tf.cholesky])
+def test_rounding_decides_whether_a_matrix_is_singular(build, dtype):
+    """Whatever is said of it is not said of the kernel on arrays alone."""
+    x = np.array([[-3.0, 3.0, 2.0], [-4.0, -1.0, 0.0], [-14.0, 4.0, 4.0]], dtype)
+    given = tf.Variable(x @ x.T if build is tf.cholesky else x)
+    with tf.Session(config=OFF) as session:
+        session.run(tf.global_variables_initializer())
+        try:
+            assert session.run(build(given)).shape == (3, 3)
+        except tf.errors.InvalidArgumentError as error:
+            assert "singular" in error.message or "positive-definite" in error.message
+
+
 def test_a_computed_key_finds_a_vector(monkeypatch):
     def build():
         table = tf.contrib.lookup.MutableHashTable(tf.int64, tf.float32, [0.0, 0.0])

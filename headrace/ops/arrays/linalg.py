@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, wraps
 
 import numpy as np
 
 from headrace.core.dtypes import float32, float64
 from headrace.ops.arrays._declare import on_arrays
+from headrace.ops.arrays.convolution import through
 
 _TYPES = (float32, float64)
 _SMALL, _SMALLER = 32 * 32, 16 * 16  # elements: where numpy is quicker, and works on one thread
 linalg = np.linalg
 
 
+def _or_tensors(name):
+    """Where rounding decides whether a matrix is singular, the kernel on tensors has the last word, and says it in its own."""
+
+    def decorate(function):
+        @wraps(function)
+        def kernel(*arguments):
+            try:
+                return function(*arguments)
+            except linalg.LinAlgError:
+                return through(name, *arguments)
+
+        return kernel
+
+    return decorate
+
+
 @on_arrays("MatrixInverse", most=_SMALL, saves=30, T=_TYPES)
+@_or_tensors("MatrixInverse")
 def _inverse(input, adjoint):
     return linalg.inv(input.swapaxes(-1, -2) if adjoint else input)
 
 
 @on_arrays("MatrixSolve", most=_SMALL, saves=25, T=_TYPES)
+@_or_tensors("MatrixSolve")
 def _solve(matrix, rhs, adjoint):
     return linalg.solve(matrix.swapaxes(-1, -2) if adjoint else matrix, rhs)
 
@@ -44,6 +63,7 @@ def _log_determinant(input):
 
 
 @on_arrays("Cholesky", most=_SMALL, saves=3, T=_TYPES)
+@_or_tensors("Cholesky")
 def _cholesky(input):
     return linalg.cholesky(input)
 
@@ -55,6 +75,7 @@ def _lower_half(size, dtype):
 
 
 @on_arrays("_CholeskyGrad", most=_SMALL, saves=20, T=_TYPES)
+@_or_tensors("_CholeskyGrad")
 def _cholesky_grad(factor, grad):
     """The symmetric part of inv(L)' phi(L' grad) inv(L)."""
     phi = np.matmul(factor.swapaxes(-1, -2), grad) * _lower_half(factor.shape[-1], factor.dtype)
