@@ -242,9 +242,14 @@ def unshare(state: Any) -> None:
     except AttributeError:  # nothing was assigned yet, or it is another kind of state
         return
     if type(buffer) is _Tensor:
-        # One reference is the variable's, one may be its array's, one is ours, one is the call's; of the storage one is the
-        # buffer's, one ours.
-        if _references(buffer) > 3 + state.viewed or storage_uses(buffer.untyped_storage()._cdata) > 2:
+        # One reference is the variable's, one is ours, one is the call's; of the storage one is the buffer's, one ours, one
+        # may be the array's.  What a function gave as a part of the array refers to that.
+        viewed = state.viewed
+        if (
+            _references(buffer) > 3
+            or storage_uses(buffer.untyped_storage()._cdata) > 2 + viewed
+            or (viewed and _references(state.array) > 2)
+        ):
             state.hold(buffer.clone())
     elif isinstance(buffer, np.ndarray):
         state.hold(buffer.copy())

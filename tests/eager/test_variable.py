@@ -230,3 +230,22 @@ def test_results_of_a_function_do_not_follow_the_variable():
     assert [p.numpy().reshape(-1).tolist() for p in first] == [[1.0, 2.0, 3.0, 4.0], [3.0, 4.0], [1.0, 3.0, 2.0, 4.0]]
     v.assign([0.0, 0.0, 0.0, 0.0])
     assert first[1].numpy().tolist() == [3.0, 4.0] and parts()[1].numpy().tolist() == [0.0, 0.0]
+
+
+def test_what_a_function_read_as_an_array_is_written_in_place():
+    v = tf.Variable([1.0, 2.0, 3.0, 4.0])
+    read, part = tfe.defun(lambda: v * 2.0 + v), tfe.defun(lambda: tf.reshape(v, [2, 2]))
+    write = tfe.defun(lambda: v.assign_add(v * 0.5))
+    state = v._variable._value
+    read()
+    assert state.viewed
+    buffer = state.value.data_ptr()
+    part()  # and forgotten
+    write()
+    v.assign_add([1.0, 1.0, 1.0, 1.0])
+    v.assign([1.0, 2.0, 3.0, 4.0])
+    assert state.value.data_ptr() == buffer
+    kept = part()
+    write()
+    assert state.value.data_ptr() != buffer
+    assert kept.numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]] and v.numpy().tolist() == [1.5, 3.0, 4.5, 6.0]
