@@ -77,11 +77,19 @@ def _pixels(image, channels: int, wide: bool) -> np.ndarray:
         grey = grey if wide else (grey >> 8).astype(np.uint8)
         full = np.full_like(grey, 65535 if wide else 255)
         return np.stack([grey, full] if channels == 2 else [grey] * min(channels, 3) + [full] * (channels == 4), -1)
+    if channels == 1 and image.format == "PNG" and image.mode in ("RGB", "RGBA", "P"):
+        return _grey(np.asarray(image.convert("RGB")), wide)
     if image.mode != _MODES[channels]:
         image = image.convert(_MODES[channels])
     array = np.asarray(image)
     array = array.reshape(*array.shape[:2], channels)
     return array.astype(np.uint16) * 257 if wide else array
+
+
+def _grey(colours: np.ndarray, wide: bool) -> np.ndarray:
+    """The brightness of each pixel as libpng gives it: weights in 32768ths, the rest cut off."""
+    grey = ((colours @ np.array([[9797], [19234], [3737]])) >> 15).astype(np.uint8)
+    return grey.astype(np.uint16) * 257 if wide else grey
 
 
 def _owned(array):

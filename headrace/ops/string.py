@@ -301,6 +301,8 @@ def _part(value, pos, size, unit, where):
     start = pos + total if pos < 0 else pos
     if not 0 <= start <= total:
         raise ValueError(f"pos {pos} out of range for string b'{decode(value)}' at index {where}")
+    if size < 0 and unit == "BYTE":  # of bytes, all that are left
+        return text[start:]
     found = text[start : start + max(size, 0)]
     return found if unit == "BYTE" else encode(found)
 
@@ -323,8 +325,10 @@ def _cut(strings, start, stop):
 def _(input, pos, len, unit):
     if pos.shape != len.shape:
         raise ValueError(f"pos and len should have the same shape, got: {list(pos.shape)} vs. {list(len.shape)}")
-    if unit == "BYTE" and not pos.ndim and (start := pos.item()) >= 0:  # the usual, quickly
-        stop = start + max(len.item(), 0)
+    if (
+        unit == "BYTE" and not pos.ndim and (start := pos.item()) >= 0 and (size := len.item()) >= 0
+    ):  # the usual, quickly
+        stop = start + size
         if start < stop <= _SHORT and input.size > _MANY:
             parts = _cut(input, start, stop)
             if parts is not None:

@@ -137,6 +137,19 @@ def test_files(kind: str) -> None:
     assert floats.max() > 0.98 and floats.max() <= 1
 
 
+def test_colours_of_a_png_as_grey() -> None:
+    """The values are TensorFlow's: libpng cuts off where Pillow rounds."""
+    pytest.importorskip("PIL")
+    pixels = np.array([[[37, 235, 140], [72, 255, 137], [133, 203, 129], [9, 9, 9]]], np.uint8)
+    contents = tf.image.encode_png(pixels)
+    wanted = [164, 186, 173, 9]
+    grey = tf.image.decode_png(contents, channels=1)
+    assert run(grey).ravel().tolist() == wanted
+    assert run(tf.image.decode_image(contents, channels=1)).ravel().tolist() == wanted
+    wide = tf.image.decode_png(contents, channels=1, dtype=tf.uint16)
+    assert run(wide).ravel().tolist() == [257 * value for value in wanted]
+
+
 def test_files_that_are_none() -> None:
     pytest.importorskip("PIL")
     with pytest.raises(

@@ -73,6 +73,15 @@ def test_wrong_arguments(program: object, error: type[Exception]) -> None:
         program()
 
 
+@pytest.mark.parametrize(
+    ("position", "length", "wanted"),
+    [(0, -1, [b"abc", b"defg"]), (1, -2, [b"bc", b"efg"]), (-2, -1, [b"bc", b"fg"]), ([3, 1], [-1, -3], [b"", b"efg"])],
+)
+def test_the_rest_of_a_string(position: object, length: object, wanted: list[bytes]) -> None:
+    with tf.Session() as session:
+        assert session.run(tf.substr(["abc", "defg"], position, length)).tolist() == wanted
+
+
 def test_errors_while_running_name_what_is_wrong() -> None:
     with tf.Session() as session:
         for made, text in (
