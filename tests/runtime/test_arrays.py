@@ -226,3 +226,12 @@ def test_partial_run():
         handle = sess.partial_run_setup([first, second], [a, b])
         assert sess.partial_run(handle, first, {a: [1.0, 1.0]}).tolist() == [4.0, 16.0]
         assert sess.partial_run(handle, second, {b: [2.0, 2.0]}).tolist() == [7.0, 28.0]
+
+
+def test_a_fed_shape_below_minus_one_is_refused():
+    v, shape = tf.Variable([1.0, 2.0, 3.0, 4.0]), tf.placeholder(tf.int32, [2])
+    y = tf.reshape(v * 2.0, shape)
+    with start() as sess:
+        assert sess.run(y, {shape: [2, -1]}).shape == (2, 2)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            sess.run(y, {shape: [2, -2]})

@@ -20,6 +20,8 @@ def _reshape(tensor, shape):
     if 0 in shape and -1 in shape:
         left = math.prod(d for d in tensor.shape if d) // math.prod(d for d in shape if d and d != -1)
         shape = [left if d == -1 else d for d in shape]
+    if shape and min(shape) < -1:  # numpy takes any negative number for "the rest"
+        raise ValueError
     return tensor.reshape(shape)
 
 
