@@ -25,6 +25,8 @@ def _(dims, value):
     value.with_rank(0)
     if dims is not None and not isinstance(dims, list):
         raise ValueError(f"dims must be a vector, got the scalar {dims}")
+    if dims is not None and any(isinstance(d, list) for d in dims):
+        raise ValueError(f"dims must be a vector, got {dims}")
     return None if dims is None else dims
 
 

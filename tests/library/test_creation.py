@@ -80,6 +80,12 @@ def test_one_hot_dtypes_must_agree():
         tf.one_hot([0], 2, on_value=tf.constant(1.0), dtype=tf.int32)
 
 
+@pytest.mark.parametrize("dims", [2, [[2]], [[2], [3]]])
+def test_fill_wants_a_vector(dims):
+    with pytest.raises(ValueError, match="dims must be a vector, got"):
+        tf.fill(dims, 1)
+
+
 def test_fill_copies_its_value():
     x = tf.placeholder(tf.float32, [])
     assert run(tf.fill([2, 0], x), {x: 1}).shape == (2, 0)
