@@ -150,6 +150,25 @@ def check_inside(indices, shape, what="indices"):
         raise ValueError(f"{what}[{row}] = {indices[row].tolist()} is out of bounds: need 0 <= index < {list(shape)}")
 
 
+def merged(places, values, thresh):
+    """Of two lists of entries after one another, each in order: which are kept, in order, and their values.
+
+    Entries at the same place are added, and left out where the sum is below ``thresh``.
+    """
+    order = places.argsort(kind="stable")
+    places, values = places.take(order), values.take(order)
+    kept = np.empty(len(order), np.bool_)
+    kept[:1] = True
+    np.not_equal(places[1:], places[:-1], out=kept[1:])
+    second = (~kept).nonzero()[0]  # the second list's entry of the same place as the first's before it
+    if len(second):
+        first = second - 1
+        total = values.take(first) + values.take(second)
+        values[first] = total
+        kept[first] = np.abs(total) >= thresh
+    return order[kept], values[kept]
+
+
 def check_parts(indices, values, shape):
     """Whether the three parts of a sparse tensor can belong together."""
     if indices.ndim != 2 or values.ndim != 1 or len(shape) != indices.shape[1] or len(values) != indices.shape[0]:

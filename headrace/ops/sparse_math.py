@@ -21,6 +21,7 @@ from headrace.ops._sparse import (
     host_vector,
     is_rising,
     keys,
+    merged,
     positions,
     static_rank,
 )
@@ -148,21 +149,9 @@ def _sum_on_host(a_indices, a_values, b_indices, b_values, shape, thresh):
     flat = host_positions(a_indices, shape), host_positions(b_indices, shape)
     if any(f is None or not is_rising(f) for f in flat):
         return None
-    both = np.concatenate(flat)
-    order = both.argsort(kind="stable")
-    both = both.take(order)
-    values = np.concatenate((a_values, b_values)).take(order)
-    kept = np.empty(len(order), np.bool_)
-    kept[:1] = True
-    np.not_equal(both[1:], both[:-1], out=kept[1:])
-    second = (~kept).nonzero()[0]  # b's entry of the same place as a's before it
-    if len(second):
-        first = second - 1
-        total = values.take(first) + values.take(second)
-        values[first] = total
-        kept[first] = np.abs(total) >= thresh
-    indices = np.concatenate((a_indices, b_indices)).take(order[kept], 0)
-    return torch.from_numpy(indices), torch.from_numpy(values[kept])
+    kept, values = merged(np.concatenate(flat), np.concatenate((a_values, b_values)), thresh)
+    indices = np.concatenate((a_indices, b_indices)).take(kept, 0)
+    return torch.from_numpy(indices), torch.from_numpy(values)
 
 
 @add.kernel

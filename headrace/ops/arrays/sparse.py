@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from headrace.ops._sparse import LARGEST, is_rising
+from headrace.ops._sparse import LARGEST, is_rising, merged
 from headrace.ops.arrays._declare import on_arrays
 from headrace.ops.arrays._indices import MANY, check_inside
 from headrace.ops.arrays._memory import filled
@@ -89,18 +89,8 @@ def _add(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh):
     if not is_rising(keys[:count]) or not is_rising(keys[count:]):
         kept, values = _summed(keys, values, count, thresh)
         return indices.take(kept, 0), values, np.array(a_shape, np.int64)
-    order = keys.argsort(kind="stable")
-    keys, values = keys.take(order), values.take(order)
-    kept = np.empty(len(order), np.bool_)
-    kept[:1] = True
-    np.not_equal(keys[1:], keys[:-1], out=kept[1:])
-    second = (~kept).nonzero()[0]  # b's entry of the same place as a's before it
-    if len(second):
-        first = second - 1
-        total = values.take(first) + values.take(second)
-        values[first] = total
-        kept[first] = np.abs(total) >= thresh
-    return indices.take(order[kept], 0), values[kept], np.array(a_shape, np.int64)
+    kept, values = merged(keys, values, thresh)
+    return indices.take(kept, 0), values, np.array(a_shape, np.int64)
 
 
 @on_arrays("SparseTensorDenseAdd", saves=25)
