@@ -108,6 +108,7 @@ class ArrayKernel:
 
 
 MOST: Final = 8192  # elements, unless an array kernel says otherwise
+ANY_SIZE: Final = 1 << 62  # elements: for array kernels that are as quick for many
 SAVES: Final = 2.0
 
 
@@ -181,11 +182,22 @@ class OpDef:
                 f"kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: device, node, state"
             )
         kernel = Kernel(
-            function, device, _constraint(types), "state" in wants, "device" in wants, "node" in wants, folded
+            function, device, self._constraint(types), "state" in wants, "device" in wants, "node" in wants, folded
         )
         self.kernels.append(kernel)
         self.kernels.sort(key=lambda k: (k.device is None, -len(k.types)))
         return function
+
+    def _constraint(self, values: dict[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """What attributes may be for a kernel: a dtype, or several values.  Other keywords are mistakes."""
+        known = [a.name for a in (*self.signature.inferred, *self.signature.attrs)]
+        for name, allowed in values.items():
+            if name not in known or not isinstance(allowed, (DType, list, tuple)):
+                raise TypeError(
+                    f"a kernel of {self.name} is declared with {name}={allowed!r}; keywords give a dtype, or a list of values, "
+                    f"for one of its attributes: {', '.join(known) or 'it has none'} {at()}"
+                )
+        return tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(values.items()))
 
     def find_kernel(self, device: str, attrs: dict[str, Any]) -> Kernel | None:
         for kernel in self.kernels:
@@ -206,9 +218,9 @@ class OpDef:
         wants = _keyword_only(function)
         if wants - {"state"}:
             raise TypeError(
-                f"the array kernel of {self.name} has keyword-only parameters {sorted(wants)}; known: state"
+                f"the array kernel of {self.name} has keyword-only parameters {sorted(wants)}; known: state {at()}"
             )
-        self.array_kernels.append(ArrayKernel(function, _constraint(types), most, saves, strings, bool(wants)))
+        self.array_kernels.append(ArrayKernel(function, self._constraint(types), most, saves, strings, bool(wants)))
         return function
 
     def find_array_kernel(self, attrs: dict[str, Any]) -> ArrayKernel | None:
@@ -219,10 +231,6 @@ class OpDef:
 
     def __repr__(self) -> str:
         return f"<op {self.signature}>"
-
-
-def _constraint(types: dict[str, DType | Sequence[DType]]) -> tuple[tuple[str, tuple[DType, ...]], ...]:
-    return tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(types.items()))
 
 
 def _keyword_only(function: Rule) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from headrace.core.registry import ANY_SIZE
 from headrace.resources.value import FROM_TORCH, as_tensor
 
 _MASK = (1 << 64) - 1
@@ -67,9 +68,6 @@ def together(items):
     """All strings in one, to be changed at once and split at SEPARATOR; None if it occurs in them, or there are none."""
     text = SEPARATOR.join(items)
     return text if items and text.count(SEPARATOR) == len(items) - 1 else None
-
-
-ANY_SIZE = 1 << 62  # elements: kernels on arrays that tensors' kernels are made of
 
 
 def on_host(definition, function):

@@ -12,14 +12,13 @@ import numpy as np
 import torch
 
 from headrace.core import errors
-from headrace.core.registry import op
+from headrace.core.registry import ANY_SIZE, op
 from headrace.ops._sparse import host_order
 
 _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
 
 
 _TABLE = 1 << 20  # classes
-EVERY = 1 << 62  # elements: kernels on arrays that tensors' kernels are made of
 _EXACT = 1 << 53  # up to here a float64 holds every integer
 
 
@@ -228,7 +227,7 @@ def _declare(name, kind, options=""):
             raise ValueError(f"Sampler's range is too small: {num_sampled} distinct classes out of {range_max}")
         return _shape(true_classes, num_true, num_sampled, unique)
 
-    @definition.on_arrays(most=EVERY, saves=10)
+    @definition.on_arrays(most=ANY_SIZE, saves=10)
     def sample(true_classes, num_true, num_sampled, unique, *rest, state):
         _check(true_classes, num_true)
         return state.sample(true_classes, num_sampled, unique)
@@ -308,7 +307,7 @@ def _hits_on_host(true_classes, candidates):
     return row, position, weights
 
 
-@hits.on_arrays(most=EVERY, saves=10)
+@hits.on_arrays(most=ANY_SIZE, saves=10)
 def _(true_classes, sampled_candidates, num_true, seed, seed2):
     _check(true_classes, num_true)
     return _hits_on_host(true_classes, sampled_candidates)

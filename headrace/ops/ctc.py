@@ -11,14 +11,12 @@ import numpy as np
 import torch
 
 from headrace.core.dtypes import ANY, float32, float64, resource, variant
-from headrace.core.registry import op
+from headrace.core.registry import ANY_SIZE, op
 from headrace.graph import raw_ops
 from headrace.ops import _ctc_decode
 from headrace.ops._ctc_decode import merged
 from headrace.ops._sparse import check_parts, entries
 from headrace.resources.dispatch import autograd
-
-EVERY = 1 << 62  # elements: where array kernels are as quick for many as the others
 
 # ---- the loss
 
@@ -207,7 +205,7 @@ def _(inputs, sequence_length, merge_repeated):
     return [(None, 2), (None,), (2,), (dims[1], 1)]
 
 
-greedy.on_arrays(_ctc_decode.greedy, most=EVERY, saves=20)
+greedy.on_arrays(_ctc_decode.greedy, most=ANY_SIZE, saves=20)
 
 
 @greedy.kernel
@@ -233,7 +231,7 @@ def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
     return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(dims[1], top_paths)]
 
 
-beam.on_arrays(_ctc_decode.beam, most=EVERY, saves=20)
+beam.on_arrays(_ctc_decode.beam, most=ANY_SIZE, saves=20)
 
 
 @beam.kernel

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes, errors
-from headrace.core.registry import op
-from headrace.ops._string import ANY_SIZE, array_of, decode, each, int32s, int64s, listed, on_host
+from headrace.core.registry import ANY_SIZE, op
+from headrace.ops._string import array_of, decode, each, int32s, int64s, listed, on_host
 from headrace.resources.value import TORCH_DTYPES
 
 # ---- numbers

@@ -12,7 +12,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import ANY, INDEX, NUMERIC
-from headrace.core.registry import op
+from headrace.core.registry import ANY_SIZE, op
 from headrace.core.shape import TensorShape, unknown_shape
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
@@ -125,7 +125,7 @@ gather_v2 = op(
 gather_v2.shape(_gather_shape)
 gather_v2.kernel(_gather, folded=lambda ranks, axis, batch_dims: None if axis or batch_dims else (_gather_rows, ()))
 gather_v2.kernel(_gather_strings, Tparams=dtypes.string)
-gather_v2.on_arrays(_gather_strings, most=1 << 62, saves=5, strings=True, Tparams=dtypes.string)
+gather_v2.on_arrays(_gather_strings, most=ANY_SIZE, saves=5, strings=True, Tparams=dtypes.string)
 move_as_signed(gather_v2, "Tparams")
 
 

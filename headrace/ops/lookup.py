@@ -10,8 +10,8 @@ import torch
 
 from headrace.core import errors
 from headrace.core.dtypes import ANY, DType, float32, float64, int32, int64, resource, string, variant
-from headrace.core.registry import op
-from headrace.ops._string import ANY_SIZE, array_of, int64s, on_host
+from headrace.core.registry import ANY_SIZE, op
+from headrace.ops._string import array_of, int64s, on_host
 from headrace.ops._summarise import to_array
 from headrace.resources.table import Table
 from headrace.resources.value import FROM_TORCH, NATIVE, TORCH_DTYPES, as_tensor

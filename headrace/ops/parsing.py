@@ -17,11 +17,11 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.example import Example, entries, read_feature, read_features
-from headrace.core.registry import op
+from headrace.core.registry import ANY_SIZE, op
 from headrace.core.wire import fields
 from headrace.ops import _example_batch
 from headrace.ops._sparse import runs
-from headrace.ops._string import ANY_SIZE, array_of, as_arrays, as_tensors
+from headrace.ops._string import array_of, as_arrays, as_tensors
 from headrace.resources.value import from_numpy
 
 VALUES = (dtypes.float32, dtypes.int64, dtypes.string)

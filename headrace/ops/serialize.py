@@ -7,10 +7,10 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import ANY, resource, string, variant
-from headrace.core.registry import op
+from headrace.core.registry import ANY_SIZE, op
 from headrace.core.tensor_proto import decode, encode
 from headrace.ops._sparse import check_parts, entries, join, select
-from headrace.ops._string import ANY_SIZE, array_of, scalar_of
+from headrace.ops._string import array_of, scalar_of
 from headrace.resources.value import FROM_TORCH
 
 HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from headrace.core.dtypes import DType, resource, string
 from headrace.core.registry import ArrayKernel
+from headrace.graph.infer import group_inputs
 from headrace.passes.step_graph import Node, Value
 
 TO_ARRAY, TO_TENSOR = 3.5, 2.0  # microseconds, between calls that are not in the cache
@@ -33,8 +34,7 @@ def on_arrays(
         if node.op_def.inline == "{0}":
             sources[node.outputs[0]] = sources.get(node.inputs[0], node.inputs[0])
             continue
-        tensors = tensor_inputs(node)
-        for value in tensors:
+        for value in tensor_inputs(node):
             users.setdefault(sources.get(value, value), []).append(node)
     taken = {sources.get(v, v) for v in escaping}
 
@@ -51,8 +51,6 @@ def on_arrays(
     for _ in range(ROUNDS):
         before = len(chosen)
         for node in [n for n in order if n in chosen]:
-            if is_free(node):
-                continue
             around = {sources.get(v, v) for v in tensor_inputs(node)} | set(node.outputs)
             now = sum(cost(v, None) for v in around)
             then = sum(cost(v, node) for v in around)
@@ -60,7 +58,7 @@ def on_arrays(
                 del chosen[node]
         if len(chosen) == before:
             break
-    return {n: k for n, k in chosen.items() if not is_free(n)}
+    return chosen
 
 
 def is_free(node: Node) -> bool:
@@ -73,16 +71,10 @@ def tensor_inputs(node: Node) -> list[Value]:
     if node.op_def.takes_arrays:
         return []
     found: list[Value] = []
-    position = 0
-    for arg in node.op_def.signature.inputs:
-        count = 1
-        if arg.is_list:
-            attr = arg.number_attr
-            count = node.attrs[attr] if attr else len(node.attrs[arg.type_list_attr or ""])
-        values = node.inputs[position : position + count]
-        position += count
+    grouped = group_inputs(node.op_def, node.inputs, node.attrs)
+    for arg, given in zip(node.op_def.signature.inputs, grouped, strict=True):
         if not arg.host and not arg.ref:
-            found += values
+            found += given if arg.is_list else [given]
     return found
 
 

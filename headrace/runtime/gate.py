@@ -24,9 +24,8 @@ class Gate:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._places: SimpleQueue[None] = (
-            SimpleQueue()
-        )  # a token a place: a semaphore of Python's takes ten times as long
+        # A token a place: a semaphore of Python's takes ten times as long.
+        self._places: SimpleQueue[None] = SimpleQueue()
         for _ in range(width):
             self._places.put(None)
         self._passed = _Passed()

@@ -131,3 +131,15 @@ def test_a_trait_that_is_none() -> None:
         op("TestMisspelled(x: T) -> (y: T)", T=[dtypes.float32], veiw=False)
     with pytest.raises(TypeError, match="'pure' is no trait"):  # it follows from the others
         op("TestMisspelled(x: T) -> (y: T)", T=[dtypes.float32], pure=True)
+
+
+@pytest.mark.parametrize("wrong", [{"saving": 3}, {"T2": [dtypes.float32]}, {"T": "float32"}])
+def test_a_kernel_for_an_attribute_that_is_not_there_is_refused(wrong):
+    definition = op("_TestConstrained(x: T) -> (y: T)", T=[dtypes.float32])
+    said = "_TestConstrained is declared with .* one of its attributes: T .*test_registry.py"
+    try:
+        for declare in (definition.kernel, definition.on_arrays):
+            with pytest.raises(TypeError, match=said):
+                declare(lambda x: x, **wrong)
+    finally:
+        REGISTRY.remove("_TestConstrained")

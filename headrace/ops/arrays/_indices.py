@@ -8,7 +8,6 @@ import numpy as np
 
 UNSIGNED = {4: np.uint32, 8: np.uint64}  # by bytes; a negative index read as one is too large
 MANY = 1 << 18  # elements, for what torch does in several passes or on one thread
-VIEW = 1 << 62  # elements: a result that shares the input's memory takes no longer where there are more
 
 _largest = np.maximum.reduce
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from headrace.core.registry import ANY_SIZE
 from headrace.ops.arrays._declare import on_arrays
-from headrace.ops.arrays._indices import VIEW
 
 _ALL = slice(None)
 
@@ -50,7 +50,7 @@ def _cuts(axis, sizes):
     return found
 
 
-@on_arrays("Split", most=VIEW, saves=4)
+@on_arrays("Split", most=ANY_SIZE, saves=4)
 def _split(split_dim, value, num_split):
     size, extra = divmod(value.shape[split_dim], num_split)
     if extra:
@@ -60,7 +60,7 @@ def _split(split_dim, value, num_split):
     return [value[index] for index in _cuts(split_dim, (size,) * num_split)]
 
 
-@on_arrays("SplitV", most=VIEW, saves=6)
+@on_arrays("SplitV", most=ANY_SIZE, saves=6)
 def _split_v(value, size_splits, split_dim, num_split):
     total = value.shape[split_dim]
     sizes = tuple(size_splits)
@@ -74,7 +74,7 @@ def _split_v(value, size_splits, split_dim, num_split):
     return [value[index] for index in _cuts(split_dim, sizes)]
 
 
-@on_arrays("Unpack", most=VIEW, saves=5)
+@on_arrays("Unpack", most=ANY_SIZE, saves=5)
 def _unpack(value, num, axis):
     if value.shape[axis] != num:
         raise ValueError("there are more or fewer than that")

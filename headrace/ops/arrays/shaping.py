@@ -9,13 +9,14 @@ from itertools import product
 import numpy as np
 
 from headrace.core.dtypes import COMPLEX, REAL
+from headrace.core.registry import ANY_SIZE
 from headrace.ops.arrays._declare import on_arrays
-from headrace.ops.arrays._indices import MANY, VIEW, check_inside
+from headrace.ops.arrays._indices import MANY, check_inside
 
 _ALL, _BACK = slice(None), slice(None, None, -1)
 
 
-@on_arrays("Reshape", most=VIEW, saves=1.2)
+@on_arrays("Reshape", most=ANY_SIZE, saves=1.2)
 def _reshape(tensor, shape):
     if 0 in shape and -1 in shape:
         left = math.prod(d for d in tensor.shape if d) // math.prod(d for d in shape if d and d != -1)
@@ -25,7 +26,7 @@ def _reshape(tensor, shape):
     return tensor.reshape(shape)
 
 
-@on_arrays("ExpandDims", most=VIEW, saves=1.2)
+@on_arrays("ExpandDims", most=ANY_SIZE, saves=1.2)
 def _expand_dims(input, dim):
     while type(dim) is list:
         (dim,) = dim
@@ -38,13 +39,13 @@ def _expand_dims(input, dim):
     return input.reshape(shape)
 
 
-@on_arrays("Squeeze", most=VIEW)
+@on_arrays("Squeeze", most=ANY_SIZE)
 def _squeeze(input, squeeze_dims):
     return input.squeeze(tuple(squeeze_dims)) if squeeze_dims else input.squeeze()
 
 
-@on_arrays("ConjugateTranspose", most=VIEW, T=REAL)
-@on_arrays("Transpose", most=VIEW, saves=1.4)
+@on_arrays("ConjugateTranspose", most=ANY_SIZE, T=REAL)
+@on_arrays("Transpose", most=ANY_SIZE, saves=1.4)
 def _transpose(x, perm):
     return x.transpose(perm)
 
@@ -64,7 +65,7 @@ def _invert_permutation(x):
     return found
 
 
-@on_arrays("BroadcastTo", most=VIEW, saves=1)
+@on_arrays("BroadcastTo", most=ANY_SIZE, saves=1)
 def _broadcast_to(input, shape):
     """A view that may be written to, as torch's: numpy's own may not."""
     own, steps = input.shape, [0] * len(shape)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.core.registry import ANY_SIZE
 from headrace.ops._slice_index import python_index
 from headrace.ops.arrays._declare import on_arrays
-from headrace.ops.arrays._indices import VIEW
 
 
-@on_arrays("Slice", most=VIEW, saves=4)
+@on_arrays("Slice", most=ANY_SIZE, saves=4)
 def _slice(input, begin, size):
     index = []
     for b, s, d in zip(begin, size, input.shape, strict=True):
@@ -20,7 +20,7 @@ def _slice(input, begin, size):
     return input[tuple(index)]
 
 
-@on_arrays("StridedSlice", most=VIEW, saves=2.5)
+@on_arrays("StridedSlice", most=ANY_SIZE, saves=2.5)
 def _strided_slice(input, begin, end, strides, *masks):
     index, backwards = python_index(tuple(begin), tuple(end), tuple(strides), *masks)
     return input[index].copy() if backwards else input[index]  # torch has no steps backwards
