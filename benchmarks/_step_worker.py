@@ -65,7 +65,7 @@ def _start(version, batch, prepare):
 def _headrace(mode):
     def prepare(chosen, order):
         tf = importlib.import_module("headrace")
-        version = importlib.import_module("headrace.library.version").HEADRACE_VERSION
+        version = importlib.import_module("headrace.library.system.version").HEADRACE_VERSION
         config = tf.ConfigProto(compile=mode, intra_op_parallelism_threads=order["threads"])
         return _start(version, _fed(chosen, tf1_peer.example(chosen)), lambda: tf1_peer.prepare(tf, chosen, config))
 

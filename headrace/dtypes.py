@@ -28,7 +28,7 @@ from headrace.core.dtypes import uint16 as uint16
 from headrace.core.dtypes import uint32 as uint32
 from headrace.core.dtypes import uint64 as uint64
 from headrace.core.dtypes import variant as variant
-from headrace.library.host import as_string as as_string
-from headrace.library.math import cast as cast
-from headrace.library.math import complex as complex
-from headrace.library.math import saturate_cast as saturate_cast
+from headrace.library.control.host import as_string as as_string
+from headrace.library.numeric.math import cast as cast
+from headrace.library.numeric.math import complex as complex
+from headrace.library.numeric.math import saturate_cast as saturate_cast

@@ -2,12 +2,12 @@
 
 from headrace.core.registry import OpDef as OpDef
 from headrace.graph import raw_ops as raw_ops
-from headrace.library.extend import binary as binary
-from headrace.library.extend import op as op
-from headrace.library.extend import remove_op as remove_op
-from headrace.library.extend import unary as unary
-from headrace.library.opcheck import OpCheckError as OpCheckError
-from headrace.library.opcheck import Sample as Sample
-from headrace.library.opcheck import opcheck as opcheck
+from headrace.library.system.extend import binary as binary
+from headrace.library.system.extend import op as op
+from headrace.library.system.extend import remove_op as remove_op
+from headrace.library.system.extend import unary as unary
+from headrace.library.testing.opcheck import OpCheckError as OpCheckError
+from headrace.library.testing.opcheck import Sample as Sample
+from headrace.library.testing.opcheck import opcheck as opcheck
 from headrace.runtime.device import register_device as register_device
 from headrace.runtime.device import unregister_device as unregister_device

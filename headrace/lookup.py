@@ -1,8 +1,8 @@
 """tf.lookup: tables."""
 
 from headrace import lookup_experimental as experimental
-from headrace.library.lookup import KeyValueTensorInitializer as KeyValueTensorInitializer
-from headrace.library.lookup import StaticHashTable as StaticHashTable
-from headrace.library.lookup import TextFileIndex as TextFileIndex
-from headrace.library.lookup import TextFileInitializer as TextFileInitializer
-from headrace.library.vocabulary import StaticVocabularyTable as StaticVocabularyTable
+from headrace.library.text.lookup import KeyValueTensorInitializer as KeyValueTensorInitializer
+from headrace.library.text.lookup import StaticHashTable as StaticHashTable
+from headrace.library.text.lookup import TextFileIndex as TextFileIndex
+from headrace.library.text.lookup import TextFileInitializer as TextFileInitializer
+from headrace.library.text.vocabulary import StaticVocabularyTable as StaticVocabularyTable

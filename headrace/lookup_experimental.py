@@ -1,3 +1,3 @@
 """tf.lookup.experimental."""
 
-from headrace.library.lookup import DenseHashTable as DenseHashTable
+from headrace.library.text.lookup import DenseHashTable as DenseHashTable

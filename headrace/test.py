@@ -2,15 +2,15 @@
 
 from unittest import mock as mock
 
-from headrace.library.benchmark import Benchmark as Benchmark
-from headrace.library.benchmark import benchmark_config as benchmark_config
-from headrace.library.gradient_check import compute_gradient as compute_gradient
-from headrace.library.gradient_check import compute_gradient_error as compute_gradient_error
-from headrace.library.test_case import TestCase as TestCase
-from headrace.library.test_case import get_temp_dir as get_temp_dir
-from headrace.library.test_case import gpu_device_name as gpu_device_name
-from headrace.library.test_case import is_built_with_cuda as is_built_with_cuda
-from headrace.library.test_case import is_built_with_gpu_support as is_built_with_gpu_support
-from headrace.library.test_case import is_built_with_rocm as is_built_with_rocm
-from headrace.library.test_case import is_gpu_available as is_gpu_available
-from headrace.library.test_case import main as main
+from headrace.library.testing.benchmark import Benchmark as Benchmark
+from headrace.library.testing.benchmark import benchmark_config as benchmark_config
+from headrace.library.testing.gradient_check import compute_gradient as compute_gradient
+from headrace.library.testing.gradient_check import compute_gradient_error as compute_gradient_error
+from headrace.library.testing.test_case import TestCase as TestCase
+from headrace.library.testing.test_case import get_temp_dir as get_temp_dir
+from headrace.library.testing.test_case import gpu_device_name as gpu_device_name
+from headrace.library.testing.test_case import is_built_with_cuda as is_built_with_cuda
+from headrace.library.testing.test_case import is_built_with_gpu_support as is_built_with_gpu_support
+from headrace.library.testing.test_case import is_built_with_rocm as is_built_with_rocm
+from headrace.library.testing.test_case import is_gpu_available as is_gpu_available
+from headrace.library.testing.test_case import main as main

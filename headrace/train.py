@@ -2,40 +2,40 @@
 
 # ---- section: optimizers, learning rates, moving averages
 from headrace import train_experimental as experimental
-from headrace.library.learning_rate_decay import cosine_decay as cosine_decay
-from headrace.library.learning_rate_decay import cosine_decay_restarts as cosine_decay_restarts
-from headrace.library.learning_rate_decay import exponential_decay as exponential_decay
-from headrace.library.learning_rate_decay import inverse_time_decay as inverse_time_decay
-from headrace.library.learning_rate_decay import linear_cosine_decay as linear_cosine_decay
-from headrace.library.learning_rate_decay import natural_exp_decay as natural_exp_decay
-from headrace.library.learning_rate_decay import noisy_linear_cosine_decay as noisy_linear_cosine_decay
-from headrace.library.learning_rate_decay import piecewise_constant as piecewise_constant
-from headrace.library.learning_rate_decay import piecewise_constant_decay as piecewise_constant_decay
-from headrace.library.learning_rate_decay import polynomial_decay as polynomial_decay
-from headrace.library.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
-from headrace.library.optimizer.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
-from headrace.library.optimizer.adagrad import AdagradDAOptimizer as AdagradDAOptimizer
-from headrace.library.optimizer.adagrad import AdagradOptimizer as AdagradOptimizer
-from headrace.library.optimizer.adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
-from headrace.library.optimizer.adam import AdamOptimizer as AdamOptimizer
-from headrace.library.optimizer.ftrl import FtrlOptimizer as FtrlOptimizer
-from headrace.library.optimizer.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
-from headrace.library.optimizer.gradient_descent import (
+from headrace.library.train.learning_rate_decay import cosine_decay as cosine_decay
+from headrace.library.train.learning_rate_decay import cosine_decay_restarts as cosine_decay_restarts
+from headrace.library.train.learning_rate_decay import exponential_decay as exponential_decay
+from headrace.library.train.learning_rate_decay import inverse_time_decay as inverse_time_decay
+from headrace.library.train.learning_rate_decay import linear_cosine_decay as linear_cosine_decay
+from headrace.library.train.learning_rate_decay import natural_exp_decay as natural_exp_decay
+from headrace.library.train.learning_rate_decay import noisy_linear_cosine_decay as noisy_linear_cosine_decay
+from headrace.library.train.learning_rate_decay import piecewise_constant as piecewise_constant
+from headrace.library.train.learning_rate_decay import piecewise_constant_decay as piecewise_constant_decay
+from headrace.library.train.learning_rate_decay import polynomial_decay as polynomial_decay
+from headrace.library.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
+from headrace.library.train.optimizer.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
+from headrace.library.train.optimizer.adagrad import AdagradDAOptimizer as AdagradDAOptimizer
+from headrace.library.train.optimizer.adagrad import AdagradOptimizer as AdagradOptimizer
+from headrace.library.train.optimizer.adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
+from headrace.library.train.optimizer.adam import AdamOptimizer as AdamOptimizer
+from headrace.library.train.optimizer.ftrl import FtrlOptimizer as FtrlOptimizer
+from headrace.library.train.optimizer.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
+from headrace.library.train.optimizer.gradient_descent import (
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
 )
-from headrace.library.optimizer.momentum import MomentumOptimizer as MomentumOptimizer
-from headrace.library.optimizer.optimizer import Optimizer as Optimizer
-from headrace.library.optimizer.rmsprop import RMSPropOptimizer as RMSPropOptimizer
+from headrace.library.train.optimizer.momentum import MomentumOptimizer as MomentumOptimizer
+from headrace.library.train.optimizer.optimizer import Optimizer as Optimizer
+from headrace.library.train.optimizer.rmsprop import RMSPropOptimizer as RMSPropOptimizer
 
 # ---- section: variables: the global step
-from headrace.library.global_step import assert_global_step as assert_global_step
-from headrace.library.global_step import create_global_step as create_global_step
-from headrace.library.global_step import get_global_step as get_global_step
-from headrace.library.global_step import get_or_create_global_step as get_or_create_global_step
-from headrace.library.global_step import global_step as global_step
+from headrace.library.state.global_step import assert_global_step as assert_global_step
+from headrace.library.state.global_step import create_global_step as create_global_step
+from headrace.library.state.global_step import get_global_step as get_global_step
+from headrace.library.state.global_step import get_or_create_global_step as get_or_create_global_step
+from headrace.library.state.global_step import global_step as global_step
 
 # ---- section: graphs
-from headrace.library.graph_util import write_graph as write_graph
+from headrace.library.system.graph_util import write_graph as write_graph
 
 # ---- section: examples
 from headrace.core.example import BytesList as BytesList

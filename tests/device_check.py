@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import headrace as tf  # noqa: E402
-from headrace.library.opcheck import opcheck  # noqa: E402
+from headrace.library.testing.opcheck import opcheck  # noqa: E402
 
 
 def main() -> int:

@@ -21,8 +21,8 @@ from headrace.eager.tape import gradients_function as gradients_function
 from headrace.eager.tape import implicit_gradients as implicit_gradients
 from headrace.eager.tape import implicit_value_and_gradients as implicit_value_and_gradients
 from headrace.eager.tape import value_and_gradients_function as value_and_gradients_function
-from headrace.library.eager_store import EagerVariableStore as EagerVariableStore
-from headrace.library.function import defun as defun
-from headrace.library.py_function import py_function as py_func
-from headrace.library.template import make_template as make_template
-from headrace.library.variable import Variable as Variable
+from headrace.library.state.eager_store import EagerVariableStore as EagerVariableStore
+from headrace.library.function.function import defun as defun
+from headrace.library.function.py_function import py_function as py_func
+from headrace.library.state.template import make_template as make_template
+from headrace.library.state.variable import Variable as Variable

@@ -33,4 +33,4 @@ from headrace.library.contrib.metrics import (
 )
 from headrace.library.contrib.metrics import streaming_true_negatives as streaming_true_negatives
 from headrace.library.contrib.metrics import streaming_true_positives as streaming_true_positives
-from headrace.library.reduction import confusion_matrix as confusion_matrix
+from headrace.library.numeric.reduction import confusion_matrix as confusion_matrix

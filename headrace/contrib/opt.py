@@ -11,7 +11,7 @@ from headrace.library.contrib.optimizer import MovingAverageOptimizer as MovingA
 from headrace.library.contrib.optimizer import NadamOptimizer as NadamOptimizer
 from headrace.library.contrib.optimizer import clip_gradients_by_global_norm as clip_gradients_by_global_norm
 from headrace.library.contrib.optimizer import extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay
-from headrace.library.optimizer.lbfgs import LBFGSOptimizer as LBFGSOptimizer
+from headrace.library.train.optimizer.lbfgs import LBFGSOptimizer as LBFGSOptimizer
 from headrace.library.contrib.sign_optimizer import AddSignOptimizer as AddSignOptimizer
 from headrace.library.contrib.sign_optimizer import LARSOptimizer as LARSOptimizer
 from headrace.library.contrib.sign_optimizer import MultitaskOptimizerWrapper as MultitaskOptimizerWrapper

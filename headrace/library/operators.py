@@ -22,9 +22,9 @@ from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor
-from headrace.library import math
-from headrace.library.linalg import matmul
-from headrace.library.variable import Variable
+from headrace.library.linalg.matrix import matmul
+from headrace.library.numeric import math
+from headrace.library.state.variable import Variable
 
 Binary = Callable[..., Any]
 

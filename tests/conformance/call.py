@@ -23,7 +23,7 @@ from headrace.graph.build import call as build
 from headrace.graph.constant import make_array
 from headrace.graph.convert import make_constant
 from headrace.graph.operation import Operation
-from headrace.library.opcheck import Sample, flatten
+from headrace.library.testing.opcheck import Sample, flatten
 
 Call = dict[str, Any]
 Result = dict[str, Any]

@@ -16,7 +16,7 @@ from conformance.call import Call, NotData, from_sample
 from conformance.wire import decode, encode
 
 from headrace.core.registry import REGISTRY
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 FOLDER = Path(__file__).parent / "sample_results"
 UPDATE = "HEADRACE_TF_PYTHON=<python with tensorflow> python tests/golden/make_samples.py"

@@ -17,7 +17,7 @@ SOUND = (np.sin(np.arange(120) * 0.2) * 0.8).astype(np.float32).reshape(60, 2)
 def audio(tf: Any) -> Any:
     """The ops of contrib's audio_ops."""
     if hasattr(tf, "contrib"):
-        return importlib.import_module("headrace.library.audio")
+        return importlib.import_module("headrace.library.signal.audio")
     return importlib.import_module("tensorflow.python.ops.gen_audio_ops")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.library import flag as kinds
-from headrace.library import flags
+from headrace.library.system import flag as kinds
+from headrace.library.system import flags
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.library.initializers import Initializer, contrib_variance_scaling_initializer, xavier_initializer
+from headrace.library.state.initializers import Initializer, contrib_variance_scaling_initializer, xavier_initializer
 
 
 def run(tensor: tf.Tensor) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.library.optimizer.lbfgs import LBFGSOptimizer
+from headrace.library.train.optimizer.lbfgs import LBFGSOptimizer
 
 
 def minimize(loss, steps: int, **options) -> float:

@@ -11,7 +11,7 @@ import pytest
 
 import headrace as tf
 from headrace import extend
-from headrace.library import op_library
+from headrace.library.system import op_library
 
 LIBRARY = """
 import torch

@@ -9,7 +9,7 @@ import torch
 import headrace as tf
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY, OpDef, op
-from headrace.library.opcheck import OpCheckError, Sample, opcheck
+from headrace.library.testing.opcheck import OpCheckError, Sample, opcheck
 
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.library.partitioner import PartitionInfo, slices
+from headrace.library.state.partitioner import PartitionInfo, slices
 
 
 def test_fixed_size() -> None:

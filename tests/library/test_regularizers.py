@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.library.regularizers import (
+from headrace.library.state.regularizers import (
     apply_regularization,
     l1_l2_regularizer,
     l1_regularizer,

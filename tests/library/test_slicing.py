@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.library.slicing import slice_spec
+from headrace.library.tensor.slicing import slice_spec
 
 ARRAY = np.arange(2 * 3 * 5).reshape(2, 3, 5)
 

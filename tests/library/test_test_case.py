@@ -10,7 +10,7 @@ import pytest
 
 import headrace as tf
 from headrace.graph import raw_ops
-from headrace.library import test_case
+from headrace.library.testing import test_case
 
 
 class Case(tf.test.TestCase):

@@ -8,7 +8,7 @@ import pytest
 import headrace as tf
 from headrace.core import errors
 from headrace.graph.operation import Tensor
-from headrace.library.variable import OPERATORS, Variable
+from headrace.library.state.variable import OPERATORS, Variable
 
 
 def run(fetches, *inits):

@@ -7,7 +7,7 @@ import pytest
 
 import headrace as tf  # noqa: F401 - registers the ops
 from headrace.core.registry import REGISTRY
-from headrace.library.opcheck import Sample, opcheck
+from headrace.library.testing.opcheck import Sample, opcheck
 
 FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glob("*.py") if p.stem != "__init__")
 

@@ -10,7 +10,7 @@ from conformance.wire import digest
 from golden import sample_results
 
 from headrace.core.registry import REGISTRY
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 SAMPLES = {(f, n): s for f in sample_results.FAMILIES for n, s in sample_results.samples(f).items()}
 KNOWN = read()

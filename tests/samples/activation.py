@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 # Away from the kinks at 0 and 6.
 X = np.array([[-3.5, -0.7, 0.4, 2.5], [7.5, 5.2, -9.0, 0.9]], np.float32)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 F = np.array([[0.3, -0.7, 1.6], [2.4, -1.2, 0.9]], np.float32)
 G = np.array([[1.3, 0.6, -1.1], [0.5, 2.2, -0.8]], np.float32)

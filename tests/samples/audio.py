@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 SOUND = np.sin(np.arange(40, dtype=np.float32) * 0.7).reshape(20, 2) * 0.5
 _BODY = np.int16([100, -200, 300, 32767]).tobytes()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 IDS = np.array([[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]]], np.int32)
 PARENTS = np.array([[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]]], np.int32)

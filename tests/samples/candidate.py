@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core.errors import InvalidArgumentError
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 TRUE = np.array([[1, 4], [0, 2], [4, 4]], np.int64)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 Z = np.array([[0.5 + 0.25j, -0.75 + 0.5j], [1.5 - 2.0j, -0.5 - 0.25j]], np.complex64)
 X = np.array([[0.5, -1.5], [2.0, 0.75]], np.float32)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 MATRIX = np.array([[1.5, -2.0, 3.0], [0.25, 4.0, -5.0]], np.float32)
 STRINGS = np.array([b"one", b"", b"three"], dtype=object)

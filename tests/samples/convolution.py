@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 
 def values(*shape: int) -> np.ndarray:

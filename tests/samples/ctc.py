@@ -5,7 +5,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.graph import raw_ops
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 LOGITS = np.random.RandomState(0).randn(5, 2, 4).astype(np.float32)
 LABELS = (np.array([[0, 0], [0, 1], [0, 2], [1, 0]], np.int64), np.array([0, 0, 2, 1], np.int32))

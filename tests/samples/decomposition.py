@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 M = np.array([[2.0, 0.5, -0.3], [0.1, 1.5, 0.4], [-0.2, 0.3, 1.8]])
 BATCH = np.stack([M, M.T + np.diag([0.5, 0.2, 0.1])])

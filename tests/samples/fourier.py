@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 X = (np.arange(24) % 7 - 2.5).reshape(2, 3, 4)
 Z = X + 1j * (np.arange(24) % 5 - 1.0).reshape(2, 3, 4)

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 A = (np.sin(np.arange(24, dtype=np.float32)) / 3 + 0.5).reshape(1, 4, 3, 2).astype(np.float32)
 B = (np.cos(np.arange(24)) / 3 + 0.5).reshape(2, 2, 2, 3)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core.errors import InvalidArgumentError
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 F = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 7
 V = np.arange(5, dtype=np.float64)

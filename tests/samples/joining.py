@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 F = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 7
 G = F[:, :1] + 10

@@ -7,7 +7,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, UnimplementedError
 from headrace.graph import raw_ops
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 S, I64, F = dtypes.string, dtypes.int64, dtypes.float32
 WORDS = np.array([b"a", b"bc", b"d"], object)

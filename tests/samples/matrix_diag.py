@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core.errors import InvalidArgumentError
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 V = np.array([1.5, 2.5, 3.5], np.float32)
 M = np.arange(24, dtype=np.float64).reshape(2, 3, 4) / 7

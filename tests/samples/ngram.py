@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import errors
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 
 def ngrams(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 
 def values(*shape: int, seed: int = 0) -> np.ndarray:

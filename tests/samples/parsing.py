@@ -15,7 +15,7 @@ from headrace.core.example import (
     Int64List,
     SequenceExample,
 )
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 
 def words(*items, shape=None):

@@ -4,7 +4,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.errors import InvalidArgumentError
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 F = np.arange(12, dtype=np.float32).reshape(4, 3) / 7
 I = np.array([5, 3, 5, 9, 3, 3], np.int32)  # noqa: E741

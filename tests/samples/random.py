@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes, errors
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 SCALAR = np.array([], np.int32)
 SIZES = [[2, 3], SCALAR, [0, 4], np.array([5], np.int64)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 F = np.array([[0.3, -0.7, 1.6, 0.9], [2.4, -1.2, 2.4, 0.1]], np.float32)
 APART = np.array([[0.3, -0.7, 1.6, 0.9], [2.4, -1.2, 2.0, 0.1]], np.float32)

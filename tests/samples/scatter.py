@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import errors
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 MATRIX = np.array([[1.5, -2.0], [0.25, 4.0], [3.0, -5.0]], np.float32)
 ROWS = np.array([[2.0, 0.5], [-1.0, 3.0]], np.float32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 ROWS = np.array([[1.0, 3.0, 3.0], [-2.0, 0.5, 9.0]], np.float32)
 VALUES = np.array([[0.0, 3.0], [9.0, -2.5]], np.float32)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 ROWS = np.array([[0.3, -0.7], [1.6, 2.4], [-1.2, 0.9], [0.5, -2.5]], np.float32)
 COUNTS = np.array([[3, 1], [4, -1], [5, 9], [2, 6]], np.int32)

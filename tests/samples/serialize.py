@@ -5,7 +5,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.tensor_proto import encode
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 F = np.array([[1.5, 2.0], [0.25, 3.0]], np.float32)
 W = np.array([b"a", b"", b"\xff"], object)

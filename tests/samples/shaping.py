@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 F = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 7
 M = np.arange(6, dtype=np.float64).reshape(2, 3)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import errors
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 LOGITS = np.array([[0.5, -1.0, 2.0, 0.1], [3.0, 0.2, -0.4, 1.1], [0.0, 0.3, 0.7, -2.0]], np.float32)
 GRAD = np.array([[1.0, -0.5, 0.3, 0.2], [0.4, 1.2, -0.7, 0.9], [-1.1, 0.6, 0.8, 0.1]], np.float32)

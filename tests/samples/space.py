@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 A = np.arange(32, dtype=np.float32).reshape(1, 4, 4, 2) / 9
 B = np.arange(48, dtype=np.float64).reshape(4, 2, 3, 2) / 9

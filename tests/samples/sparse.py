@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace.core.errors import InvalidArgumentError
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 # [[1.5, 0, -2, 0], [0, 0, 0, 0], [0, 0.5, 0, 3]]
 INDICES = np.array([[0, 0], [0, 2], [2, 1], [2, 3]], np.int64)

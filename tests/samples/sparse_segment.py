@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 ROWS = np.array([[0.3, -0.7], [1.6, 2.4], [-1.2, 0.9], [0.5, -2.5]], np.float32)
 CHOSEN = np.array([3, 0, 3, 1], np.int32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 A = np.array([0.5, 1.5, 3.0], np.float64)
 X = np.array([0.25, 2.0, 4.5], np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.errors import DataLossError, InvalidArgumentError, NotFoundError
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 
 def words(*items, shape=None):

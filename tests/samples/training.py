@@ -4,7 +4,7 @@ import numpy as np
 from golden.training_cases import CASES, Case, start, step_inputs
 
 from headrace.core.registry import REGISTRY
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 
 def _sample(case: Case, dtype: type = np.float32) -> Sample:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.library.opcheck import Sample
+from headrace.library.testing.opcheck import Sample
 
 IMAGE = (np.random.RandomState(1).permutation(40).reshape(1, 4, 5, 2) / 7 - 3).astype(np.float32)
 FILTER = np.float32([[[0.1, 0.7], [0.33, -0.2]], [[-0.45, 0.05], [0.29, 0.6]]])

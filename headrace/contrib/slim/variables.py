@@ -16,7 +16,7 @@ from headrace.library.contrib.variables import get_variables_to_restore as get_v
 from headrace.library.contrib.variables import local_variable as local_variable
 from headrace.library.contrib.variables import model_variable as model_variable
 from headrace.library.contrib.variables import variable as variable
-from headrace.library.global_step import assert_global_step as assert_global_step
-from headrace.library.global_step import create_global_step as create_global_step
-from headrace.library.global_step import get_global_step as get_global_step
-from headrace.library.global_step import get_or_create_global_step as get_or_create_global_step
+from headrace.library.state.global_step import assert_global_step as assert_global_step
+from headrace.library.state.global_step import create_global_step as create_global_step
+from headrace.library.state.global_step import get_global_step as get_global_step
+from headrace.library.state.global_step import get_or_create_global_step as get_or_create_global_step

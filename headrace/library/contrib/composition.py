@@ -8,16 +8,18 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import activation, array, creation, math
-from headrace.library import softmax as nn_softmax
 from headrace.library.contrib import outputs as collecting
 from headrace.library.contrib.arg_scope import add_arg_scope
 from headrace.library.contrib.layers import fully_connected
 from headrace.library.contrib.variables import model_variable
-from headrace.library.embedding import embedding_lookup
-from headrace.library.indexing import gather, unique
+from headrace.library.network import activation
+from headrace.library.network import softmax as nn_softmax
+from headrace.library.network.embedding import embedding_lookup
+from headrace.library.numeric import math
 from headrace.library.scope import name_scope
-from headrace.library.variable_scope import variable_scope
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array, creation
+from headrace.library.tensor.indexing import gather, unique
 
 
 def _layer_name(layer: Any, default: str) -> str:

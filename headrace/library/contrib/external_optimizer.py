@@ -14,8 +14,8 @@ import numpy as np
 from headrace.autodiff.gradients import gradients
 from headrace.graph import context
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import array, creation
-from headrace.library.variables import trainable_variables
+from headrace.library.state.variables import trainable_variables
+from headrace.library.tensor import array, creation
 
 Function = Callable[[np.ndarray], Any]
 

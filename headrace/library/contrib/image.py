@@ -9,8 +9,10 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
-from headrace.library import array, creation, indexing, linalg, math, random
+from headrace.library.linalg import matrix as linalg
+from headrace.library.numeric import math, random
 from headrace.library.scope import name_scope
+from headrace.library.tensor import array, creation, indexing
 
 _TYPES = (dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32, dtypes.float64)
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import activation
-from headrace.library.activation import bias_add as nn_bias_add
 from headrace.library.contrib import outputs as collecting
 from headrace.library.contrib.arg_scope import add_arg_scope
 from headrace.library.contrib.variables import model_variable
-from headrace.library.initializers import xavier_initializer
 from headrace.library.layers import convolutional, core, pooling, transposed
 from headrace.library.layers.named import ZEROS
 from headrace.library.layers.separable import SeparableConv2D
+from headrace.library.network import activation
+from headrace.library.network.activation import bias_add as nn_bias_add
+from headrace.library.network.spatial import depthwise_conv2d
 from headrace.library.scope import name_scope
-from headrace.library.spatial import depthwise_conv2d
-from headrace.library.variable_scope import variable_scope
+from headrace.library.state.initializers import xavier_initializer
+from headrace.library.state.variable_scope import variable_scope
 
 XAVIER = xavier_initializer()
 _RENAMED = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.operation import Tensor
-from headrace.library import losses
 from headrace.library.contrib.arg_scope import add_arg_scope
-from headrace.library.losses import get_losses as get_losses
-from headrace.library.losses import get_regularization_losses as get_regularization_losses
-from headrace.library.losses import get_total_loss as get_total_loss
+from headrace.library.losses import loss as losses
+from headrace.library.losses.loss import get_losses as get_losses
+from headrace.library.losses.loss import get_regularization_losses as get_regularization_losses
+from headrace.library.losses.loss import get_total_loss as get_total_loss
 
 add_loss = add_arg_scope(losses.add_loss)
 

@@ -10,8 +10,8 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import math, reduction
 from headrace.library.metrics import confusion, mean, threshold, top_k
+from headrace.library.numeric import math, reduction
 from headrace.library.scope import name_scope
 
 Metric = Callable[..., tuple[Any, Any]]

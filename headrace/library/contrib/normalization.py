@@ -8,18 +8,19 @@ from headrace.core import dtypes
 from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import array, reduction
-from headrace.library import normalization as nn
 from headrace.library.contrib import outputs as collecting
 from headrace.library.contrib.arg_scope import add_arg_scope
 from headrace.library.contrib.layers import channels
 from headrace.library.contrib.variables import model_variable
-from headrace.library.flow import identity, with_dependencies
+from headrace.library.control.flow import identity, with_dependencies
 from headrace.library.layers.named import ONES, ZEROS
 from headrace.library.layers.normalization import BatchNormalization
-from headrace.library.moving_averages import assign_moving_average
-from headrace.library.smart_cond import smart_cond
-from headrace.library.variable_scope import variable_scope
+from headrace.library.network import normalization as nn
+from headrace.library.numeric import reduction
+from headrace.library.state.smart_cond import smart_cond
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array
+from headrace.library.train.moving_averages import assign_moving_average
 
 
 class _BatchNormalization(BatchNormalization):

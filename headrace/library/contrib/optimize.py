@@ -11,24 +11,25 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices
-from headrace.library import array, clip, math
-from headrace.library.check import check_numerics as check_finite
 from headrace.library.contrib.variables import get_trainable_variables
-from headrace.library.flow import identity, with_dependencies
-from headrace.library.global_step import assert_global_step, get_global_step, get_or_create_global_step
-from headrace.library.initializers import Constant
-from headrace.library.optimizer.adagrad import AdagradOptimizer
-from headrace.library.optimizer.adam import AdamOptimizer
-from headrace.library.optimizer.ftrl import FtrlOptimizer
-from headrace.library.optimizer.gradient_descent import GradientDescentOptimizer
-from headrace.library.optimizer.momentum import MomentumOptimizer
-from headrace.library.optimizer.optimizer import GradsAndVars, Optimizer
-from headrace.library.optimizer.rmsprop import RMSPropOptimizer
-from headrace.library.random import truncated_normal
+from headrace.library.control.check import check_numerics as check_finite
+from headrace.library.control.flow import identity, with_dependencies
+from headrace.library.numeric import clip, math
+from headrace.library.numeric.random import truncated_normal
 from headrace.library.scope import control_dependencies, name_scope
-from headrace.library.variable import Variable
-from headrace.library.variable_scope import get_variable, variable_scope
-from headrace.library.variables import trainable_variables
+from headrace.library.state.global_step import assert_global_step, get_global_step, get_or_create_global_step
+from headrace.library.state.initializers import Constant
+from headrace.library.state.variable import Variable
+from headrace.library.state.variable_scope import get_variable, variable_scope
+from headrace.library.state.variables import trainable_variables
+from headrace.library.tensor import array
+from headrace.library.train.optimizer.adagrad import AdagradOptimizer
+from headrace.library.train.optimizer.adam import AdamOptimizer
+from headrace.library.train.optimizer.ftrl import FtrlOptimizer
+from headrace.library.train.optimizer.gradient_descent import GradientDescentOptimizer
+from headrace.library.train.optimizer.momentum import MomentumOptimizer
+from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
+from headrace.library.train.optimizer.rmsprop import RMSPropOptimizer
 
 OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Any]] = {
     "Adagrad": AdagradOptimizer,

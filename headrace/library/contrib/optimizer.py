@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.graph import raw_ops
-from headrace.library.clip import clip_by_global_norm
-from headrace.library.flow import group
-from headrace.library.moving_averages import ExponentialMovingAverage
-from headrace.library.optimizer.adam import AdamOptimizer
-from headrace.library.optimizer.momentum import MomentumOptimizer
-from headrace.library.optimizer.optimizer import GradsAndVars, Optimizer
+from headrace.library.control.flow import group
+from headrace.library.numeric.clip import clip_by_global_norm
 from headrace.library.scope import control_dependencies
+from headrace.library.train.moving_averages import ExponentialMovingAverage
+from headrace.library.train.optimizer.adam import AdamOptimizer
+from headrace.library.train.optimizer.momentum import MomentumOptimizer
+from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer
 
 
 class LazyAdamOptimizer(AdamOptimizer):

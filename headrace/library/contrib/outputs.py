@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.graph import context
 from headrace.graph.collection import GraphKeys
-from headrace.library.partitioned_variable import PartitionedVariable
+from headrace.library.state.partitioned_variable import PartitionedVariable
 
 _ALIASES_KEY = ("__tensor_aliases",)
 

@@ -10,13 +10,15 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.structures import IndexedSlices
-from headrace.library import clip, indexing, linalg, math
-from headrace.library.control_flow import cond
-from headrace.library.flow import group, no_op
-from headrace.library.optimizer.momentum import MomentumOptimizer
-from headrace.library.optimizer.optimizer import GradsAndVars, Optimizer, cast
-from headrace.library.reduction import count_nonzero
+from headrace.library.control.control_flow import cond
+from headrace.library.control.flow import group, no_op
+from headrace.library.linalg import matrix as linalg
+from headrace.library.numeric import clip, math
+from headrace.library.numeric.reduction import count_nonzero
 from headrace.library.scope import control_dependencies
+from headrace.library.tensor import indexing
+from headrace.library.train.optimizer.momentum import MomentumOptimizer
+from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer, cast
 
 Decay = Callable[[Any], Any]
 

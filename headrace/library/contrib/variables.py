@@ -10,13 +10,13 @@ from headrace.core import dtypes
 from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
-from headrace.library import creation
 from headrace.library.contrib.arg_scope import add_arg_scope
-from headrace.library.flow import group
+from headrace.library.control.flow import group
 from headrace.library.scope import device as device_scope
-from headrace.library.variable import Variable
-from headrace.library.variable_creator import VariableAggregation, VariableSynchronization
-from headrace.library.variable_scope import get_variable
+from headrace.library.state.variable import Variable
+from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.state.variable_scope import get_variable
+from headrace.library.tensor import creation
 
 
 @add_arg_scope

@@ -8,7 +8,6 @@ from typing import Any
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
-from headrace.library import array, random
 from headrace.library.distribution.distribution import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -16,7 +15,9 @@ from headrace.library.distribution.distribution import (
     RegisterKL,
     floats,
 )
+from headrace.library.numeric import random
 from headrace.library.scope import name_scope
+from headrace.library.tensor import array
 
 _HALF_LOG_TWO_PI = 0.5 * pymath.log(2.0 * pymath.pi)
 

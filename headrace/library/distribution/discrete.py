@@ -8,12 +8,14 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
-from headrace.library import array, math, random, reduction, softmax
-from headrace.library.creation import one_hot
 from headrace.library.distribution.distribution import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
-from headrace.library.loss_function import sigmoid_cross_entropy_with_logits
+from headrace.library.network import softmax
+from headrace.library.network.loss_function import sigmoid_cross_entropy_with_logits
+from headrace.library.network.softmax import sparse_softmax_cross_entropy_with_logits
+from headrace.library.numeric import math, random, reduction
 from headrace.library.scope import name_scope
-from headrace.library.softmax import sparse_softmax_cross_entropy_with_logits
+from headrace.library.tensor import array
+from headrace.library.tensor.creation import one_hot
 
 
 def _logits_and_probs(logits: Any, probs: Any, several: bool) -> tuple[Any, Any]:

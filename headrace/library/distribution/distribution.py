@@ -15,8 +15,9 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array, math
+from headrace.library.numeric import math
 from headrace.library.scope import name_scope
+from headrace.library.tensor import array
 
 
 class ReparameterizationType:

@@ -9,9 +9,9 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.graph.structures import SparseTensor
-from headrace.library import array
-from headrace.library.check import assert_less, assert_non_negative
-from headrace.library.creation import fill
+from headrace.library.control.check import assert_less, assert_non_negative
+from headrace.library.control.flow import with_dependencies
+from headrace.library.control.host import as_string
 from headrace.library.feature_column.column import (
     CategoricalColumn,
     Features,
@@ -20,15 +20,15 @@ from headrace.library.feature_column.column import (
     check_words,
     says_where,
 )
-from headrace.library.file import GFile, exists
-from headrace.library.flow import with_dependencies
-from headrace.library.host import as_string
-from headrace.library.indexing import where
-from headrace.library.math import cast, greater_equal, less, logical_or
-from headrace.library.parsing import VarLenFeature
+from headrace.library.numeric.math import cast, greater_equal, less, logical_or
 from headrace.library.scope import init_scope
-from headrace.library.string import string_to_hash_bucket_fast
-from headrace.library.vocabulary import index_table_from_file, index_table_from_tensor
+from headrace.library.system.file import GFile, exists
+from headrace.library.tensor import array
+from headrace.library.tensor.creation import fill
+from headrace.library.tensor.indexing import where
+from headrace.library.text.parsing import VarLenFeature
+from headrace.library.text.string import string_to_hash_bucket_fast
+from headrace.library.text.vocabulary import index_table_from_file, index_table_from_tensor
 
 
 @dataclass(frozen=True)

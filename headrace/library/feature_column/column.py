@@ -15,13 +15,13 @@ from headrace.core.source import at
 from headrace.graph.convert import convert_to_tensor, located
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_tensor
-from headrace.library import array
-from headrace.library.check import assert_positive
-from headrace.library.control_flow import cond
-from headrace.library.indexing import gather_nd, where
-from headrace.library.math import cast, equal, not_equal
+from headrace.library.control.check import assert_positive
+from headrace.library.control.control_flow import cond
+from headrace.library.numeric.math import cast, equal, not_equal
 from headrace.library.scope import control_dependencies, name_scope
-from headrace.library.sparse import sparse_reshape
+from headrace.library.sparse.tensor import sparse_reshape
+from headrace.library.tensor import array
+from headrace.library.tensor.indexing import gather_nd, where
 
 
 class FeatureColumn(abc.ABC):

@@ -9,7 +9,6 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_tensor
-from headrace.library.creation import one_hot
 from headrace.library.feature_column.categorical import HashedCategoricalColumn
 from headrace.library.feature_column.column import (
     CategoricalColumn,
@@ -21,10 +20,11 @@ from headrace.library.feature_column.column import (
     check_categorical,
     says_where,
 )
-from headrace.library.math import cast
-from headrace.library.parsing import VarLenFeature
-from headrace.library.reduction import reduce_sum
-from headrace.library.sparse import sparse_cross_hashed, sparse_merge, sparse_slice, sparse_tensor_to_dense
+from headrace.library.numeric.math import cast
+from headrace.library.numeric.reduction import reduce_sum
+from headrace.library.sparse.tensor import sparse_cross_hashed, sparse_merge, sparse_slice, sparse_tensor_to_dense
+from headrace.library.tensor.creation import one_hot
+from headrace.library.text.parsing import VarLenFeature
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.graph import context
 from headrace.graph.operation import Tensor
-from headrace.library.embedding_sparse import safe_embedding_lookup_sparse
 from headrace.library.feature_column.column import (
     CategoricalColumn,
     DenseColumn,
@@ -19,9 +18,10 @@ from headrace.library.feature_column.column import (
     says_where,
 )
 from headrace.library.feature_column.crossed import WeightedCategoricalColumn
-from headrace.library.initializers import TruncatedNormal
-from headrace.library.partitioned_variable import PartitionedVariable
-from headrace.library.variable_scope import get_variable
+from headrace.library.network.embedding_sparse import safe_embedding_lookup_sparse
+from headrace.library.state.initializers import TruncatedNormal
+from headrace.library.state.partitioned_variable import PartitionedVariable
+from headrace.library.state.variable_scope import get_variable
 
 
 @dataclass(frozen=True)

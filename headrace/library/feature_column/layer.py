@@ -11,9 +11,6 @@ from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor
-from headrace.library import array
-from headrace.library.activation import bias_add
-from headrace.library.embedding_sparse import safe_embedding_lookup_sparse
 from headrace.library.feature_column.column import (
     CategoricalColumn,
     DenseColumn,
@@ -23,19 +20,22 @@ from headrace.library.feature_column.column import (
     says_where,
     sorted_columns,
 )
-from headrace.library.initializers import Zeros
-from headrace.library.linalg import matmul
-from headrace.library.math import add_n
-from headrace.library.partitioned_variable import PartitionedVariable
+from headrace.library.linalg.matrix import matmul
+from headrace.library.network.activation import bias_add
+from headrace.library.network.embedding_sparse import safe_embedding_lookup_sparse
+from headrace.library.numeric.math import add_n
 from headrace.library.scope import name_scope
-from headrace.library.sparse import sparse_reshape
-from headrace.library.variable_scope import (
+from headrace.library.sparse.tensor import sparse_reshape
+from headrace.library.state.initializers import Zeros
+from headrace.library.state.partitioned_variable import PartitionedVariable
+from headrace.library.state.variable_scope import (
     get_variable,
     get_variable_scope,
     pure_variable_scope,
     unique_scope,
     variable_scope,
 )
+from headrace.library.tensor import array
 
 
 @says_where

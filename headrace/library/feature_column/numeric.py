@@ -12,7 +12,6 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor
-from headrace.library import array, creation
 from headrace.library.feature_column.column import (
     CategoricalColumn,
     DenseColumn,
@@ -21,9 +20,10 @@ from headrace.library.feature_column.column import (
     check_key,
     says_where,
 )
-from headrace.library.math import cast
-from headrace.library.parsing import FixedLenFeature
-from headrace.library.search import bucketize
+from headrace.library.numeric.math import cast
+from headrace.library.numeric.search import bucketize
+from headrace.library.tensor import array, creation
+from headrace.library.text.parsing import FixedLenFeature
 
 
 @dataclass(frozen=True)

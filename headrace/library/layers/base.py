@@ -23,16 +23,18 @@ from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor, default_session
-from headrace.library import array, math, nest
+from headrace.library import nest
 from headrace.library.layers.reach import reachable_from
 from headrace.library.layers.spec import InputSpec as InputSpec
 from headrace.library.layers.spec import check_inputs
-from headrace.library.partitioned_variable import PartitionedVariable
+from headrace.library.numeric import math
 from headrace.library.scope import colocate_with, name_scope
-from headrace.library.variable import Variable
-from headrace.library.variable_creator import VariableAggregation, VariableSynchronization
-from headrace.library.variable_scope import VariableScope, get_variable, variable_scope
-from headrace.library.variables import global_variables
+from headrace.library.state.partitioned_variable import PartitionedVariable
+from headrace.library.state.variable import Variable
+from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.state.variable_scope import VariableScope, get_variable, variable_scope
+from headrace.library.state.variables import global_variables
+from headrace.library.tensor import array
 
 _NAMES_KEY = ("__layer_names",)
 

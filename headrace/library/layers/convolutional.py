@@ -7,12 +7,12 @@ from typing import Any
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
 from headrace.graph.operation import Tensor
-from headrace.library import array
-from headrace.library.activation import bias_add
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.core import normalize_data_format
 from headrace.library.layers.named import ZEROS, get_activation, get_initializer, get_regularizer
-from headrace.library.spatial import convolution
+from headrace.library.network.activation import bias_add
+from headrace.library.network.spatial import convolution
+from headrace.library.tensor import array
 
 _OP_NAMES = {1: "conv1d", 2: "Conv2D", 3: "Conv3D"}
 _LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}

@@ -11,13 +11,13 @@ from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array
-from headrace.library import dropout as dropout_library
-from headrace.library.activation import bias_add
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.named import ZEROS, get_activation, get_initializer, get_regularizer
-from headrace.library.linalg import tensordot
-from headrace.library.smart_cond import smart_cond
+from headrace.library.linalg.matrix import tensordot
+from headrace.library.network import dropout as dropout_library
+from headrace.library.network.activation import bias_add
+from headrace.library.state.smart_cond import smart_cond
+from headrace.library.tensor import array
 
 
 class Dense(Layer):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.library import activation, initializers, math, softmax
-from headrace.library.regularizers import l1_l2_regularizer, l1_regularizer, l2_regularizer
+from headrace.library.network import activation, softmax
+from headrace.library.numeric import math
+from headrace.library.state import initializers
+from headrace.library.state.regularizers import l1_l2_regularizer, l1_regularizer, l2_regularizer
 
 # The default values of arguments: one object each, as initializers keep no state.
 ZEROS = initializers.Zeros()

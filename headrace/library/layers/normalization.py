@@ -12,13 +12,15 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array, creation, math, normalization, reduction
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.named import ONES, ZEROS, get_initializer, get_regularizer
 from headrace.library.layers.renorm import Renorm, check_clipping, composed
-from headrace.library.moving_averages import assign_moving_average
-from headrace.library.smart_cond import smart_cond, smart_constant_value
-from headrace.library.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.network import normalization
+from headrace.library.numeric import math, reduction
+from headrace.library.state.smart_cond import smart_cond, smart_constant_value
+from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.tensor import array, creation
+from headrace.library.train.moving_averages import assign_moving_average
 
 
 class BatchNormalization(Layer):

@@ -6,10 +6,11 @@ from typing import Any
 
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph.operation import Tensor
-from headrace.library import array, pooling
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.convolutional import normalize_padding, numbers, output_length
 from headrace.library.layers.core import normalize_data_format
+from headrace.library.network import pooling
+from headrace.library.tensor import array
 
 _POOLS: dict[tuple[str, int], Any] = {
     ("max", 2): pooling.max_pool,

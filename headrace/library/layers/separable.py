@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.graph.operation import Tensor
-from headrace.library import array
-from headrace.library.activation import bias_add
 from headrace.library.layers.convolutional import Conv
 from headrace.library.layers.named import ZEROS, get_initializer, get_regularizer
-from headrace.library.spatial import separable_conv2d as nn_separable_conv2d
+from headrace.library.network.activation import bias_add
+from headrace.library.network.spatial import separable_conv2d as nn_separable_conv2d
+from headrace.library.tensor import array
 
 
 class SeparableConv(Conv):

@@ -7,11 +7,11 @@ from typing import Any
 from headrace.core.shape import TensorShape
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array
-from headrace.library.convolution import conv2d_transpose as nn_conv2d_transpose
-from headrace.library.convolution import conv3d_transpose as nn_conv3d_transpose
 from headrace.library.layers.convolutional import Conv
 from headrace.library.layers.named import ZEROS
+from headrace.library.network.convolution import conv2d_transpose as nn_conv2d_transpose
+from headrace.library.network.convolution import conv3d_transpose as nn_conv3d_transpose
+from headrace.library.tensor import array
 
 
 def _length(length: Any, size: int, padding: str, stride: int) -> Any:

@@ -7,14 +7,16 @@ from typing import Any
 
 from headrace.core.shape import as_shape
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import array, creation, math, nest, reduction
-from headrace.library.activation import xw_plus_b
-from headrace.library.convolution import conv2d
-from headrace.library.embedding import embedding_lookup
-from headrace.library.flow import stop_gradient
+from headrace.library import nest
+from headrace.library.control.flow import stop_gradient
+from headrace.library.network.activation import xw_plus_b
+from headrace.library.network.convolution import conv2d
+from headrace.library.network.embedding import embedding_lookup
+from headrace.library.network.softmax import softmax
+from headrace.library.numeric import math, reduction
 from headrace.library.rnn.linear import Linear
-from headrace.library.softmax import softmax
-from headrace.library.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.library.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.library.tensor import array, creation
 
 
 def extract_argmax_and_embed(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.library import array, math, reduction
+from headrace.library.network.softmax import sparse_softmax_cross_entropy_with_logits
+from headrace.library.numeric import math, reduction
 from headrace.library.scope import name_scope
-from headrace.library.softmax import sparse_softmax_cross_entropy_with_logits
+from headrace.library.tensor import array
 
 
 def sequence_loss_by_example(

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.library import array, nest
-from headrace.library.control_flow import cond
-from headrace.library.embedding import embedding_lookup
+from headrace.library import nest
+from headrace.library.control.control_flow import cond
 from headrace.library.legacy_seq2seq.decoder import (
     embedding_attention_decoder,
     embedding_rnn_decoder,
@@ -17,10 +16,12 @@ from headrace.library.legacy_seq2seq.decoder import (
     rnn_decoder,
 )  # fmt: skip
 from headrace.library.legacy_seq2seq.loss import sequence_loss, sequence_loss_by_example
+from headrace.library.network.embedding import embedding_lookup
 from headrace.library.rnn.projection import EmbeddingWrapper, OutputProjectionWrapper
 from headrace.library.rnn.static import static_rnn
 from headrace.library.scope import name_scope
-from headrace.library.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.library.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.library.tensor import array
 
 
 def basic_rnn_seq2seq(

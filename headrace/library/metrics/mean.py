@@ -7,12 +7,14 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import array, assign, creation, math, reduction
-from headrace.library.indexing import where
+from headrace.library.losses.weights import broadcast_weights
 from headrace.library.metrics.metric import Collections, Result, as_floats, collected, fitted, metric_variable
+from headrace.library.numeric import math, reduction
 from headrace.library.scope import control_dependencies
-from headrace.library.variable_scope import variable_scope
-from headrace.library.weights import broadcast_weights
+from headrace.library.state import assign
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array, creation
+from headrace.library.tensor.indexing import where
 
 
 def mean(

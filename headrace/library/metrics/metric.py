@@ -10,10 +10,11 @@ from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array, creation, math
-from headrace.library.variable import Variable
-from headrace.library.variable_creator import VariableAggregation, VariableSynchronization
-from headrace.library.weights import remove_squeezable_dimensions
+from headrace.library.losses.weights import remove_squeezable_dimensions
+from headrace.library.numeric import math
+from headrace.library.state.variable import Variable
+from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.tensor import array, creation
 
 Result = tuple[Any, Any]
 Collections = str | Sequence[str] | None

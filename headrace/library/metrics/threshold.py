@@ -9,13 +9,15 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant
 from headrace.graph.operation import Tensor
-from headrace.library import array, assign, creation, math, reduction
-from headrace.library.check import assert_greater_equal, assert_less_equal
-from headrace.library.indexing import where
+from headrace.library.control.check import assert_greater_equal, assert_less_equal
+from headrace.library.losses.weights import broadcast_weights
 from headrace.library.metrics.metric import Collections, Result, collected, fitted, metric_variable
+from headrace.library.numeric import math, reduction
 from headrace.library.scope import control_dependencies
-from headrace.library.variable_scope import variable_scope
-from headrace.library.weights import broadcast_weights
+from headrace.library.state import assign
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array, creation
+from headrace.library.tensor.indexing import where
 
 _NAMES = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
 _EPSILON = 1e-7  # keeps divisions from failing, and the outer thresholds outside [0, 1]

@@ -15,10 +15,12 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, SparseTensorValue
-from headrace.library import array, assign, math, reduction
+from headrace.library.losses.weights import broadcast_weights
 from headrace.library.metrics.metric import Collections, Result, collected, metric_variable
+from headrace.library.numeric import math, reduction
 from headrace.library.scope import name_scope
-from headrace.library.weights import broadcast_weights
+from headrace.library.state import assign
+from headrace.library.tensor import array
 
 _ABSENT = -(2**63)  # stands for "no label here" in the dense form of sparse labels
 

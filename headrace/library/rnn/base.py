@@ -12,11 +12,12 @@ from typing import Any
 from headrace.core.shape import TensorShape, as_shape
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
-from headrace.library import array, creation, nest
+from headrace.library import nest
 from headrace.library.layers.base import Layer
 from headrace.library.scope import name_scope
-from headrace.library.variable import Variable
-from headrace.library.variable_scope import get_variable_scope, variable_scope
+from headrace.library.state.variable import Variable
+from headrace.library.state.variable_scope import get_variable_scope, variable_scope
+from headrace.library.tensor import array, creation
 
 
 def as_dims(size: Any) -> list[int | None]:

@@ -6,15 +6,17 @@ from typing import Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.graph.convert import constant
-from headrace.library import array, initializers, math
-from headrace.library.activation import bias_add
-from headrace.library.clip import clip_by_value
 from headrace.library.layers.named import get_activation, get_initializer
 from headrace.library.layers.spec import InputSpec
-from headrace.library.linalg import matmul
-from headrace.library.partitioner import fixed_size_partitioner
+from headrace.library.linalg.matrix import matmul
+from headrace.library.network.activation import bias_add
+from headrace.library.numeric import math
+from headrace.library.numeric.clip import clip_by_value
 from headrace.library.rnn.base import LayerRNNCell, input_depth
-from headrace.library.slicing import slice as slice_
+from headrace.library.state import initializers
+from headrace.library.state.partitioner import fixed_size_partitioner
+from headrace.library.tensor import array
+from headrace.library.tensor.slicing import slice as slice_
 
 
 class LSTMStateTuple(NamedTuple):

@@ -12,9 +12,12 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array, creation, math, nest, reduction
-from headrace.library.check import Assert
-from headrace.library.flow import identity
+from headrace.library import nest
+from headrace.library.control.check import Assert
+from headrace.library.control.flow import identity
+from headrace.library.control.tensor_array import TensorArray
+from headrace.library.control.while_loop import while_loop
+from headrace.library.numeric import math, reduction
 from headrace.library.rnn.base import (
     as_dims,
     assert_like_cell,
@@ -33,9 +36,8 @@ from headrace.library.rnn.step import (
     transpose_batch_time,
 )  # fmt: skip
 from headrace.library.scope import control_dependencies, name_scope
-from headrace.library.tensor_array import TensorArray
-from headrace.library.variable_scope import variable_scope
-from headrace.library.while_loop import while_loop
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array, creation
 
 
 def dynamic_rnn(

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.library import array, initializers, math
-from headrace.library.activation import relu
-from headrace.library.dropout import dropout
 from headrace.library.layers.named import get_activation
-from headrace.library.linalg import matmul
-from headrace.library.normalization import batch_normalization, moments
+from headrace.library.linalg.matrix import matmul
+from headrace.library.network.activation import relu
+from headrace.library.network.dropout import dropout
+from headrace.library.network.normalization import batch_normalization, moments
+from headrace.library.numeric import math
 from headrace.library.rnn.base import LayerRNNCell, RNNCell, input_depth
 from headrace.library.rnn.cell import GRUCell, LSTMCell, LSTMStateTuple
 from headrace.library.rnn.linear import Linear
-from headrace.library.variable_scope import get_variable, variable_scope
+from headrace.library.state import initializers
+from headrace.library.state.variable_scope import get_variable, variable_scope
+from headrace.library.tensor import array
 
 
 class LayerNormBasicLSTMCell(RNNCell):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.library import array, nest
+from headrace.library import nest
 from headrace.library.rnn.cell import LSTMStateTuple
 from headrace.library.rnn.dynamic import dynamic_rnn
 from headrace.library.rnn.experimental_cell import LSTMBlockCell
 from headrace.library.rnn.static import static_rnn
 from headrace.library.rnn.step import lengths_as_tensor
-from headrace.library.variable_scope import get_variable_scope, variable_scope
+from headrace.library.state.variable_scope import get_variable_scope, variable_scope
+from headrace.library.tensor import array
 
 
 class FusedRNNCell:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.library import array, initializers, nest
-from headrace.library.activation import bias_add
-from headrace.library.linalg import matmul
+from headrace.library import nest
+from headrace.library.linalg.matrix import matmul
+from headrace.library.network.activation import bias_add
 from headrace.library.rnn.base import input_depth
-from headrace.library.variable_scope import get_variable
+from headrace.library.state import initializers
+from headrace.library.state.variable_scope import get_variable
+from headrace.library.tensor import array
 
 
 class Linear:

@@ -8,16 +8,19 @@ from __future__ import annotations
 import math as python_math
 from typing import Any
 
-from headrace.library import array, initializers, math, nest, reduction
-from headrace.library.convolution import conv2d
-from headrace.library.embedding import embedding_lookup
+from headrace.library import nest
 from headrace.library.layers.named import get_activation
+from headrace.library.network.convolution import conv2d
+from headrace.library.network.embedding import embedding_lookup
+from headrace.library.network.softmax import softmax
+from headrace.library.numeric import math, reduction
 from headrace.library.rnn.base import RNNCell, assert_like_cell, input_depth
 from headrace.library.rnn.linear import Linear
 from headrace.library.scope import name_scope
-from headrace.library.slicing import slice as slice_
-from headrace.library.softmax import softmax
-from headrace.library.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.library.state import initializers
+from headrace.library.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from headrace.library.tensor import array
+from headrace.library.tensor.slicing import slice as slice_
 
 
 class _Wrapper(RNNCell):

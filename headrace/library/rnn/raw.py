@@ -9,12 +9,14 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array, creation, math, nest, reduction
+from headrace.library import nest
+from headrace.library.control.tensor_array import TensorArray
+from headrace.library.control.while_loop import while_loop
+from headrace.library.numeric import math, reduction
 from headrace.library.rnn.base import assert_like_cell, batch_zeros, map_sizes
 from headrace.library.rnn.step import choose
-from headrace.library.tensor_array import TensorArray
-from headrace.library.variable_scope import variable_scope
-from headrace.library.while_loop import while_loop
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array, creation
 
 
 def raw_rnn(

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core.shape import TensorShape
-from headrace.library import array, nest, reduction
-from headrace.library.flow import identity
+from headrace.library import nest
+from headrace.library.control.flow import identity
+from headrace.library.numeric import reduction
 from headrace.library.rnn.base import assert_like_cell, batch_zeros, map_sizes
 from headrace.library.rnn.base import initial_state as initial_state_of
 from headrace.library.rnn.step import conditional_step, lengths_as_tensor
 from headrace.library.scope import control_dependencies
-from headrace.library.variable_scope import variable_scope
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array
 
 
 def static_rnn(

@@ -10,10 +10,12 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library import array, creation, math, nest
-from headrace.library.control_flow import cond
-from headrace.library.indexing import where
-from headrace.library.tensor_array import TensorArray
+from headrace.library import nest
+from headrace.library.control.control_flow import cond
+from headrace.library.control.tensor_array import TensorArray
+from headrace.library.numeric import math
+from headrace.library.tensor import array, creation
+from headrace.library.tensor.indexing import where
 
 
 def transpose_batch_time(x: Any) -> Any:

@@ -11,16 +11,18 @@ from typing import Any
 
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
-from headrace.library import array, math, nest
-from headrace.library.dropout import dropout
-from headrace.library.flow import identity
-from headrace.library.random import random_uniform
+from headrace.library import nest
+from headrace.library.control.flow import identity
+from headrace.library.control.tensor_array import TensorArray
+from headrace.library.network.dropout import dropout
+from headrace.library.numeric import math
+from headrace.library.numeric.random import random_uniform
 from headrace.library.rnn.base import RNNCell, as_dims, assert_like_cell, flat_sizes
 from headrace.library.rnn.cell import LSTMStateTuple
 from headrace.library.scope import device, name_scope
-from headrace.library.slicing import slice as slice_
-from headrace.library.tensor_array import TensorArray
-from headrace.library.variable_scope import variable_scope
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array
+from headrace.library.tensor.slicing import slice as slice_
 
 
 class MultiRNNCell(RNNCell):

@@ -13,14 +13,17 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import array, creation, initializers, math, nest, reduction
-from headrace.library.indexing import where
+from headrace.library import nest
 from headrace.library.layers.core import Dense
-from headrace.library.linalg import matmul
+from headrace.library.linalg.matrix import matmul
+from headrace.library.network.softmax import softmax
+from headrace.library.numeric import math, reduction
 from headrace.library.rnn.base import batch_zeros
 from headrace.library.scope import name_scope
-from headrace.library.softmax import softmax
-from headrace.library.variable_scope import get_variable, variable_scope
+from headrace.library.state import initializers
+from headrace.library.state.variable_scope import get_variable, variable_scope
+from headrace.library.tensor import array, creation
+from headrace.library.tensor.indexing import where
 
 
 class AttentionMechanism:

@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.shape import TensorShape
-from headrace.library import array, creation, nest
-from headrace.library.check import assert_equal
-from headrace.library.flow import identity
+from headrace.library import nest
+from headrace.library.control.check import assert_equal
+from headrace.library.control.flow import identity
+from headrace.library.control.tensor_array import TensorArray
 from headrace.library.layers.core import Dense
-from headrace.library.linalg import matmul
+from headrace.library.linalg.matrix import matmul
 from headrace.library.rnn.base import RNNCell, assert_like_cell, batch_zeros
 from headrace.library.scope import control_dependencies, name_scope
 from headrace.library.seq2seq.attention import AttentionMechanism
-from headrace.library.tensor_array import TensorArray
+from headrace.library.tensor import array, creation
 
 
 class AttentionWrapperState(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.library import array, creation, indexing, math, reduction
+from headrace.library.numeric import math, reduction
+from headrace.library.tensor import array, creation, indexing
 
 
 class BeamScore:

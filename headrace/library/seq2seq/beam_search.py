@@ -16,18 +16,20 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
-from headrace.library import array, creation, math, nest, reduction
-from headrace.library.control_flow import cond
-from headrace.library.embedding import embedding_lookup
-from headrace.library.indexing import gather, where
-from headrace.library.reduction import top_k
+from headrace.library import nest
+from headrace.library.control.control_flow import cond
+from headrace.library.control.tensor_array import TensorArray
+from headrace.library.network.embedding import embedding_lookup
+from headrace.library.network.softmax import log_softmax
+from headrace.library.numeric import math, reduction
+from headrace.library.numeric.reduction import top_k
 from headrace.library.rnn.base import assert_like_cell
 from headrace.library.scope import name_scope
 from headrace.library.seq2seq.attention_wrapper import AttentionWrapperState
 from headrace.library.seq2seq.beam_score import BeamScore, gather_beams, one_after_end
 from headrace.library.seq2seq.decoder import Decoder
-from headrace.library.softmax import log_softmax
-from headrace.library.tensor_array import TensorArray
+from headrace.library.tensor import array, creation
+from headrace.library.tensor.indexing import gather, where
 
 
 class BeamSearchDecoderState(NamedTuple):

@@ -7,13 +7,15 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.graph.convert import constant, convert_to_tensor
-from headrace.library import array, creation, math, nest, reduction
-from headrace.library.indexing import where
+from headrace.library import nest
+from headrace.library.control.tensor_array import TensorArray
+from headrace.library.control.while_loop import while_loop
+from headrace.library.numeric import math, reduction
 from headrace.library.rnn.base import batch_zeros, map_sizes
 from headrace.library.rnn.step import choose, transpose_batch_time
-from headrace.library.tensor_array import TensorArray
-from headrace.library.variable_scope import variable_scope
-from headrace.library.while_loop import while_loop
+from headrace.library.state.variable_scope import variable_scope
+from headrace.library.tensor import array, creation
+from headrace.library.tensor.indexing import where
 
 
 class Decoder:

@@ -8,12 +8,14 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import array, creation, indexing, math, nest, random, reduction
-from headrace.library.control_flow import cond
-from headrace.library.embedding import embedding_lookup
+from headrace.library import nest
+from headrace.library.control.control_flow import cond
+from headrace.library.control.tensor_array import TensorArray
+from headrace.library.network.embedding import embedding_lookup
+from headrace.library.numeric import math, random, reduction
 from headrace.library.rnn.step import transpose_batch_time
 from headrace.library.scope import name_scope
-from headrace.library.tensor_array import TensorArray
+from headrace.library.tensor import array, creation, indexing
 
 
 class Helper:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import array, math, reduction
+from headrace.library.network.softmax import sparse_softmax_cross_entropy_with_logits
+from headrace.library.numeric import math, reduction
 from headrace.library.scope import name_scope
-from headrace.library.softmax import sparse_softmax_cross_entropy_with_logits
+from headrace.library.tensor import array
 
 
 def sequence_loss(

@@ -10,13 +10,15 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.graph.convert import convert_to_tensor
-from headrace.library import array, creation, initializers, math, random, reduction
-from headrace.library.clip import clip_by_value
-from headrace.library.higher_order import scan
+from headrace.library.control.higher_order import scan
 from headrace.library.layers.core import Dense
+from headrace.library.numeric import math, random, reduction
+from headrace.library.numeric.clip import clip_by_value
 from headrace.library.scope import name_scope
 from headrace.library.seq2seq.attention import BaseAttentionMechanism, bahdanau_score, luong_score
-from headrace.library.variable_scope import get_variable, variable_scope
+from headrace.library.state import initializers
+from headrace.library.state.variable_scope import get_variable, variable_scope
+from headrace.library.tensor import array, creation
 
 
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Conditionals, loops, assertions and what orders ops."""

@@ -1,0 +1,400 @@
+"""Checks: operations that stop the step, or calls that fail at once where the graph alone shows the fault.
+
+with tf.control_dependencies([tf.assert_positive(x)]):
+    y = tf.log(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.errors import InvalidArgumentError
+from headrace.core.shape import TensorShape
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.structures import SparseTensor
+from headrace.library.control.flow import group, no_op, with_dependencies
+from headrace.library.scope import control_dependencies, name_scope
+
+_NUMERIC = (*dtypes.REAL, *dtypes.COMPLEX, *dtypes.QUANTIZED)
+
+
+def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+    """Stops the step with InvalidArgumentError, showing ``data``, unless ``condition`` holds."""
+    with name_scope(name, "Assert", [condition, *data]):
+        data = [d if isinstance(d, str) else convert_to_tensor(d) for d in data]
+        operation: Operation = raw_ops.Assert(condition, data, summarize)
+        return operation
+
+
+# ---- numbers
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """Passes ``tensor`` on; stops the step if it holds NaN or an infinity."""
+    passed: Tensor = raw_ops.CheckNumerics(tensor, message, name=name)
+    return passed
+
+
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+) -> Tensor:
+    """``t``, available only if all of it is finite (``x`` and ``message`` are the later names of ``t`` and ``msg``)."""
+    value = _renamed("x", x, "t", t)
+    text = _renamed("message", message, "msg", msg)
+    with name_scope(name, "VerifyFinite", [value]):
+        value = convert_to_tensor(value, name="x")
+        checked: Tensor = with_dependencies([check_numerics(value, text)], value)
+        return checked
+
+
+def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    if new is not None and old is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
+    if new is None and old is None:
+        raise ValueError(f"Must specify '{new_name}' (or '{old_name}')")
+    return old if new is None else new
+
+
+def add_check_numerics_ops() -> Operation:
+    """One operation that checks every floating-point tensor of the default graph, in the order they were made."""
+    checks: list[Operation] = []
+    for operation in context.get_default_graph().get_operations():
+        for output in operation.outputs:
+            if output.dtype in (dtypes.float16, dtypes.float32, dtypes.float64):
+                with control_dependencies(checks[-1:]):
+                    checks.append(check_numerics(output, output.name).op)
+    return group(*checks[-1:])
+
+
+# ---- comparisons of two tensors
+
+
+def _binary(
+    name: str | None, opname: str, sign: str, op_type: str, x: Any, y: Any, data: Any, summarize: int | None,
+    message: str | None,
+) -> Operation:  # fmt: skip
+    prefix = f"{message}\n" if message else ""
+    with name_scope(name, opname, [x, y, data]):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, None if not isinstance(x, Tensor) else x.dtype.base_dtype, name="y")
+        what = f"{prefix}Condition x {sign} y did not hold element-wise:"
+        if data is None:
+            data = [what, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        holds = getattr(raw_ops, op_type)(x, y)
+        known = constant_value(holds)
+        if known is not None and not np.all(known):
+            x_value, y_value = constant_value(x), constant_value(y)
+            raise InvalidArgumentError(None, None, f"{what}\nx ({x.name}) = \n{x_value}\ny ({y.name}) = \n{y_value}")
+        return Assert(_all(holds), data, summarize)
+
+
+def _all(condition: Tensor) -> Tensor:
+    """One truth value for a tensor of them."""
+    rank = condition.shape.ndims
+    if rank is not None:
+        axes: Any = convert_to_tensor(np.arange(rank, dtype=np.int32), name="Const")
+    else:
+        axes = raw_ops.Range(0, raw_ops.Rank(condition), 1, name="range")
+    verdict: Tensor = raw_ops.All(condition, axes)
+    return verdict
+
+
+def assert_equal(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x == y`` everywhere."""
+    return _binary(name, "assert_equal", "==", "Equal", x, y, data, summarize, message)
+
+
+def assert_none_equal(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x != y`` everywhere."""
+    return _binary(name, "assert_none_equal", "!=", "NotEqual", x, y, data, summarize, message)
+
+
+def assert_less(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x < y`` everywhere."""
+    return _binary(name, "assert_less", "<", "Less", x, y, data, summarize, message)
+
+
+def assert_less_equal(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x <= y`` everywhere."""
+    return _binary(name, "assert_less_equal", "<=", "LessEqual", x, y, data, summarize, message)
+
+
+def assert_greater(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x > y`` everywhere."""
+    return _binary(name, "assert_greater", ">", "Greater", x, y, data, summarize, message)
+
+
+def assert_greater_equal(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x >= y`` everywhere."""
+    return _binary(name, "assert_greater_equal", ">=", "GreaterEqual", x, y, data, summarize, message)
+
+
+def assert_near(
+    x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = None, summarize: int | None = None,
+    message: str | None = None, name: str | None = None,
+) -> Operation:  # fmt: skip
+    """Stops the step unless ``|x - y| < atol + rtol * |y|``; both default to ten times the dtype's epsilon."""
+    prefix = f"{message}\n" if message else ""
+    with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
+        kind = x.dtype.real_dtype
+        epsilon = 10 * (2.0**-7 if kind is dtypes.bfloat16 else float(np.finfo(kind.as_numpy_dtype).eps))
+        rtol = convert_to_tensor(epsilon if rtol is None else rtol, kind, name="rtol")
+        atol = convert_to_tensor(epsilon if atol is None else atol, kind, name="atol")
+        if data is None:
+            data = [
+                f"{prefix}x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
+                f"x ({x.name}) = ", x, f"y ({y.name}) = ", y,
+            ]  # fmt: skip
+        tolerance = raw_ops.AddV2(atol, raw_ops.Mul(rtol, _absolute(y), name="mul"), name="add")
+        near = raw_ops.Less(_absolute(raw_ops.Sub(x, y, name="sub")), tolerance)
+        return Assert(_all(near), data, summarize)
+
+
+def _absolute(x: Tensor) -> Tensor:
+    size: Tensor = raw_ops.ComplexAbs(x, Tout=x.dtype.real_dtype) if x.dtype.is_complex else raw_ops.Abs(x)
+    return size
+
+
+# ---- comparisons with zero
+
+
+def _sign(
+    name: str | None, opname: str, sign: str, op_type: str, flipped: bool, x: Any, data: Any, summarize: int | None,
+    message: str | None,
+) -> Operation:  # fmt: skip
+    prefix = f"{message}\n" if message else ""
+    with name_scope(name, opname, [x, data]):
+        x = convert_to_tensor(x, name="x")
+        if data is None:
+            data = [f"{prefix}Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
+        zero = convert_to_tensor(0, x.dtype.base_dtype)
+        inner = "assert_less" if op_type == "Less" else "assert_less_equal"
+        small, large = (zero, x) if flipped else (x, zero)
+        symbol = "<" if op_type == "Less" else "<="
+        return _binary(None, inner, symbol, op_type, small, large, data, summarize, message)
+
+
+def assert_positive(
+    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x > 0`` everywhere."""
+    return _sign(name, "assert_positive", ">", "Less", True, x, data, summarize, message)
+
+
+def assert_negative(
+    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x < 0`` everywhere."""
+    return _sign(name, "assert_negative", "<", "Less", False, x, data, summarize, message)
+
+
+def assert_non_negative(
+    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x >= 0`` everywhere."""
+    return _sign(name, "assert_non_negative", ">=", "LessEqual", True, x, data, summarize, message)
+
+
+def assert_non_positive(
+    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Stops the step unless ``x <= 0`` everywhere."""
+    return _sign(name, "assert_non_positive", "<=", "LessEqual", False, x, data, summarize, message)
+
+
+# ---- monotony
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether no element, in row-major order, is smaller than the one before it."""
+    with name_scope(name, "is_non_decreasing", [x]):
+        return _steps(x, "GreaterEqual")
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether every element, in row-major order, is larger than the one before it."""
+    with name_scope(name, "is_strictly_increasing", [x]):
+        return _steps(x, "Greater")
+
+
+def _steps(x: Any, op_type: str) -> Tensor:
+    x = convert_to_tensor(x, name="x")
+    if not is_numeric_tensor(x):
+        raise TypeError(f"Expected x to be numeric, instead found: {x}")
+    line = raw_ops.Reshape(x, [-1])
+    # Everything but the first against everything but the last; both are empty for fewer than two elements.
+    later = raw_ops.StridedSlice(line, [1], [0], [1], end_mask=1)
+    earlier = raw_ops.StridedSlice(line, [0], [-1], [1])
+    return _all(getattr(raw_ops, op_type)(later, earlier))
+
+
+# ---- shapes
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """``x`` with its static shape refined by ``shape``; a value of another shape stops the step."""
+    checked: Tensor = raw_ops.EnsureShape(x, shape if isinstance(shape, TensorShape) else TensorShape(shape), name=name)
+    return checked
+
+
+def _static_ok() -> Operation:
+    return no_op(name="static_checks_determined_all_ok")
+
+
+def _rank(
+    x: Any, ranks: Sequence[Any], data: Any, summarize: int | None, prefix: str, how: str, op_type: str, holds: Any
+) -> Operation:
+    """``holds(found, wanted)`` decides statically, ``op_type`` at run time; any of ``ranks`` will do."""
+    wanted = [_check_rank_argument(convert_to_tensor(r, dtypes.int32, name="rank")) for r in ranks]
+    x = convert_to_tensor(x, name="x")
+    known = [None if v is None else int(v) for v in map(constant_value, wanted)]
+    found = x.shape.ndims
+    if found is not None and None not in known:
+        if any(holds(found, k) for k in known):
+            return _static_ok()
+        text = " or ".join(str(k) for k in known)
+        raise ValueError(f"{prefix}Tensor {x.name} must have rank {how}{text}.  Received rank {found}, shape {x.shape}")
+    if data is None:
+        data = [
+            f"{prefix}Tensor {x.name} must have rank {how or 'in '}".rstrip(),
+            *wanted, "Received shape: ", raw_ops.Shape(x),
+        ]  # fmt: skip
+    rank = raw_ops.Rank(x)
+    verdict = getattr(raw_ops, op_type)(rank, wanted[0])
+    for other in wanted[1:]:
+        verdict = raw_ops.LogicalOr(verdict, getattr(raw_ops, op_type)(rank, other))
+    return Assert(verdict, data, summarize)
+
+
+def _check_rank_argument(rank: Tensor) -> Tensor:
+    if rank.shape.ndims not in (None, 0):
+        raise ValueError("Rank must be a scalar.")
+    return rank
+
+
+def assert_rank(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """``x`` must have ``rank``: a ValueError now if it is known not to, otherwise a check when the graph runs."""
+    with name_scope(name, "assert_rank", [x, rank, *(data or ())]):
+        return _rank(x, [rank], data, summarize, f"{message}.  " if message else "", "", "Equal", lambda f, w: f == w)
+
+
+def assert_rank_at_least(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """``x`` must have ``rank`` or more dimensions."""
+    with name_scope(name, "assert_rank_at_least", [x, rank, *(data or ())]):
+        prefix = f"{message}.  " if message else ""
+        return _rank(x, [rank], data, summarize, prefix, "at least ", "GreaterEqual", lambda f, w: f >= w)
+
+
+def assert_rank_in(
+    x: Any,
+    ranks: Sequence[Any],
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """``x`` must have one of the ``ranks``."""
+    with name_scope(name, "assert_rank_in", [x, *ranks, *(data or ())]):
+        prefix = f"{message}.  " if message else ""
+        return _rank(x, list(ranks), data, summarize, prefix, "", "Equal", lambda f, w: f == w)
+
+
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+    """``tensor`` if it is known to be a scalar, otherwise a ValueError."""
+    with name_scope(name, "assert_scalar", [tensor]):
+        tensor = convert_to_tensor(tensor)
+        if tensor.shape.ndims != 0:
+            text = f"{message} " if message else ""
+            raise ValueError(f"{text}Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}.")
+        return tensor
+
+
+# ---- dtypes and containers
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """A TypeError now unless ``tensor`` has dtype ``tf_type``."""
+    kind = dtypes.as_dtype(tf_type)
+    with name_scope(name, "assert_type", [tensor]):
+        if not isinstance(tensor, SparseTensor):
+            tensor = convert_to_tensor(tensor, name="tensor")
+        if tensor.dtype.base_dtype is not kind.base_dtype:
+            prefix = f"{message}  " if message else ""
+            label = getattr(tensor, "name", "tensor")
+            raise TypeError(f"{prefix}{label} must be of type {kind!r}; got {tensor.dtype.base_dtype!r}")
+        return no_op("statically_determined_correct_type")
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """A TypeError now unless ``x`` holds integers."""
+    with name_scope(name, "assert_integer", [x]):
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_integer:
+            prefix = f"{message}  " if message else ""
+            raise TypeError(f'{prefix}Expected "x" to be integer type.  Found: {x.dtype!r}')
+        return no_op("statically_determined_was_integer")
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether it is a Tensor of numbers (bool is none)."""
+    return isinstance(tensor, Tensor) and tensor.dtype.base_dtype in _NUMERIC
+
+
+def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = None) -> Any:
+    """The one floating-point dtype of all ``tensors`` (float32 if there are none); a ValueError otherwise."""
+    expected = None if dtype is None else dtypes.as_dtype(dtype)
+    for tensor in tensors or ():
+        if tensor is None:
+            continue
+        found = tensor.dtype.base_dtype
+        if expected is not None and found is not expected:
+            raise ValueError(f"Expected {expected!r}, got {found!r} of tensor {getattr(tensor, 'name', tensor)}.")
+        expected = found
+    if expected is None:
+        expected = dtypes.float32
+    if not expected.is_floating:
+        raise ValueError(f"Expected floating point type, got {expected.name}.")
+    return expected
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """A TypeError unless ``values`` is an iterable other than a tensor, an array or a string."""
+    if isinstance(values, (Tensor, SparseTensor, np.ndarray, bytes, str)):
+        raise TypeError(f"Expected argument 'values' to be a 'proper' iterable.  Found: {type(values)}")
+    if not hasattr(values, "__iter__"):
+        raise TypeError(f"Expected argument 'values' to be iterable.  Found: {type(values)}")

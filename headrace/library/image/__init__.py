@@ -1,0 +1,1 @@
+"""Pictures (``tf.image``)."""

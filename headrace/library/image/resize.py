@@ -1,0 +1,140 @@
+"""Resizing images (``tf.image``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.graph import raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Tensor
+from headrace.library.argument import either
+from headrace.library.image.geometry import pad_to_bounding_box
+from headrace.library.numeric.math import cast, floor, maximum, minimum, round
+from headrace.library.scope import name_scope
+from headrace.library.tensor.array import expand_dims, shape, squeeze, stack
+
+
+class ResizeMethod:
+    """How `resize_images` computes new pixels."""
+
+    BILINEAR = 0
+    NEAREST_NEIGHBOR = 1
+    BICUBIC = 2
+    AREA = 3
+
+
+def resize_bilinear(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:
+    """Resizes [batch, height, width, channels] to `size` by bilinear interpolation; the result is float32."""
+    options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+    return raw_ops.ResizeBilinear(images, size, **options, name=name)
+
+
+def resize_nearest_neighbor(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:
+    """Resizes [batch, height, width, channels] to `size`, each pixel a copy of one; the dtype stays."""
+    options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+    return raw_ops.ResizeNearestNeighbor(images, size, **options, name=name)
+
+
+def resize_bicubic(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:
+    """Resizes [batch, height, width, channels] to `size` by bicubic interpolation; the result is float32."""
+    options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+    return raw_ops.ResizeBicubic(images, size, **options, name=name)
+
+
+def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
+    """Resizes [batch, height, width, channels] to `size`, each pixel the mean of an area; the result is float32."""
+    return raw_ops.ResizeArea(images, size, align_corners=align_corners, name=name)
+
+
+_BY_METHOD = {
+    ResizeMethod.BILINEAR: resize_bilinear,
+    ResizeMethod.NEAREST_NEIGHBOR: resize_nearest_neighbor,
+    ResizeMethod.BICUBIC: resize_bicubic,
+    ResizeMethod.AREA: resize_area,
+}
+
+
+def resize_images(
+    images: Any, size: Any, method: Any = ResizeMethod.BILINEAR, align_corners: bool = False,
+    preserve_aspect_ratio: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Resizes one image, or a batch of them, to `size` = [height, width].
+
+    An image that has that size already is given back as it is, in its dtype.
+    """
+    with name_scope(name, "resize", [images, size]):
+        images = convert_to_tensor(images, name="images")
+        images, batched = _as_batch(images)
+        _, height, width, _ = images.shape.as_list()
+        try:
+            size = convert_to_tensor(size, dtypes.int32, name="size")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"'size' must be a 1-D int32 Tensor: {error}") from None
+        if not size.shape.is_compatible_with([2]):
+            raise ValueError(
+                f"'size' must be a 1-D Tensor of 2 elements: new_height, new_width, got shape {size.shape}"
+            )
+        if preserve_aspect_ratio:
+            size = _same_ratio(images, size)
+        known = constant_value(size)
+        rows, columns = (None, None) if known is None else (int(known[0]), int(known[1]))
+        if rows is None or columns is None or (height, width) != (rows, columns):
+            if not callable(method) and method not in _BY_METHOD:
+                raise ValueError("Resize method is not implemented.")
+            resize = method if callable(method) else _BY_METHOD[method]
+            images = resize(images, size, align_corners=align_corners)
+            images.set_shape([None, rows, columns, None])
+        return images if batched else squeeze(images, axis=[0])
+
+
+def _as_batch(images: Tensor) -> tuple[Tensor, bool]:
+    if images.shape.ndims is None:
+        raise ValueError("'images' contains no shape.")
+    if images.shape.ndims == 3:
+        return expand_dims(images, 0), False
+    if images.shape.ndims != 4:
+        raise ValueError(f"'images' must have either 3 or 4 dimensions, got shape {images.shape}.")
+    return images, True
+
+
+def _same_ratio(images: Tensor, size: Tensor) -> Tensor:
+    """The largest size within `size` that has the images' ratio of height to width."""
+    _, height, width, _ = images.shape.as_list()
+    have = shape(images)
+    real = [cast(have[i + 1] if known is None else known, dtypes.float32) for i, known in enumerate((height, width))]
+    scale = minimum(cast(size[0], dtypes.float32) / real[0], cast(size[1], dtypes.float32) / real[1])
+    return stack([cast(round(scale * n), dtypes.int32) for n in real])
+
+
+def resize_image_with_pad(
+    image: Any, target_height: Any, target_width: Any, method: Any = ResizeMethod.BILINEAR, align_corners: bool = False
+) -> Tensor:
+    """Resizes without changing the ratio of height to width, and pads with zeros to the size asked for."""
+    with name_scope(None, "resize_image_with_pad", [image]):
+        image, batched = _as_batch(convert_to_tensor(image, name="image"))
+        target = convert_to_tensor([target_height, target_width], dtypes.int32)
+        wanted, have = cast(target, dtypes.float32), cast(shape(image)[1:3], dtypes.float32)
+        fitting = have / raw_ops.Max(have / wanted, [0])
+        edges = cast(floor(maximum(0.0, (wanted - fitting) / 2)), dtypes.int32)
+        resized = resize_images(image, cast(floor(fitting), dtypes.int32), method, align_corners)
+        padded = pad_to_bounding_box(resized, edges[0], edges[1], target_height, target_width)
+        return padded if batched else squeeze(padded, axis=[0])
+
+
+def crop_and_resize(
+    image: Any, boxes: Any, box_ind: Any = None, crop_size: Any = None, method: str = "bilinear",
+    extrapolation_value: float = 0, name: str | None = None, box_indices: Any = None,
+) -> Tensor:  # fmt: skip
+    """Cuts `boxes` (fractions: [y1, x1, y2, x2]) out of the images `box_ind` names, and resizes each to `crop_size`."""
+    index = either("box_indices", box_indices, "box_ind", box_ind)
+    return raw_ops.CropAndResize(
+        image, boxes, index, crop_size, method=method, extrapolation_value=float(extrapolation_value), name=name
+    )

@@ -1,0 +1,1 @@
+"""The functions of neural networks (``tf.nn``): activations, convolutions, pools, losses, embeddings."""

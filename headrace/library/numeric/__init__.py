@@ -1,0 +1,1 @@
+"""Arithmetic, reductions, segments and random numbers."""

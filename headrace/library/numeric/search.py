@@ -1,0 +1,127 @@
+"""Places in sorted sequences and in flat orders; elements repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.graph import raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Tensor
+from headrace.library.numeric import math, reduction
+from headrace.library.scope import name_scope
+from headrace.library.tensor import array, creation, indexing
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    """Where each value would have to be inserted, row by row, to keep the order.
+
+    With ``side="left"`` before elements equal to it, with "right" after them.
+
+    >>> tf.Session().run(tf.searchsorted([1, 3, 3, 7], [0, 3, 8], side="right"))
+    array([0, 3, 4], dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    find = raw_ops.LowerBound if side == "left" else raw_ops.UpperBound
+    with name_scope(name, None if name else "searchsorted", [sorted_sequence, values]):
+        sequence = convert_to_tensor(sorted_sequence, name="sorted_sequence")
+        wanted = convert_to_tensor(values, sequence.dtype.base_dtype, name="values")
+        rows = array.reshape(sequence, [-1, _last(sequence)])
+        columns = array.reshape(wanted, [-1, _last(wanted)])
+        return array.reshape(find(rows, columns, out_type=out_type), array.shape(wanted))
+
+
+def _last(tensor: Tensor) -> Any:
+    size = tensor.shape.with_rank_at_least(1).as_list()[-1] if tensor.shape.ndims is not None else None
+    return array.shape(tensor)[-1] if size is None else size
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """Indices into a flat tensor as coordinates in one of shape ``dims``, one row for each dimension.
+
+    >>> tf.Session().run(tf.unravel_index([7, 2], [3, 4]))
+    array([[1, 0],
+           [3, 2]], dtype=int32)
+    """
+    found: Tensor = raw_ops.UnravelIndex(indices, dims, name=name)
+    return found
+
+
+def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
+    """The n-th smallest (or, reversed, largest) element of each row, counted from 0."""
+    found: Tensor = raw_ops.NthElement(input, n, reverse=reverse, name=name)
+    return found
+
+
+def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Tensor:
+    """The number of boundaries at or below each element."""
+    found: Tensor = raw_ops.Bucketize(input, boundaries=boundaries, name=name)
+    return found
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Elements along an axis, each as often as ``repeats`` says; without an axis, of the flat tensor.
+
+    >>> tf.Session().run(tf.repeat([3, 5], repeats=[2, 1]))
+    array([3, 3, 5], dtype=int32)
+    """
+    if axis is None:
+        input = array.reshape(input, [-1])
+        axis = 0
+    return repeat_with_axis(input, repeats, axis, name)
+
+
+def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None) -> Tensor:
+    """``repeat`` along a known axis."""
+    if not isinstance(axis, int):
+        raise TypeError(f"argument `axis` must be an int, got {axis!r}")
+    with name_scope(name, "Repeat", [data, repeats]):
+        data = convert_to_tensor(data, name="data")
+        times = _counts(repeats)
+        rank = data.shape.with_rank_at_least(1).ndims
+        if rank is not None:
+            if not -rank <= axis < rank:
+                raise ValueError(f"axis={axis} out of bounds: expected {-rank} <= axis < {rank}")
+            axis %= rank
+        elif axis < 0:
+            raise ValueError("a negative axis needs data of known rank")
+        size = array.shape(data)[axis]
+        each = times if times.shape.ndims == 1 else creation.fill(array.expand_dims(size, 0), times)
+        ends = reduction.cumsum(each)
+        total = reduction.reduce_sum(each)
+        places = searchsorted(ends, creation.range(total), side="right")
+        made = indexing.gather(data, places, axis=axis)
+        _note_shape(made, data, times, axis)
+        return made
+
+
+def _counts(repeats: Any) -> Tensor:
+    times = convert_to_tensor(repeats, name="repeats")
+    if times.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
+        times = math.cast(times, dtypes.int32)
+    times = math.cast(times, dtypes.int32)
+    if times.shape.ndims == 1 and times.shape.as_list()[0] == 1:
+        times = array.reshape(times, [])
+    if times.shape.ndims not in (0, 1):
+        raise ValueError(f"repeats must be a scalar or a vector of known rank, got shape {times.shape}")
+    return times
+
+
+def _note_shape(made: Tensor, data: Tensor, times: Tensor, axis: int) -> None:
+    """What the shape is, where the counts are known."""
+    known = constant_value(times)
+    dims = data.shape.as_list() if data.shape.ndims is not None else None
+    if known is None or dims is None:
+        return
+    size = dims[axis]
+    if np.ndim(known):
+        count: int | None = int(np.sum(known))
+    else:
+        count = None if size is None else size * int(known)
+    made.set_shape([*dims[:axis], count, *dims[axis + 1 :]])

@@ -1,0 +1,381 @@
+"""Signals in frames (tf.signal): windows, framing, short-time Fourier transforms, cosine transforms, mel scales."""
+
+from __future__ import annotations
+
+import functools
+import math as _math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.graph import raw_ops
+from headrace.graph.convert import constant, convert_to_tensor
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Tensor
+from headrace.library.linalg import matrix as linalg
+from headrace.library.numeric import math, reduction, segment
+from headrace.library.scope import name_scope
+from headrace.library.signal.fourier import irfft, rfft
+from headrace.library.tensor import array, creation, indexing
+
+# ---- windows
+
+
+def hann_window(
+    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """A raised cosine of so many samples; ``periodic`` for transforms, not periodic for filters.
+
+    >>> tf.Session().run(tf.signal.hann_window(4))
+    array([0. , 0.5, 1. , 0.5], dtype=float32)
+    """
+    return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
+
+
+def hamming_window(
+    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """A raised cosine that does not quite reach zero."""
+    return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
+
+
+def _raised_cosine(
+    name: str | None, default: str, window_length: Any, periodic: Any, dtype: Any, a: float, b: float
+) -> Tensor:
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {kind}")
+    with name_scope(name, default, [window_length, periodic]):
+        length = convert_to_tensor(window_length, dtypes.int32, name="window_length")
+        length.shape.assert_has_rank(0)
+        even = 1 - math.floormod(length, 2)
+        whole = math.cast(convert_to_tensor(periodic, dtypes.bool, name="periodic"), dtypes.int32)
+        n = math.cast(length + whole * even - 1, kind)
+        # A window of one sample is 1, which the division by n would not give.
+        safe = raw_ops.Maximum(n, constant(1, kind))
+        count = math.cast(creation.range(length), kind)
+        wave = a - b * math.cos(count * constant(2 * _math.pi, kind) / safe)
+        return indexing.where(
+            array.broadcast_to(math.equal(length, 1), array.shape(wave)), creation.ones_like(wave), wave
+        )
+
+
+# ---- frames
+
+
+def frame(
+    signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False, pad_value: Any = 0, axis: int = -1,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Windows of ``frame_length`` samples, one every ``frame_step``, along an axis: [..., frames, frame_length, ...].
+
+    >>> tf.Session().run(tf.signal.frame([1, 2, 3, 4, 5], 3, 2))
+    array([[1, 2, 3],
+           [3, 4, 5]], dtype=int32)
+    """
+    with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
+        signal = convert_to_tensor(signal, name="signal")
+        rank = signal.shape.with_rank_at_least(1).ndims
+        if rank is None:
+            raise ValueError("signal must have a known rank")
+        if not -rank <= axis < rank:
+            raise ValueError(f"axis {axis} is out of bounds for a signal of rank {rank}")
+        axis %= rank
+        length, step = (_scalar(v, n) for v, n in ((frame_length, "frame_length"), (frame_step, "frame_step")))
+        size = signal.shape.as_list()[axis]
+        samples = array.shape(signal)[axis] if size is None else size
+        if pad_end:
+            frames = -(-samples // step)
+            missing = raw_ops.Maximum(0, length + step * (frames - 1) - samples)
+            pads: Any = [[0, 0]] * axis + [[0, missing]] + [[0, 0]] * (rank - axis - 1)
+            signal = array.pad(signal, array.stack([array.stack(p) for p in pads]), constant_values=pad_value)
+        else:
+            frames = raw_ops.Maximum(0, 1 + (samples - length) // step)
+        places = array.expand_dims(creation.range(frames) * step, 1) + array.expand_dims(creation.range(length), 0)
+        made = indexing.gather(signal, places, axis=axis)
+        _note_frames(made, signal, frames, length, axis)
+        return made
+
+
+def _scalar(value: Any, name: str) -> Any:
+    """A number if it is known, else a tensor."""
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    tensor = convert_to_tensor(value, dtypes.int32, name=name)
+    tensor.shape.assert_has_rank(0)
+    known = constant_value(tensor)
+    return tensor if known is None else int(known)
+
+
+def _note_frames(made: Tensor, signal: Tensor, frames: Any, length: Any, axis: int) -> None:
+    count = frames if isinstance(frames, int) else constant_value(frames)
+    dims = signal.shape.as_list()
+    width = length if isinstance(length, int) else None
+    made.set_shape([*dims[:axis], None if count is None else int(count), width, *dims[axis + 1 :]])
+
+
+def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+    """The inverse of `frame`: frames [..., frames, frame_length] added up, ``frame_step`` apart."""
+    with name_scope(name, "overlap_and_add", [signal, frame_step]):
+        signal = convert_to_tensor(signal, name="signal")
+        signal.shape.with_rank_at_least(2)
+        step: Any = convert_to_tensor(frame_step, name="frame_step")
+        step.shape.assert_has_rank(0)
+        if not step.dtype.base_dtype.is_integer:
+            raise ValueError(f"frame_step must be an integer. Got {step.dtype.name}")
+        known = constant_value(step)
+        step = math.cast(step, dtypes.int32) if known is None else int(known)
+        sizes = array.shape(signal)
+        frames, length = sizes[-2], sizes[-1]
+        total = raw_ops.Maximum(length + step * (frames - 1), 0)
+        places = array.expand_dims(creation.range(frames) * step, 1) + array.expand_dims(creation.range(length), 0)
+        rows = array.reshape(signal, array.stack([-1, frames * length]))
+        added = segment.unsorted_segment_sum(array.transpose(rows), array.reshape(places, [-1]), total)
+        made = array.reshape(array.transpose(added), array.concat([sizes[:-2], array.expand_dims(total, 0)], 0))
+        dims = signal.shape.as_list() if signal.shape.ndims is not None else None
+        if dims is not None and isinstance(step, int):
+            whole = None if None in dims[-2:] else dims[-1] + step * (dims[-2] - 1)
+            made.set_shape([*dims[:-2], whole])
+        return made
+
+
+# ---- short-time Fourier transforms
+
+
+def stft(
+    signals: Any, frame_length: Any, frame_step: Any, fft_length: Any = None,
+    window_fn: Callable[..., Any] | None = hann_window, pad_end: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The Fourier transform of each window of a signal: [..., samples] -> complex [..., frames, frequencies].
+
+    ``fft_length`` defaults to the smallest power of two that holds a frame.
+    """
+    with name_scope(name, "stft", [signals, frame_length, frame_step]):
+        signals = convert_to_tensor(signals, name="signals")
+        signals.shape.with_rank_at_least(1)
+        length = _scalar(frame_length, "frame_length")
+        step = _scalar(frame_step, "frame_step")
+        size = _enclosing_power(length) if fft_length is None else _scalar(fft_length, "fft_length")
+        framed = frame(signals, length, step, pad_end=pad_end)
+        if window_fn is not None:
+            framed *= window_fn(length, dtype=framed.dtype.base_dtype)
+        return rfft(framed, [size])  # type: ignore[no-any-return]
+
+
+def _enclosing_power(length: Any) -> Any:
+    """The smallest power of two that is not smaller."""
+    if isinstance(length, int):
+        return 1 << (length - 1).bit_length() if length > 1 else 1
+    value = math.cast(length, dtypes.float32)
+    two = math.log(constant(2.0))
+    return math.cast(math.pow(2.0, math.ceil(math.log(value) / two)), length.dtype.base_dtype)
+
+
+def inverse_stft_window_fn(
+    frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
+) -> Callable[..., Tensor]:
+    """The window for `inverse_stft` that undoes the one of `stft`, whatever the overlap."""
+
+    def inverse_window(frame_length: Any, dtype: Any) -> Tensor:
+        with name_scope(name, "inverse_stft_window_fn", [forward_window_fn]):
+            step = _scalar(frame_step, "frame_step")
+            length = _scalar(frame_length, "frame_length")
+            window = forward_window_fn(length, dtype=dtype)
+            squares = math.square(window)
+            overlaps = -(-length // step)
+            padded = array.pad(squares, array.expand_dims(array.stack([0, overlaps * step - length]), 0))
+            summed = reduction.reduce_sum(array.reshape(padded, array.stack([overlaps, step])), 0, keepdims=True)
+            tiled = array.reshape(array.tile(summed, array.stack([overlaps, 1])), array.stack([overlaps * step]))
+            return window / tiled[:length]
+
+    return inverse_window
+
+
+def inverse_stft(
+    stfts: Any, frame_length: Any, frame_step: Any, fft_length: Any = None,
+    window_fn: Callable[..., Any] | None = hann_window, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Signals back from their short-time transforms; exact with ``window_fn=inverse_stft_window_fn(frame_step)``."""
+    with name_scope(name, "inverse_stft", [stfts]):
+        stfts = convert_to_tensor(stfts, name="stfts")
+        stfts.shape.with_rank_at_least(2)
+        length, step = _scalar(frame_length, "frame_length"), _scalar(frame_step, "frame_step")
+        size = _enclosing_power(length) if fft_length is None else _scalar(fft_length, "fft_length")
+        frames: Any = irfft(stfts, [size])
+        have = frames.shape.as_list()[-1] if frames.shape.ndims is not None else None
+        if isinstance(length, int) and have is not None:
+            if length > have:
+                frames = array.pad(frames, [[0, 0]] * (frames.shape.ndims - 1) + [[0, length - have]])
+            elif length < have:
+                frames = frames[..., :length]
+        else:
+            room = raw_ops.Maximum(0, length - array.shape(frames)[-1])
+            pads = [array.stack([0, 0])] * (frames.shape.ndims - 1) + [array.stack([0, room])]
+            frames = array.pad(frames[..., :length], array.stack(pads))
+        if window_fn is not None:
+            frames *= window_fn(length, dtype=frames.dtype.base_dtype)
+        return overlap_and_add(frames, step)
+
+
+# ---- cosine transforms
+
+
+def dct(
+    input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
+) -> Tensor:
+    """The discrete cosine transform, of types 1 to 4, along the last axis.
+
+    >>> tf.Session().run(tf.signal.dct([1.0, 2.0, 3.0]))
+    array([12.       , -3.4641016,  0.       ], dtype=float32)
+    """
+    with name_scope(name, "dct", [input]):
+        return _cosine_transform(input, type, n, axis, norm)
+
+
+def idct(
+    input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
+) -> Tensor:
+    """The inverse of `dct`, up to a factor unless ``norm="ortho"``: type 3 undoes type 2."""
+    with name_scope(name, "idct", [input]):
+        return _cosine_transform(input, {2: 3, 3: 2}.get(type, type), n, axis, norm)
+
+
+def _cosine_transform(input: Any, type: int, n: Any, axis: int, norm: str | None) -> Tensor:
+    x = convert_to_tensor(input, name="input")
+    if type not in (1, 2, 3, 4):
+        raise ValueError("Types I, II, III and IV (I)DCT are supported.")
+    if n is not None and n < 1:
+        raise ValueError(f"n should be a positive integer or None, got {n}")
+    if axis != -1:
+        raise NotImplementedError(f"axis must be -1. Got: {axis}")
+    if norm not in (None, "ortho"):
+        raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+    if type == 1 and norm == "ortho":
+        raise ValueError("Normalization is not supported for the Type-I DCT.")
+    if n is not None:
+        x = _resized(x, n)
+    size = x.shape.as_list()[-1]
+    if size is None:
+        raise ValueError("the last dimension must be known; give n, or set_shape")
+    if type == 1 and size < 2:
+        raise ValueError("DCT-I requires the dimension to be greater than one.")
+    table = constant(_cosines(type, size, norm), x.dtype.base_dtype)
+    dims = array.shape(x)
+    rows = linalg.matmul(array.reshape(x, [-1, size]), table)
+    made = array.reshape(rows, dims)
+    made.set_shape(x.shape)
+    return made
+
+
+def _resized(x: Tensor, n: int) -> Any:
+    dims = x.shape.as_list()
+    cut: Any = x[..., :n]
+    missing = raw_ops.Maximum(0, n - array.shape(x)[-1])
+    padded = array.pad(cut, array.stack([array.stack([0, 0])] * (len(dims) - 1) + [array.stack([0, missing])]))
+    padded.set_shape([*dims[:-1], n])
+    return padded
+
+
+@functools.lru_cache(maxsize=32)
+def _cosines(type: int, size: int, norm: str | None) -> np.ndarray:
+    """[samples, coefficients]"""
+    i, k = np.arange(size)[:, None], np.arange(size)[None, :]
+    if type == 1:
+        weight = np.where((i == 0) | (i == size - 1), 1.0, 2.0)
+        return weight * np.cos(np.pi * i * k / (size - 1))
+    scale: Any
+    if type == 2:
+        made = 2 * np.cos(np.pi * (2 * i + 1) * k / (2 * size))
+        scale = np.where(k == 0, np.sqrt(0.25 / size), np.sqrt(0.5 / size))
+    elif type == 3:
+        made = np.where(i == 0, 1.0, 2 * np.cos(np.pi * i * (2 * k + 1) / (2 * size)))
+        scale = np.where(i == 0, np.sqrt(1.0 / size), np.sqrt(0.5 / size))
+    else:
+        made = 2 * np.cos(np.pi * (2 * i + 1) * (2 * k + 1) / (4 * size))
+        scale = np.full((1, 1), np.sqrt(0.5 / size))
+    return made * scale if norm == "ortho" else made
+
+
+# ---- mel scales
+
+
+def linear_to_mel_weight_matrix(
+    num_mel_bins: int = 20, num_spectrogram_bins: Any = 129, sample_rate: Any = 8000, lower_edge_hertz: float = 125.0,
+    upper_edge_hertz: float = 3800.0, dtype: Any = dtypes.float32, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """[frequencies, mel bins]: a spectrogram times this is one on the mel scale."""
+    with name_scope(name, "linear_to_mel_weight_matrix"):
+        rate, bins = (constant_value(convert_to_tensor(v)) for v in (sample_rate, num_spectrogram_bins))
+        if rate is None or bins is None:
+            raise ValueError("sample_rate and num_spectrogram_bins must be constants")
+        kind = dtypes.as_dtype(dtype)
+        _check_mel(num_mel_bins, float(rate), lower_edge_hertz, upper_edge_hertz, kind)
+        mel = _mel(np.linspace(0.0, float(rate) / 2.0, int(bins))[1:, None])
+        edges = np.linspace(_mel(lower_edge_hertz), _mel(upper_edge_hertz), num_mel_bins + 2)
+        low, center, high = edges[None, :-2], edges[None, 1:-1], edges[None, 2:]
+        rising, falling = (mel - low) / (center - low), (high - mel) / (high - center)
+        weights = np.maximum(0.0, np.minimum(rising, falling))
+        return constant(np.pad(weights, [[1, 0], [0, 0]]), kind, name="linear_to_mel_weight_matrix")
+
+
+def _check_mel(bins: int, rate: float, low: float, high: float, kind: Any) -> None:
+    if bins <= 0:
+        raise ValueError(f"num_mel_bins must be positive. Got: {bins}")
+    if low < 0.0:
+        raise ValueError(f"lower_edge_hertz must be non-negative. Got: {low}")
+    if low >= high:
+        raise ValueError(f"lower_edge_hertz {low:.1f} >= upper_edge_hertz {high:.1f}")
+    if rate <= 0:
+        raise ValueError(f"sample_rate must be positive. Got: {rate}")
+    if high > rate / 2:
+        raise ValueError(
+            f"upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). Got {high}"
+        )
+    if not kind.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Got: {kind}")
+
+
+def _mel(hertz: Any) -> Any:
+    return 1127.0 * np.log(1.0 + hertz / 700.0)
+
+
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+    """The cepstral coefficients of log-mel spectrograms, over the last dimension."""
+    with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
+        x = convert_to_tensor(log_mel_spectrograms)
+        bins = x.shape.as_list()[-1] if x.shape.ndims else None
+        if bins == 0:
+            raise ValueError(f"num_mel_bins must be positive. Got: {x}")
+        count = (
+            math.cast(array.shape(x)[-1], x.dtype.base_dtype) if bins is None else constant(bins, x.dtype.base_dtype)
+        )
+        return dct(x, type=2) * math.rsqrt(count * 2.0)
+
+
+# ---- order of frequencies
+
+
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """Moves the zero frequency to the middle of the given axes, or of all."""
+    with name_scope(name, "fftshift"):
+        return _shifted(x, axes, lambda size: size // 2)
+
+
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    with name_scope(name, "ifftshift"):
+        return _shifted(x, axes, lambda size: -(size // 2))
+
+
+def _shifted(x: Any, axes: Any, by: Callable[[Any], Any]) -> Tensor:
+    x = convert_to_tensor(x)
+    if axes is None:
+        if x.shape.ndims is None:
+            raise ValueError("without axes, a tensor of known rank is needed")
+        axes = list(range(x.shape.ndims))
+    axes = [axes] if isinstance(axes, (int, np.integer)) else list(axes)
+    sizes = array.shape(x)
+    shifts = array.stack([by(sizes[a]) for a in axes])
+    return array.roll(x, shifts, axes)

@@ -1,0 +1,1 @@
+"""Variables: how they are made, named, shared, initialised and partitioned."""

@@ -1,0 +1,78 @@
+"""The global step: the variable that counts training steps, found by collection or by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.graph import context
+from headrace.graph.collection import GraphKeys
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Tensor
+from headrace.library.state.initializers import Zeros
+from headrace.library.state.variable import Variable
+from headrace.library.state.variable_scope import get_variable
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """The global step of the graph, or None."""
+    graph = graph or context.get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        raise ValueError(f"Multiple items in the GLOBAL_STEP collection: {found}")
+    if found:
+        step = found[0]
+    else:
+        try:
+            step = graph.get_tensor_by_name("global_step:0")
+        except KeyError:
+            return None
+    assert_global_step(step)
+    return step
+
+
+def create_global_step(graph: Graph | None = None) -> Variable:
+    """Creates the global step: int64, starting at 0, not trained."""
+    graph = graph or context.get_default_graph()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with graph.as_default(), graph.name_scope(None):
+        step: Variable = get_variable(
+            GraphKeys.GLOBAL_STEP,
+            shape=[],
+            dtype=dtypes.int64,
+            initializer=Zeros(),
+            trainable=False,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+        return step
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The global step of the graph, created if there is none."""
+    graph = graph or context.get_default_graph()
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raises unless it is a scalar integer variable or tensor."""
+    if not isinstance(global_step_tensor, (Variable, Tensor)) and not hasattr(global_step_tensor, "_as_graph_element"):
+        raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor!r}.')
+    if not global_step_tensor.dtype.base_dtype.is_integer:
+        raise TypeError(f'Existing "global_step" does not have integer type: {global_step_tensor.dtype}')
+    shape = global_step_tensor.get_shape()
+    if shape.ndims != 0 and shape.is_fully_defined():
+        raise TypeError(f'Existing "global_step" is not scalar: {shape}')
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The value of the global step in the session.
+
+    >>> step = tf.train.get_or_create_global_step()
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    ...     tf.train.global_step(sess, step)
+    0
+    """
+    return int(sess.run(global_step_tensor))

@@ -1,0 +1,600 @@
+"""``tf.Variable``: a node that holds state, its initialiser and a read of it, behind one Python object.
+
+The graph layout and the names are TF1's: ``v`` (VariableV2), ``v/initial_value`` or ``v/Initializer/...``,
+``v/Assign``, ``v/read``.  Every variable is of this one kind; ``use_resource`` is accepted and recorded, since a read
+here is always a snapshot of the moment it runs, which is what TF1's resource variables promise.  How a variable is kept
+at run time is ``resources``' business.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from headrace.core import dtypes, errors
+from headrace.core.dtypes import DType
+from headrace.core.registry import REGISTRY
+from headrace.core.shape import TensorShape, as_shape
+from headrace.core.source import at
+from headrace.eager.execute import updating
+from headrace.eager.record import recording, snapshot
+from headrace.eager.tensor import EagerTensor, Immediate, register_handle
+from headrace.graph import context, convert, raw_ops
+from headrace.graph.collection import GraphKeys
+from headrace.graph.function import lifted
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.structures import IndexedSlices
+from headrace.library.scope import init_scope, name_scope
+from headrace.library.state import assign as update
+from headrace.library.state.initial_value import guard
+from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, check_kinds, create
+from headrace.library.tensor.slicing import slice_spec
+
+
+@dataclass(frozen=True, slots=True)
+class VariableDef:
+    """A variable by the names of its nodes, to find it again in an imported graph."""
+
+    variable_name: str
+    initial_value_name: str
+    initializer_name: str
+    snapshot_name: str
+    trainable: bool = True
+    is_resource: bool = False
+    save_slice_info_def: Any = None
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO
+    aggregation: VariableAggregation = VariableAggregation.NONE
+
+
+class SaveSliceInfo:
+    """Which part of a larger, partitioned variable this one holds."""
+
+    def __init__(
+        self, full_name: str | None = None, full_shape: Any = None, var_offset: Any = None, var_shape: Any = None,
+        save_slice_info_def: Any = None, import_scope: str | None = None,
+    ) -> None:  # fmt: skip
+        given = save_slice_info_def
+        if given is not None:
+            full_name, full_shape = given.full_name, given.full_shape
+            var_offset, var_shape = given.var_offset, given.var_shape
+            if import_scope:
+                full_name = f"{import_scope}/{full_name}"
+        self.full_name = full_name
+        self.full_shape = full_shape
+        self.var_offset = var_offset
+        self.var_shape = var_shape
+
+    @property
+    def spec(self) -> str:
+        """The form checkpoints use: the full shape, then offset,length for each dimension joined by ':'."""
+        full = " ".join(str(d) for d in self.full_shape) + " "
+        return full + ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
+
+    def to_proto(self, export_scope: str | None = None) -> SaveSliceInfo:
+        name = self.full_name or ""
+        if export_scope and name.startswith(export_scope + "/"):
+            name = name[len(export_scope) + 1 :]
+        return SaveSliceInfo(name, self.full_shape, self.var_offset, self.var_shape)
+
+
+def _outside(value: Any, graph: Graph) -> Any:
+    """An initial value computed in a function's body, computed where the variable is made."""
+    if not isinstance(value, Tensor) or value.graph is graph or not value.graph.reads_anew:
+        return value
+    found = lifted(value, graph)
+    return value if found is None else found
+
+
+class VariableMeta(type):
+    """Sends ``tf.Variable(...)`` through the creators in force; subclasses are made directly."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not Variable:
+            return super().__call__(*args, **kwargs)
+        bound = _SIGNATURE.bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        del given["self"]
+        return create(super().__call__, given)
+
+
+class Variable(metaclass=VariableMeta):
+    """State that lives across steps: ``v = tf.Variable(tf.zeros([10]), name="v")``.
+
+    It must be initialised in each session (``tf.global_variables_initializer``) before it is read.  Used as a tensor it
+    stands for its value; ``assign`` and its kin change it.  Variables hash and compare by identity.
+
+    >>> v = tf.Variable([1.0, 2.0], name='v')
+    >>> add = v.assign_add([10.0, 10.0])
+    >>> with tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     sess.run(add)
+    ...     print(sess.run(v))
+    array([11., 12.], dtype=float32)
+    [11. 12.]
+    """
+
+    __array_priority__ = 100
+    SaveSliceInfo = SaveSliceInfo
+
+    def __init__(
+        self, initial_value: Any = None, trainable: bool | None = None, collections: Any = None,
+        validate_shape: bool = True, caching_device: Any = None, name: str | None = None, variable_def: Any = None,
+        dtype: Any = None, expected_shape: Any = None, import_scope: str | None = None,
+        constraint: Callable[..., Any] | None = None, use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE, shape: Any = None,
+    ) -> None:  # fmt: skip
+        self._save_slice_info: SaveSliceInfo | None = None
+        self._snapshot: Any = None  # the read that stands for the value; None while ops run at once
+        self._use_resource = bool(use_resource)
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._from_def(variable_def, import_scope)
+            return
+        if initial_value is None:
+            raise ValueError(f"initial_value must be specified: a tensor, a value or a function that makes one. {at()}")
+        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
+        if not isinstance(collections, (list, tuple, set)):
+            raise ValueError(
+                f"collections argument to Variable constructor must be a list, tuple, or set. Got {collections!r} of "
+                f"type {type(collections).__name__}"
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError(f"The `constraint` argument must be a callable, got {constraint!r}.")
+        self._synchronization, self._aggregation, self._trainable = check_kinds(
+            synchronization, aggregation, trainable, name
+        )
+        self._constraint = constraint
+        self._caching_device = caching_device
+        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+            collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        with init_scope():
+            values = [] if callable(initial_value) else [initial_value]
+            with name_scope(name, "Variable", values) as scope:
+                self._build(scope, initial_value, wanted, validate_shape, shape)
+            context.get_default_graph().add_to_collections(collections, self)
+
+    def _build(self, scope: str, initial_value: Any, dtype: DType | None, validate_shape: bool, shape: Any) -> None:
+        graph = context.get_default_graph()
+        own_name = scope[:-1]
+        if callable(initial_value):
+            with graph.colocate_with_name(own_name):
+                with graph.name_scope("Initializer"), graph.device(None):
+                    self._initial_value = convert.to_tensor(initial_value(), dtype, "initial_value")
+                self._make_handle(scope, validate_shape, shape)
+        else:
+            self._initial_value = convert.to_tensor(_outside(initial_value, graph), dtype, "initial_value")
+            self._make_handle(scope, validate_shape, shape)
+        if self._initial_value.graph is not graph:
+            raise ValueError(
+                f"Initializer for variable {own_name} is from inside a control-flow construct, such as a loop or "
+                "conditional. When creating a variable inside a loop or conditional, use a lambda as the initializer."
+            )
+        if validate_shape and not self._initial_value.shape.is_fully_defined():
+            raise ValueError(
+                f"initial_value must have a shape specified: {self._initial_value}. Give it one with set_shape, or pass "
+                f"validate_shape=False. {at()}"
+            )
+        if graph.executing_eagerly:
+            raw_ops.Assign(self._variable, self._initial_value, validate_shape=validate_shape)
+            self._start_eager()
+            return
+        self._safe_initial_value = guard(scope, self._initial_value)
+        assigned = raw_ops.Assign(self._variable, self._safe_initial_value, validate_shape=validate_shape)
+        self._initializer_op: Operation = assigned.op
+        place = graph.device(self._caching_device) if self._caching_device is not None else graph.colocate_with(self.op)
+        with place:
+            self._snapshot = raw_ops.Identity(self._variable, name="read")
+
+    def _start_eager(self) -> None:
+        """Nothing but the handle remains: a read is made when the value is asked for."""
+        handle: Any = self._variable
+        handle.set_owner(self, self._trainable)
+        self._initial_value = self._safe_initial_value = self._snapshot = self._initializer_op = None  # type: ignore[assignment]
+
+    def _make_handle(self, scope: str, validate_shape: bool, shape: Any) -> None:
+        if shape is None:
+            shape = self._initial_value.shape if validate_shape else TensorShape(None)
+        self._variable: Tensor = raw_ops.VariableV2(
+            shape=as_shape(shape), dtype=self._initial_value.dtype.base_dtype,
+            container=context.get_default_graph()._container, name=scope,
+        )  # fmt: skip
+        self._name = self._variable.name
+
+    def _from_def(self, definition: VariableDef, import_scope: str | None) -> None:
+        graph = context.get_default_graph()
+        prefix = f"{import_scope}/" if import_scope else ""
+        self._variable = graph.get_tensor_by_name(prefix + definition.variable_name)
+        self._name = self._variable.name
+        self._initializer_op = graph.get_operation_by_name(prefix + definition.initializer_name)
+        self._initial_value = graph.get_tensor_by_name(prefix + definition.initial_value_name)
+        self._safe_initial_value = self._initializer_op.inputs[1]
+        self._snapshot = graph.get_tensor_by_name(prefix + definition.snapshot_name)
+        self._trainable = definition.trainable
+        self._synchronization, self._aggregation = definition.synchronization, definition.aggregation
+        self._constraint = None
+        self._caching_device = None
+        if definition.save_slice_info_def is not None:
+            self._save_slice_info = SaveSliceInfo(
+                save_slice_info_def=definition.save_slice_info_def, import_scope=import_scope
+            )
+
+    # ---- what it is
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def _shared_name(self) -> str:
+        return self._name[:-2]
+
+    @property
+    def dtype(self) -> DType:
+        kind = self._variable.dtype
+        return kind.base_dtype if self._snapshot is None else kind
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._variable.shape
+
+    def get_shape(self) -> TensorShape:
+        return self._variable.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Refines the static shape of the variable and of its value."""
+        self._variable.set_shape(shape)
+        self._snapshot.set_shape(shape)
+
+    @property
+    def op(self) -> Operation:
+        return self._variable.op
+
+    @property
+    def graph(self) -> Graph:
+        return self._variable.graph
+
+    @property
+    def device(self) -> str:
+        return self._variable.device
+
+    @property
+    def initializer(self) -> Operation:
+        """The op that sets the initial value."""
+        return self._initializer_op
+
+    @property
+    def initial_value(self) -> Tensor:
+        return self._initial_value
+
+    @property
+    def trainable(self) -> bool:
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[..., Any] | None:
+        """A function of the new value that optimizers apply after an update, or None."""
+        return self._constraint
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        return self._aggregation
+
+    # ---- reading
+
+    def value(self) -> Tensor:
+        """The value read at most once a step; the value of this moment when ops run at once, and in functions."""
+        snapshot: Tensor = self._snapshot
+        return self.read_value() if snapshot is None or context.get_default_graph().reads_anew else snapshot
+
+    def read_value(self) -> Tensor:
+        """A new read, which sees the assignments it is made to depend on and no later ones."""
+        if self._snapshot is None and recording() == ():
+            taken: Tensor = snapshot((), self._variable)
+            return taken
+        value: Tensor = raw_ops.Identity(self._variable, name="read")
+        if not context.executing_eagerly():
+            value.op._set_attr("_place", True)  # it is not moved to where it is used, as the read ``value()`` shares is
+        return value
+
+    def initialized_value(self) -> Tensor:
+        """The value if the variable is initialised, else its initial value: for other variables' initial values."""
+        if self._snapshot is None:
+            return self.read_value()
+        with init_scope():
+            return raw_ops._InitializedValue(self._variable, self._safe_initial_value, name="initialized_value")
+
+    def _ref(self) -> Tensor:
+        """The handle, for ops that change the variable."""
+        return self._variable
+
+    def _as_graph_element(self) -> Tensor:
+        return self._variable
+
+    def _AsTensor(self) -> Tensor:
+        return self.value()
+
+    def numpy(self) -> Any:
+        """The value as an array; only when ops run at once."""
+        if not isinstance(self._variable, Immediate):
+            raise NotImplementedError(f"numpy() is only available when eager execution is enabled. {at()}")
+        return raw_ops.Identity(self._variable).numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The value as an array; only when ops run at once."""
+        array = np.asarray(self.numpy())
+        return array if dtype is None else array.astype(dtype)
+
+    def __bool__(self) -> bool:
+        """Whether the value is true; in a graph, which does not know it, always."""
+        return self._snapshot is not None or bool(self.value())
+
+    def __int__(self) -> int:
+        return int(self.value())  # type: ignore[call-overload, no-any-return]
+
+    def __float__(self) -> float:
+        return float(self.value())  # type: ignore[arg-type]
+
+    def _changed(self, made: Any, read_value: bool) -> Any:
+        """What an update gives: the new value, or the op; when ops run at once the variable itself, or nothing."""
+        if self._snapshot is None:
+            return self if read_value else None
+        return made if read_value else made.op
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in ``session`` or the default session."""
+        return self._variable.eval(session=session)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Rows of the value."""
+        return raw_ops.GatherV2(self, indices, 0, name=name or "Gather")
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        return raw_ops.GatherNd(self, indices, name=name)
+
+    # ---- changing
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Sets the value.  The result is the new value, or the op itself with ``read_value=False``."""
+        try:
+            if value.__class__ is EagerTensor and not use_locking and update.assigned(self._variable, value):
+                return self if read_value else None
+            made = update.assign(self._variable, value, use_locking=use_locking, name=name)
+        except errors.InvalidArgumentError as e:  # when ops run at once
+            if "shapes" in e.message:
+                raise ValueError(f"Cannot assign to variable {self._name}: {e.message}") from e
+            raise
+        return self._changed(made, read_value)
+
+    @updating(REGISTRY.get("AssignAdd"))
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        made = update.assign_add(self._variable, delta, use_locking=use_locking, name=name)
+        return self._changed(made, read_value)
+
+    @updating(REGISTRY.get("AssignSub"))
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        made = update.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
+        return self._changed(made, read_value)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(update.scatter_add, sparse_delta, use_locking, name)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(update.scatter_sub, sparse_delta, use_locking, name)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(update.scatter_mul, sparse_delta, use_locking, name)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(update.scatter_div, sparse_delta, use_locking, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(update.scatter_min, sparse_delta, use_locking, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(update.scatter_max, sparse_delta, use_locking, name)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Sets the rows ``sparse_delta.indices`` to ``sparse_delta.values``."""
+        return self._scatter(update.scatter_update, sparse_delta, use_locking, name)
+
+    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(update.batch_scatter_update, sparse_delta, use_locking, name)
+
+    def _scatter(self, function: Callable[..., Any], delta: Any, use_locking: bool, name: str | None) -> Any:
+        if not isinstance(delta, IndexedSlices):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {delta!r}")
+        made = function(self._variable, delta.indices, delta.values, use_locking=use_locking, name=name)
+        return self._changed(made, True)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return update.scatter_nd_add(self._variable, indices, updates, use_locking=True, name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return update.scatter_nd_sub(self._variable, indices, updates, use_locking=True, name=name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return update.scatter_nd_update(self._variable, indices, updates, use_locking=True, name=name)
+
+    def count_up_to(self, limit: int) -> Any:
+        """Adds one and gives the value before that; OutOfRangeError at ``limit``."""
+        return update.count_up_to(self._variable, limit)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Sets the value in ``session`` or the default session without adding to the graph."""
+        if self._snapshot is None:
+            self.assign(value)
+            return
+        session = session or context.get_default_session()
+        if session is None:
+            raise ValueError("Either session argument should be provided or default session should be established")
+        session.run(self._initializer_op, {self._initializer_op.inputs[1]: value})
+
+    # ---- saving
+
+    def _set_save_slice_info(self, save_slice_info: Any) -> None:
+        self._save_slice_info = save_slice_info
+
+    def _get_save_slice_info(self) -> Any:
+        return self._save_slice_info
+
+    def to_proto(self, export_scope: str | None = None) -> VariableDef | None:
+        """The names of the variable's nodes; None if it is not inside ``export_scope``."""
+        prefix = f"{export_scope}/" if export_scope else ""
+        if not self._name.startswith(prefix):
+            return None
+        names = (self._name, self._initial_value.name, self._initializer_op.name, self._snapshot.name)
+        variable, initial, initializer, snapshot = (n.removeprefix(prefix) for n in names)
+        info = self._save_slice_info and self._save_slice_info.to_proto(export_scope)
+        return VariableDef(
+            variable,
+            initial,
+            initializer,
+            snapshot,
+            self._trainable,
+            False,
+            info,
+            self._synchronization,
+            self._aggregation,
+        )
+
+    @staticmethod
+    def from_proto(variable_def: VariableDef, import_scope: str | None = None) -> Variable:
+        """The variable of the default graph that ``to_proto`` described."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    # ---- Python
+
+    def experimental_ref(self) -> Any:
+        """A hashable stand-in; variables hash by identity already."""
+        return self
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("'Variable' object is not iterable.")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __copy__(self) -> Variable:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return self
+
+    def __repr__(self) -> str:
+        if isinstance(self._variable, Immediate):
+            return f"<tf.Variable '{self._name}' shape={self.shape!s} dtype={self.dtype.name}, numpy={self.numpy()!r}>"
+        return f"<tf.Variable '{self._name}' shape={self.shape!s} dtype={self.dtype.name}>"
+
+
+_SIGNATURE = inspect.signature(Variable.__init__)
+
+# The operators of Tensor (installed there by the library's own modules), applied to the variable's value.
+OPERATORS = (
+    "__abs__", "__add__", "__and__", "__div__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__invert__",
+    "__le__", "__lt__", "__matmul__", "__mod__", "__mul__", "__neg__", "__or__", "__pow__", "__radd__", "__rand__",
+    "__rdiv__", "__rfloordiv__", "__rmatmul__", "__rmod__", "__rmul__", "__ror__", "__rpow__", "__rsub__",
+    "__rtruediv__", "__rxor__", "__sub__", "__truediv__", "__xor__",
+)  # fmt: skip
+
+
+class VariableSlice(Tensor):
+    """``v[1:3]`` of a variable: a tensor that can also be assigned to."""
+
+    __slots__ = ()
+
+    def assign(self, value: Any, name: str | None = None) -> Tensor:
+        """Sets just this part of the variable; the result is the whole variable after that."""
+        read, begin, end, strides = self.op.inputs
+        return raw_ops.StridedSliceAssign(
+            read.op.inputs[0], begin, end, strides, value,
+            name=name or f"{self.op.name}/_assign", **{mask: self.op.attrs[mask] for mask in _MASKS},
+        )  # fmt: skip
+
+
+class EagerSlice(Immediate):
+    """The same when ops run at once."""
+
+    __slots__ = ()
+
+    def assign(self, value: Any, name: str | None = None) -> Any:
+        """Sets just this part of the variable, which is the result."""
+        whole, item = _slices[self]
+        begin, end, strides, masks = slice_spec(item)
+        raw_ops.StridedSliceAssign(whole._variable, begin, end, strides, value, **masks)
+        return whole
+
+
+_slices: weakref.WeakKeyDictionary[EagerSlice, tuple[Variable, Any]] = weakref.WeakKeyDictionary()
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def apply(self: Variable, *args: Any) -> Any:
+        value = self.value()
+        function = getattr(type(value), name, None)
+        if function is None:
+            return NotImplemented
+        return function(value, *args)
+
+    apply.__name__ = name
+    apply.__doc__ = getattr(getattr(Tensor, name, None), "__doc__", None)
+    return apply
+
+
+_TENSOR: Any = Tensor  # its operators are installed later, by the library
+
+
+def _getitem(self: Variable, item: Any) -> Any:
+    """A slice of the value, to which one can also assign: ``v[1:3].assign(x)``."""
+    if self._snapshot is None:
+        part: Any = self.value()[item]  # type: ignore[index]
+        if not isinstance(part, Immediate):  # a function is being built
+            return part
+        part.__class__ = EagerSlice
+        _slices[part] = (self, item)
+        return part
+    part = _TENSOR.__getitem__(self.value(), item)
+    if part.op.type == "StridedSlice" and part.op.inputs[0] is self.value():
+        part.__class__ = VariableSlice
+    return part
+
+
+for _name in OPERATORS:
+    setattr(Variable, _name, _getitem if _name == "__getitem__" else _operator(_name))
+
+
+def _convert(value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    if dtype is not None and not dtype.is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Incompatible type conversion requested to type '{dtype.name}' for variable of type '{value.dtype.name}' "
+            f"({value!r})"
+        )
+    return value._ref() if as_ref else value.value()
+
+
+convert.register_tensor_conversion_function(Variable, _convert)
+register_handle(Variable, operator.attrgetter("_variable"))

@@ -1,0 +1,144 @@
+"""The variables of a graph by collection, their initialisers, and whether they are initialised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.graph import context, convert, raw_ops
+from headrace.graph.collection import GraphKeys
+from headrace.graph.operation import Operation, Tensor
+from headrace.library.argument import deprecated
+from headrace.library.control.flow import group
+from headrace.library.scope import name_scope
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """Variables shared by the tasks of a cluster; ``scope`` is a regular expression their names must start with."""
+    return context.get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """Variables of one process only: counters and metrics, not saved."""
+    return context.get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """Variables that optimizers change by default.
+
+    >>> w = tf.Variable(1.0, name='w')
+    >>> step = tf.Variable(0, trainable=False, name='step')
+    >>> [v.name for v in tf.trainable_variables()]
+    ['w:0']
+    """
+    return context.get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    return context.get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """Variables that have a moving average."""
+    return context.get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+@deprecated("tf.global_variables")
+def all_variables() -> list[Any]:
+    """The old name of ``global_variables``."""
+    return global_variables()
+
+
+def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
+    """One op that runs the initialisers of the variables."""
+    initializers: list[Operation] = []
+    for variable in var_list or ():
+        if not hasattr(variable, "initializer"):
+            raise TypeError(f"variables_initializer takes variables, got {variable!r}")
+        initializer = variable.initializer
+        initializers.extend(initializer if isinstance(initializer, (list, tuple)) else [initializer])
+    return group(*initializers, name=name)
+
+
+def global_variables_initializer() -> Operation:
+    """Sets every global variable to its initial value.
+
+    >>> with tf.Session() as sess:
+    ...     sess.run(tf.global_variables_initializer())
+    """
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """Sets every local variable to its initial value."""
+    return variables_initializer(local_variables())
+
+
+@deprecated("tf.variables_initializer")
+def initialize_variables(var_list: Sequence[Any], name: str = "init") -> Operation:
+    """The old name of ``variables_initializer``."""
+    return variables_initializer(var_list, name)
+
+
+@deprecated("tf.global_variables_initializer")
+def initialize_all_variables() -> Operation:
+    """The old name of ``global_variables_initializer``."""
+    return global_variables_initializer()
+
+
+@deprecated("tf.local_variables_initializer")
+def initialize_local_variables() -> Operation:
+    """The old name of ``local_variables_initializer``."""
+    return local_variables_initializer()
+
+
+def is_variable_initialized(variable: Any) -> Tensor:
+    """Whether the variable has a value in the session that runs this."""
+    ref = variable if isinstance(variable, Tensor) else variable._ref()
+    return raw_ops.IsVariableInitialized(ref)
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
+    """Fails with FailedPreconditionError if a variable (default: any global or local one) is not initialised.
+
+    None if there are no variables.
+    """
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    if not var_list:
+        var_list = [op.outputs[0] for op in context.get_default_graph().get_operations() if op.type == "VariableV2"]
+    if not var_list:
+        return None
+    ranks = []
+    for variable in var_list:
+        value = convert.convert_to_tensor(variable)
+        graph = context.get_default_graph()
+        # The rank alone would be known without the value; the control edge makes the read happen.
+        read = raw_ops.Identity(convert.to_tensor(variable, as_ref=True))
+        with graph.colocate_with(variable.op), graph.control_dependencies([read]):
+            ranks.append(raw_ops.Rank(value))
+    if len(ranks) == 1:
+        return ranks[0]
+    return raw_ops.Pack(ranks, axis=0, name="stack")
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """A 1-D string tensor with the names of the variables (default: global and local) that have no value yet."""
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+        if not var_list:
+            ops = context.get_default_graph().get_operations()
+            var_list = [op.outputs[0] for op in ops if op.type == "VariableV2"]
+    with name_scope(name):
+        if not var_list:
+            return convert.constant([], "string", shape=[0])
+        known = [is_variable_initialized(v) for v in var_list]
+        graph = context.get_default_graph()
+        with graph.device("/cpu:0"):
+            missing = raw_ops.LogicalNot(raw_ops.Pack(known, axis=0, name="stack"))
+            names = convert.constant([v.op.name for v in var_list])
+            with graph.name_scope("boolean_mask"):
+                where = raw_ops.Squeeze(raw_ops.Where(missing), [1])
+                return raw_ops.GatherV2(names, where, 0)

@@ -1,0 +1,1 @@
+"""What surrounds a program: flags, files, versions, devices, exported graphs."""

@@ -1,0 +1,205 @@
+"""Tools on GraphDefs: write one to a file, cut out what some nodes need, freeze variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.source import at
+from headrace.graph import attr_value
+from headrace.graph.convert import constant
+from headrace.graph.graph import Graph
+from headrace.graph.importer import as_message
+from headrace.graph.proto import protos
+from headrace.library import log
+from headrace.library.system.file import makedirs
+
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+
+
+def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
+    """Writes a graph into the file ``logdir/name``, as text or in binary form; returns the path.
+
+    >>> path = tf.train.write_graph(tf.get_default_graph(), "/tmp/headrace_doctest", "graph.pbtxt")
+    """
+    is_graph = isinstance(graph_or_graph_def, Graph)
+    definition = graph_or_graph_def.as_graph_def() if is_graph else as_message(graph_or_graph_def)
+    makedirs(logdir)
+    path = os.path.join(logdir, name)
+    if as_text:
+        with open(path, "w", encoding="utf-8") as text:
+            text.write(str(definition))
+    else:
+        with open(path, "wb") as binary:
+            binary.write(definition.SerializeToString())
+    return path
+
+
+def node_of(name: str) -> str:
+    """The node that an input names."""
+    return name.removeprefix("^").split(":")[0]
+
+
+def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
+    """The nodes that those in ``dest_nodes`` need, themselves included, with the functions these use."""
+    definition = as_message(graph_def)
+    if isinstance(dest_nodes, str):
+        raise TypeError(f"dest_nodes must be a list, got {dest_nodes!r} {at()}")
+    nodes = {n.name: n for n in definition.node}
+    for name in dest_nodes:
+        if name not in nodes:
+            raise AssertionError(f"{name} is not in graph {at()}")
+    wanted = _reachable(nodes, dest_nodes)
+    made = protos().GraphDef()
+    made.node.extend(n for n in definition.node if n.name in wanted)
+    made.library.function.extend(_functions_used(made.node, definition.library.function))
+    made.library.gradient.extend(definition.library.gradient)
+    made.versions.CopyFrom(definition.versions)
+    return made
+
+
+def _reachable(nodes: dict[str, Any], start: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    stack = list(start)
+    while stack:
+        name = stack.pop()
+        if name not in found:
+            found.add(name)
+            stack.extend(node_of(i) for i in nodes[name].input)
+    return found
+
+
+def _functions_used(nodes: Iterable[Any], functions: Iterable[Any]) -> list[Any]:
+    by_name = {f.signature.name: f for f in functions}
+    found: dict[str, Any] = {}
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        named = [
+            node.op,
+            *(a.func.name for a in node.attr.values()),
+            *(f.name for a in node.attr.values() for f in a.list.func),
+        ]
+        for name in named:
+            if name in by_name and name not in found:
+                found[name] = by_name[name]
+                stack.extend(by_name[name].node_def)
+    return [f for name, f in by_name.items() if name in found]
+
+
+def remove_training_nodes(input_graph: Any, protected_nodes: Sequence[str] | None = None) -> Any:
+    """The graph without what only training needs: CheckNumerics and plain Identity nodes are passed by."""
+    definition = as_message(input_graph)
+    protected = set(protected_nodes or ())
+    nodes = {n.name: n for n in definition.node}
+    waited = {node_of(i) for n in definition.node for i in n.input if i.startswith("^")}
+    instead: dict[str, str] = {}
+    for node in definition.node:
+        plain = node.op == "CheckNumerics" or (
+            node.op == "Identity" and nodes[node_of(node.input[0])].op not in _VARIABLES  # a read of a variable stays
+        )
+        if plain and node.name not in protected and node.name not in waited and len(node.input) == 1:
+            instead[node.name] = node.input[0]
+    made = protos().GraphDef()
+    for node in definition.node:
+        if node.name in instead:
+            continue
+        kept = made.node.add()
+        kept.CopyFrom(node)
+        del kept.input[:]
+        for text in node.input:
+            while node_of(text) in instead and not text.startswith("^"):
+                text = instead[node_of(text)]
+            kept.input.append(text)
+    made.library.CopyFrom(definition.library)
+    made.versions.CopyFrom(definition.versions)
+    return made
+
+
+def convert_variables_to_constants(
+    sess: Any, input_graph_def: Any, output_node_names: Sequence[str],
+    variable_names_whitelist: Sequence[str] | None = None, variable_names_blacklist: Sequence[str] | None = None,
+) -> Any:  # fmt: skip
+    """The part of the graph that the outputs need, with each variable replaced by a constant of its value in the session.
+
+    >>> v = tf.Variable(2.0, name="v")
+    >>> y = tf.multiply(v, 3.0, name="y")
+    >>> sess = tf.Session()
+    >>> _ = sess.run(v.initializer)
+    >>> frozen = tf.graph_util.convert_variables_to_constants(sess, sess.graph.as_graph_def(), ["y"])
+    >>> [n.op for n in frozen.node]
+    ['Const', 'Identity', 'Const', 'Mul']
+    """
+    part = extract_sub_graph(input_graph_def, list(output_node_names))
+    variables = [
+        n for n in part.node
+        if n.op in _VARIABLES
+        and (variable_names_whitelist is None or n.name in variable_names_whitelist)
+        and (variable_names_blacklist is None or n.name not in variable_names_blacklist)
+    ]  # fmt: skip
+    frozen = {n.name for n in variables}
+    handles = {n.name for n in variables if n.op == "VarHandleOp"}
+    for node in part.node:
+        for text in node.input:
+            if (
+                node_of(text) in handles
+                and node.op not in ("ReadVariableOp", "VarHandleOp")
+                and not text.startswith("^")
+            ):
+                raise ValueError(
+                    f"variable {node_of(text)} cannot become a constant: {node.name} ({node.op}) uses the variable itself, not "
+                    f"its value {at()}"
+                )
+    values = dict(zip([n.name for n in variables], sess.run([f"{n.name}:0" for n in variables]), strict=True))
+    made = protos().GraphDef()
+    for node in part.node:
+        kept = made.node.add()
+        if node.name in frozen:
+            kept.name, kept.op, kept.device = node.name, "Const", node.device
+            kept.attr["dtype"].CopyFrom(node.attr["dtype"])
+            dtype = dtypes.as_dtype(node.attr["dtype"].type)
+            kept.attr["value"].tensor.CopyFrom(attr_value.tensor(values[node.name], dtype))
+        elif node.op == "ReadVariableOp" and node_of(node.input[0]) in frozen:
+            kept.name, kept.op, kept.device = node.name, "Identity", node.device
+            kept.input.extend(node.input)
+            kept.attr["T"].CopyFrom(node.attr["dtype"])
+            if "_class" in node.attr:
+                kept.attr["_class"].CopyFrom(node.attr["_class"])
+        else:
+            kept.CopyFrom(node)
+    made.library.CopyFrom(part.library)
+    made.versions.CopyFrom(part.versions)
+    log.info("Froze %d variables.", len(frozen))
+    return made
+
+
+def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
+    """Whether the node, an Operation or a NodeDef, has a host only kernel for what it does: strings, variables if asked."""
+    definition = node if not hasattr(node, "node_def") else node.graph.as_graph_def(node._id).node[0]
+    if pin_variables_on_cpu and definition.op in _VARIABLES:
+        return True
+    kind = definition.attr["dtype"].type if "dtype" in definition.attr else 0
+    is_string = kind == dtypes.string.as_datatype_enum
+    return bool(is_string and definition.op in ("Const", "Placeholder"))
+
+
+def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> Any:
+    """The static shape of a tensor named as a NodeDef names its inputs."""
+    name = input_name if ":" in input_name else f"{input_name}:0"
+    return graph.get_tensor_by_name(name).shape
+
+
+def make_tensor_proto(
+    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
+) -> Any:
+    """An array, or what one can be made of, as a TensorProto."""
+    with Graph().as_default():
+        tensor = constant(values, dtype, shape, verify_shape=verify_shape)
+    return attr_value.tensor(tensor.op.attrs["value"], tensor.dtype.base_dtype)
+
+
+def make_ndarray(tensor: Any) -> Any:
+    """The array in a TensorProto."""
+    return attr_value.array(tensor)

@@ -1,0 +1,1 @@
+"""Making, taking apart and rearranging tensors."""

@@ -1,0 +1,306 @@
+"""Tensors from a few numbers: zeros, ones, fill, range, linspace, one_hot, eye, meshgrid; and placeholders."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.shape import TensorShape
+from headrace.core.source import at
+from headrace.eager.entry import at_once
+from headrace.graph import context, raw_ops
+from headrace.graph.convert import constant, convert_to_tensor, located
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import SparseTensor
+from headrace.library.scope import name_scope
+from headrace.library.tensor.array import concat, expand_dims, reshape, shape_of, size, stack
+
+_LARGEST_CONSTANT = 1000  # elements; more are filled in at run time, as TF1 does
+
+
+# ---- zeros and ones
+
+
+@at_once
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of zeros (empty strings, False): ``tf.zeros([3, 4], tf.int32)``.
+
+    >>> tf.zeros([2, 3])
+    <tf.Tensor 'zeros:0' shape=(2, 3) dtype=float32>
+    >>> tf.Session().run(tf.zeros([2], tf.int32))
+    array([0, 0], dtype=int32)
+    """
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    zero = {dtypes.bool: False, dtypes.string: ""}.get(dtype, 0)
+    return _filled(shape, zero, dtype, name, "zeros")
+
+
+@at_once
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of ones (True).
+
+    >>> tf.Session().run(tf.ones([2, 2], tf.int32))
+    array([[1, 1],
+           [1, 1]], dtype=int32)
+    """
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    return _filled(shape, True if dtype == dtypes.bool else 1, dtype, name, "ones")
+
+
+def _filled(shape: Any, value: Any, dtype: DType, name: str | None, default: str) -> Tensor:
+    with name_scope(name, default, [shape]) as scope:
+        if not isinstance(shape, Tensor):
+            dims = _static_dims(shape)
+            if dims is not None and context.executing_eagerly():
+                return raw_ops.Fill(dims, constant(value, dtype))
+            if dims is not None and math.prod(dims) < _LARGEST_CONSTANT:
+                return constant(value, dtype, dims, name=scope)
+            shape = convert_to_tensor(shape if dims is None else TensorShape(dims), dtypes.int32)
+        if shape.shape.ndims not in (None, 1):
+            shape = reshape(shape, [-1])
+        return raw_ops.Fill(shape, constant(value, dtype), name=scope)
+
+
+def _static_dims(shape: Any) -> list[int] | None:
+    """The sizes of a shape made of Python numbers; None when it holds tensors."""
+    try:
+        found = TensorShape(shape)
+    except (TypeError, ValueError):
+        return None
+    if not found.is_fully_defined():
+        kind = ValueError if isinstance(shape, TensorShape) else TypeError
+        raise kind(
+            f"Cannot convert a partially known TensorShape {found} to a Tensor; use tf.shape for sizes known later"
+        )
+    return [d for d in found.as_list() if d is not None]
+
+
+@at_once
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Zeros of the shape (and dtype, unless given) of ``tensor``; ``optimize`` uses its static shape where known."""
+    with name_scope(name, "zeros_like", [tensor]) as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        own = tensor.dtype.base_dtype
+        dtype = own if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        if optimize and tensor.shape.is_fully_defined() and own != dtypes.variant:
+            return zeros(tensor.shape, dtype, name=scope)
+        if dtype != own:
+            return zeros(shape_of(tensor, None, dtypes.int32, optimize), dtype, name=scope)
+        return raw_ops.ZerosLike(tensor, name=scope)
+
+
+@at_once
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Ones of the shape (and dtype, unless given) of ``tensor``."""
+    with name_scope(name, "ones_like", [tensor]) as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        dims = shape_of(tensor, None, dtypes.int32, optimize)
+        made = ones(dims, tensor.dtype if dtype is None else dtype, name=scope)
+        made.set_shape(tensor.shape)
+        return made
+
+
+@at_once
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape ``dims`` holding one scalar everywhere.
+
+    >>> tf.Session().run(tf.fill([2, 3], 7))
+    array([[7, 7, 7],
+           [7, 7, 7]], dtype=int32)
+    """
+    return raw_ops.Fill(dims, value, name=name)
+
+
+# ---- placeholders
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """A value that every step must be fed: ``x = tf.placeholder(tf.float32, [None, 784])``.
+
+    >>> x = tf.placeholder(tf.float32, [None, 3], name='x')
+    >>> x
+    <tf.Tensor 'x:0' shape=(?, 3) dtype=float32>
+    >>> with tf.Session() as sess:
+    ...     print(sess.run(x + 1.0, feed_dict={x: [[1, 2, 3]]}))
+    [[2. 3. 4.]]
+    """
+    try:
+        kind, static = dtypes.as_dtype(dtype).base_dtype, TensorShape(shape)
+    except (TypeError, ValueError) as e:
+        raise located(TypeError(f"placeholder(dtype, shape): {e}"), at()) from None
+    return raw_ops.Placeholder(dtype=kind, shape=static, name=name)
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
+    """Passes ``input`` on unless another value is fed.
+
+    >>> rate = tf.placeholder_with_default(0.5, [])
+    >>> with tf.Session() as sess:
+    ...     print(sess.run(rate), sess.run(rate, {rate: 0.25}))
+    0.5 0.25
+    """
+    return raw_ops.PlaceholderWithDefault(input, shape=shape, name=name)
+
+
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """Placeholders for the three parts of a SparseTensor; feed it a SparseTensorValue."""
+
+    def part(suffix: str) -> str | None:
+        return None if name is None else f"{name}/{suffix}"
+
+    rank: int | None = None
+    if shape is None:
+        dense_shape = placeholder(dtypes.int64, [None], part("shape"))
+    elif isinstance(shape, Tensor):
+        dense_shape = raw_ops.Cast(shape, DstT=dtypes.int64) if shape.dtype != dtypes.int64 else shape
+        rank = shape.shape.tuple[0] if shape.shape.tuple else None
+    else:
+        dims = [-1 if d is None else d for d in TensorShape(shape).as_list()]
+        rank = len(dims)
+        given = constant(dims, dtypes.int64, name=part("shape_default") or "Const")
+        dense_shape = placeholder_with_default(given, given.shape, part("shape"))
+    values = placeholder(dtype, [None], part("values"))
+    return SparseTensor(placeholder(dtypes.int64, [None, rank], part("indices")), values, dense_shape)
+
+
+# ---- sequences
+
+_ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+@at_once
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:  # noqa: A001
+    """``tf.range(limit)`` or ``tf.range(start, limit, delta)``: numbers from start, below limit, delta apart.
+
+    >>> tf.Session().run(tf.range(2, 10, 3))
+    array([2, 5, 8], dtype=int32)
+    """
+    if limit is None:
+        start, limit = 0, start
+    with name_scope(name, "Range", [start, limit, delta]) as scope:
+        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        parts = [
+            v if isinstance(v, Tensor) else convert_to_tensor(v, wanted, name=part)
+            for v, part in ((start, "start"), (limit, "limit"), (delta, "delta"))
+        ]
+        if wanted is None:
+            kinds = [p.dtype.base_dtype for p in parts]
+            wanted = max(kinds, key=lambda d: _ORDER.index(d) if d in _ORDER else -1)
+        parts = [p if p.dtype.base_dtype == wanted else raw_ops.Cast(p, DstT=wanted) for p in parts]
+        return raw_ops.Range(*parts, name=scope)
+
+
+@at_once
+def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+    """``num`` numbers evenly spaced from start to stop, both included.
+
+    >>> tf.Session().run(tf.linspace(0.0, 1.0, 5))
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    return raw_ops.LinSpace(start, stop, num, name=name)
+
+
+linspace = lin_space
+
+
+@at_once
+def one_hot(
+    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """``on_value`` at each index along a new dimension of ``depth``, ``off_value`` elsewhere (also for bad indices).
+
+    >>> tf.Session().run(tf.one_hot([0, 2], depth=3))
+    array([[1., 0., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
+        wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+        on = None if on_value is None else convert_to_tensor(on_value, preferred_dtype=wanted)
+        off = None if off_value is None else convert_to_tensor(off_value, preferred_dtype=wanted)
+        if wanted is not None:
+            for value, label in ((on, "on_value"), (off, "off_value")):
+                if value is not None and value.dtype.base_dtype != wanted:
+                    raise TypeError(f"dtype {value.dtype.name} of {label} does not match dtype parameter {wanted.name}")
+        given = on if on is not None else off
+        kind = wanted or (dtypes.float32 if given is None else given.dtype.base_dtype)
+        on = convert_to_tensor(1, kind, name="on_value") if on is None else on
+        off = convert_to_tensor(0, kind, name="off_value") if off is None else off
+        if on.dtype.base_dtype != off.dtype.base_dtype:
+            raise TypeError(f"dtype {on.dtype!r} of on_value does not match dtype {off.dtype!r} of off_value")
+        return raw_ops.OneHot(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)
+
+
+@at_once
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
+    """``mask[..., j]`` is whether j < lengths[...]; ``maxlen`` defaults to the largest length."""
+    with name_scope(name, "SequenceMask", [lengths, maxlen]):
+        lengths = convert_to_tensor(lengths)
+        if maxlen is None:
+            largest = raw_ops.Max(lengths, constant(np.arange(lengths.shape.ndims or 0, dtype=np.int32)))
+            maxlen = raw_ops.Maximum(constant(0, largest.dtype), largest)
+        else:
+            maxlen = convert_to_tensor(maxlen)
+        if maxlen.shape.ndims not in (None, 0):
+            raise ValueError(f"maxlen must be scalar for sequence_mask, got shape {maxlen.shape}")
+        kind = maxlen.dtype
+        row = raw_ops.Range(constant(0, kind), maxlen, constant(1, kind))
+        column = raw_ops.Cast(expand_dims(lengths, -1), DstT=kind)
+        mask = raw_ops.Less(row, column)
+        dtype = dtypes.as_dtype(dtype).base_dtype
+        return mask if dtype == dtypes.bool else raw_ops.Cast(mask, DstT=dtype)
+
+
+def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """Coordinate matrices from coordinate vectors, as numpy's: ``indexing`` is "xy" or "ij"."""
+    indexing = kwargs.pop("indexing", "xy")
+    name = kwargs.pop("name", "meshgrid")
+    if kwargs:
+        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing parameter must be either 'xy' or 'ij', got {indexing!r}")
+    with name_scope(name, "meshgrid", args):
+        count = len(args)
+        if not args:
+            return []
+        lines = [reshape(stack(x), [1] * i + [-1] + [1] * (count - i - 1)) for i, x in enumerate(args)]
+        sizes = [size(x) for x in args]
+        kind = lines[0].dtype.base_dtype
+        if indexing == "xy" and count > 1:
+            lines[0] = reshape(lines[0], [1, -1] + [1] * (count - 2))
+            lines[1] = reshape(lines[1], [-1, 1] + [1] * (count - 2))
+            sizes[0], sizes[1] = sizes[1], sizes[0]
+        everywhere = ones(sizes, kind)
+        return [raw_ops.Mul(x, everywhere, name="mul") for x in lines]
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Identity matrices: ones on the diagonal, zeros elsewhere."""
+    with name_scope(name, "eye", [num_rows, num_columns, batch_shape]):
+        square = num_columns is None
+        columns = num_rows if square else num_columns
+        batch = [] if batch_shape is None else batch_shape
+        fixed = all(isinstance(v, (int, np.integer)) for v in (num_rows, columns))
+        if fixed and isinstance(batch, (list, tuple, TensorShape)) and not any(isinstance(b, Tensor) for b in batch):
+            lead = TensorShape(batch).as_list()
+            diagonal: Any = [*lead, min(num_rows, columns)]
+            whole: Any = [*lead, num_rows, columns]
+        else:
+            lead_tensor = convert_to_tensor(batch, dtypes.int32, name="shape")
+            shorter = raw_ops.Minimum(num_rows, columns)
+            diagonal = concat([lead_tensor, [shorter]], 0)
+            whole = None if square else concat([lead_tensor, [num_rows, columns]], 0)
+        line = ones(diagonal, dtype)
+        if square:
+            return raw_ops.MatrixDiag(line, name="diag")
+        return raw_ops.MatrixSetDiag(zeros(whole, dtype), line, name="set_diag")

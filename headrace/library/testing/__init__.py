@@ -1,0 +1,1 @@
+"""What tests use: ``tf.test``, gradient and op checks, the profiler."""

@@ -1,0 +1,242 @@
+"""``tf.test.TestCase``: a fresh default graph, fixed seeds and sessions; and what tests ask of the machine."""
+
+from __future__ import annotations
+
+import atexit
+import random
+import shutil
+import tempfile
+import threading
+import unittest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from headrace.client.session import Session
+from headrace.core.config import ConfigProto, OptimizerOptions
+from headrace.graph import context
+from headrace.graph.graph import Graph
+from headrace.library.testing.assertion import Assertions
+from headrace.runtime.device import built_with, cuda_capability, local_devices
+
+DEFAULT_GRAPH_SEED = 87654321
+
+_temporary: list[str] = []
+
+
+# ---- the machine
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
+    """Whether a GPU can be used, with at least the given CUDA compute capability if one is given."""
+    kinds = {d.torch_device.type for d in local_devices() if d.device_type != "CPU" and d.torch_device.type != "cpu"}
+    if cuda_only or min_cuda_compute_capability is not None:
+        capability = cuda_capability()
+        return "cuda" in kinds and (not min_cuda_compute_capability or capability >= tuple(min_cuda_compute_capability))
+    return bool(kinds)
+
+
+def gpu_device_name() -> str:
+    """The name of the first GPU, such as '/device:GPU:0'; the empty string when there is none."""
+    for device in local_devices():
+        if device.device_type == "GPU":
+            return "/device:" + device.name.rpartition("/device:")[2]
+    return ""
+
+
+def is_built_with_cuda() -> bool:
+    """Whether the kernels were built with CUDA support; a GPU need not be present."""
+    return built_with("cuda")
+
+
+def is_built_with_rocm() -> bool:
+    """Whether the kernels were built with ROCm support; a GPU need not be present."""
+    return built_with("hip")
+
+
+def is_built_with_gpu_support() -> bool:
+    """Whether the kernels were built for GPUs of any kind."""
+    return is_built_with_cuda() or is_built_with_rocm()
+
+
+def get_temp_dir() -> str:
+    """A directory for the files of this process's tests; removed when the process ends."""
+    if not _temporary:
+        made = tempfile.mkdtemp(prefix="headrace_test_")
+        _temporary.append(made)
+        atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return _temporary[0]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs the tests of the calling program."""
+    unittest.main(argv=argv)
+
+
+def test_config() -> ConfigProto:
+    """TF1's configuration of test sessions: nothing is folded or merged, so that every kernel runs."""
+    config = ConfigProto()
+    config.graph_options.optimizer_options.opt_level = OptimizerOptions.L0
+    return config
+
+
+test_config.__test__ = False  # type: ignore[attr-defined]  # not itself a test
+
+
+# ---- the case
+
+
+class TestCase(Assertions, unittest.TestCase):
+    """Each test starts with an empty default graph; its seed, Python's and numpy's are fixed."""
+
+    def __init__(self, methodName: str = "runTest") -> None:
+        super().__init__(methodName)
+        self._threads: list[CheckedThread] = []
+        self._directory: str | None = None
+        self._cached: tuple[Session, Graph | None, ConfigProto | None, bool, bool] | None = None
+
+    def setUp(self) -> None:
+        super().setUp()
+        self._close_cached_session()
+        random.seed(DEFAULT_GRAPH_SEED)
+        np.random.seed(DEFAULT_GRAPH_SEED)
+        context.reset_default_graph()
+        context.get_default_graph().seed = DEFAULT_GRAPH_SEED
+
+    def tearDown(self) -> None:
+        for thread in self._threads:
+            thread.check_termination()
+        self._close_cached_session()
+        super().tearDown()
+
+    def _close_cached_session(self) -> None:
+        if self._cached is not None:
+            self._cached[0].close()
+            self._cached = None
+
+    def get_temp_dir(self) -> str:
+        """A directory of this test's own, the same at every call."""
+        if self._directory is None:
+            self._directory = tempfile.mkdtemp(dir=get_temp_dir())
+        return self._directory
+
+    # ---- sessions
+
+    @contextmanager
+    def session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> Iterator[Session]:
+        """A new session, the default one inside the block.  Without ``use_gpu``, ops made inside go to the CPU."""
+        with self._session(graph, config, force_gpu) as session, _placed(session, use_gpu, force_gpu):
+            yield session
+
+    @contextmanager
+    def cached_session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> Iterator[Session]:
+        """The test's one session: the first call makes it, later calls with the same arguments enter it again."""
+        given = (graph, config, use_gpu, force_gpu)
+        if self._cached is None:
+            self._cached = (self._session(graph, config, force_gpu), *given)
+        elif self._cached[1:] != given:
+            raise ValueError(
+                "The cached session of this test was made with other arguments; use self.session() instead."
+            )
+        session = self._cached[0]
+        with session.graph.as_default(), session.as_default(), _placed(session, use_gpu, force_gpu):
+            yield session
+
+    def test_session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> Any:
+        """TF1's older spelling: ``cached_session``, or ``session`` when a graph is given."""
+        if self.id().endswith(".test_session"):
+            self.skipTest("Not a test.")  # unittest goes by its name
+        if graph is None:
+            return self.cached_session(graph, config, use_gpu, force_gpu)
+        return self.session(graph, config, use_gpu, force_gpu)
+
+    test_session.__test__ = False  # type: ignore[attr-defined]  # pytest: not a test, whatever its name
+
+    def _session(self, graph: Graph | None, config: ConfigProto | None, force_gpu: bool) -> Session:
+        made = test_config()
+        if config is not None:
+            made.CopyFrom(config)
+        else:
+            made.allow_soft_placement = not force_gpu
+        return Session(graph=graph, config=made)
+
+    def evaluate(self, tensors: Any) -> Any:
+        """The values of tensors in the default session, or in the test's own."""
+        session = context.get_default_session()
+        if session is not None:
+            return session.run(tensors)
+        with self.test_session() as own:
+            return own.run(tensors)
+
+    # ---- threads
+
+    def checkedThread(self, target: Callable[..., Any], args: Any = None, kwargs: Any = None) -> CheckedThread:
+        """A thread that must be joined before the test ends; an exception in it fails the test at ``join``."""
+        thread = CheckedThread(self, target, tuple(args or ()), dict(kwargs or {}))
+        self._threads.append(thread)
+        return thread
+
+
+def _placed(session: Session, use_gpu: bool, force_gpu: bool) -> Any:
+    if force_gpu:
+        return session.graph.device(gpu_device_name() or "/device:GPU:0")
+    return nullcontext() if use_gpu else session.graph.device("/device:CPU:0")
+
+
+class CheckedThread:
+    """A thread whose exception surfaces in the test that made it."""
+
+    def __init__(
+        self, case: TestCase, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._case = case
+        self._error: BaseException | None = None
+        self._joined = False
+        self._thread = threading.Thread(target=self._run, args=(target, args, kwargs))
+
+    def _run(self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        try:
+            target(*args, **kwargs)
+        except BaseException as e:  # handed over to the test's own thread
+            self._error = e
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self) -> None:
+        self._joined = True
+        self._thread.join()
+        if self._error is not None:
+            self._case.fail(f"Error in checkedThread: {self._error!r}")
+
+    def check_termination(self) -> None:
+        """Fails the test if the thread still runs, or was never joined."""
+        if self._joined:
+            if self.is_alive():
+                self._case.fail("Thread was not joined with main thread, and is still running when the test finished.")
+        elif self._thread.ident is not None:
+            self.join()
+            self._case.fail("A checked thread was not joined.")

@@ -1,0 +1,1 @@
+"""Strings, vocabularies, tables, records and Examples."""

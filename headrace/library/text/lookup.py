@@ -1,0 +1,365 @@
+"""Lookup tables (tf.lookup, tf.contrib.lookup): a key in, a value out; filled once, or changed while running."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.graph import raw_ops
+from headrace.graph.collection import GraphKeys
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Operation, Tensor
+from headrace.graph.structures import SparseTensor
+from headrace.library.control.flow import group, no_op
+from headrace.library.scope import add_to_collection, get_collection, name_scope
+
+_numbers = itertools.count()
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """One operation that fills all the tables of the graph."""
+    initializers = get_collection(GraphKeys.TABLE_INITIALIZERS)
+    return group(*initializers, name=name) if initializers else no_op(name=name)
+
+
+initialize_all_tables = tables_initializer
+
+
+class LookupInterface:
+    """What every table has."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    @property
+    def key_dtype(self) -> DType:
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        return self._value_dtype
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    def size(self, name: str | None = None) -> Tensor:
+        raise NotImplementedError
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        raise NotImplementedError
+
+    def __getitem__(self, keys: Any) -> Any:
+        return self.lookup(keys)
+
+    def _check_keys(self, keys: Any) -> None:
+        if keys.dtype.base_dtype != self._key_dtype:
+            raise TypeError(f"Dtype of argument `keys` must be {self._key_dtype.name}, received: {keys.dtype.name}")
+
+
+class _Handled(LookupInterface):
+    """A table with a handle of its own in the graph."""
+
+    resource_handle: Tensor
+
+    @property
+    def name(self) -> str:
+        return self.resource_handle.op.name.rsplit("/", 1)[-1]
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of entries."""
+        with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
+            found: Tensor = raw_ops.LookupTableSizeV2(self.resource_handle)
+            return found
+
+    def _export(self, name: str | None, default: str) -> tuple[Tensor, Tensor]:
+        with name_scope(name, f"{self.name}_{default}", [self.resource_handle]):
+            keys, values = raw_ops.LookupTableExportV2(self.resource_handle, self._key_dtype, self._value_dtype)
+            keys.set_shape([None])
+            values.set_shape([None] if not getattr(self, "_default_value", values).shape.ndims else [None, None])
+            return keys, values
+
+
+# ---- tables that are filled once
+
+
+class TableInitializerBase:
+    """What fills a table."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    @property
+    def key_dtype(self) -> DType:
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        return self._value_dtype
+
+    def initialize(self, table: Any) -> Operation:
+        raise NotImplementedError
+
+    @property
+    def _shared_name(self) -> str:
+        return ""
+
+    def _check(self, table: Any) -> None:
+        if (table.key_dtype, table.value_dtype) != (self._key_dtype, self._value_dtype):
+            raise TypeError(
+                f"Invalid key or value dtype for table {table.name}: expected {self._key_dtype.name} and "
+                f"{self._value_dtype.name}, got {table.key_dtype.name} and {table.value_dtype.name}"
+            )
+
+
+class KeyValueTensorInitializer(TableInitializerBase):
+    """Fills a table from two tensors, or lists."""
+
+    def __init__(
+        self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
+    ) -> None:
+        with name_scope(name, "key_value_init", [keys, values]) as scope:
+            self._name = scope
+            self._keys = convert_to_tensor(keys, key_dtype, name="keys")
+            self._values = convert_to_tensor(values, value_dtype, name="values")
+        super().__init__(self._keys.dtype.base_dtype, self._values.dtype.base_dtype)
+
+    def initialize(self, table: Any) -> Operation:
+        self._check(table)
+        with name_scope(self._name, "key_value_init", [table.resource_handle, self._keys, self._values]):
+            operation: Operation = raw_ops.LookupTableImportV2(table.resource_handle, self._keys, self._values)
+        add_to_collection(GraphKeys.TABLE_INITIALIZERS, operation)
+        return operation
+
+
+class TextFileIndex:
+    """What of a line is meant, where a column number is not."""
+
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
+
+
+class TextFileInitializer(TableInitializerBase):
+    """Fills a table from the lines of a text file: from columns, whole lines or line numbers."""
+
+    def __init__(
+        self, filename: Any, key_dtype: Any, key_index: int, value_dtype: Any, value_index: int,
+        vocab_size: int | None = None, delimiter: str = "\t", name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(key_dtype, value_dtype)
+        if not isinstance(filename, Tensor) and not filename:
+            raise ValueError("Filename required")
+        for label, index, kind in (("key", key_index, self._key_dtype), ("value", value_index, self._value_dtype)):
+            if index == TextFileIndex.LINE_NUMBER and kind != dtypes.int64:
+                raise ValueError(f"{label}_dtype must be int64 when {label}_index is LINE_NUMBER, got {kind.name}.")
+            if index == TextFileIndex.WHOLE_LINE and not (kind.is_integer or kind == dtypes.string):
+                raise ValueError(
+                    f"{label}_dtype must be integer or string when {label}_index is WHOLE_LINE, got {kind.name}."
+                )
+            if index < TextFileIndex.WHOLE_LINE:
+                raise ValueError(f"Invalid {label} index {index}.")
+        if key_index == value_index:
+            raise ValueError(f"key_index ({key_index}) and value_index ({value_index}) must not be equal")
+        if vocab_size is not None and vocab_size <= 0:
+            raise ValueError(f"Invalid vocab_size {vocab_size}.")
+        self._filename = filename
+        self._key_index = key_index
+        self._value_index = value_index
+        self._vocab_size = vocab_size
+        self._delimiter = delimiter
+        self._name = name
+
+    def initialize(self, table: Any) -> Operation:
+        self._check(table)
+        with name_scope(self._name, "text_file_init", [table.resource_handle]):
+            filename = convert_to_tensor(self._filename, dtypes.string, name="asset_filepath")
+            operation: Operation = raw_ops.InitializeTableFromTextFileV2(
+                table.resource_handle, filename, self._key_index, self._value_index,
+                -1 if self._vocab_size is None else self._vocab_size, self._delimiter,
+            )  # fmt: skip
+        add_to_collection(GraphKeys.TABLE_INITIALIZERS, operation)
+        if isinstance(self._filename, (str, bytes)):
+            add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
+        return operation
+
+    @property
+    def _shared_name(self) -> str:
+        """The same for tables of the same file, so that they share their entries."""
+        if isinstance(self._filename, Tensor):
+            return ""
+        parts = ["hash_table", self._filename] + ([] if self._vocab_size is None else [self._vocab_size])
+        return "_".join(str(p) for p in (*parts, self._key_index, self._value_index))
+
+
+class TextFileStringTableInitializer(TextFileInitializer):
+    """Line numbers to the strings of a file."""
+
+    def __init__(
+        self, filename: Any, key_column_index: int = TextFileIndex.LINE_NUMBER,
+        value_column_index: int = TextFileIndex.WHOLE_LINE, vocab_size: int | None = None, delimiter: str = "\t",
+        name: str = "text_file_string_table_init",
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filename, dtypes.int64, key_column_index, dtypes.string, value_column_index, vocab_size, delimiter, name
+        )
+
+
+class TextFileIdTableInitializer(TextFileInitializer):
+    """The strings (or numbers) of a file to their line numbers."""
+
+    def __init__(
+        self, filename: Any, key_column_index: int = TextFileIndex.WHOLE_LINE,
+        value_column_index: int = TextFileIndex.LINE_NUMBER, vocab_size: int | None = None, delimiter: str = "\t",
+        name: str = "text_file_id_table_init", key_dtype: Any = dtypes.string,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            filename, key_dtype, key_column_index, dtypes.int64, value_column_index, vocab_size, delimiter, name
+        )
+
+
+class StaticHashTable(_Handled):
+    """A table that its initializer fills once; run ``initializer``, or ``tf.tables_initializer()``, before use.
+
+    ``table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), -1)``
+    """
+
+    def __init__(
+        self, initializer: Any, default_value: Any, name: str | None = None, shared_name: str | None = None
+    ) -> None:
+        super().__init__(initializer.key_dtype, initializer.value_dtype)
+        self._shared = shared_name or initializer._shared_name or f"hash_table_{next(_numbers)}"
+        self.resource_handle = raw_ops.HashTableV2(
+            shared_name=self._shared,
+            key_dtype=self._key_dtype,
+            value_dtype=self._value_dtype,
+            name=name or "hash_table",
+        )
+        self._default_value = convert_to_tensor(default_value, self._value_dtype)
+        self._default_value.shape.merge_with([])
+        self._init_op = initializer.initialize(self)
+
+    @property
+    def default_value(self) -> Tensor:
+        """What keys that are not there get."""
+        return self._default_value
+
+    @property
+    def initializer(self) -> Operation:
+        """Fills the table."""
+        return self._init_op
+
+    @property
+    def init(self) -> Operation:
+        return self._init_op
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of ``keys``, dense or sparse."""
+        dense = keys.values if isinstance(keys, SparseTensor) else keys
+        dense = convert_to_tensor(dense, self._key_dtype) if not isinstance(dense, Tensor) else dense
+        self._check_keys(dense)
+        with name_scope(name, f"{self.name}_Lookup", [self.resource_handle, dense, self._default_value]):
+            values: Tensor = raw_ops.LookupTableFindV2(self.resource_handle, dense, self._default_value)
+        values.set_shape(dense.shape)
+        if isinstance(keys, SparseTensor):
+            return SparseTensor(keys.indices, values, keys.dense_shape)
+        return values
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys and their values."""
+        return self._export(name, "Export")
+
+
+class HashTable(StaticHashTable):
+    """tf.contrib.lookup's name and order of arguments for ``StaticHashTable``."""
+
+    def __init__(
+        self, initializer: Any, default_value: Any, shared_name: str | None = None, name: str = "hash_table"
+    ) -> None:
+        super().__init__(initializer, default_value, name, shared_name)
+
+
+# ---- tables that change
+
+
+class MutableHashTable(_Handled):
+    """A table to put entries into and take them out of while the graph runs.  Values are scalars or vectors."""
+
+    def __init__(
+        self, key_dtype: Any, value_dtype: Any, default_value: Any, shared_name: str | None = None,
+        name: str = "MutableHashTable", checkpoint: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(key_dtype, value_dtype)
+        self._default_value = convert_to_tensor(default_value, self._value_dtype)
+        self._shared = shared_name or f"table_{next(_numbers)}"
+        self.resource_handle = self._make(name)
+
+    def _make(self, name: str) -> Tensor:
+        shape = self._default_value.shape
+        options = {"shared_name": self._shared, "key_dtype": self._key_dtype, "value_dtype": self._value_dtype}
+        if shape.ndims == 0:
+            scalar: Tensor = raw_ops.MutableHashTableV2(name=name, **options)
+            return scalar
+        wide: Tensor = raw_ops.MutableHashTableOfTensorsV2(value_shape=shape, name=name, **options)
+        return wide
+
+    def lookup(  # type: ignore[override]
+        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Tensor:
+        """The values of ``keys``; the table's default, or one given for each key, where there is none."""
+        keys = convert_to_tensor(keys, self._key_dtype, name="keys")
+        with name_scope(name, f"{self.name}_lookup_table_find", [self.resource_handle, keys, self._default_value]):
+            default = self._default_value if dynamic_default_values is None else dynamic_default_values
+            found: Tensor = raw_ops.LookupTableFindV2(self.resource_handle, keys, default)
+            found.set_shape(keys.shape.concatenate(self._default_value.shape))
+            return found
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+        """Adds entries, or gives keys that are there other values."""
+        with name_scope(name, f"{self.name}_lookup_table_insert", [self.resource_handle, keys, values]):
+            keys = convert_to_tensor(keys, self._key_dtype, name="keys")
+            values = convert_to_tensor(values, self._value_dtype, name="values")
+            operation: Operation = raw_ops.LookupTableInsertV2(self.resource_handle, keys, values)
+            return operation
+
+    def remove(self, keys: Any, name: str | None = None) -> Operation:
+        """Takes entries out; keys that are not there do not matter."""
+        keys = keys if isinstance(keys, Tensor) else convert_to_tensor(keys, self._key_dtype)
+        self._check_keys(keys)
+        with name_scope(name, f"{self.name}_lookup_table_remove", [self.resource_handle, keys]):
+            operation: Operation = raw_ops.LookupTableRemoveV2(self.resource_handle, keys)
+            return operation
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys and their values."""
+        return self._export(name, "lookup_table_export_values")
+
+
+class DenseHashTable(MutableHashTable):
+    """A mutable table made with TF1's options for open addressing; here they change nothing but the graph."""
+
+    def __init__(
+        self, key_dtype: Any, value_dtype: Any, default_value: Any, empty_key: Any, deleted_key: Any,
+        initial_num_buckets: int | None = None, name: str = "MutableDenseHashTable", checkpoint: bool = True,
+        shared_name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._keys = empty_key, deleted_key
+        self._buckets = initial_num_buckets
+        super().__init__(key_dtype, value_dtype, default_value, shared_name, name, checkpoint)
+
+    def _make(self, name: str) -> Tensor:
+        empty, deleted = (
+            convert_to_tensor(k, self._key_dtype, name=n)
+            for k, n in zip(self._keys, ("empty_key", "deleted_key"), strict=True)
+        )
+        made: Tensor = raw_ops.MutableDenseHashTableV2(
+            empty, deleted, shared_name=self._shared, key_dtype=self._key_dtype, value_dtype=self._value_dtype,
+            value_shape=self._default_value.shape, initial_num_buckets=self._buckets, name=name,
+        )  # fmt: skip
+        return made
+
+    insert_or_assign = MutableHashTable.insert
+    erase = MutableHashTable.remove

@@ -1,0 +1,152 @@
+"""tf.python_io: files of records, written and read in Python."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any
+
+from headrace.core import errors
+from headrace.core.record import frame, read_records
+from headrace.library.compat import path_to_str
+
+
+class TFRecordCompressionType:
+    """How the file as a whole is compressed."""
+
+    NONE = 0
+    ZLIB = 1
+    GZIP = 2
+
+
+class TFRecordOptions:
+    """Compression of a file of records, and the settings of zlib."""
+
+    compression_type_map = {
+        TFRecordCompressionType.ZLIB: "ZLIB", TFRecordCompressionType.GZIP: "GZIP", TFRecordCompressionType.NONE: "",
+    }  # fmt: skip
+
+    def __init__(
+        self, compression_type: Any = None, flush_mode: Any = None, input_buffer_size: int | None = None,
+        output_buffer_size: int | None = None, window_bits: int | None = None, compression_level: int | None = None,
+        compression_method: Any = None, mem_level: int | None = None, compression_strategy: int | None = None,
+    ) -> None:  # fmt: skip
+        self.get_compression_type_string(compression_type)  # refuses what is not known
+        self.compression_type = compression_type
+        self.flush_mode = flush_mode
+        self.input_buffer_size = input_buffer_size
+        self.output_buffer_size = output_buffer_size
+        self.window_bits = window_bits
+        self.compression_level = compression_level
+        self.compression_method = compression_method
+        self.mem_level = mem_level
+        self.compression_strategy = compression_strategy
+
+    @classmethod
+    def get_compression_type_string(cls, options: Any) -> str:
+        """ "", "ZLIB" or "GZIP" for options, a type, its name, or None."""
+        if not options:
+            return ""
+        if isinstance(options, TFRecordOptions):
+            return cls.get_compression_type_string(options.compression_type)
+        if options in cls.compression_type_map:
+            return cls.compression_type_map[options]
+        if options in ("ZLIB", "GZIP"):
+            return str(options)
+        raise ValueError(f"Not a valid compression_type: {options!r}; accepted: '', 'ZLIB', 'GZIP'")
+
+
+class TFRecordWriter:
+    """Writes records to a file; use it as a context manager, or close it.
+
+    ``with tf.python_io.TFRecordWriter(path) as writer: writer.write(example.SerializeToString())``
+    """
+
+    def __init__(self, path: Any, options: Any = None) -> None:
+        settings = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
+        kind = TFRecordOptions.get_compression_type_string(settings)
+        level = -1 if settings.compression_level is None else settings.compression_level
+        self._path = path_to_str(path)
+        self._compress: Any = None
+        try:
+            self._file: IO[bytes] | None = open(self._path, "wb")  # noqa: SIM115 - the writer closes it
+        except OSError as e:
+            raise _failed(e, self._path) from None
+        if kind:
+            bits = abs(settings.window_bits or zlib.MAX_WBITS) + (16 if kind == "GZIP" else 0)
+            self._compress = zlib.compressobj(level, zlib.DEFLATED, bits, settings.mem_level or 8)
+
+    def write(self, record: bytes) -> None:
+        """Appends one record."""
+        if not isinstance(record, (bytes, bytearray)):
+            raise TypeError(f"a record must be bytes, got {type(record).__name__}")
+        data = frame(bytes(record))
+        self._open().write(self._compress.compress(data) if self._compress else data)
+
+    def flush(self) -> None:
+        """Makes what was written so far readable."""
+        file = self._open()
+        if self._compress:
+            file.write(self._compress.flush(zlib.Z_SYNC_FLUSH))
+        file.flush()
+
+    def close(self) -> None:
+        if self._file is None:
+            return
+        if self._compress:
+            self._file.write(self._compress.flush())
+        self._file.close()
+        self._file = None
+
+    def _open(self) -> IO[bytes]:
+        if self._file is None:
+            raise errors.FailedPreconditionError(None, None, f"the writer of {self._path} is closed")
+        return self._file
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+    """The records of a file, one after another; DataLossError where it is damaged."""
+    name = path_to_str(path)
+    kind = TFRecordOptions.get_compression_type_string(options)
+    try:
+        file: Any = gzip.open(name) if kind == "GZIP" else open(name, "rb")  # noqa: SIM115 - closed below
+    except OSError as e:
+        raise _failed(e, name) from None
+    with file:
+        try:
+            yield from read_records(_Inflated(file) if kind == "ZLIB" else file, name)  # type: ignore[arg-type]
+        except (zlib.error, gzip.BadGzipFile, EOFError) as e:
+            raise errors.DataLossError(None, None, f"{name}: the compressed data is damaged: {e}") from None
+
+
+class _Inflated:
+    """A file of zlib data that reads as what was compressed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._inflate = zlib.decompressobj()
+        self._held = b""
+
+    def read(self, size: int) -> bytes:
+        while len(self._held) < size:
+            data = self._file.read(1 << 16)
+            if not data:
+                break
+            self._held += self._inflate.decompress(data)
+        found, self._held = self._held[:size], self._held[size:]
+        return found
+
+
+def _failed(error: OSError, path: str) -> errors.OpError:
+    kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.PermissionDeniedError
+    if not isinstance(error, (FileNotFoundError, PermissionError)):
+        kind = errors.FailedPreconditionError  # type: ignore[assignment]
+    return kind(None, None, f"{os.fspath(path)}; {error.strerror}")

@@ -1,0 +1,1 @@
+"""Training: optimizers, learning rates, moving averages."""

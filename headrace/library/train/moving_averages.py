@@ -1,0 +1,130 @@
+"""Moving averages: shadows of variables (or of any tensors) that follow them slowly, used for evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.graph import context, raw_ops
+from headrace.graph.collection import GraphKeys
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Operation
+from headrace.library.control.flow import group
+from headrace.library.numeric import math
+from headrace.library.scope import colocate_with, init_scope, name_scope
+from headrace.library.state.initializers import Zeros
+from headrace.library.state.variable import Variable
+from headrace.library.state.variable_scope import get_variable, variable_scope
+from headrace.library.state.variables import global_variables, moving_average_variables, trainable_variables
+from headrace.library.train.optimizer import slot_creator
+
+
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """``variable -= (1 - decay) * (variable - value)``; an op whose value is the new average.
+
+    With ``zero_debias`` the variable is expected to have started at zero and the bias that brings is divided out
+    (Kingma and Ba, 2015, section 3), for which two more variables, "biased" and "local_step", are kept.
+    """
+    with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope, colocate_with(variable):
+        rest = convert_to_tensor(1.0 - decay, name="decay")
+        rest = math.cast(rest, variable.dtype.base_dtype)
+        delta = _unbiased_delta(variable, value, rest) if zero_debias else (variable - value) * rest
+        return raw_ops.AssignSub(variable, delta, name=scope)
+
+
+def _unbiased_delta(variable: Any, value: Any, rest: Any) -> Any:
+    """What to subtract from the variable for it to become the average of all values so far, weighted by age alone."""
+    dtype = variable.dtype.base_dtype
+    with variable_scope(variable.op.name, values=[variable, value, rest]) as scope:
+        biased = get_variable("biased", shape=variable.get_shape(), dtype=dtype, initializer=Zeros(), trainable=False)
+        step = get_variable("local_step", shape=[], dtype=dtype, initializer=Zeros(), trainable=False)
+        new_biased = raw_ops.AssignSub(biased, (biased - value) * rest, name=scope.name)
+        new_step = raw_ops.AssignAdd(step, 1)
+        return variable - new_biased / (1 - math.pow(1.0 - rest, new_step))
+
+
+class ExponentialMovingAverage:
+    """Keeps an average of each variable: ``average = decay * average + (1 - decay) * variable``.
+
+        ema = tf.train.ExponentialMovingAverage(decay=0.999)
+        with tf.control_dependencies([train_op]):
+            train_and_average = ema.apply(tf.trainable_variables())
+
+    ``num_updates`` (the global step, say) lowers the decay to ``(1 + num_updates) / (10 + num_updates)`` at first.
+    """
+
+    def __init__(
+        self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
+    ) -> None:
+        self._decay = decay
+        self._num_updates = num_updates
+        self._zero_debias = zero_debias
+        self._name = name
+        self._averages: dict[Any, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
+        """An op that updates the averages, which it makes for what has none yet; trainable variables by default.
+
+        The average of a variable starts at its initial value, that of another tensor at zero.
+        """
+        items = list(trainable_variables() if var_list is None else var_list)
+        debias = set()
+        for var in items:
+            if var.dtype.base_dtype not in (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64):
+                raise TypeError(f"The variables must be half, float, or double: {var.name}")
+            if var not in self._averages:
+                self._averages[var] = self._make(var)
+                if self._zero_debias and not isinstance(var, Variable):
+                    debias.add(var)
+        with name_scope(self._name) as scope:
+            decay = convert_to_tensor(self._decay, name="decay")
+            if self._num_updates is not None:
+                count = math.cast(_now(self._num_updates), dtypes.float32, name="num_updates")
+                decay = math.minimum(decay, (1.0 + count) / (10.0 + count))
+            updates = [self._update(var, decay, var in debias) for var in items]
+            return group(*updates, name=scope)
+
+    def _make(self, var: Any) -> Any:
+        with init_scope():
+            if isinstance(var, Variable):
+                average = slot_creator.create_slot(var, var.initialized_value(), self._name)
+                context.get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
+                return average
+            return slot_creator.create_zeros_slot(var, self._name, colocate_with_primary=False)
+
+    def _update(self, var: Any, decay: Any, zero_debias: bool) -> Any:
+        return assign_moving_average(self._averages[var], _now(var), decay, zero_debias=zero_debias)
+
+    def average(self, var: Any) -> Any:
+        """The variable that holds the average, or None if ``apply`` has not seen ``var``."""
+        return self._averages.get(var)
+
+    def average_name(self, var: Any) -> str:
+        """The name of the average's variable, whether or not it has been made."""
+        if var in self._averages:
+            return self._averages[var].op.name
+        return context.get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
+
+    def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
+        """A map for ``tf.train.Saver`` that restores variables from their averages, and all others from themselves."""
+        if moving_avg_variables is None:
+            moving_avg_variables = trainable_variables() + moving_average_variables()
+        averaged = list(dict.fromkeys(moving_avg_variables))
+        found = {self.average_name(v): v for v in averaged}
+        names = {v.name for v in averaged}
+        for v in global_variables():
+            if v.name not in names and v.op.name not in found:
+                found[v.op.name] = v
+        return found
+
+
+def _now(value: Any) -> Any:
+    """A variable read here: after whatever the op being made depends on, such as the optimizer's step."""
+    return value.read_value() if isinstance(value, Variable) else value

@@ -1,0 +1,47 @@
+"""Adadelta (Zeiler, 2012)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.graph import raw_ops
+from headrace.graph.convert import convert_to_tensor
+from headrace.library.train.optimizer.optimizer import Optimizer, cast
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Scales each step by the ratio of the decaying means of past steps and past gradients."""
+
+    def __init__(
+        self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-8, use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:  # fmt: skip
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._rho = rho
+        self._epsilon = epsilon
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for v in var_list:
+            self._zeros_slot(v, "accum", self._name)
+            self._zeros_slot(v, "accum_update", self._name)
+
+    def _prepare(self) -> None:
+        self._tensors = [
+            convert_to_tensor(self._call_if_callable(self._lr), name="lr"),
+            convert_to_tensor(self._call_if_callable(self._rho), name="rho"),
+            convert_to_tensor(self._call_if_callable(self._epsilon), name="epsilon"),
+        ]
+
+    def _inputs(self, var: Any) -> list[Any]:
+        slots = [self.get_slot(var, "accum"), self.get_slot(var, "accum_update")]
+        return slots + [cast(t, var.dtype.base_dtype) for t in self._tensors]
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return raw_ops.ApplyAdadelta(var, *self._inputs(var), grad, use_locking=self._use_locking).op
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        return raw_ops.SparseApplyAdadelta(
+            var, *self._inputs(var), grad.values, grad.indices, use_locking=self._use_locking
+        ).op
