@@ -1,4 +1,4 @@
-"""Programs of layers, run by real TensorFlow (make_layers.py) and by Headrace (tests/library/test_layers_golden.py).
+"""Programs of layers, run by real TensorFlow (make_layers.py) and by Headrace (tests/library/layers/test_layers_golden.py).
 
 Each takes the library and its layers and gives the tensors to compare.  Weights come from ``fixed``, so that both agree.
 """

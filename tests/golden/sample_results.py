@@ -23,18 +23,18 @@ UPDATE = "HEADRACE_TF_PYTHON=<python with tensorflow> python tests/golden/make_s
 FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glob("*.py") if p.stem != "__init__")
 
 _TABLE = "takes the handle of a table; tests/golden/lookup_programs.py compares whole programs"
-_DECODED = "its inputs come from QuantizeV2, which is compared; tests/library/test_ctc.py runs both"
+_DECODED = "its inputs come from QuantizeV2, which is compared; tests/library/network/test_ctc.py runs both"
 NOT_COMPARED = {
     "GatherTree": "TensorFlow has it in an add-on; tests/golden/rnn_cases.py compares beam search",
-    "MutexLock": "takes the handle of a mutex; tests/library/test_critical_section.py runs it",
-    "ConsumeMutexLock": "takes the handle of a mutex; tests/library/test_critical_section.py runs it",
+    "MutexLock": "takes the handle of a mutex; tests/library/control/test_critical_section.py runs it",
+    "ConsumeMutexLock": "takes the handle of a mutex; tests/library/control/test_critical_section.py runs it",
     "Dequantize": _DECODED,
-    "PyFunc": "calls a Python function; tests/library/test_host.py runs it",
-    "EagerPyFunc": "calls a Python function; tests/library/test_py_function.py runs it",
-    "PyFuncStateless": "calls a Python function; tests/library/test_host.py runs it",
+    "PyFunc": "calls a Python function; tests/library/control/test_host.py runs it",
+    "EagerPyFunc": "calls a Python function; tests/library/function/test_py_function.py runs it",
+    "PyFuncStateless": "calls a Python function; tests/library/control/test_host.py runs it",
     "Timestamp": "tells the time",
-    "MatchingFiles": "depends on where the checkout is; tests/library/test_string.py runs it",
-    "ReadFile": "depends on where the checkout is; tests/library/test_string.py runs it",
+    "MatchingFiles": "depends on where the checkout is; tests/library/text/test_string.py runs it",
+    "ReadFile": "depends on where the checkout is; tests/library/text/test_string.py runs it",
     **dict.fromkeys(
         ("InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableExportV2", "LookupTableFindV2",
          "LookupTableImportV2", "LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableSizeV2"), _TABLE,

@@ -10,7 +10,7 @@ from golden.optimizer_cases import CASES, train
 
 import headrace as tf
 
-GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "optimizer.npz")
+GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "optimizer.npz")
 
 
 @pytest.fixture(autouse=True)

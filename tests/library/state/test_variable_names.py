@@ -8,7 +8,7 @@ from golden.variable_programs import PROGRAMS, describe
 
 import headrace as tf
 
-GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "variable_names.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "variable_names.json").read_text())
 
 
 def _simplify(graph: dict, program: str) -> dict:

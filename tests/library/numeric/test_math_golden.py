@@ -9,7 +9,7 @@ from golden.math_cases import CASES, NAMED_CASES, names, record
 
 import headrace as tf
 
-GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "math.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "math.json").read_text())
 
 
 def _array(plain):

@@ -9,7 +9,7 @@ from golden import profile_cases
 
 import headrace as tf
 
-GOLDEN = json.loads((Path(__file__).parent.parent / "golden/profile.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/profile.json").read_text())
 BUILDER = tf.profiler.ProfileOptionBuilder
 
 

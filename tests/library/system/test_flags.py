@@ -146,7 +146,7 @@ def test_help_names_every_flag(values: flags.FlagValues) -> None:
     assert "(a non-negative integer)" in text
 
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 PROGRAM = """
 import headrace as tf
 tf.app.flags.DEFINE_integer('n', 3, 'The number.')

@@ -10,7 +10,7 @@ from golden.nn_cases import CASES, LAYOUT_CASES, values
 
 import headrace as tf
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "nn.npz"
+GOLDEN = Path(__file__).parents[2] / "golden" / "nn.npz"
 
 
 @functools.cache

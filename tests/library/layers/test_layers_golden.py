@@ -10,7 +10,7 @@ from golden.layers_cases import CASES, fixed, node_names, variable_names
 
 import headrace as tf
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 @functools.cache

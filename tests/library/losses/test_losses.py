@@ -13,7 +13,7 @@ import headrace as tf
 
 @functools.cache
 def golden() -> dict[str, dict]:
-    return json.loads((Path(__file__).parent.parent / "golden" / "losses.json").read_text())
+    return json.loads((Path(__file__).parents[2] / "golden" / "losses.json").read_text())
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

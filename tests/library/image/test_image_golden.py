@@ -9,7 +9,7 @@ from golden.image_cases import CASES
 
 import headrace as tf
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "image.npz"
+GOLDEN = Path(__file__).parents[2] / "golden" / "image.npz"
 LOOSE = {"resize_bicubic": 2e-3, "quality": 1e-3}
 NEEDS_PILLOW = {"png"}
 
