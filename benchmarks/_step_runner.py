@@ -25,6 +25,7 @@ from benchmarks import _harness
 from benchmarks._peers import workload as suites
 
 OURS = ("headrace", "headrace-compiled")
+BEFORE = ("headrace-before", "headrace-compiled-before")  # an earlier commit, in a checkout of its own
 LINE_S = 120.0  # the longest a sample may outlast what was asked for
 
 
@@ -43,6 +44,7 @@ class Order:
     cache: str = ""
     tf_python: str = sys.executable
     jax_python: str = sys.executable
+    before: str = ""  # the checkout of the earlier commit
 
     def python(self, framework: str) -> str:
         return {"tensorflow": self.tf_python, "jax": self.jax_python}.get(framework, sys.executable)
@@ -60,12 +62,13 @@ class StepWorker:
         self._cache = os.path.join(order.cache, framework) if self._kept else tempfile.mkdtemp(prefix="headrace-bench-")
         os.makedirs(self._cache, exist_ok=True)
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in close()
-        fields = {"framework": framework, "workload": workload, "suite": order.suite, "device": order.device}
+        plain = framework.removesuffix("-before")
+        fields = {"framework": plain, "workload": workload, "suite": order.suite, "device": order.device}
         command = [order.python(framework), "-m", "benchmarks._step_worker"]
         self._process = subprocess.Popen(
             [*command, json.dumps({**fields, "threads": order.threads})],
-            cwd=_harness.ROOT, env=_environment(self._cache, order), text=True, start_new_session=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+            cwd=_harness.ROOT if plain == framework else order.before, env=_environment(self._cache, order),
+            text=True, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
         try:
             begin = time.perf_counter()
@@ -222,13 +225,25 @@ def best(found: dict[str, dict[str, Any]]) -> str | None:
     return min(ran, key=lambda name: found[name]["step_s"], default=None)
 
 
-def ratios(found: dict[str, dict[str, Any]], peer: str) -> list[float]:
-    """Our best step time over the peer's, round by round; empty if one of the two did not run."""
-    ours = best(found)
-    if ours is None or "error" in found.get(peer, {"error": ""}):
+def ratios(found: dict[str, dict[str, Any]], peer: str, ours: str | None = None) -> list[float]:
+    """The step time of ``ours`` (the better one by default) over the peer's, round by round; empty if one did not run."""
+    ours = ours or best(found)
+    if ours is None or any("error" in found.get(name, {"error": ""}) for name in (ours, peer)):
         return []
     pairs = zip(found[ours]["samples"], found[peer]["samples"], strict=False)
     return [mine["step_s"] / theirs["step_s"] for mine, theirs in pairs]
+
+
+@contextlib.contextmanager
+def checkout(revision: str) -> Iterator[str]:
+    """A folder that holds the repository as it was at this commit."""
+    with tempfile.TemporaryDirectory(prefix="headrace-before-") as folder:
+        git = ["git", "-C", str(_harness.ROOT), "worktree"]
+        subprocess.run([*git, "add", "--detach", "--quiet", folder, revision], check=True)
+        try:
+            yield folder
+        finally:
+            subprocess.run([*git, "remove", "--force", folder], check=True)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,8 @@ Found = dict[str, dict[str, Any]]
 NAMES = {
     "headrace": "Headrace",
     "headrace-compiled": "Headrace compiled",
+    "headrace-before": "Headrace before",
+    "headrace-compiled-before": "Headrace compiled before",
     "tensorflow": "TensorFlow",
     "torch": "PyTorch eager",
     "torch-compiled": "torch.compile",
@@ -26,7 +28,7 @@ NAMES = {
 def step_times(result: dict[str, Any]) -> list[list[str]]:
     """The median step time of every framework, and ours over each peer's."""
     frameworks = result["frameworks"]
-    peers = [name for name in frameworks if name not in _step_runner.OURS]
+    peers = [name for name in frameworks if name not in (*_step_runner.OURS, *_step_runner.BEFORE)]
     rows = [["step time", *map(_name, frameworks), *(f"best / {_name(peer)}" for peer in peers)]]
     for workload in result["workloads"].values():
         found = workload["found"]
@@ -44,6 +46,16 @@ def others(result: dict[str, Any], title: str, key: str) -> list[list[str]]:
     return rows
 
 
+def against_before(result: dict[str, Any]) -> list[list[str]]:
+    """The step now over the step at the earlier commit, interpreted and compiled, round by round."""
+    rows = [["now / before", "interpreted", "compiled"]]
+    for workload in result["workloads"].values():
+        pairs = zip(_step_runner.OURS, _step_runner.BEFORE, strict=True)
+        ratios = [_step_runner.ratios(workload["found"], before, now) for now, before in pairs]
+        rows.append([workload["title"], *map(ratio_text, ratios)])
+    return rows
+
+
 def all_tables(result: dict[str, Any]) -> list[list[list[str]]]:
     """Every table of a result."""
     more = (
@@ -51,7 +63,8 @@ def all_tables(result: dict[str, Any]) -> list[list[list[str]]]:
         ("of it compiling", "compile_s"),
         ("peak memory", "peak_bytes"),
     )
-    return [step_times(result), *(others(result, title, key) for title, key in more)]
+    compared = [against_before(result)] if _step_runner.BEFORE[0] in result["frameworks"] else []
+    return [step_times(result), *compared, *(others(result, title, key) for title, key in more)]
 
 
 def errors(result: dict[str, Any]) -> list[str]:

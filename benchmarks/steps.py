@@ -8,6 +8,8 @@ and JAX are installed into `.bench` unless $HEADRACE_TF_PYTHON and $HEADRACE_JAX
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import os
 import time
 from typing import Any
@@ -27,12 +29,18 @@ def main(argv: list[str] | None = None) -> None:
         jax_python=_harness.jax_python() if "jax" in options.peers else "",
     )  # fmt: skip
     suite = getattr(workload, order.suite)
-    frameworks = [*_step_runner.OURS, *options.peers]
-    settings = {name: getattr(options, name) for name in ("suite", "threads", "rounds", "seconds", "busy", "cache")}
+    before = _step_runner.BEFORE if options.before else ()
+    frameworks = [*_step_runner.OURS, *before, *options.peers]
+    settings = {
+        name: getattr(options, name) for name in ("suite", "threads", "rounds", "seconds", "busy", "cache", "before")
+    }
     settings["cache"] = bool(options.cache)  # whether first steps found compiled code
     result: dict[str, Any] = {**settings, "device": "cpu", "frameworks": frameworks, "workloads": {}}
     name = f"steps-{time.strftime('%Y%m%d-%H%M%S')}{'-busy' if options.busy else ''}"
-    with _step_runner.busy(2 if options.busy else 0):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_step_runner.busy(2 if options.busy else 0))
+        if options.before:
+            order = dataclasses.replace(order, before=stack.enter_context(_step_runner.checkout(options.before)))
         for key in options.workloads or [key for key in suite if key in workload.CPU_DEFAULT]:
             print(f"{suite[key].title}: ", end="", flush=True)
             found = _step_runner.run(
@@ -73,6 +81,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
         help="seconds in which the first steps must be done (default: %(default)s)",
     )
     add("--cache", default="", help="folder of compiled code to keep; first steps are then those of a second run")
+    add("--before", default="", metavar="COMMIT", help="measure Headrace as it was at this commit beside")
     add("--busy", action="store_true", help="two busy processes beside, as on shared cores")
     add("--suite", choices=["cpu", "small"], default="cpu", help="small: tiny sizes, to check that all agree")
     return parser.parse_args(argv)
