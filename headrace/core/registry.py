@@ -51,6 +51,11 @@ class Traits:
     opaque_on_cpu: bool = False  # the same on the CPU, where the kernel is faster than what the compiler makes of it
     transfers: bool = False  # moves its inputs to its device itself
     feed: bool = False  # a value the caller must supply (Placeholder)
+    argument: bool = False  # of a feed: an argument of a function's body, which may be the handle of a variable
+    constant: bool = False  # its value is the attribute "value", known while planning
+    identity: bool = False  # hands its input on as it is
+    reads_buffer: bool = False  # its output is the buffer of the variable it is given, not a copy of it
+    compiled: bool = False  # a compiled part of a step: outputs may share memory, errors name the failed node
     flow: str = ""  # a primitive of control flow: its kind in runtime/frame.py
 
     pure: bool = field(init=False)

@@ -7,7 +7,7 @@ from headrace.core.registry import op
 
 region = op(
     "_Region(inputs: list(Tin), refs: ref list(Tref); call: any, Tout: list(type)) -> (outputs: list(Tout))",
-    Tin=ANY, Tref=ANY, Tout=ANY, stateful=True, writes=True, transfers=True,
+    Tin=ANY, Tref=ANY, Tout=ANY, stateful=True, writes=True, transfers=True, compiled=True,
 )  # fmt: skip
 region.not_differentiable()
 

@@ -10,7 +10,7 @@ from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.resources.value import from_numpy
 
-const = op("Const(; value: tensor, dtype: type) -> (output: dtype)", dtype=ANY)
+const = op("Const(; value: tensor, dtype: type) -> (output: dtype)", dtype=ANY, constant=True)
 const.not_differentiable()
 
 
@@ -37,7 +37,9 @@ placeholder.shape(lambda dtype, shape: shape)
 feed = op("_Feed(; dtype: type, shape: shape = None) -> (output: dtype)", dtype=ANY, feed=True)
 feed.shape(lambda dtype, shape: shape)
 
-default = op("PlaceholderWithDefault(input: dtype; shape: shape) -> (output: dtype)", dtype=ANY, view=True)
+default = op(
+    "PlaceholderWithDefault(input: dtype; shape: shape) -> (output: dtype)", dtype=ANY, view=True, identity=True
+)
 
 
 @default.shape
@@ -49,14 +51,12 @@ def _(input, shape):  # noqa: A002 - the op's name for it
 default.value(lambda node, input: None)  # the value may be fed
 default.gradient(lambda node, grad: [grad])
 default.kernel(lambda input, shape: input)
-default.inline = "{0}"
 
-identity = op("Identity(input: T) -> (output: T)", T=ANY, view=True)
+identity = op("Identity(input: T) -> (output: T)", T=ANY, view=True, identity=True)
 identity.shape(lambda input: input)
 identity.value(lambda node, input: input)
 identity.gradient(lambda node, grad: [grad])
 identity.kernel(lambda input: input)
-identity.inline = "{0}"
 
 snapshot = op("Snapshot(input: T) -> (output: T)", T=ANY)
 snapshot.shape(lambda input: input)
@@ -68,17 +68,15 @@ identity_n.shape(lambda input: input)
 identity_n.gradient(lambda node, *grads: list(grads))
 identity_n.kernel(lambda input: input)
 
-stop = op("StopGradient(input: T) -> (output: T)", T=ANY, view=True)
+stop = op("StopGradient(input: T) -> (output: T)", T=ANY, view=True, identity=True)
 stop.shape(lambda input: input)
 stop.value(lambda node, input: input)
 stop.not_differentiable()
 stop.kernel(lambda input: input)
-stop.inline = "{0}"
 
-prevent = op('PreventGradient(input: T; message: string = "") -> (output: T)', T=ANY, view=True)
+prevent = op('PreventGradient(input: T; message: string = "") -> (output: T)', T=ANY, view=True, identity=True)
 prevent.shape(lambda input, message: input)
 prevent.kernel(lambda input, message: input)
-prevent.inline = "{0}"
 
 
 @prevent.gradient

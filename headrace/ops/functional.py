@@ -12,7 +12,7 @@ from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 from headrace.resources import deadline
 
-arg = op("_Arg(; dtype: type, shape: shape = None) -> (output: dtype)", dtype=ANY, feed=True)
+arg = op("_Arg(; dtype: type, shape: shape = None) -> (output: dtype)", dtype=ANY, feed=True, argument=True)
 arg.not_differentiable()
 arg.shape(lambda dtype, shape: shape)
 

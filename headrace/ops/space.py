@@ -294,8 +294,7 @@ deep_copy.shape(lambda x: x)
 deep_copy.kernel(torch.clone)
 deep_copy.kernel(lambda x: x.copy(), T=dtypes.string)
 
-guarantee = op("GuaranteeConst(input: T) -> (output: T)", T=ANY, view=True)
+guarantee = op("GuaranteeConst(input: T) -> (output: T)", T=ANY, view=True, identity=True)
 guarantee.shape(lambda input: input)
 guarantee.gradient(lambda node, grad: [grad])
 guarantee.kernel(lambda input: input)
-guarantee.inline = "{0}"

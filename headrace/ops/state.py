@@ -35,7 +35,7 @@ def _(context):
     )
 
 
-read = op("_Read(ref: ref T) -> (value: T)", T=ANY, reads=True, stateful=True, view=True)
+read = op("_Read(ref: ref T) -> (value: T)", T=ANY, reads=True, reads_buffer=True, stateful=True, view=True)
 read.shape(lambda ref: ref)
 read.gradient(lambda node, grad: [grad])
 read.kernel(lambda ref: ref.value)

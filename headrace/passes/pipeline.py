@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.cse import cse
-from headrace.passes.dead_writes import dead_writes
 from headrace.passes.defer_sums import defer_sums
 from headrace.passes.fold import Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
@@ -49,7 +48,7 @@ class Options:
 
 OPTIONAL = frozenset({
     "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_records", "project_inputs", "defer_sums",
-    "hoist", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "dead_writes", "reuse",
+    "hoist", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "reuse",
     "arrays",
 })  # fmt: skip
 
@@ -99,8 +98,6 @@ def run_pipeline(
         ("late_reads", late_reads),
         ("share_indices", share_indices),
     ]
-    if options.simplify:
-        passes.append(("dead_writes", dead_writes))
     if options.simplify:
         passes.append(("trim_records", trim_records))
     if options.rewrite:

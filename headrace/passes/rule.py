@@ -1,4 +1,4 @@
-"""What a rule of ``simplify`` is given and what it answers."""
+"""What a rule of ``simplify`` may ask for and what it answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LARGEST = 1 << 16  # elements of a constant worth looking at
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The node becomes one of another kind, in its place; ``made`` are constants it needs."""
+    """The node becomes one of another type, in its place; ``constants`` are new nodes it needs."""
 
-    kind: str
+    type: str
     inputs: list[Value]
     attrs: dict[str, Any]
-    made: list[Node] = field(default_factory=list)
+    constants: list[Node] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +38,23 @@ class Facts:
         return len(self.users.get(value, ())) == 1 and value not in self.fetched and value.op not in self.targets
 
 
-Answer = Value | list[Value] | Change | None
+Answer = Value | Change | None
 
 
 class Rule(NamedTuple):
-    """A function of (node, facts) for nodes of these kinds.  ``rounds``: the result may differ by rounding."""
+    """A function of (node, facts) for nodes of these types.  ``rounds``: the result may differ by rounding."""
 
     function: Callable[[Node, Facts], Answer]
-    kinds: tuple[str, ...]
+    types: tuple[str, ...]
     rounds: bool
 
 
 def collect(rules: list[Rule]) -> Callable[..., Callable[[Callable[[Node, Facts], Answer]], Callable[..., Answer]]]:
-    """A decorator that adds functions to the list: ``@rule("Neg", "Conj", rounds=True)``."""
+    """A decorator that adds functions to the list: ``@rule("Add", "AddV2", rounds=True)``."""
 
-    def rule(*kinds: str, rounds: bool = False) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    def rule(*types: str, rounds: bool = False) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
         def register(function: Callable[..., Answer]) -> Callable[..., Answer]:
-            rules.append(Rule(function, kinds, rounds))
+            rules.append(Rule(function, types, rounds))
             return function
 
         return register
@@ -64,7 +64,7 @@ def collect(rules: list[Rule]) -> Callable[..., Callable[[Callable[[Node, Facts]
 
 def constant(value: Value) -> np.ndarray[Any, Any] | None:
     """The value of a small constant."""
-    if value.op.op_def.name != "Const":
+    if not value.op.op_def.traits.constant:
         return None
     array = np.asarray(value.op.attrs["value"])
     return array if array.size <= LARGEST else None
@@ -95,11 +95,6 @@ def make_constant(near: Node, label: str, array: np.ndarray[Any, Any], like: Val
     return node.add_outputs([(dtype, TensorShape(list(array.shape)))])
 
 
-def same_shape(a: Value, b: Value) -> bool:
-    """Whether two values are known to have the same shape in every run."""
-    return a is b or (a.shape.is_fully_defined() and a.shape.tuple == b.shape.tuple)
-
-
 def keeps_shape(value: Value, other: Value) -> bool:
     """Whether broadcasting ``value`` with ``other`` gives the shape of ``value`` in every run."""
     mine, theirs = value.shape.tuple, other.shape.tuple
@@ -111,7 +106,3 @@ def keeps_shape(value: Value, other: Value) -> bool:
         return False
     ends = mine[len(mine) - len(theirs) :]
     return all(t == 1 or (t is not None and t == m) for t, m in zip(theirs, ends, strict=True))
-
-
-def attrs_of(node: Node, *names: str) -> dict[str, Any]:
-    return {name: node.attrs[name] for name in names}

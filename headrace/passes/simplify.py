@@ -1,25 +1,24 @@
 """Simplify: nodes that compute what is already there, or what a cheaper node computes.
 
-    %a = Mul(%x, 1)   %b = Neg(%a)   %c = Neg(%b)   %d = AddV2(%y, %b)      ->      %c = %x   %d = Sub(%y, %x)
+    %a = Mul(%x, 1)   %b = Pow(%a, 2)   %c = AddV2(%b, 0)   %d = Neg(%c)      ->      %b = Square(%x)   %d = Neg(%b)
 
-The rules are in ``rules_arithmetic`` and ``rules_arrangement``; this module says when one may be applied.  The value stays
-the same to the last bit, except by the rules marked ``rounds``, which change rounding or the sign of a zero.
+The rules are in ``rules``; this module says when one may be applied.  The value stays the same to the last bit, except by the
+rules marked ``rounds``, which change rounding or the sign of a zero.
 """
 
 from __future__ import annotations
 
 from headrace.core.registry import REGISTRY
 from headrace.passes.rule import Change, Facts, Rule
-from headrace.passes.rules_arithmetic import RULES as ARITHMETIC
-from headrace.passes.rules_arrangement import RULES as ARRANGEMENT
+from headrace.passes.rules import RULES
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.trim import holds, written_handles
 
-RULES: dict[str, list[Rule]] = {}
-for _rule in (*ARITHMETIC, *ARRANGEMENT):
-    for _kind in _rule.kinds:
-        RULES.setdefault(_kind, []).append(_rule)
+_BY_TYPE: dict[str, list[Rule]] = {}
+for _rule in RULES:
+    for _type in _rule.types:
+        _BY_TYPE.setdefault(_type, []).append(_rule)
 
 _MOST = 16  # changes of one node
 
@@ -39,37 +38,28 @@ def simplify(graph: StepGraph, rounding: bool = True) -> StepGraph:
         replacement = _apply(node, facts, guard, rounding, kept)
         kept.append(node)
         if replacement is not None:
-            for old, new in zip(node.outputs, replacement, strict=True):
-                values[old] = new
-                if not new.op.op_def.traits.feed:
-                    new.shape = new.shape.merge_with(old.shape)
-            nodes[node] = replacement[0].op
+            values[node.outputs[0]] = replacement
+            if not replacement.op.op_def.traits.feed:
+                replacement.shape = replacement.shape.merge_with(node.outputs[0].shape)
+            nodes[node] = replacement.op
     graph.nodes = kept
     graph.replace(values, nodes)
     graph.sweep()
     return graph
 
 
-def _apply(node: Node, facts: Facts, guard: _Guard, rounding: bool, made: list[Node]) -> list[Value] | None:
-    """Changes the node as often as a rule fits; gives the values that stand for its outputs once one needs no node."""
+def _apply(node: Node, facts: Facts, guard: _Guard, rounding: bool, kept: list[Node]) -> Value | None:
+    """Changes the node as often as a rule fits; gives the value that stands for its output once it is not needed."""
     for _ in range(_MOST):
-        for rule in RULES.get(node.type, ()):
-            if rule.rounds and not rounding:
-                continue
-            found = rule.function(node, facts)
-            if found is None:
-                continue
-            if isinstance(found, Change):
-                if not guard.allows_change(node, found):
-                    continue
-                made += found.made
-                node.op_def = REGISTRY.get(found.kind)
-                node.inputs = list(found.inputs)
-                node.attrs = found.attrs
-                break
-            given = found if isinstance(found, list) else [found]
-            if guard.allows_values(node, given):
-                return given
+        for rule in _BY_TYPE.get(node.type, ()):
+            answer = None if rule.rounds and not rounding else rule.function(node, facts)
+            if isinstance(answer, Change):
+                if guard.allows_change(node, answer):
+                    kept += answer.constants
+                    node.op_def, node.inputs, node.attrs = REGISTRY.get(answer.type), list(answer.inputs), answer.attrs
+                    break
+            elif answer is not None and guard.allows_value(node, answer):
+                return answer
         else:
             return None
     return None
@@ -83,13 +73,13 @@ class _Guard:
         self._written = written_handles(graph)
 
     def allows_change(self, node: Node, change: Change) -> bool:
-        new = [v for v in change.inputs if v not in node.inputs and v.op not in change.made]
+        new = [v for v in change.inputs if v not in node.inputs and v.op not in change.constants]
         return self._may_pass(node, change.inputs) and not any(self._held(v) for v in new)
 
-    def allows_values(self, node: Node, values: list[Value]) -> bool:
-        if node.control_inputs or any(v.dtype.base_dtype != o.dtype for v, o in zip(values, node.outputs, strict=True)):
+    def allows_value(self, node: Node, value: Value) -> bool:
+        if node.control_inputs or value.dtype.base_dtype != node.outputs[0].dtype:
             return False
-        return self._may_pass(node, values) and not any(self._held(v) for v in values)
+        return self._may_pass(node, [value]) and not self._held(value)
 
     def _may_pass(self, node: Node, used: list[Value]) -> bool:
         """Whether the inputs that are not used any more have nothing to wait for and nothing to do."""

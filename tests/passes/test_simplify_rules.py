@@ -8,7 +8,8 @@ from passes.steps import lines, piped, step
 
 import headrace as tf
 from headrace.graph import raw_ops
-from headrace.passes.simplify import RULES, simplify
+from headrace.passes.rules import RULES
+from headrace.passes.simplify import simplify
 
 
 def kinds(graph):  # type: ignore[no-untyped-def]
@@ -29,43 +30,16 @@ EXACT = {  # name: (input, function, types that are left)
     "x * 1": (matrix, lambda x: x * 1.0, []),
     "1 * x": (matrix, lambda x: np.ones((1, 3), np.float32) * x, []),
     "x * ones of a larger shape": (matrix, lambda x: raw_ops.Mul(x, np.ones((2, 2, 3), np.float32)), ["Mul"]),
-    "-x * -y": (matrix, lambda x: tf.negative(x) * tf.negative(x + 1.0), ["AddV2", "Mul"]),
-    "integer factors": (ints, lambda x: (x * 3) * 5, ["Mul"]),
     "x - 0": (matrix, lambda x: x - 0.0, []),
     "x - -0.": (matrix, lambda x: raw_ops.Sub(x, np.float32(-0.0)), ["Sub"]),
     "x + 0 of integers": (ints, lambda x: x + 0, []),
     "x + -0.": (matrix, lambda x: raw_ops.AddV2(x, np.float32(-0.0)), []),
-    "x + -y": (matrix, lambda x: x + tf.negative(tf.exp(x)), ["Exp", "Sub"]),
-    "-y + x": (matrix, lambda x: tf.negative(tf.exp(x)) + x, ["Exp", "Sub"]),
-    "x - -y": (matrix, lambda x: x - tf.negative(tf.exp(x)), ["Exp", "AddV2"]),
     "x / 1": (matrix, lambda x: x / 1.0, []),
-    "x // 1 of integers": (ints, lambda x: x // 1, []),
-    "x // 1 of floats": (matrix, lambda x: x // 1.0, ["FloorDiv"]),
     "x ** 1": (matrix, lambda x: x**1.0, []),
-    "--x": (matrix, lambda x: tf.negative(-x), []),
-    "not not": (bools, lambda x: tf.logical_not(tf.logical_not(x)), []),
-    "relu(relu(x))": (matrix, lambda x: tf.nn.relu(tf.nn.relu(x)), ["Relu"]),
-    "abs(-x)": (matrix, lambda x: tf.abs(-x), ["Abs"]),
-    "square(-x)": (matrix, lambda x: tf.square(-x), ["Square"]),
-    "maximum(x, x)": (matrix, lambda x: tf.maximum(x, x), []),
     "x & True": (bools, lambda x: tf.logical_and(x, True), []),
     "x | False": (bools, lambda x: tf.logical_or(x, False), []),
     "x & False": (bools, lambda x: tf.logical_and(x, False), ["LogicalAnd"]),
-    "where(True)": (matrix, lambda x: raw_ops.SelectV2(True, x, tf.exp(x)), []),
-    "where(False)": (matrix, lambda x: raw_ops.SelectV2(False, tf.exp(x), x), []),
-    "where(True), broadcast": (matrix, lambda x: raw_ops.SelectV2(True, 1.0, x), ["SelectV2"]),
-    "add_n of one": (matrix, lambda x: raw_ops.AddN([x]), []),
     "cast to the same": (matrix, lambda x: raw_ops.Cast(x, DstT=tf.float32), []),
-    "cast up twice": (matrix, lambda x: tf.cast(tf.cast(x, tf.float64), tf.int32), ["Cast"]),
-    "cast down and up": (matrix, lambda x: tf.cast(tf.cast(x, tf.int32), tf.float32), ["Cast", "Cast"]),
-    "cast integers over floats": (ints, lambda x: tf.cast(tf.cast(x, tf.float64), tf.uint8), ["Cast", "Cast"]),
-    "transpose in order": (matrix, lambda x: tf.transpose(x, [0, 1]), []),
-    "transpose twice": (matrix, lambda x: tf.transpose(tf.transpose(x)), []),
-    "transpose thrice": (
-        lambda: matrix(shape=(2, 3, 4)),
-        lambda x: tf.transpose(tf.transpose(x, [1, 2, 0]), [0, 2, 1]),
-        ["Transpose"],
-    ),
     "reshape to the same": (matrix, lambda x: tf.reshape(x, [2, -1]), []),
     "reshape to its own shape": (
         lambda: matrix(shape=(None, None)),
@@ -76,44 +50,15 @@ EXACT = {  # name: (input, function, types that are left)
     "reshape that may fail": (lambda: matrix(shape=(None, 3)), lambda x: tf.reshape(x, [2, 3]), ["Reshape"]),
     "reshape twice": (matrix, lambda x: tf.reshape(tf.reshape(x, [6]), [3, 2]), ["Reshape"]),
     "reshape back": (matrix, lambda x: tf.reshape(tf.expand_dims(x, 1), [2, 3]), []),
-    "squeeze what was expanded": (matrix, lambda x: tf.squeeze(tf.expand_dims(x, -1), [2]), []),
-    "squeeze another axis": (
-        lambda: matrix(shape=(1, 3)),
-        lambda x: tf.squeeze(tf.expand_dims(x, -1), [0]),
-        ["ExpandDims", "Squeeze"],
-    ),
-    "broadcast to the same": (matrix, lambda x: tf.broadcast_to(x, [2, 3]), []),
-    "tile once": (matrix, lambda x: tf.tile(x, [1, 1]), []),
-    "tile twice": (matrix, lambda x: tf.tile(x, [1, 2]), ["Tile"]),
-    "pad by nothing": (matrix, lambda x: tf.pad(x, [[0, 0], [0, 0]]), []),
-    "slice the whole": (matrix, lambda x: tf.slice(x, [0, 0], [2, -1]), []),
-    "slice a part": (matrix, lambda x: tf.slice(x, [0, 1], [2, -1]), ["Slice"]),
-    "reverse twice": (matrix, lambda x: tf.reverse(tf.reverse(x, [-1]), [1]), []),
-    "reverse other axes": (matrix, lambda x: tf.reverse(tf.reverse(x, [0]), [1]), ["ReverseV2", "ReverseV2"]),
-    "sum over no axes": (matrix, lambda x: tf.reduce_sum(x, np.zeros(0, np.int32)), []),
     "gather in order": (matrix, lambda x: tf.gather(x, [0, 1, 2], axis=1), []),
     "gather some": (matrix, lambda x: tf.gather(x, [0, 1], axis=1), ["GatherV2"]),
-    "concat of one": (matrix, lambda x: raw_ops.ConcatV2([x], 0), []),
-    "split and concat": (matrix, lambda x: tf.concat(tf.split(x, 3, 1), -1), []),
-    "split and concat elsewhere": (matrix, lambda x: tf.concat(tf.split(x, 3, 1), 0), ["Split", "ConcatV2"]),
-    "split into one": (matrix, lambda x: tf.exp(tf.split(x, 1, 1)[0]), ["Exp"]),
-    "unstack and stack": (matrix, lambda x: tf.stack(tf.unstack(x)), []),
-    "stack and unstack": (matrix, lambda x: tf.unstack(tf.stack([x, tf.exp(x)]))[1], ["Exp"]),
 }
 ROUNDED = {
     "x + 0.": (matrix, lambda x: x + 0.0, []),
-    "-(x - y)": (matrix, lambda x: -(x - tf.exp(x)), ["Exp", "Sub"]),
     "factors": (matrix, lambda x: 2.0 * (x * 0.3), ["Mul"]),
     "factors that overflow": (matrix, lambda x: (x * 3e38) * 10.0, ["Mul", "Mul"]),
-    "1 / sqrt(x)": (matrix, lambda x: 1.0 / tf.sqrt(tf.abs(x)), ["Abs", "Rsqrt"]),
-    "reciprocal(sqrt(x))": (matrix, lambda x: tf.math.reciprocal(tf.sqrt(tf.abs(x))), ["Abs", "Rsqrt"]),
     "x ** 2": (matrix, lambda x: x**2.0, ["Square"]),
     "matmul of a transpose": (matrix, lambda x: tf.matmul(tf.transpose(x), x), ["MatMul"]),
-    "matmul of stacks": (
-        lambda: matrix(shape=(2, 3, 4)),
-        lambda x: tf.matmul(x, tf.transpose(x, [0, 2, 1])),
-        ["BatchMatMulV2"],
-    ),
 }
 
 
@@ -152,10 +97,9 @@ class TestRules:
                 got.append(session.run(y, {x: _example(x)}))
         np.testing.assert_allclose(got[0], got[1], rtol=1e-5)
 
-    def test_every_rule_is_named_and_documented(self) -> None:
-        rules = {r for found in RULES.values() for r in found}
-        assert len(rules) > 35
-        assert all(r.function.__doc__ for r in rules)
+    def test_every_rule_says_what_it_does(self) -> None:
+        assert RULES
+        assert all(" -> " in (r.function.__doc__ or "") for r in RULES)
 
 
 class TestWhatStays:
@@ -171,12 +115,15 @@ class TestWhatStays:
         x = matrix()
         assert kinds(step([x * 0.0], [x], [], simplify)) == ["Mul"]
 
-    def test_a_write_in_the_branch_not_taken_happens(self) -> None:
+    def test_a_write_before_the_factor_that_is_dropped_happens(self) -> None:
         v = tf.Variable(1.0, use_resource=False)
-        y = raw_ops.SelectV2(True, tf.constant(5.0), tf.assign_add(v, 1.0))
+        x = tf.placeholder(tf.float32, [])
+        with tf.control_dependencies([tf.assign_add(v, 1.0)]):
+            one = tf.constant(1.0)
+        y = x * one
         with tf.Session() as session:
             session.run(v.initializer)
-            assert session.run(y) == 5.0
+            assert session.run(y, {x: 5.0}) == 5.0
             assert session.run(v) == 2.0
 
     def test_what_a_node_waits_for_still_runs_first(self) -> None:
@@ -190,9 +137,9 @@ class TestWhatStays:
             assert session.run(v) == 2.0
 
     def test_a_value_taken_before_a_write_keeps_it(self) -> None:
-        """-v negated, taken before the write is not the variable's value after it."""
+        """v * 1, taken before the write, is not the variable's value after it."""
         v = tf.Variable(1.0)
-        before = tf.negative(tf.negative(v))
+        before = v * 1.0
         with tf.control_dependencies([tf.assign_add(v, 1.0)]):
             after = before + tf.constant(10.0)
         with tf.Session() as session:
@@ -210,11 +157,11 @@ class TestWhatStays:
 
     def test_fed_and_fetched_tensors_keep_their_meaning(self) -> None:
         x = matrix()
-        inner = -x
-        outer = -inner
+        inner = x * 1.0
+        outer = inner + 0.0
         with tf.Session() as session:
             got = session.run([outer, inner], {inner: np.full((2, 3), 4.0)})
-        assert got[0][0, 0] == -4.0 and got[1][0, 0] == 4.0
+        assert got[0][0, 0] == 4.0 and got[1][0, 0] == 4.0
 
     def test_targets_and_waiting_for_what_is_gone(self) -> None:
         x = matrix()
@@ -229,10 +176,10 @@ class TestWhatStays:
             assert session.run([done, y.op], {x: _example(x)}) == [None, None]
 
     def test_errors_name_the_user_s_node(self) -> None:
-        x = tf.placeholder(tf.float32, [None], name="x")
-        y = tf.add(x, tf.negative(tf.placeholder(tf.float32, [None], name="z")), name="mine")
+        x = tf.placeholder(tf.float32, [None, None], name="x")
+        y = tf.matmul(tf.transpose(x), tf.placeholder(tf.float32, [None, None], name="z"), name="mine")
         with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="mine"):
-            session.run(y, {x: [1.0, 2.0], "z:0": [1.0, 2.0, 3.0]})
+            session.run(y, {x: [[1.0, 2.0]], "z:0": [[1.0], [2.0]]})
 
     def test_in_a_loop_and_a_branch(self) -> None:
         x = tf.placeholder(tf.float32, [])
