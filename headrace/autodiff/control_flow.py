@@ -87,7 +87,7 @@ class GradientBody(FuncGraph):
             return found
         if tensor in self._sources:
             return self.capture(self._sources[tensor])
-        if tensor.op.type == "Const":
+        if tensor.op.op_def.traits.constant:
             found = self._copied[tensor] = self.copy_constant(tensor)
             return found
         known = constant_value(tensor) if tensor.dtype.base_dtype.is_integer else None

@@ -68,7 +68,7 @@ class _Part:
         border: dict[Tensor, None] = {}
         for op in sorted(live, key=lambda o: o._id):
             for t in op.inputs:
-                if t.op not in live and is_trainable(t.dtype) and t.op.type != "Const":
+                if t.op not in live and is_trainable(t.dtype) and not t.op.op_def.traits.constant:
                     border[t] = None
                     moving.add(t)
             if any(t in moving for t in op.inputs):  # else nothing that is held leads here: used as it is

@@ -148,7 +148,7 @@ class FuncGraph(Graph):
         """What is fed, and what outlives a step, is made outside: a body has neither callers nor sessions."""
         definition = op_type if isinstance(op_type, OpDef) else REGISTRY.get(op_type)
         traits = definition.traits
-        if (traits.handle or (traits.feed and definition.name != "_Arg")) and not inputs:
+        if (traits.handle or (traits.feed and not traits.argument)) and not inputs:
             outer = self.outer_graph
             name = self._scopes.name
             with outer.name_scope(f"{name}/" if name else None), outer.control_dependencies(None):
@@ -230,7 +230,7 @@ class FuncGraph(Graph):
     @property
     def stateful(self) -> bool:
         """Whether running the body may change, or depend on, anything but its inputs."""
-        return any(not (n.op_def.traits.pure or n.type == "_Arg") for n in self._nodes)
+        return any(not (n.op_def.traits.pure or n.op_def.traits.argument) for n in self._nodes)
 
     def __repr__(self) -> str:
         return f"<{self.kind} made at {self.source}, {len(self._nodes)} nodes>"
@@ -264,7 +264,7 @@ def order_effects(body: FuncGraph) -> list[Operation]:
             if traits.writes:
                 writes.update((h, op) for h in handles)
             last = op
-        elif handles and op.type != "_Arg":
+        elif handles and not traits.argument:
             before = [writes.get(h) for h in handles]
             for h in handles:
                 reads.setdefault(h, []).append(op)

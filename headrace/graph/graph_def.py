@@ -197,7 +197,7 @@ def _closure(roots: Sequence[Operation]) -> list[Operation]:
     stack = list(roots)
     while stack:
         op = stack.pop()
-        if op not in seen and op.type != "_Arg":
+        if op not in seen and not op.op_def.traits.argument:
             seen.add(op)
             stack.extend([*(t.op for t in op.inputs), *op._control_inputs])
     return sorted(seen, key=lambda op: op._id)
@@ -297,7 +297,7 @@ class _Scope:
         return made
 
     def _emit(self, op: Operation) -> None:
-        if op.type == "_Arg":
+        if op.op_def.traits.argument:
             return
         controls = [self.last(c) for c in op._control_inputs]
         if any(isinstance(a, FuncGraph) for a in op.attrs.values()):

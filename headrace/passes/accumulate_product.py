@@ -11,7 +11,12 @@ from __future__ import annotations
 import math
 
 from headrace.core.registry import REGISTRY
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph
+
+PRODUCT, DESCENT = Ops("MatMul"), Ops("ApplyGradientDescent")
+GRADIENT_AT = {"ApplyGradientDescent": 2, "ApplyMomentum": 3}  # among the inputs of an update
+WITH_PRODUCT = {"ApplyGradientDescent": "_ApplyProduct", "ApplyMomentum": "_ApplyMomentumProduct"}
 
 # Elements of the variable: below this a call saved is worth more than a buffer saved.
 SMALLEST = 1 << 15
@@ -28,7 +33,7 @@ def accumulate_product(graph: StepGraph) -> StepGraph:
             continue
         product = node.inputs[position].op
         size = node.inputs[0].shape.num_elements()
-        if product.type != "MatMul" or size is None or size < _smallest(node) or product.control_inputs:
+        if product not in PRODUCT or size is None or size < _smallest(node) or product.control_inputs:
             continue
         if len(users[product.outputs[0]]) != 1 or product.outputs[0] in fetched or product in graph.targets:
             continue
@@ -43,18 +48,17 @@ def _smallest(update: Node) -> float:
     if "device:CPU" in update.device:
         return SMALLEST
     # On a GPU a compiler adds the decay and the update of a momentum in one kernel; taking the product out of it costs more.
-    return SMALLEST_ON_GPU if update.type == "ApplyGradientDescent" else math.inf
+    return SMALLEST_ON_GPU if update in DESCENT else math.inf
 
 
 def _gradient_position(node: Node) -> int | None:
     if node.attrs.get("use_nesterov"):  # needs the gradient itself as well
         return None
-    return {"ApplyGradientDescent": 2, "ApplyMomentum": 3}.get(node.type)
+    return GRADIENT_AT.get(node.type)
 
 
 def _rewrite(node: Node, product: Node, position: int) -> None:
     """Changes the update in place, so that everything that waits for it still does."""
-    kind = {"ApplyGradientDescent": "_ApplyProduct", "ApplyMomentum": "_ApplyMomentumProduct"}[node.type]
     node.inputs = [*node.inputs[:position], *product.inputs, *node.inputs[position + 1 :]]
     node.attrs = {
         "T": node.attrs["T"],
@@ -62,4 +66,4 @@ def _rewrite(node: Node, product: Node, position: int) -> None:
         "transpose_a": product.attrs["transpose_a"],
         "transpose_b": product.attrs["transpose_b"],
     }
-    node.op_def = REGISTRY.get(kind)
+    node.op_def = REGISTRY.get(WITH_PRODUCT[node.type])

@@ -18,7 +18,6 @@ from headrace.passes.step_graph import Node, Value
 TO_ARRAY, TO_TENSOR = 3.5, 2.0  # microseconds, between calls that are not in the cache
 ROUNDS = 8
 _AS_THEY_ARE = (string, resource)  # dtypes whose values kernels on tensors and on arrays get alike
-READ = "{0}.value"  # how a variable is read where it lies
 
 
 def on_arrays(
@@ -31,7 +30,7 @@ def on_arrays(
     sources: dict[Value, Value] = {}
     users: dict[Value, list[Node]] = {}
     for node in order:
-        if node.op_def.inline == "{0}":
+        if node.op_def.traits.identity:
             sources[node.outputs[0]] = sources.get(node.inputs[0], node.inputs[0])
             continue
         for value in tensor_inputs(node):
@@ -63,7 +62,7 @@ def on_arrays(
 
 def is_free(node: Node) -> bool:
     """Whether the node's value is there as an array and as a tensor: a constant, a variable's value where it lies."""
-    return node.op_def.inline == READ or node.op_def.name == "Const"
+    return node.op_def.traits.reads_buffer or node.op_def.traits.constant
 
 
 def tensor_inputs(node: Node) -> list[Value]:

@@ -22,7 +22,7 @@ def cse(graph: StepGraph) -> StepGraph:
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
     for node in graph.nodes:
-        if not node.op_def.traits.pure or node.op_def.traits.host or (framed and node.op_def.name == "Const"):
+        if not node.op_def.traits.pure or node.op_def.traits.host or (framed and node.op_def.traits.constant):
             continue
         key = _key(node, values, nodes)
         if key is None:

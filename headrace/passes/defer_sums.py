@@ -16,8 +16,14 @@ from headrace.core.dtypes import variant
 from headrace.core.shape import TensorShape
 from headrace.graph.infer import constant_value
 from headrace.passes.loop import Loop, loops, users_of
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
+PRODUCT = Ops("MatMul")
+REDUCTION = Ops("Sum")
+BIAS_GRADIENT = Ops("BiasAddGrad")
+SUM = Ops("Add", "AddV2")
+ZEROS = Ops("ZerosLike")
 MOST = 2  # operands may be as many times larger than the product: beyond, a product per iteration costs less memory
 
 
@@ -60,7 +66,7 @@ class _Deferred:
     def _match(self, j: int) -> tuple[Node, Node] | None:
         """The addition and the term, if all that happens to a variable is that a product or a sum of rows is added to it."""
         feed, add = self.loop.body.feeds[j], self.loop.body.fetches[j].op
-        if add.type not in ("AddV2", "Add") or feed not in add.inputs or not self.loop.is_plain(j):
+        if add not in SUM or feed not in add.inputs or not self.loop.is_plain(j):
             return None
         term = add.inputs[1 - add.inputs.index(feed)].op
         alone = self.users[feed] == [add] and self.users[add.outputs[0]] == [None]
@@ -69,7 +75,7 @@ class _Deferred:
         return (add, term) if self._is_product(term) or self._is_row_sum(term) else None
 
     def _is_product(self, term: Node) -> bool:
-        if term.type != "MatMul" or not term.attrs["T"].is_floating or any(map(self._is_fixed, term.inputs)):
+        if term not in PRODUCT or not term.attrs["T"].is_floating or any(map(self._is_fixed, term.inputs)):
             return False
         (a, b), shape = (v.shape for v in term.inputs), term.outputs[0].shape
         if not shape.is_fully_defined() or a.tuple is None or b.tuple is None:
@@ -82,19 +88,19 @@ class _Deferred:
         dims = term.inputs[0].shape.tuple if term.inputs else None
         if dims is None or len(dims) != 2 or dims[1] is None or self._is_fixed(term.inputs[0]):
             return False
-        if term.type == "BiasAddGrad":
+        if term in BIAS_GRADIENT:
             return True
-        if term.type != "Sum" or term.attrs["keep_dims"]:
+        if term not in REDUCTION or term.attrs["keep_dims"]:
             return False
         axis = constant_value(term.inputs[1])
         return axis is not None and axis.reshape(-1).tolist() == [0] and not term.attrs["T"].is_integer
 
     def _is_fixed(self, value: Value) -> bool:
-        return self.loop.source(value) is not None or value.op.op_def.name == "Const"
+        return self.loop.source(value) is not None or value.op.op_def.traits.constant
 
     def _operands(self, term: Node) -> list[tuple[Value, int]]:
         """What must be collected: values and the axes along which they are joined."""
-        if term.type == "MatMul":
+        if term in PRODUCT:
             a, b = term.inputs
             keys = [(a, 0 if term.attrs["transpose_a"] else 1), (b, 1 if term.attrs["transpose_b"] else 0)]
         else:
@@ -121,7 +127,7 @@ class _Deferred:
 
     def _total(self, term: Node, operands: list[Value], shape: TensorShape) -> Value:
         kind = [(operands[0].dtype, shape)]
-        if term.type != "Sum":
+        if term not in REDUCTION:
             return self.loop.after(term.type, operands, kind, **term.attrs)
         axis = self.loop.constant([0])
         return self.loop.after("Sum", [operands[0], axis], kind, **{**term.attrs, "Tidx": axis.dtype})
@@ -129,6 +135,6 @@ class _Deferred:
 
 def _is_zero(value: Value) -> bool:
     node = value.op
-    if node.op_def.name == "Const":
+    if node.op_def.traits.constant:
         return not node.attrs["value"].any()
-    return node.type == "ZerosLike"
+    return node in ZEROS

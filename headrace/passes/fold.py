@@ -29,7 +29,7 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
         if any(v in replaced for v in node.inputs):
             node.inputs = [replaced.get(v, v) for v in node.inputs]
         kept.append(node)
-        if not _foldable(node, const):
+        if not _foldable(node):
             continue
         arrays = evaluate(node.op_def, [v.op.attrs["value"] for v in node.inputs], node.attrs)
         if arrays is None or sum(getattr(a, "nbytes", 0) for a in arrays) > LARGEST:
@@ -53,13 +53,13 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
     return graph
 
 
-def _foldable(node: Node, const: OpDef) -> bool:
+def _foldable(node: Node) -> bool:
     traits = node.op_def.traits
     if not node.inputs or not node.outputs or not traits.pure or traits.host:
         return False
     if any(v.dtype.base_dtype.name in ("variant", "resource") for v in node.outputs):
         return False  # values that no constant can hold
-    return all(v.op.op_def is const and _is_plain(v) for v in node.inputs)
+    return all(v.op.op_def.traits.constant and _is_plain(v) for v in node.inputs)
 
 
 def _is_plain(value: Value) -> bool:

@@ -23,7 +23,7 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
     for node in graph.nodes:
         node.inputs = [replaced.get(v, v) for v in node.inputs]
         value = None
-        if node.op_def is not const and node.op_def.traits.host_output:
+        if node.op_def.traits.host_output and not node.op_def.traits.constant:
             value = _static(node)
         if value is None or len(node.outputs) != 1:
             kept.append(node)

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from headrace.core.shape import TensorShape
 from headrace.passes.loop import Loop, loops
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
+PRODUCT = Ops("MatMul")
 SMALLEST = 1 << 12  # elements of a matrix worth transposing
-SAFE = frozenset({
+SAFE = Ops(
     "Abs", "Add", "AddV2", "BatchMatMulV2", "BiasAdd", "Cos", "Elu", "Exp", "ExpandDims", "Identity", "Log", "MatMul",
     "Maximum", "Mean", "Minimum", "Mul", "Neg", "RealDiv", "Reciprocal", "Relu", "Relu6", "Rsqrt", "Selu", "Sigmoid", "Sin",
     "Softmax", "Softplus", "Sqrt", "Square", "Squeeze", "Sub", "Sum", "Tanh", "Transpose", "ZerosLike", "OnesLike",
-})  # fmt: skip
+)  # fmt: skip
 
 
 def hoist(graph: StepGraph) -> StepGraph:
@@ -45,10 +47,10 @@ def hoist(graph: StepGraph) -> StepGraph:
 
 def _is_fixed(loop: Loop, node: Node) -> bool:
     """Whether all inputs are constants or captured, some captured.  Looks at the loop as it is: earlier moves count."""
-    if node.type not in SAFE or node.control_inputs or len(node.outputs) != 1:
+    if node not in SAFE or node.control_inputs or len(node.outputs) != 1:
         return False
-    sources = [loop.source(v) for v in node.inputs if v.op.op_def.name != "Const"]
-    values = [*node.outputs, *(v for v in node.inputs if v.op.op_def.name != "Const")]
+    sources = [loop.source(v) for v in node.inputs if not v.op.op_def.traits.constant]
+    values = [*node.outputs, *(v for v in node.inputs if not v.op.op_def.traits.constant)]
     return bool(sources) and None not in sources and all(v.dtype.is_floating for v in values)
 
 
@@ -65,7 +67,7 @@ def _copied(loop: Loop, constant: Node) -> Value:
 
 
 def _wants_transpose(loop: Loop, node: Node) -> bool:
-    if node.type != "MatMul" or not node.attrs["transpose_b"] or "device:CPU" not in node.device:
+    if node not in PRODUCT or not node.attrs["transpose_b"] or "device:CPU" not in node.device:
         return False
     size = node.inputs[1].shape.num_elements()
     return (

@@ -14,8 +14,11 @@ from headrace.core.device import DeviceSpec
 from headrace.core.registry import REGISTRY
 from headrace.graph.function import FuncGraph
 from headrace.graph.functional import is_call
+from headrace.passes.match import Ops
 from headrace.passes.prune import prune
 from headrace.passes.step_graph import Node, StepGraph, Value
+
+PUSH, POP = Ops("_PushRecord"), Ops("_PopRecord")
 
 
 def inline(graph: StepGraph) -> StepGraph:
@@ -69,12 +72,11 @@ def _device(outer: str, inner: str) -> str:
 
 
 def _pass_records(graph: StepGraph) -> None:
-    push, pop = REGISTRY.get("_PushRecord"), REGISTRY.get("_PopRecord")
     values: dict[Value, Value] = {}
     for node in graph.nodes:
         if values:
             node.inputs = [values.get(v, v) for v in node.inputs]
-        if node.op_def is pop and node.inputs[0].op.op_def is push:
+        if node in POP and node.inputs[0].op in PUSH:
             values.update(zip(node.outputs, node.inputs[0].op.inputs, strict=True))
     graph.replace(values, {})
     graph.sweep()

@@ -187,7 +187,7 @@ def on_host(dtype: DType, shape: TensorShape) -> bool:
 def _constants(given: Sequence[Value], first: int) -> dict[int, Node]:
     """The constants among what a body is given, by position; those before ``first`` change."""
     return {
-        i: v.op for i, v in enumerate(given) if i >= first and v.op.type == "Const" and not v.op.control_inputs
+        i: v.op for i, v in enumerate(given) if i >= first and v.op.op_def.traits.constant and not v.op.control_inputs
     }  # fmt: skip
 
 

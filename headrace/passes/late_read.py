@@ -17,7 +17,9 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 def late_reads(graph: StepGraph) -> StepGraph:
     """Only reads that wait for nothing move; a read placed by its own control dependencies, or meant to stay, stays."""
     read = REGISTRY.get("_Read")
-    floating = [n for n in graph.nodes if n.op_def is read and not n.control_inputs and not n.inputs[0].op.inputs]
+    floating = [
+        n for n in graph.nodes if n.op_def.traits.reads_buffer and not n.control_inputs and not n.inputs[0].op.inputs
+    ]
     written = {root(n.inputs[p]) for n in graph.nodes if n.op_def.traits.writes for p in ref_positions(n)}
     floating = [n for n in floating if n.inputs[0] in written and "_place" not in n.attrs]
     if not floating:

@@ -65,7 +65,7 @@ def _devices(body: StepGraph) -> set[str]:
     """The devices that a body's computations are on; what costs nothing or runs on the host anyway does not count."""
     found = set()
     for node in body.nodes:
-        free = node.op_def.name == "Const" or node.op_def.traits.handle or node.op_def.traits.feed
+        free = node.op_def.traits.constant or node.op_def.traits.handle or node.op_def.traits.feed
         if not free and not runs_on_host(node) and not bodies_of(node):
             found.add(node.device)
         for inner in bodies_of(node):
@@ -104,7 +104,7 @@ class _Lowered:
         return self.same("Identity", value, controls) if self.is_free(value) else value
 
     def is_free(self, value: Value) -> bool:
-        return value.op.op_def.name == "Const" or value in self.loose
+        return value.op.op_def.traits.constant or value in self.loose
 
     def switch(self, value: Value, pred: Value, controls: Sequence[Node] = ()) -> Node:
         kind = (value.dtype.base_dtype, value.shape)
@@ -128,7 +128,7 @@ class _Lowered:
                 continue
             node.inputs = [values.get(v, v) for v in node.inputs]
             node.control_inputs = list(dict.fromkeys(pivot if c in fed else c for c in node.control_inputs))
-            free = node.op_def.traits.handle or node.op_def.name == "Const"
+            free = node.op_def.traits.handle or node.op_def.traits.constant
             tied = any(not (v.op.op_def.traits.handle or self.is_free(v)) for v in node.inputs)
             if not free and (not tied or is_instantiated(node)):
                 node.control_inputs.append(pivot)

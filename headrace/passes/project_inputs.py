@@ -23,8 +23,14 @@ from headrace.core.dtypes import int32, resource, variant
 from headrace.core.shape import TensorShape
 from headrace.graph.infer import constant_value
 from headrace.passes.loop import Loop, loops, users_of
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
+PRODUCT, BIAS, JOIN, SPLIT = Ops("MatMul"), Ops("BiasAdd"), Ops("ConcatV2"), Ops("SplitV")
+COMPARISON, BOTH = Ops("Less", "Greater", "LessEqual", "GreaterEqual"), Ops("LogicalAnd")
+ARRAY, FILL, READ = Ops("TensorArrayV3"), Ops("TensorArrayScatterV3"), Ops("TensorArrayReadV3")
+# The gradient of an array that was read: a sum of arrays with one element each, stacked at the end.
+NOTHING, ELEMENT, SUM, STACKED = Ops("_ZerosVariant"), Ops("_ArrayOf"), Ops("_AddVariants"), Ops("_ArrayStacked")
 ROWS = 64  # with more rows in each iteration its products are fast as they are
 _SCALAR = TensorShape([])
 
@@ -34,9 +40,9 @@ def project_inputs(graph: StepGraph) -> StepGraph:
     changed = False
     for loop in loops(graph):
         if _counts(loop):
-            rewritten = [_project(loop, node) for node in list(loop.body.nodes) if node.type == "MatMul"]
+            rewritten = [_project(loop, node) for node in list(loop.body.nodes) if node in PRODUCT]
             rewritten += [_stack_gradient(loop, j) for j in range(loop.count)]
-            rewritten += [_narrow(loop, node) for node in list(loop.body.nodes) if node.type == "SplitV"]
+            rewritten += [_narrow(loop, node) for node in list(loop.body.nodes) if node in SPLIT]
             if any(rewritten):
                 loop.commit()
                 changed = True
@@ -53,11 +59,9 @@ def _counts(loop: Loop) -> bool:
     stack = [v.op for v in loop.cond.fetches]
     while stack:
         node = stack.pop()
-        if node.type == "LogicalAnd":
+        if node in BOTH:
             stack.extend(v.op for v in node.inputs)
-        elif node.type not in ("Less", "Greater", "LessEqual", "GreaterEqual") or not all(
-            v.shape.ndims == 0 and v.dtype.is_integer for v in node.inputs
-        ):
+        elif node not in COMPARISON or not all(v.shape.ndims == 0 and v.dtype.is_integer for v in node.inputs):
             return False
     return True
 
@@ -88,7 +92,7 @@ def _project(loop: Loop, product: Node) -> bool:
     replaced = product.outputs[0]
     users = users_of(loop.body)
     add = users[replaced][0] if len(users[replaced]) == 1 else None
-    if add is not None and add.type == "BiasAdd" and add.attrs["data_format"] == "NHWC" and not add.control_inputs:
+    if add is not None and add in BIAS and add.attrs["data_format"] == "NHWC" and not add.control_inputs:
         bias = loop.source(add.inputs[1])
         if bias is not None:
             projected = loop.before("BiasAdd", [projected, bias], T=base, data_format="NHWC")
@@ -105,7 +109,7 @@ def _project(loop: Loop, product: Node) -> bool:
 def _parts(value: Value) -> list[Value]:
     """What a matrix is joined of, side by side; itself if it is not."""
     node = value.op
-    if node.type != "ConcatV2" or node.control_inputs or value.shape.ndims != 2:
+    if node not in JOIN or node.control_inputs or value.shape.ndims != 2:
         return [value]
     axis = constant_value(node.inputs[-1])
     return node.inputs[:-1] if axis is not None and int(axis) in (1, -1) else [value]
@@ -114,14 +118,14 @@ def _parts(value: Value) -> list[Value]:
 def _rows_behind(loop: Loop, value: Value) -> Value | None:
     """The tensor whose rows are read, if ``value`` is read from an array that was filled with them before the loop."""
     read = value.op
-    if read.type != "TensorArrayReadV3" or read.control_inputs:
+    if read not in READ or read.control_inputs:
         return None
     flow = loop.source(read.inputs[2])
     fill = flow.op if flow is not None else None
-    if fill is None or fill.type != "TensorArrayScatterV3" or fill.inputs[2].shape.ndims != 3 or fill.control_inputs:
+    if fill is None or fill not in FILL or fill.inputs[2].shape.ndims != 3 or fill.control_inputs:
         return None
     made = fill.inputs[3].op
-    return fill.inputs[2] if made.type == "TensorArrayV3" and made is fill.inputs[0].op else None
+    return fill.inputs[2] if made in ARRAY and made is fill.inputs[0].op else None
 
 
 def _rows_of(loop: Loop, matrix: Value, start: Any, count: Any) -> Value:
@@ -159,14 +163,14 @@ def _stack_gradient(loop: Loop, j: int) -> bool:
     body = loop.body
     users = users_of(body)
     add, feed = body.fetches[j].op, body.feeds[j]
-    if add.type != "_AddVariants" or add.inputs[0] is not feed or users[feed] != [add]:
+    if add not in SUM or add.inputs[0] is not feed or users[feed] != [add]:
         return False
     one = add.inputs[1].op
-    if one.type != "_ArrayOf" or users[one.outputs[0]] != [add] or users[one.inputs[1]] != [one]:
+    if one not in ELEMENT or users[one.outputs[0]] != [add] or users[one.inputs[1]] != [one]:
         return False
     initial, result = loop.initial(j).op, loop.result(j)
     outer = users_of(loop.graph).get(result, [])
-    if initial.type != "_ZerosVariant" or len(outer) != 1 or outer[0] is None or outer[0].type != "_ArrayStacked":
+    if initial not in NOTHING or len(outer) != 1 or outer[0] is None or outer[0] not in STACKED:
         return False
     found = _product_behind(loop, one.inputs[1])
     if found is None:
@@ -197,13 +201,13 @@ def _product_behind(loop: Loop, value: Value) -> tuple[Node, int, int] | None:
     """The product with a transposed fixed matrix that ``value`` is, or is columns of; and the rows of the matrix they are."""
     node = value.op
     start, width = 0, (value.shape.tuple or (None, None))[-1]
-    if node.type == "SplitV":
+    if node in SPLIT:
         sizes, axis = constant_value(node.inputs[1]), constant_value(node.inputs[2])
         if sizes is None or axis is None or int(axis) not in (1, -1) or value.shape.ndims != 2 or (sizes < 0).any():
             return None
         start, width = int(sizes[: value.value_index].sum()), int(sizes[value.value_index])
         node = node.inputs[0].op
-    if node.type != "MatMul" or node.attrs["transpose_a"] or not node.attrs["transpose_b"] or width is None:
+    if node not in PRODUCT or node.attrs["transpose_a"] or not node.attrs["transpose_b"] or width is None:
         return None
     kernel = loop.source(node.inputs[1])
     if kernel is None or not kernel.shape.is_fully_defined() or not node.attrs["T"].is_floating or node.control_inputs:

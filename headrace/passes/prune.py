@@ -57,7 +57,7 @@ def _feed_node(tensor: Tensor) -> Node:
         device=tensor.op.device,
     )  # fmt: skip
     # A body is given the handles of variables themselves; a client feeds values.
-    dtype = tensor.dtype if tensor.op.type == "_Arg" else tensor.dtype.base_dtype
+    dtype = tensor.dtype if tensor.op.op_def.traits.argument else tensor.dtype.base_dtype
     return node.add_outputs([(dtype, tensor._shape)])
 
 

@@ -32,8 +32,9 @@ def insert_reads(graph: StepGraph) -> StepGraph:
     for node in graph.nodes:
         if not any(v.dtype._is_ref_dtype for v in node.inputs):
             continue
-        if node.op_def.name == "Identity":  # the snapshot of a variable is itself the read
-            node.op_def, node.attrs = read, {k: a for k, a in node.attrs.items() if k in ("T", "_place")}
+        if node.op_def.traits.identity:  # the snapshot of a variable is itself the read
+            place = {k: a for k, a in node.attrs.items() if k == "_place"}
+            node.op_def, node.attrs = read, {"T": node.outputs[0].dtype, **place}
             continue
         accepts = ref_positions(node)
         node.inputs = [

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from headrace.core.registry import REGISTRY
 from headrace.graph.infer import group_inputs
+from headrace.passes.match import Ops
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -30,6 +31,15 @@ class Region:
     outputs: list[Value]
     device: str
     fetched: list[int]  # positions of the outputs that leave the step
+
+    @property
+    def plain(self) -> list[Value]:
+        """The inputs that are computed: what a compiled function is called with, beside the handles."""
+        return [v for v in self.inputs if not v.op.op_def.traits.constant]
+
+    @property
+    def constants(self) -> list[Value]:
+        return [v for v in self.inputs if v.op.op_def.traits.constant]
 
 
 def compilable(node: Node, dynamic: bool = False) -> bool:
@@ -52,29 +62,28 @@ def compilable(node: Node, dynamic: bool = False) -> bool:
             return False
     if dynamic:
         return True
-    const = REGISTRY.get("Const")
     for arg, given in zip(
         node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True
     ):
-        if arg.host and any(v.op.op_def is not const for v in (given if arg.is_list else [given])):
+        if arg.host and any(not v.op.op_def.traits.constant for v in (given if arg.is_list else [given])):
             return False
     return True
 
 
-_DIVISIONS = frozenset({"Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod", "TruncateMod"})
+_DIVISIONS = Ops("Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod", "TruncateMod")
 
 
 def _may_divide_by_zero(node: Node) -> bool:
     """Of integers: compiled code misses a zero, or finds one in the unused end of a vector (torch 2.13)."""
-    if node.type not in _DIVISIONS or not node.outputs[0].dtype.is_integer:
+    if node not in _DIVISIONS or not node.outputs[0].dtype.is_integer:
         return False
     divisor = node.inputs[1].op
-    return divisor.op_def.name != "Const" or not divisor.attrs["value"].all()
+    return not divisor.op_def.traits.constant or not divisor.attrs["value"].all()
 
 
 def is_free(node: Node) -> bool:
     """Constants, handles and feeds cost nothing and stay outside."""
-    return node.op_def.name == "Const" or node.op_def.traits.handle or node.op_def.traits.feed
+    return node.op_def.traits.constant or node.op_def.traits.handle or node.op_def.traits.feed
 
 
 def find_regions(
@@ -131,7 +140,7 @@ def replace_region(graph: StepGraph, region: Region, call: Callable[..., object]
     """Puts one ``_Region`` node in the place of the region's nodes."""
     inside = set(region.nodes)
     controls = dict.fromkeys(c for n in region.nodes for c in n.control_inputs if c not in inside)
-    plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
+    plain = region.plain
     node = Node(
         f"_region/{index}", REGISTRY.get("_Region"), [*plain, *region.refs],
         {

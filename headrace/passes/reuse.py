@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.passes.match import Ops
 from headrace.passes.schedule import last_use
 from headrace.passes.step_graph import Node, Value
 
 SMALLEST = 1 << 17  # elements
 
 # What certainly returns memory of its own: no view, nothing kept between steps.  Ops that can work in place do so too.
-_FRESH = frozenset({
+_FRESH = Ops(
     "MatMul", "BatchMatMul", "BatchMatMulV2", "Conv2D", "Conv2DBackpropInput", "DepthwiseConv2dNative", "Conv3D",
     "MaxPool", "_MaxPoolIndices", "AvgPool", "MaxPoolGrad", "_MaxPoolIndexGrad", "AvgPoolGrad", "ConcatV2", "Pack",
     "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNormGradV3", "Softmax", "_AddProduct",
     "RandomUniform", "RandomStandardNormal",
-})  # fmt: skip
+)  # fmt: skip
 
 
-_KEEP_SHAPE = frozenset({"BiasAdd", "ReluGrad", "TanhGrad", "SigmoidGrad"})  # besides those of one input
+_KEEP_SHAPE = Ops("BiasAdd", "ReluGrad", "TanhGrad", "SigmoidGrad")  # besides those of one input
 
 
 def reuse(order: Sequence[Node], escaping: set[Value]) -> None:
@@ -46,7 +47,7 @@ def _fits(node: Node, value: Value) -> bool:
     size = value.shape.num_elements()
     if value.shape.tuple != out.shape.tuple or (size is not None and size < SMALLEST):
         return False
-    if size is None and len(node.inputs) > 1 and node.type not in _KEEP_SHAPE:
+    if size is None and len(node.inputs) > 1 and node not in _KEEP_SHAPE:
         return False  # a batch of unknown size may be broadcast
     if value.dtype.name not in ("float32", "float64") or value.dtype != out.dtype.base_dtype:
         return False
@@ -55,7 +56,7 @@ def _fits(node: Node, value: Value) -> bool:
 
 def _is_fresh(value: Value) -> bool:
     op = value.op.op_def
-    return op.traits.view is False and (bool(op.in_place) or op.name in _FRESH)
+    return op.traits.view is False and (bool(op.in_place) or value.op in _FRESH)
 
 
 def _shared(node: Node, position: int) -> bool:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.core.registry import REGISTRY
+from headrace.passes.match import Ops
 from headrace.passes.read import ref_positions
 from headrace.passes.step_graph import Node, Value, topological
+
+HOLD = Ops("_Hold")  # what comes after one is computed again, to save memory
 
 
 def schedule(nodes: list[Node]) -> list[Node]:
@@ -24,8 +27,7 @@ def write_early(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
     What it takes, a gradient or the factors of one, is then free.  Other steps keep their writes at the end, where nothing
     that fails comes after them.
     """
-    hold = REGISTRY.get("_Hold")
-    if not any(n.op_def is hold for n in order):
+    if not any(n in HOLD for n in order):
         return list(order)
     last = last_use(order, escaping)
     busy: dict[Value, int] = {}  # until when the state behind a handle is looked at by nodes seen so far
@@ -44,10 +46,9 @@ def write_early(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
 
 def order_reads(order: Sequence[Node]) -> None:
     """Adds a control edge from each read to the later writes of the same state, so that no regrouping swaps them."""
-    read = REGISTRY.get("_Read")
     readers: dict[Value, list[Node]] = {}
     for node in order:
-        if node.op_def is read:
+        if node.op_def.traits.reads_buffer:
             readers.setdefault(root(node.inputs[0]), []).append(node)
         elif node.op_def.traits.writes:
             for p in ref_positions(node):
@@ -69,10 +70,10 @@ def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
     if not writes:
         return []
     last = last_use(order, escaping)
-    read, copy = REGISTRY.get("_Read"), REGISTRY.get("_ReadCopy")
+    copy = REGISTRY.get("_ReadCopy")
     copied = []
     for i, node in enumerate(order):
-        if node.op_def is read:
+        if node.op_def.traits.reads_buffer:
             until = last.get(node.outputs[0], i)
             # A write that takes a view of what it overwrites (assign(v, v[::-1])) counts: it must not see its own effect.
             if any(i < w <= until for w in writes.get(root(node.inputs[0]), ())):
@@ -84,9 +85,9 @@ def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
 def copy_escaping_reads(order: Sequence[Node], escaping: set[Value]) -> None:
     """Copies the reads whose value leaves a body: whoever gets it does not know that a variable is behind it."""
     last = last_use(order, escaping)
-    read, copy = REGISTRY.get("_Read"), REGISTRY.get("_ReadCopy")
+    copy = REGISTRY.get("_ReadCopy")
     for node in order:
-        if node.op_def is read and last.get(node.outputs[0], -1) == len(order):
+        if node.op_def.traits.reads_buffer and last.get(node.outputs[0], -1) == len(order):
             node.op_def = copy
 
 

@@ -10,18 +10,21 @@ from __future__ import annotations
 from headrace.core.dtypes import int64
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
+
+POOL, GRADIENT = Ops("MaxPool"), Ops("MaxPoolGrad")
 
 
 def share_indices(graph: StepGraph) -> StepGraph:
     """Rewrites pools of two spatial axes and their gradients where window, stride, padding and layout agree."""
     indices: dict[Node, Value] = {}
     for node in graph.nodes:
-        if node.type != "MaxPoolGrad":
+        if node not in GRADIENT:
             continue
         pool = node.inputs[1].op
         if pool not in indices:
-            if pool.type != "MaxPool" or pool.inputs[0] is not node.inputs[0] or not _same_window(pool, node):
+            if pool not in POOL or pool.inputs[0] is not node.inputs[0] or not _same_window(pool, node):
                 continue
             pool.op_def = REGISTRY.get("_MaxPoolIndices")
             found = Value(pool, 1, int64, TensorShape([None] * 4))

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
+PRODUCT = Ops("MatMul")
 FEWEST = 5  # products that share the matrix
 SMALLEST = 1 << 16  # elements
 
@@ -20,7 +22,7 @@ def share_transpose(graph: StepGraph) -> StepGraph:
     """Only the second factor, only on the CPU, only large matrices."""
     uses: dict[Value, list[Node]] = {}
     for node in graph.nodes:
-        if node.type == "MatMul" and node.attrs["transpose_b"] and "device:CPU" in node.device:
+        if node in PRODUCT and node.attrs["transpose_b"] and "device:CPU" in node.device:
             size = node.inputs[1].shape.num_elements()
             if node.attrs["T"].is_floating and size is not None and size >= SMALLEST:
                 uses.setdefault(node.inputs[1], []).append(node)

@@ -15,7 +15,11 @@ import numpy as np
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.graph.infer import constant_value, infer_shapes
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
+
+FILL, READ = Ops("TensorArrayScatterV3"), Ops("TensorArrayReadV3")
+PUSH, POP = Ops("_PushRecord"), Ops("_PopRecord")
 
 
 def specialise(graph: StepGraph, shapes: Sequence[Sequence[int | None]]) -> StepGraph:
@@ -161,11 +165,11 @@ def _values(body: StepGraph) -> Iterator[Value]:
 
 def _infer_reads(body: StepGraph, feed: Value, given: Value) -> None:
     """Elements of an array that was filled with the rows of a tensor have the shape of its rows."""
-    if given.op.type != "TensorArrayScatterV3" or given.op.inputs[2].shape.tuple is None:
+    if given.op not in FILL or given.op.inputs[2].shape.tuple is None:
         return
     element = TensorShape(given.op.inputs[2].shape.tuple[1:])
     for node in body.nodes:
-        if node.type == "TensorArrayReadV3" and node.inputs[2] is feed:
+        if node in READ and node.inputs[2] is feed:
             node.outputs[0].shape = node.outputs[0].shape.merge_with(element)
             node.attrs = {**node.attrs, "element_shape": node.outputs[0].shape}
 
@@ -178,9 +182,9 @@ def _infer_pops(body: StepGraph, feed: Value, given: Value) -> None:
     forward: StepGraph = source.attrs["body"]
     position = given.value_index - (1 if "cond" in source.attrs else 0)
     push = forward.fetches[position].op if position >= 0 else source
-    if push.type != "_PushRecord":
+    if push not in PUSH:
         return
-    pops = [node for node in body.nodes if node.type == "_PopRecord" and node.inputs[0] is feed]
+    pops = [node for node in body.nodes if node in POP and node.inputs[0] is feed]
     for node in pops:
         known = {}
         for popped, pushed in zip(node.outputs[1:], push.inputs[1:], strict=True):

@@ -13,8 +13,10 @@ import numpy as np
 from headrace.core.dtypes import int32
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
+SUM, PRODUCT = Ops("AddN"), Ops("MatMul")
 FEWEST = 3  # terms worth concatenating
 
 
@@ -27,7 +29,7 @@ def sum_products(graph: StepGraph) -> StepGraph:
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
     for node in graph.nodes:
-        if node.type != "AddN" or len(node.inputs) < FEWEST:
+        if node not in SUM or len(node.inputs) < FEWEST:
             continue
         terms = [v.op for v in node.inputs]
         if not all(_single_use(t, node, users, wanted, kept) for t in terms) or not _alike(terms):
@@ -47,7 +49,7 @@ def sum_products(graph: StepGraph) -> StepGraph:
 def _single_use(
     term: Node, consumer: Node, users: dict[Value, list[Node]], fetches: set[Value], targets: set[Node]
 ) -> bool:
-    if term.type != "MatMul" or term in targets or term.outputs[0] in fetches:
+    if term not in PRODUCT or term in targets or term.outputs[0] in fetches:
         return False
     return all(u is consumer for u in users.get(term.outputs[0], ())) and not term.control_inputs
 

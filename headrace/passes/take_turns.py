@@ -7,13 +7,16 @@ Without it the schedule could begin two sections before it ends either, and mix 
 
 from __future__ import annotations
 
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
+
+LOCK = Ops("MutexLock")
 
 
 def take_turns(graph: StepGraph) -> StepGraph:
     """Adds control edges only; a section that another one needs is left alone."""
     last: dict[Value, Node] = {}
-    locks = [n for n in graph.nodes if n.type == "MutexLock"]
+    locks = [n for n in graph.nodes if n in LOCK]
     if len(locks) < 2:
         return graph
     users = graph.users()

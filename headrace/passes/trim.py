@@ -26,7 +26,7 @@ def trim(graph: StepGraph) -> StepGraph:
             node.control_inputs = [c for c in node.control_inputs if c in effects or _reads(c)]
         if node.inputs and values:
             node.inputs = [values.get(v, v) for v in node.inputs]
-        passes_on = node.op_def.inline == "{0}" and not node.control_inputs and len(node.outputs) == 1
+        passes_on = node.op_def.traits.identity and not node.control_inputs and len(node.outputs) == 1
         if passes_on and node not in graph.targets and not holds(node.inputs[0], written):
             values[node.outputs[0]] = node.inputs[0]
     graph.fetches = [values.get(v, v) for v in graph.fetches]
@@ -43,7 +43,7 @@ def holds(value: Value, written: set[Value]) -> bool:
     if value.dtype._is_ref_dtype:
         return True
     op = value.op
-    return bool(written) and op.op_def.name == "Identity" and _reads(op) and root(op.inputs[0]) in written
+    return bool(written) and op.op_def.traits.identity and _reads(op) and root(op.inputs[0]) in written
 
 
 def _reads(node: Node) -> bool:

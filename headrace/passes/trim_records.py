@@ -10,7 +10,10 @@ A gradient rule may ask for a value that simplification then finds unneeded; eac
 from __future__ import annotations
 
 from headrace.passes.loop import Loop, loops, users_of
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
+
+PUSH, POP = Ops("_PushRecord"), Ops("_PopRecord")
 
 
 def trim_records(graph: StepGraph) -> StepGraph:
@@ -35,7 +38,7 @@ def _trim(maker: Loop, record: Value, taker: Loop, j: int) -> None:
     users = users_of(taker.body)
     taken = users.get(feed, [])
     pop = taken[0] if len(taken) == 1 else None
-    if push is None or push.type != "_PushRecord" or pop is None or pop.type != "_PopRecord" or rest.op is not pop:
+    if push is None or push not in PUSH or pop is None or pop not in POP or rest.op is not pop:
         return
     if users_of(maker.body)[push.outputs[0]] != [None] or rest is not pop.outputs[0]:
         return

@@ -58,6 +58,6 @@ def _compile_body(body: StepGraph, binder: Binder, name: str) -> int:
 
 def _compilable(node: Node, *dynamic: bool) -> bool:
     """As in a step, but what is a Python number in a body is none of the compiler's business."""
-    if any(on_host(v.dtype, v.shape) for v in (*node.inputs, *node.outputs) if v.op.op_def.name != "Const"):
+    if any(on_host(v.dtype, v.shape) for v in (*node.inputs, *node.outputs) if not v.op.op_def.traits.constant):
         return False
     return compilable(node, *dynamic)

@@ -19,7 +19,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.registry import ArrayKernel, Kernel
 from headrace.graph.infer import group_inputs
-from headrace.passes.arrays import READ, on_arrays
+from headrace.passes.arrays import on_arrays
 from headrace.passes.instantiate import on_host
 from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_reads, schedule
 from headrace.passes.step_graph import Node, StepGraph, Value
@@ -177,7 +177,7 @@ class _Writer:
         return self.copies[key]
 
     def use_host(self, value: Value, node: Node) -> str:
-        if value.op.op_def.name == "Const":
+        if value.op.op_def.traits.constant:
             return self.literal(host_value(np.asarray(value.op.attrs["value"])))
         name = self.names[value]
         if self.places[value] is NUMBER or value.dtype.base_dtype.name == "string":
@@ -222,7 +222,7 @@ class _Writer:
     def node(self, node: Node) -> None:
         op_def = node.op_def
         traits = op_def.traits
-        if op_def.name == "Const":
+        if traits.constant:
             self.places[node.outputs[0]] = ANYWHERE
             return
         if traits.handle:
@@ -232,7 +232,7 @@ class _Writer:
         if self.on_numbers(node):
             return
         device, place = self.place(node)
-        if op_def.inline == "{0}":
+        if traits.identity:
             source = node.inputs[0]
             if self.places[source] is not ANYWHERE:
                 self.names[node.outputs[0]] = self.names[source]
@@ -253,7 +253,7 @@ class _Writer:
         else:
             call = self.call(node, device, arguments)
         self.assign(node, call, place)
-        if op_def.inline == READ and device.type == "cpu":  # the array is that of a buffer on the host
+        if traits.reads_buffer and device.type == "cpu":  # the array is that of a buffer on the host
             self.reads[self.names[node.outputs[0]]] = arguments[0]
 
     def place(self, node: Node) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ from headrace.runtime.cuda_graph import GraphedCall
 from headrace.runtime.device import deterministic
 from headrace.runtime.direct import direct
 from headrace.runtime.dump import dump
-from headrace.runtime.fast_math import replacements
+from headrace.runtime.fast_math import TANH, replacements
 from headrace.runtime.threads import having_threads
 
 log = logging.getLogger("headrace.compile")
@@ -56,10 +56,9 @@ def trace_region(
     from torch.fx.experimental.proxy_tensor import make_fx
 
     device = binder.torch_device(region.device)
-    constants = [v for v in region.inputs if v.op.op_def.name == "Const"]
-    small = [v for v in constants if v.op.attrs["value"].size <= 1]
-    large = [v for v in constants if v.op.attrs["value"].size > 1]
-    plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
+    small = [v for v in region.constants if v.op.attrs["value"].size <= 1]
+    large = [v for v in region.constants if v.op.attrs["value"].size > 1]
+    plain = region.plain
     order = [*plain, *large, *small, *region.refs]
     places: dict[Value, Any] = dict.fromkeys([*plain, *large, *small], device)
     program = generate(region.nodes, order, region.outputs, _TraceBinder(binder), "trace", places)
@@ -81,7 +80,7 @@ def trace_region(
             result: tuple[Any, ...] = program.function(*given)
             return result
 
-        table = replacements(device.type, deterministic(), sum(n.type == "Tanh" for n in region.nodes))
+        table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
         graph = make_fx(function, decomposition_table=table)(*fakes, *buffers)
     return graph, [*fakes, *buffers], large
 
@@ -156,7 +155,7 @@ def compile_region(region: Region, binder: Binder) -> Call:
         def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
             return artifact(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
 
-    if not all(v.op.op_def.traits.feed or v.op.op_def.name == "Const" for v in region.inputs):
+    if not all(v.op.op_def.traits.feed for v in region.plain):
         call = straightened(call)
     return with_locks(call, region)
 

@@ -36,13 +36,13 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
     ``hints`` gives an example of each input's shape, by node name and output.
     """
     device = binder.torch_device(region.device)
-    plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
-    large = [v for v in region.inputs if v.op.op_def.name == "Const" and v.op.attrs["value"].size > 1]
+    plain = region.plain
+    large = [v for v in region.constants if v.op.attrs["value"].size > 1]
     with compiler:
         graph, fakes, holds = _trace(region, plain, large, binder, device, hints)
         artifact = compile_graph(graph, fakes, f"dynamic_{next(_numbers)}", binder.threads)
     captured = [binder.constant(v.op, device) for v in large]
-    constants = [v.op for v in region.inputs if v.op.op_def.name == "Const"]
+    constants = [v.op for v in region.constants]
     otherwise = generate([*constants, *region.nodes], [*plain, *region.refs], region.outputs, binder, "region").function
 
     def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
@@ -197,14 +197,14 @@ class _Walk:
         return True
 
     def _array(self, value: Value) -> Any:
-        if value.op.op_def.name == "Const":
+        if value.op.op_def.traits.constant:
             array = np.asarray(value.op.attrs["value"])
             return array if array.dtype.kind in "iu" else None
         return self.known.get(value)
 
     def _host(self, value: Value) -> Any:
         array = self._array(value)
-        if array is None and value.op.op_def.name == "Const":
+        if array is None and value.op.op_def.traits.constant:
             array = np.asarray(value.op.attrs["value"])
         if array is None:
             raise CannotCompile(f"{value.op.name} ({value.op.type}) decides a shape and is not known from shapes")

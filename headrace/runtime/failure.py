@@ -9,10 +9,8 @@ import numpy as np
 import torch
 
 from headrace.core import errors
-from headrace.core.registry import REGISTRY
 from headrace.core.source import user_source
 from headrace.graph.collection import GraphKeys
-from headrace.passes.arrays import READ
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.invoke import invoke
@@ -66,7 +64,7 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
     if node in program.on_arrays:
         error = _of_kernel(node, error, program, held)
     node = _blamed(node, error)
-    if node.type == "_Region" and isinstance(error, errors.OpError) and error.op is not None:
+    if node.op_def.traits.compiled and isinstance(error, errors.OpError) and error.op is not None:
         return error  # it names its node already
     uninitialized = _uninitialized(node, error, program, held)
     if uninitialized is not None:
@@ -104,7 +102,7 @@ def _of_kernel(node: Node, error: BaseException, program: Program, held: dict[st
 
 
 def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
-    if value.op.op_def.name == "Const":
+    if value.op.op_def.traits.constant:
         return from_numpy(np.asarray(value.op.attrs["value"]))
     found = _reader(value)
     if found is not None:
@@ -118,9 +116,9 @@ def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
 
 def _reader(value: Value) -> tuple[Node, Value] | None:
     """The node that reads the value from a variable, and the variable: code on arrays reads it at the line that needs it."""
-    while value.op.op_def.inline == "{0}":
+    while value.op.op_def.traits.identity:
         value = value.op.inputs[0]
-    return (value.op, value.op.inputs[0]) if value.op.op_def.inline == READ else None
+    return (value.op, value.op.inputs[0]) if value.op.op_def.traits.reads_buffer else None
 
 
 def _blamed(node: Node, error: BaseException) -> Node:
@@ -185,7 +183,7 @@ def _static(value: Value) -> list[str]:
 def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
     parts = []
     for value in node.inputs:
-        if value.op.op_def is REGISTRY.get("Const"):
+        if value.op.op_def.traits.constant:
             held_value: Any = value.op.attrs["value"]
         else:
             held_value = held.get(program.names.get(value, ""))

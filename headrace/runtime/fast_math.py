@@ -7,6 +7,9 @@ from typing import Any
 
 import torch
 
+from headrace.passes.match import Ops
+
+TANH = Ops("Tanh")
 # x P(x^2) / Q(x^2), fitted to tanh on [-9, 9] by weighted least squares of the relative error (2e-8, before rounding); beyond 9
 # tanh rounds to one.
 _LARGEST = 9.0

@@ -178,7 +178,7 @@ def make_framed(graph: StepGraph, binder: Binder, gate: Gate | None = None) -> F
     used_raw = {v.op for n in primitives for v in n.inputs} | {v.op for v in graph.fetches}
     free = {
         n for n in nodes
-        if n.op_def.traits.handle or (n.op_def.name == "Const" and n not in used_raw and not n.control_inputs)
+        if n.op_def.traits.handle or (n.op_def.traits.constant and n not in used_raw and not n.control_inputs)
     }  # fmt: skip
     running = [n for n in nodes if n not in free]
     positions = {n: i for i, n in enumerate(running)}

@@ -36,8 +36,8 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
     def interpreted(*given: Any) -> Any:
         program = programs.get("interpreted")
         if program is None:
-            constants = [v.op for v in region.inputs if v.op.op_def.name == "Const"]
-            order = [v for v in region.inputs if v.op.op_def.name != "Const"] + region.refs
+            constants = [v.op for v in region.constants]
+            order = [*region.plain, *region.refs]
             program = generate([*constants, *region.nodes], order, region.outputs, binder, "region")
             programs["interpreted"] = program
         try:
@@ -74,10 +74,9 @@ def _failure(
     nodes: Sequence[Node], region: Region, binder: Binder, inputs: Sequence[Any], refs: Sequence[Any]
 ) -> Exception | None:
     """The error of the first of these nodes of the region that fails, in words about it."""
-    constants = [v.op for v in region.inputs if v.op.op_def.name == "Const"]
-    plain = [v for v in region.inputs if v.op.op_def.name != "Const"]
+    constants = [v.op for v in region.constants]
     try:
-        program = generate([*constants, *nodes], [*plain, *region.refs], [], binder, "explanation")
+        program = generate([*constants, *nodes], [*region.plain, *region.refs], [], binder, "explanation")
     except Exception:  # noqa: BLE001 - the first error is the one to report
         return None
     try:

@@ -209,7 +209,7 @@ def _borrowed(graph: StepGraph) -> list[bool]:
     shared: set[Value] = set()
     for node in graph.nodes:
         traits = node.op_def.traits
-        if node.op_def.name in ("Const", "_Read", "_Region") or traits.feed or traits.host_output:
+        if traits.constant or traits.reads_buffer or traits.compiled or traits.feed or traits.host_output:
             shared.update(node.outputs)
         elif traits.view and any(v in shared for v in node.inputs):
             shared.update(node.outputs)
