@@ -1,10 +1,18 @@
-"""The ordered list of passes every step goes through before it is cut into strands."""
+"""The whole way of a step, pass by pass, in order: from the client's graph to the code that runs.
+
+``PIPELINE`` is the one list.  Passes that need threads, kernels or a compiler are the runtime's: the list has their names, and
+the runtime hands their functions to ``run_stage``.
+
+A pass under ``simplify`` or ``rewrite`` only makes steps faster.  ``HEADRACE_PASSES_OFF=simplify,cse`` leaves such passes out, to
+see what they do and what they are worth (docs/ablation.md).
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.accumulate_product import accumulate_product
@@ -17,18 +25,38 @@ from headrace.passes.hoist import hoist
 from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, instantiate, put_constants
 from headrace.passes.late_read import late_reads
+from headrace.passes.lower import lower, must_lower
 from headrace.passes.place import HasKernel, place
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
+from headrace.passes.reuse import reuse
+from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_reads, schedule, write_early
 from headrace.passes.share_indices import share_indices
 from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
+from headrace.passes.specialise import specialise
 from headrace.passes.step_graph import Node, StepGraph
+from headrace.passes.strand import Strand, crossing, cut
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
 from headrace.passes.trim_records import trim_records
+
+
+class Stage(Enum):
+    """What a run of passes starts from and comes to."""
+
+    GRAPH = "the client's graph -> a step graph; each body that the step holds goes the same way, inside instantiate"
+    LOWER = "an interpreted step -> one whose loops are primitives, where they must be"
+    SPECIALISE = "a step -> the step for feeds of some shapes"
+    COMPILE = (
+        "a specialised step, or a body of one -> the same with one node in the place of each region that was compiled"
+    )
+    STRANDS = "a step -> strands, with the nodes in the order to run"
+    FRAMES = "a step with primitives of control flow -> nodes that can run one by one"
+    BODY = "a body -> its nodes in the order to run"
+    CODE = "a strand or a body -> a Python function"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +68,164 @@ class Options:
     has_kernel: HasKernel
     simplify: bool = True
     rewrite: bool = True  # rewrites that change rounding
+    interpreted: bool = True  # rather than made for a compiler
     soft_placement: bool = False
     lower: bool = False  # loops and conditionals as primitives
-    off: frozenset[str] = frozenset()  # names of passes to leave out, to measure what they are worth
+    off: frozenset[str] = frozenset()  # names of passes to leave out
     after_each: Callable[[str, StepGraph], None] | None = None
 
 
-OPTIONAL = frozenset({
-    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_records", "project_inputs", "defer_sums",
-    "hoist", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "reuse",
-    "arrays",
-})  # fmt: skip
+@dataclass(slots=True)
+class Context:
+    """What passes need beside the graph.  Each stage uses its part."""
+
+    options: Options | None = None  # None where no pass of the stage depends on them
+    feeds: Sequence[Tensor] = ()  # the client's
+    fetches: Sequence[Tensor] = ()
+    targets: Sequence[Operation] = ()
+    recursion: Recursion = field(default_factory=Recursion)  # the functions that call themselves, being planned
+    constants: Mapping[int, Node] = field(default_factory=dict)  # of a body: the feeds that are constants outside
+    shapes: Sequence[Sequence[int | None]] = ()  # of the feeds, for SPECIALISE
+    is_async: Callable[[Node], bool] = lambda node: node.op_def.traits.blocking
+    strands: list[Strand] = field(default_factory=list)  # found by ``cut``
+
+    @property
+    def settings(self) -> Options:
+        """The options, for a pass that cannot do without them."""
+        if self.options is None:
+            raise ValueError("this stage has passes that depend on options, and none were given")
+        return self.options
+
+
+Function = Callable[[StepGraph, Context], StepGraph]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One line of the list.  ``when`` names the options that must be on."""
+
+    name: str
+    stage: Stage
+    function: Function | None  # None: the runtime's own
+    when: tuple[str, ...] = ()
+
+    @property
+    def optional(self) -> bool:
+        """Whether steps are right without it."""
+        return "simplify" in self.when or "rewrite" in self.when
+
+    def runs(self, context: Context) -> bool:
+        if not self.when:
+            return True
+        return self.name not in context.settings.off and all(getattr(context.settings, option) for option in self.when)
+
+
+def _on_nodes(change: Callable[[list[Node], StepGraph, Context], object]) -> Function:
+    """A pass over nodes in the order to run; the answer, if it is a list, is the new order."""
+
+    def function(graph: StepGraph, context: Context) -> StepGraph:
+        order = change(graph.nodes, graph, context)
+        if isinstance(order, list):
+            graph.nodes = order
+        return graph
+
+    return function
+
+
+def _plain(change: Callable[[StepGraph], StepGraph]) -> Function:
+    return lambda graph, context: change(graph)
+
+
+def _cut(nodes: list[Node], graph: StepGraph, context: Context) -> None:
+    context.strands = cut(nodes, graph.fetches, context.is_async)
+
+
+def _protect(nodes: list[Node], graph: StepGraph, context: Context) -> None:
+    protect_reads(nodes, set(graph.fetches) | crossing(context.strands))
+
+
+def _reuse(nodes: list[Node], graph: StepGraph, context: Context) -> None:
+    if len(context.strands) == 1:
+        reuse(nodes, set(graph.fetches))
+
+
+def _protect_all(nodes: list[Node], graph: StepGraph, context: Context) -> None:
+    protect_reads(nodes, {v for n in nodes for v in n.outputs})
+
+
+def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
+    def build(
+        inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = (),
+        constants: Mapping[int, Node] | None = None,
+    ) -> StepGraph:  # fmt: skip
+        return make_step_graph(inputs, outputs, run, context.settings, context.recursion, constants)
+
+    return instantiate(graph, build, context.recursion)
+
+
+_fold_shapes = _plain(fold_shapes)
+_fold: Function = lambda g, c: fold(g, c.settings.evaluate)  # noqa: E731
+_cse = _plain(cse)
+_schedule = _on_nodes(lambda nodes, g, c: schedule(nodes))
+_order_reads = _on_nodes(lambda nodes, g, c: order_reads(nodes))
+SIMPLIFY, REWRITE = ("simplify",), ("rewrite",)
+
+PIPELINE: tuple[Pass, ...] = (
+    Pass("prune", Stage.GRAPH, lambda g, c: put_constants(prune(c.feeds, c.fetches, c.targets), c.constants)),
+    Pass("inline", Stage.GRAPH, _plain(inline)),
+    Pass("take_turns", Stage.GRAPH, _plain(take_turns)),
+    Pass("fold_shapes", Stage.GRAPH, _fold_shapes, SIMPLIFY),
+    Pass("fold", Stage.GRAPH, _fold, SIMPLIFY),
+    Pass("trim", Stage.GRAPH, _plain(trim), SIMPLIFY),
+    Pass("simplify", Stage.GRAPH, lambda g, c: simplify(g, c.settings.rewrite), SIMPLIFY),
+    Pass("cse", Stage.GRAPH, _cse, SIMPLIFY),
+    Pass("instantiate", Stage.GRAPH, _instantiate),
+    Pass(
+        "place",
+        Stage.GRAPH,
+        lambda g, c: place(g, c.settings.devices, c.settings.has_kernel, c.settings.soft_placement),
+    ),
+    Pass("insert_reads", Stage.GRAPH, _plain(insert_reads)),
+    Pass("late_reads", Stage.GRAPH, _plain(late_reads)),
+    Pass("share_indices", Stage.GRAPH, _plain(share_indices), SIMPLIFY),
+    Pass("trim_records", Stage.GRAPH, _plain(trim_records), SIMPLIFY),
+    Pass("project_inputs", Stage.GRAPH, _plain(project_inputs), REWRITE),
+    Pass("defer_sums", Stage.GRAPH, _plain(defer_sums), REWRITE),
+    Pass("hoist", Stage.GRAPH, _plain(hoist), REWRITE),
+    Pass("sum_products", Stage.GRAPH, _plain(sum_products), REWRITE),
+    Pass("accumulate_product", Stage.GRAPH, _plain(accumulate_product), REWRITE),
+    Pass("share_transpose", Stage.GRAPH, _plain(share_transpose), REWRITE),
+    # A compiler makes one loop of an update and the gradient it takes; apart from it they would be two.
+    Pass("fuse_updates", Stage.GRAPH, _plain(fuse_updates), ("rewrite", "interpreted")),
+    Pass("lower", Stage.LOWER, lambda g, c: lower(g) if c.settings.lower or must_lower(g) else g),
+    Pass("specialise", Stage.SPECIALISE, lambda g, c: specialise(g, c.shapes)),
+    Pass("fold_shapes", Stage.COMPILE, _fold_shapes, SIMPLIFY),
+    Pass("fold", Stage.COMPILE, _fold, SIMPLIFY),
+    Pass("cse", Stage.COMPILE, _cse, SIMPLIFY),
+    Pass("compile_bodies", Stage.COMPILE, None),
+    Pass("schedule", Stage.COMPILE, _schedule),
+    Pass("order_reads", Stage.COMPILE, _order_reads),
+    Pass("compile_regions", Stage.COMPILE, None),
+    Pass("schedule", Stage.STRANDS, _schedule),
+    Pass("write_early", Stage.STRANDS, _on_nodes(lambda nodes, g, c: write_early(nodes, set(g.fetches)))),
+    Pass("order_reads", Stage.STRANDS, _order_reads),
+    Pass("cut", Stage.STRANDS, _on_nodes(_cut)),
+    Pass("protect_reads", Stage.STRANDS, _on_nodes(_protect)),
+    Pass("reuse", Stage.STRANDS, _on_nodes(_reuse), SIMPLIFY),
+    Pass("protect_reads", Stage.FRAMES, _on_nodes(_protect_all)),
+    Pass("schedule", Stage.BODY, _schedule),
+    Pass("order_reads", Stage.BODY, _order_reads),
+    Pass("protect_reads", Stage.BODY, _on_nodes(_protect)),
+    Pass("copy_escaping_reads", Stage.BODY, _on_nodes(lambda nodes, g, c: copy_escaping_reads(nodes, set(g.fetches)))),
+    Pass("arrays", Stage.CODE, None, SIMPLIFY),  # runtime/codegen.py, which asks LocalWorker.arrays
+    Pass("generate", Stage.CODE, None),  # runtime/codegen.py
+)
+
+OPTIONAL = frozenset(one.name for one in PIPELINE if one.optional)
 
 
 def passes_off() -> frozenset[str]:
-    """``HEADRACE_PASSES_OFF=simplify,cse``: passes to leave out, to see what they do and what they are worth."""
+    """The passes that ``HEADRACE_PASSES_OFF`` names."""
     names = {n.strip() for n in os.environ.get("HEADRACE_PASSES_OFF", "").split(",")} - {""}
     unknown = names - OPTIONAL
     if unknown:
@@ -65,59 +236,27 @@ def passes_off() -> frozenset[str]:
     return frozenset(names)
 
 
-def run_pipeline(
+def run_stage(
+    stage: Stage, graph: StepGraph, context: Context, own: Mapping[str, Callable[[StepGraph], object]] | None = None
+) -> StepGraph:
+    """The graph after all passes of one stage.  ``own`` are the runtime's, by name; they change the graph in place."""
+    observe = context.options.after_each if context.options is not None else None
+    for one in PIPELINE:
+        if one.stage is not stage or not one.runs(context):
+            continue
+        if one.function is not None:
+            graph = one.function(graph, context)
+        else:
+            (own or {})[one.name](graph)
+        if observe:
+            observe(one.name, graph)
+    return graph
+
+
+def make_step_graph(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options,
     recursion: Recursion | None = None, constants: Mapping[int, Node] | None = None,
 ) -> StepGraph:  # fmt: skip
-    """Inline calls, order critical sections, simplify (fold, CSE), plan bodies, place, make reads explicit, rewrite.
-
-    In that order.  ``recursion`` is given for the bodies of a step: the recursive functions that are being planned; so are
-    ``constants``: the feeds, by position, that are constants of the step around.
-    """
-    known = recursion or Recursion()
-
-    def build(
-        inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = (),
-        constants: Mapping[int, Node] | None = None,
-    ) -> StepGraph:  # fmt: skip
-        return run_pipeline(inputs, outputs, run, options, known, constants)
-
-    passes: list[tuple[str, Callable[[StepGraph], StepGraph]]] = [("inline", inline), ("take_turns", take_turns)]
-    if options.simplify:
-        passes += [
-            ("fold_shapes", fold_shapes),
-            ("fold", lambda g: fold(g, options.evaluate)),
-            ("trim", trim),
-            ("simplify", lambda g: simplify(g, options.rewrite)),
-            ("cse", cse),
-        ]
-    passes += [
-        ("instantiate", lambda g: instantiate(g, build, known)),
-        ("place", lambda g: place(g, options.devices, options.has_kernel, options.soft_placement)),
-        ("insert_reads", insert_reads),
-        ("late_reads", late_reads),
-        ("share_indices", share_indices),
-    ]
-    if options.simplify:
-        passes.append(("trim_records", trim_records))
-    if options.rewrite:
-        passes += [
-            ("project_inputs", project_inputs),
-            ("defer_sums", defer_sums),
-            ("hoist", hoist),
-            ("sum_products", sum_products),
-            ("accumulate_product", accumulate_product),
-            ("share_transpose", share_transpose),
-            ("fuse_updates", fuse_updates),
-        ]
-    graph = put_constants(prune(feeds, fetches, targets), constants or {})
-    observe = options.after_each
-    if observe:
-        observe("prune", graph)
-    for name, one in passes:
-        if name in options.off:
-            continue
-        graph = one(graph)
-        if observe:
-            observe(name, graph)
-    return graph
+    """The graph of a step, or of a body: then with what the step around it knows (``recursion``, ``constants``)."""
+    context = Context(options, feeds, fetches, targets, recursion or Recursion(), constants or {})
+    return run_stage(Stage.GRAPH, StepGraph([], [], [], []), context)

@@ -21,7 +21,7 @@ from headrace.core.registry import ArrayKernel, Kernel
 from headrace.graph.infer import group_inputs
 from headrace.passes.arrays import on_arrays
 from headrace.passes.instantiate import on_host
-from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_reads, schedule
+from headrace.passes.pipeline import Context, Stage, run_stage
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources.dispatch import with_autograd
 from headrace.resources.invoke import array_attrs, bind_attrs, extras, host_value
@@ -461,14 +461,11 @@ def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Rec
 
     What leaves the body never shares memory with a variable.  This is the place to compile hot bodies instead.
     """
-    order = schedule(body.nodes)
-    order_reads(order)
-    protect_reads(order, set(body.fetches))
-    copy_escaping_reads(order, set(body.fetches))
+    run_stage(Stage.BODY, body, Context())
     fed = {v.op for v in body.feeds}
     places = {v: NUMBER if h else device for v, h in zip(body.feeds, body.host_feeds, strict=True)}
     wanted = [NUMBER if h else device for h in body.host_fetches]
-    nodes = [n for n in order if n not in fed]
+    nodes = [n for n in body.nodes if n not in fed]
     small = choose_arrays(nodes, body.fetches, binder)
     return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted, recursions, small)
 

@@ -38,6 +38,7 @@ _numbers = itertools.count()
 OPTIONS: dict[str, Any] = {"config_patches": {"layout_optimization": False}}
 
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
+CompileRegion = Callable[[Region, Binder], Call]
 
 
 class CannotCompile(Exception):

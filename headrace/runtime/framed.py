@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace.core import errors
 from headrace.core.dtypes import int32
-from headrace.passes.schedule import protect_reads
+from headrace.passes.pipeline import Context, Stage, run_stage
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources import deadline
 from headrace.runtime.codegen import Binder, Program, generate
@@ -171,8 +171,7 @@ def _index(position: int) -> Any:
 
 def make_framed(graph: StepGraph, binder: Binder, gate: Gate | None = None) -> FramedPlan:
     """``graph`` after all passes."""
-    nodes = graph.nodes
-    protect_reads(nodes, {v for n in nodes for v in n.outputs})
+    nodes = run_stage(Stage.FRAMES, graph, Context()).nodes
     fed = {v.op: i for i, v in enumerate(graph.feeds)}
     primitives = {n for n in nodes if n.op_def.traits.flow}
     used_raw = {v.op for n in primitives for v in n.inputs} | {v.op for v in graph.fetches}

@@ -60,9 +60,7 @@ class Master:
         return make_dynamic_plan(plan.request, seen, self.worker, self._compiler_options())
 
     def _compiler_options(self) -> Options:
-        options = self._options()
-        # A compiler makes one loop of an update and the gradient it takes; apart from it they would be two.
-        return replace(options, off=options.off | {"fuse_updates"})
+        return replace(self._options(), interpreted=False)
 
     def _options(self) -> Options:
         worker = self.worker

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.core import errors
 from headrace.core.source import user_source
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.cse import cse
-from headrace.passes.fold import fold
-from headrace.passes.fold_shapes import fold_shapes
-from headrace.passes.lower import lower, must_lower
-from headrace.passes.pipeline import Options, run_pipeline
-from headrace.passes.region import Region, describe, find_regions, replace_region
-from headrace.passes.reuse import reuse
-from headrace.passes.schedule import order_reads, protect_reads, schedule, write_early
-from headrace.passes.specialise import specialise, telling, varying
+from headrace.passes.pipeline import Context, Options, Stage, make_step_graph, run_stage
+from headrace.passes.region import Region
+from headrace.passes.specialise import telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
-from headrace.runtime.body import compile_bodies
-from headrace.runtime.codegen import Program, choose_arrays, generate
-from headrace.runtime.compile import Call, compile_region, warn_once
+from headrace.passes.strand import Strand
+from headrace.runtime.codegen import Binder, Program, choose_arrays, generate
+from headrace.runtime.compile import Call, compile_region
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.dynamic import compile_dynamic
 from headrace.runtime.flow import Flow
 from headrace.runtime.framed import FramedPlan, make_framed, needs_frames
 from headrace.runtime.gate import Gate
-from headrace.runtime.narrow import narrowed
-from headrace.runtime.strand import Strand, cut
+from headrace.runtime.regions import compile_regions
 from headrace.runtime.threads import ThreadChoice
 from headrace.runtime.worker import LocalWorker
 
@@ -73,10 +66,7 @@ class StepPlan:
 
 def make_plan(request: Request, worker: LocalWorker, options: Options) -> StepPlan:
     """The interpreted plan: generated Python over kernels."""
-    graph = run_pipeline(request.feeds, request.fetches, request.targets, options)
-    _check_fed(graph)
-    if options.lower or must_lower(graph):
-        graph = lower(graph)
+    graph = run_stage(Stage.LOWER, _step_graph(request, options), Context(options))
     if needs_frames(graph):
         return _framed(request, graph, worker)
     return _finish(request, graph, worker, 0, options)
@@ -94,15 +84,16 @@ def _framed(request: Request, graph: StepGraph, worker: LocalWorker) -> StepPlan
 def make_compiled_plan(
     request: Request, shapes: Sequence[Sequence[int]], worker: LocalWorker, options: Options
 ) -> StepPlan:
-    """The same step for these feed shapes with compiled regions.  A region that fails to compile stays interpreted."""
+    """A plan of the step for these feed shapes with compiled regions.  One that fails to compile stays interpreted."""
     graph = _specialised(request, shapes, options)
-    return _compiled(request, graph, worker, options, False, lambda region: compile_region(region, worker))
+    regions = compile_regions(graph, worker, options, compile_region, compile_region)
+    return _finish(request, graph, worker, regions, options)
 
 
 def make_dynamic_plan(
     request: Request, seen: Sequence[Sequence[Sequence[int]]], worker: LocalWorker, options: Options
 ) -> StepPlan:
-    """The same step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
+    """A plan of the step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
     example = telling(seen)
     hints = {
         (node.name, value.value_index): value.shape.tuple or ()
@@ -110,39 +101,23 @@ def make_dynamic_plan(
         for value in node.outputs
         if value.shape.is_fully_defined()
     }
+
+    def compile_one(region: Region, binder: Binder) -> Call:
+        return compile_dynamic(region, binder, hints)
+
     graph = _specialised(request, varying(seen), options)
-    return _compiled(request, graph, worker, options, True, lambda region: compile_dynamic(region, worker, hints))
+    regions = compile_regions(graph, worker, options, compile_one, compile_region, dynamic=True)
+    return _finish(request, graph, worker, regions, options)
+
+
+def _step_graph(request: Request, options: Options) -> StepGraph:
+    graph = make_step_graph(request.feeds, request.fetches, request.targets, options)
+    _check_fed(graph)
+    return graph
 
 
 def _specialised(request: Request, shapes: Sequence[Sequence[int | None]], options: Options) -> StepGraph:
-    graph = run_pipeline(request.feeds, request.fetches, request.targets, options)
-    _check_fed(graph)
-    return specialise(graph, shapes)
-
-
-def _compiled(
-    request: Request, graph: StepGraph, worker: LocalWorker, options: Options, dynamic: bool,
-    compile_one: Callable[[Region], Call],
-) -> StepPlan:  # fmt: skip
-    if options.simplify:
-        graph = cse(fold(fold_shapes(graph), options.evaluate))
-    compiled = compile_bodies(graph, worker, options)
-    order = schedule(graph.nodes)
-    order_reads(order)
-    graph.nodes = order
-    regions = find_regions(order, graph.fetches, dynamic=dynamic)
-    escaping = set(graph.fetches) | {v for r in regions for v in r.outputs}
-    protect_reads(order, escaping)
-    for found in regions:  # replacing one changes the values that flow into the next
-        region = describe(found.nodes, found.device, graph.nodes, graph.fetches)
-        try:
-            call = compile_one(region)
-        except Exception as e:  # noqa: BLE001 - whatever the compiler says, the step still runs, interpreted
-            warn_once(region, e)
-            continue
-        replace_region(graph, region, narrowed(call, region, worker), compiled)
-        compiled += 1
-    return _finish(request, graph, worker, compiled, options)
+    return run_stage(Stage.SPECIALISE, _step_graph(request, options), Context(options, shapes=shapes))
 
 
 def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: int, options: Options) -> StepPlan:
@@ -152,16 +127,12 @@ def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: in
     def is_async(node: Node) -> bool:
         return node.op_def.traits.blocking or (async_feeds and node in fed)
 
-    order = write_early(schedule(graph.nodes), set(graph.fetches))
-    order_reads(order)
-    strands = cut(order, graph.fetches, is_async)
-    crossing = {v for s in strands for v in s.inputs} if len(strands) > 1 else set()
-    protect_reads(order, set(graph.fetches) | crossing)
-    if len(strands) == 1 and options.simplify and "reuse" not in options.off:
-        reuse(order, set(graph.fetches))
+    context = Context(options, is_async=is_async)
+    graph = run_stage(Stage.STRANDS, graph, context)
+    strands = context.strands
     number = next(_numbers)
     places: dict[Value, Any] = {}
-    programs = [_program(s, strands, graph, order, fed, async_feeds, worker, number, places) for s in strands]
+    programs = [_program(s, strands, graph, graph.nodes, fed, async_feeds, worker, number, places) for s in strands]
     dump(f"step_{number}.plan.txt", lambda: graph.to_text() + "\n")
     for strand, program in zip(strands, programs, strict=True):
         dump(f"step_{number}.strand_{strand.index}.py", lambda p=program: p.source)  # type: ignore[misc]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from headrace.core.config import ConfigProto
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.verify import verify_graph
-from headrace.passes.pipeline import Options, run_pipeline
+from headrace.passes.pipeline import Options, make_step_graph
 from headrace.passes.prune import prune
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.worker import LocalWorker
@@ -42,4 +42,4 @@ def piped(
 ) -> StepGraph:
     """The whole pipeline, verified after each pass."""
     checked = options(after_each=lambda name, graph: verify_graph(graph), **changed)
-    return run_pipeline(feeds, fetches, targets, checked)
+    return make_step_graph(feeds, fetches, targets, checked)

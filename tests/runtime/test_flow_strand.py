@@ -8,8 +8,8 @@ from headrace.core.registry import REGISTRY
 from headrace.graph import raw_ops
 from headrace.passes.schedule import schedule
 from headrace.passes.step_graph import Node, Value
+from headrace.passes.strand import Strand, cut
 from headrace.runtime.flow import Flow
-from headrace.runtime.strand import Strand, cut
 
 # (what each strand waits for, [(strand that ends, strands that become ready)])
 FLOWS = {

@@ -131,5 +131,5 @@ def test_an_error_in_a_compiled_body_names_the_node():
         return i + 1, at + 1, tf.tanh(found) * a + tf.sin(a)
 
     _, _, y = tf.while_loop(lambda i, *_: i < 4, body, (0, start, tf.ones([2, 2])))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"look_up(.|\n)*test_body.py"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"look_up(.|\n)*test_regions.py"):
         session().run(y, {start: [0, 0]})

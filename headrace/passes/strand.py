@@ -51,3 +51,8 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
     for strand in strands:
         strand.outputs = [v for n in strand.nodes for v in n.outputs if v in wanted]
     return strands
+
+
+def crossing(strands: list[Strand]) -> set[Value]:
+    """The values that one strand makes and another takes."""
+    return {v for s in strands for v in s.inputs} if len(strands) > 1 else set()

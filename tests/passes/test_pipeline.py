@@ -1,0 +1,79 @@
+"""The one list of passes: what it says is what runs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from passes.steps import options
+
+import headrace as tf
+from headrace.passes.pipeline import OPTIONAL, PIPELINE, Context, Stage, run_stage
+from headrace.passes.step_graph import StepGraph
+
+STAGES_OF_A_STEP = (Stage.GRAPH, Stage.LOWER, Stage.STRANDS)
+
+
+def _names(session, fetch, feed):  # type: ignore[no-untyped-def]
+    """The passes that the step goes through, in order."""
+    seen: list[str] = []
+    session._master.after_each_pass = lambda name, graph: seen.append(name)
+    session.run(fetch, feed)
+    return seen
+
+
+def _run(monkeypatch, off: str):  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+    x = tf.placeholder(tf.float32, [2, 3], name="x")
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        return _names(session, tf.exp(x) * 2.0, {x: np.ones((2, 3))})
+
+
+def test_an_interpreted_step_takes_its_stages_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(monkeypatch, "") == [p.name for p in PIPELINE if p.stage in STAGES_OF_A_STEP]
+
+
+@pytest.mark.parametrize("name", sorted({p.name for p in PIPELINE if p.optional and p.stage in STAGES_OF_A_STEP}))
+def test_each_optional_pass_can_be_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(monkeypatch, name) == [p.name for p in PIPELINE if p.stage in STAGES_OF_A_STEP and p.name != name]
+
+
+def test_a_step_without_optimisation_takes_only_what_it_needs() -> None:
+    x = tf.placeholder(tf.float32, [2], name="x")
+    level = tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=-1))
+    with tf.Session(config=tf.ConfigProto(compile="off", graph_options=level)) as session:
+        assert not set(_names(session, -x, {x: [1.0, 2.0]})) & OPTIONAL
+
+
+@pytest.mark.parametrize("off", ["", "cse"])
+def test_what_a_compiler_is_given_leaves_out_the_same(off: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+    x = tf.placeholder(tf.float32, [2], name="x")
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        made_for_compiler = session._master._compiler_options()
+        compiled: list[str] = []
+        own = {
+            "compile_bodies": lambda g: compiled.append("bodies"),
+            "compile_regions": lambda g: compiled.append("regions"),
+        }
+        seen: list[str] = []
+        graph = session._master.plan([x], [-x], []).graph
+        context = Context(replace(made_for_compiler, after_each=lambda name, graph: seen.append(name)))
+        run_stage(Stage.COMPILE, graph, context, own)
+    assert seen == [p.name for p in PIPELINE if p.stage is Stage.COMPILE and p.name != off]
+    assert compiled == ["bodies", "regions"]
+    assert not made_for_compiler.interpreted
+
+
+def test_optional_is_what_only_makes_steps_faster() -> None:
+    assert {"fold", "simplify", "cse", "hoist", "fuse_updates", "reuse", "arrays"} <= OPTIONAL
+    assert not {"prune", "place", "insert_reads", "cut", "protect_reads", "generate"} & OPTIONAL
+
+
+def test_a_pass_of_the_runtime_must_be_handed_in() -> None:
+    with pytest.raises(KeyError, match="generate"):
+        run_stage(Stage.CODE, StepGraph([], [], [], []), Context(options()), {"arrays": lambda g: None})
+
+
+def test_options_that_are_needed_are_asked_for() -> None:
+    with pytest.raises(ValueError, match="depend on options"):
+        run_stage(Stage.COMPILE, StepGraph([], [], [], []), Context())
