@@ -73,9 +73,6 @@ class Kernel:
     """One implementation.  ``device`` None means any; ``types`` restricts type attributes.
 
     A keyword-only parameter called ``state`` receives the node's state, ``device`` the torch device it runs on.
-    ``folded`` says what the kernel comes to once the inputs after the first ones and the attributes are known:
-    ``folded(ranks, *known)`` gives (function, its arguments after the first inputs), or None.  ``ranks`` are those of the first
-    inputs, or None.
     """
 
     function: Rule
@@ -84,7 +81,6 @@ class Kernel:
     wants_state: bool
     wants_device: bool
     wants_node: bool
-    folded: Rule | None = None
 
     def accepts(self, device: str, attrs: dict[str, Any]) -> bool:
         if self.device is not None and self.device != device:
@@ -174,21 +170,18 @@ class OpDef:
         return function
 
     def kernel(
-        self, function: Rule | None = None, *, device: str | None = None, folded: Rule | None = None,
-        **types: DType | Sequence[DType],
-    ) -> Any:  # fmt: skip
+        self, function: Rule | None = None, *, device: str | None = None, **types: DType | Sequence[DType]
+    ) -> Any:
         """Registers a kernel: ``@op.kernel`` or ``@op.kernel(device="cuda", T=string)``.  The most specific wins."""
         if function is None:
-            return lambda f: self.kernel(f, device=device, folded=folded, **types)
+            return lambda f: self.kernel(f, device=device, **types)
         wants = _keyword_only(function)
         unknown = wants - {"state", "device", "node"}
         if unknown:
             raise TypeError(
                 f"kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: device, node, state"
             )
-        kernel = Kernel(
-            function, device, self._constraint(types), "state" in wants, "device" in wants, "node" in wants, folded
-        )
+        kernel = Kernel(function, device, self._constraint(types), "state" in wants, "device" in wants, "node" in wants)
         self.kernels.append(kernel)
         self.kernels.sort(key=lambda k: (k.device is None, -len(k.types)))
         return function

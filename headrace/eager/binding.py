@@ -58,8 +58,8 @@ class Bound:
     """An op with everything decided that its dtypes and attributes decide."""
 
     __slots__ = (
-        "attrs", "backward", "codes", "device", "few", "folded", "function", "grouped", "in_place", "kind", "kinds", "keywords",
-        "learnable", "more", "multiple", "node_attrs", "op_def", "out_kinds", "plain", "quick", "reads", "recorded", "stateful",
+        "attrs", "backward", "codes", "device", "function", "grouped", "in_place", "kind", "kinds", "keywords",
+        "learnable", "more", "multiple", "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "stateful",
         "transfers", "updates", "wants_node", "writes",
     )  # fmt: skip
 
@@ -75,9 +75,7 @@ class Bound:
         self.codes = _codes(op_def, dtypes, attrs)
         self.grouped = any(a.is_list for a in op_def.signature.inputs)
         self.function = _METHODS.get(kernel.function, kernel.function)
-        self.quick, self.few = on_few(self.function)
         self.in_place = getattr(kernel.function, "in_place", None)
-        self.folded = kernel.folded
         self.attrs = bind_attrs(op_def, attrs)
         self.more = self.attrs or None  # the same: to compare with None takes less time than to look for items
         self.keywords = extras(kernel, self.device)
@@ -120,11 +118,6 @@ class Bound:
         made.codes = [READ if i in positions and c == VALUE else c for i, c in enumerate(self.codes)]
         made._decide()
         return made
-
-
-def on_few(function: Any) -> tuple[Any, int | None]:
-    """What a kernel comes to for a first tensor of few elements, and how many these are; the kernel and None: for any number."""
-    return getattr(function, "few", None) or (function, None)
 
 
 def _on_device(op_def: OpDef, attrs: dict[str, Any]) -> bool:

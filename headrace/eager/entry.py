@@ -54,7 +54,7 @@ if h_step is None:
     if h_step is None:
         return h_call(({arguments},), {steps}, {key}, {ranked})
 h_run = h_step.run
-{few}h_next = h_step.next
+h_next = h_step.next
 try:
     h_value = {run}
 except h_Exception as h_error:
@@ -67,12 +67,6 @@ h_made._kind = h_step.kind
 if h_tapes:
     h_keep(h_tapes, h_step.bound, ({tensors}, *h_step.constants), (h_made,))
 return h_made
-"""
-
-# A kernel that does something else for many elements.
-_FEW = """\
-if h_step.few is not None and h_numel({first}) > h_step.few:
-    h_run = h_step.function
 """
 
 # A function with no, one or more arguments after the tensors; a call with a star costs more than the question.
@@ -226,7 +220,7 @@ class _Entry:
         self.space[steps] = self.memory.lane()
         return _LANE.format(
             steps=steps, key=key, ranked=ranked, ranks=ranks, tensors=tensors, arguments=", ".join(self.names),
-            run=_RUN.format(values=values).replace("(, ", "("), few=_FEW.format(first=first) if first else "",
+            run=_RUN.format(values=values).replace("(, ", "("),
         )  # fmt: skip
 
 

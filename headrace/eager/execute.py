@@ -210,7 +210,7 @@ def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
 def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """``x + y`` of two eager tensors of known dtypes, or a tensor and a variable; anything else is left to ``otherwise``."""
     how = caller(op_def)
-    known, numel = _Pairs(how.pairs), torch.Tensor.numel
+    known = _Pairs(how.pairs)
     rows, find = known.rows, known.find
     now, enter, keep, snapshot, handles = record.now, record.enter, record.keep, record.snapshot, _handles
 
@@ -235,9 +235,7 @@ def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[A
             found = find(x._kind, kind)
             if found is None:
                 return otherwise(x, snapshot(tapes, y))
-        first, function = x._value, found.quick
-        if found.few is not None and numel(first) > found.few:
-            function = found.function
+        first, function = x._value, found.function
         try:
             value = function(first, second) if found.more is None else function(first, second, *found.more)
         except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from headrace.eager import record
-from headrace.eager.binding import HOST, READ, VALUE, Bound, host_numbers, on_few, run
+from headrace.eager.binding import HOST, READ, VALUE, Bound, host_numbers, run
 from headrace.eager.failure import explain
-from headrace.eager.tensor import EagerHandle, EagerTensor
+from headrace.eager.tensor import EagerTensor
 
 _EXACT = {torch.mm: (2, 2), torch.bmm: (3, 3)}
 _BY_DEFAULT = {
@@ -28,7 +28,7 @@ class Step:
     """One op of a plan: ``refs`` are the slots of its inputs."""
 
     __slots__ = (
-        "bound", "constants", "count", "exact", "few", "function", "kind", "listed", "next", "pair", "quick", "reads", "refs",
+        "bound", "constants", "count", "exact", "function", "kind", "listed", "next", "pair", "quick", "reads", "refs",
         "rest", "run", "tail", "whole",
     )  # fmt: skip
 
@@ -55,16 +55,10 @@ class Step:
             after = zip(self.refs[self.count :], bound.codes[self.count :], strict=True)
             numbers = [host_numbers(constants[r]) if c == HOST else constants[r]._value for r, c in after]
             self.tail = (*numbers, *bound.attrs)
-            if bound.folded is not None and self.count == _before_host(bound):
-                first = self.refs[: self.count]
-                known = ranks is not None and all(r < len(ranks) for r in first)
-                found = bound.folded([ranks[r] for r in first] if ranks and known else None, *self.tail)
-                if found is not None:
-                    self.function, self.tail = found
             if _BY_DEFAULT.get(self.function) == self.tail:
                 self.tail = ()
         self.pair = self.count if self.quick and not self.listed and not self.reads and 0 < self.count <= 2 else 0
-        self.run, self.few = on_few(self.function) if self.count > 0 and not self.listed else (self.function, None)
+        self.run = self.function
         # The same for the entry, which asks for None and nothing else: ``next`` if there is one, ``rest`` if there are several.
         one = len(self.tail) == 1 and self.tail[0] is not None
         self.next: Any = self.tail[0] if one else (self.tail or None)
@@ -75,26 +69,8 @@ class Step:
             self.exact = None
 
     def failed(self, error: Exception, inputs: Sequence[Any]) -> BaseException:
-        """What to raise for an error of the function: what the kernel itself says, which knows more than a folded one."""
-        bound = self.bound
-        if self.function is not bound.function and not self.listed:
-            after = zip(inputs[self.count :], bound.codes[self.count :], strict=True)
-            numbers = [host_numbers(t) if c == HOST else t._value for t, c in after]
-            try:
-                bound.function(*[_value(t) for t in inputs[: self.count]], *numbers, *bound.attrs)
-            except Exception as e:  # noqa: BLE001 - this is the one that counts
-                error = e
-        return explain(error, bound.op_def, inputs)
-
-
-def _value(tensor: Any) -> Any:
-    return tensor._value.value if tensor.__class__ is EagerHandle else tensor._value
-
-
-def _before_host(bound: Bound) -> int:
-    """How many inputs come before the first host input: those that a folded kernel gets; -1 if some are lists."""
-    signature = bound.op_def.signature.inputs
-    return -1 if bound.grouped else next((i for i, a in enumerate(signature) if a.host), len(signature))
+        """What to raise for an error of the function."""
+        return explain(error, self.bound.op_def, inputs)
 
 
 def _before_constants(bound: Bound, refs: Sequence[int], constants: dict[int, Any]) -> int:

@@ -104,19 +104,6 @@ def argmax(x: torch.Tensor, axis: int, least: bool = False) -> torch.Tensor:
     return torch.argmin(x, axis) if least else torch.argmax(x, axis)
 
 
-def few_first(quick: Any, thorough: Any) -> Any:
-    """``quick`` for a tensor of few elements, which eager calls ask for with as little else as can be; else ``thorough``."""
-    if not ARM:
-        return quick
-
-    def function(x: torch.Tensor, argument: Any) -> torch.Tensor:
-        result: torch.Tensor = quick(x, argument) if x.numel() <= _FEW else thorough(x, argument)
-        return result
-
-    function.few = (quick, _FEW)  # type: ignore[attr-defined]  # for who asks for the number of elements itself
-    return function
-
-
 _COMPARE = {
     torch.gt: np.greater, torch.ge: np.greater_equal, torch.lt: np.less, torch.le: np.less_equal, torch.eq: np.equal,
     torch.ne: np.not_equal,
@@ -139,7 +126,6 @@ def comparison(function: Any) -> Any:
         result = function(x, y)
         return result
 
-    compare.few = (method, _FEW_COMPARED)  # type: ignore[attr-defined]
     return compare
 
 

@@ -61,7 +61,7 @@ relu_grad = activation_grad("ReluGrad", REAL)
 piecewise_linear(relu_grad)
 
 
-@relu_grad.kernel(folded=lambda ranks: (threshold_backward._op, (0,)))
+@relu_grad.kernel
 def _(gradients, features):
     return threshold_backward(gradients, features, 0)
 

@@ -133,15 +133,7 @@ def _mismatch(condition, t, e):
     )
 
 
-_where = torch.where
-
-
-def _select_few(condition, t, e):
-    """The same for eager calls: no more questions than must be."""
-    return _where(condition, t, e) if condition.numel() <= FEW and condition.ndim != 1 else _select(condition, t, e)
-
-
-select.kernel(_select, folded=lambda ranks: (_select_few, ()))
+select.kernel(_select)
 
 
 @select.kernel(T=dtypes.string)

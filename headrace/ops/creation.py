@@ -42,23 +42,7 @@ def _(node, grad):
     return [None, raw_ops.Sum(grad, raw_ops.Range(0, raw_ops.Rank(grad), 1))]
 
 
-def _known_fill(ranks, dims, value):
-    """A number that fits a Python number of torch's, and sizes that can be: torch makes such a tensor in one go."""
-    if min(dims, default=0) < 0 or value.dtype not in _PLAIN or value.ndim:
-        return None
-    number, kind = value.item(), {"dtype": value.dtype, "device": value.device}
-    zero = number == 0 and str(number)[0] != "-"
-    if math.prod(dims) <= _SMALL:  # another like one that is kept: torch has less to ask
-        return torch.zeros_like if zero else torch.clone, (torch.full(dims, number, **kind),)
-    if zero:
-        return partial(torch.zeros, tuple(dims), **kind), ()
-    return partial(torch.full, tuple(dims), number, **kind), ()
-
-
-_PLAIN = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.bool)
-
-
-@fill.kernel(folded=_known_fill)
+@fill.kernel
 def _(dims, value):
     if dims and min(dims) < 0:
         raise ValueError(f"Fill dimensions must be >= 0, got {dims}")

@@ -79,11 +79,6 @@ def _gather(params, indices, axis, batch_dims):
 _index_select = torch.index_select
 
 
-def _gather_rows(params, indices):
-    """The same along the first axis for eager calls: no more questions than must be."""
-    return _index_select(params, 0, indices) if indices.ndim == 1 else _gather(params, indices, 0, 0)
-
-
 def _batch_layout(params_shape, indices_shape, axis, batch_dims):
     """-> the sizes (batch, between, axis, rest, indices) a batched gather works on, and the shape of its result."""
     axis %= len(params_shape)
@@ -123,7 +118,7 @@ gather_v2 = op(
     Tparams=ANY, Tindices=INDEX, Taxis=INDEX,
 )  # fmt: skip
 gather_v2.shape(_gather_shape)
-gather_v2.kernel(_gather, folded=lambda ranks, axis, batch_dims: None if axis or batch_dims else (_gather_rows, ()))
+gather_v2.kernel(_gather)
 gather_v2.kernel(_gather_strings, Tparams=dtypes.string)
 gather_v2.on_arrays(_gather_strings, most=ANY_SIZE, saves=5, strings=True, Tparams=dtypes.string)
 move_as_signed(gather_v2, "Tparams")

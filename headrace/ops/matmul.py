@@ -39,18 +39,14 @@ def _product_shape(a, b, transpose_a, transpose_b):
     return rows, columns
 
 
-def _plain(ranks, transpose_a, transpose_b):
-    return None if transpose_a or transpose_b else (torch.mm, ())
-
-
-@matmul.kernel(folded=_plain)
+@matmul.kernel
 def _(a, b, transpose_a, transpose_b):
     return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
 
 
 if ARM:
 
-    @matmul.kernel(device="cpu", folded=_plain)
+    @matmul.kernel(device="cpu")
     def _(a, b, transpose_a, transpose_b):
         if transpose_b and not transpose_a:
             a, b = quick_transposed(a, b)

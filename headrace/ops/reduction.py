@@ -19,7 +19,7 @@ from headrace.core.shape import unknown_shape
 from headrace.graph import raw_ops
 from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._declare import WIDE_UNSIGNED, whole_value
-from headrace.ops._host_math import argmax, column_sums, few_first, sums_apart
+from headrace.ops._host_math import argmax, column_sums, sums_apart
 
 
 def _reduced(input, axis, keep_dims):
@@ -50,13 +50,13 @@ NARROW_INTEGER = tuple(t for t in INTEGER if t not in WIDE_UNSIGNED)
 _SIGN = torch.iinfo(torch.int64).min
 
 
-def _reduction(name, types, kernel, gradient=None, integer=None, folded=None, ordered=False):
+def _reduction(name, types, kernel, gradient=None, integer=None, ordered=False):
     """Declares a reduction; ``integer`` is its kernel for integers where that differs, ``ordered`` if it compares them."""
     definition = op(
         f"{name}(input: T, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: T)", T=types, Tidx=INDEX
     )
     definition.shape(_reduced)
-    definition.kernel(kernel, folded=folded)
+    definition.kernel(kernel)
     on_integers = integer or kernel
     if integer is not None:
         definition.kernel(integer, T=NARROW_INTEGER)
@@ -100,18 +100,6 @@ def _sum(x, axis, keep):
     return torch.sum(x, axis, keep)
 
 
-def _plain(function):
-    """What is left of a kernel that may use ``column_sums`` once it is known that it will not."""
-
-    def folded(ranks, axis, keep):
-        if ranks is not None and not keep and axis == list(range(ranks[0])) and axis:
-            return function, ()  # all axes
-        first = axis == 0 or (isinstance(axis, list) and (len(axis) != 1 or axis == [0]))
-        return None if first else (function, (axis, keep) if keep else (axis,))
-
-    return folded
-
-
 def _shape_left(x, axes, keep):
     """The shape that sums over the first axes have."""
     count = len(axes) if isinstance(axes, list) else 1
@@ -122,7 +110,7 @@ def _integer_sum(x, axis, keep):
     return x.clone() if axis == [] else torch.sum(x, axis, keep, dtype=x.dtype)
 
 
-total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum, _plain(torch.sum))
+total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum)
 
 
 def _mean(x, axis, keep):
@@ -144,9 +132,7 @@ def _integer_mean(x, axis, keep):
     return torch.div(result, max(1, x.numel() // max(1, result.numel())), rounding_mode="trunc").to(x.dtype)
 
 
-mean = _reduction(
-    "Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean, _plain(torch.mean)
-)
+mean = _reduction("Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)
 
 unreduce = op(
     "_Unreduce(x: T, shape: host Tshape, reduction_indices: host Tidx; keep_dims: bool = False, mean: bool = False) "
@@ -316,9 +302,7 @@ def _argument(name, function):
             raise ValueError(f"{name} needs an input of rank 1 or more, but it is a scalar")
         return _reduced(input, dimension, False)
 
-    on_few = few_first(torch.argmin if name == "ArgMin" else torch.argmax, function)
-
-    @definition.kernel(folded=lambda ranks, dimension, kind: (on_few, (dimension,)) if kind is torch.int64 else None)
+    @definition.kernel
     def _(input, dimension, output_type):
         found = function(input, dimension)
         return found if output_type is torch.int64 else found.to(output_type)

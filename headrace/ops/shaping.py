@@ -85,13 +85,7 @@ def _left_over(old, new):
     return math.prod(d for d in old if d) // math.prod(d for d in new if d and d != -1)
 
 
-def _plain_reshape(ranks, shape):
-    return (
-        None if -1 in shape and 0 in shape else (torch.reshape, (tuple(shape),))
-    )  # torch takes a tuple sooner than a list
-
-
-reshape.kernel(_reshape, folded=_plain_reshape)
+reshape.kernel(_reshape)
 reshape.kernel(_reshape, T=dtypes.string)
 
 
@@ -178,7 +172,7 @@ def _(node, input, dim):
     return np.expand_dims(input, int(dim.reshape(())))
 
 
-@expand_dims.kernel(folded=lambda ranks, dim: (torch.unsqueeze, (dim,)) if type(dim) is int else None)
+@expand_dims.kernel
 def _(input, dim):
     return input.unsqueeze(dim if type(dim) is int else _one(dim))
 
@@ -270,9 +264,7 @@ transpose = op("Transpose(x: T, perm: host Tperm) -> (y: T)", T=ANY, Tperm=INDEX
 transpose.shape(_transposed)
 transpose.value(_permute_value)
 transpose.gradient(lambda node, grad: [raw_ops.Transpose(grad, raw_ops.InvertPermutation(node.inputs[1])), None])
-transpose.kernel(
-    torch.permute, folded=lambda ranks, perm: (torch.permute, (tuple(perm),)) if type(perm) is list else None
-)
+transpose.kernel(torch.permute)
 transpose.kernel(np.transpose, T=dtypes.string)
 
 conjugate_transpose = op("ConjugateTranspose(x: T, perm: host Tperm) -> (y: T)", T=NUMERIC, Tperm=INDEX, view=True)

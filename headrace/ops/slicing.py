@@ -6,8 +6,6 @@ has no negative steps, so those become a positive slice that is flipped.
 
 from __future__ import annotations
 
-import operator
-
 from headrace.core import dtypes
 from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
@@ -214,14 +212,7 @@ def _(node, grad):
     return [raw_ops.StridedSliceGrad(shape, begin, end, strides, grad, **masks), None, None, None]
 
 
-def _plain_slice(ranks, begin, end, strides, *masks):
-    index, backwards = python_index(tuple(begin), tuple(end), tuple(strides), *masks)
-    if backwards or not index:
-        return None
-    return operator.getitem, (index[0] if len(index) == 1 else index,)
-
-
-@strided_slice.kernel(folded=_plain_slice)
+@strided_slice.kernel
 def _(input, begin, end, strides, *masks):
     index, backwards = python_index(tuple(begin), tuple(end), tuple(strides), *masks)
     try:

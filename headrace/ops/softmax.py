@@ -15,7 +15,7 @@ _softmax_backward_data = torch.ops.aten._softmax_backward_data.default
 softmax = op("Softmax(logits: T) -> (softmax: T)", T=FLOATING)
 softmax.shape(lambda logits: logits.with_rank_at_least(1))
 softmax.gradient(lambda node, grad: [raw_ops._SoftmaxGrad(grad, node.outputs[0])])
-softmax.kernel(lambda logits: torch.softmax(logits, -1), folded=lambda ranks: (torch.softmax, (-1,)))
+softmax.kernel(lambda logits: torch.softmax(logits, -1))
 
 softmax_grad = op("_SoftmaxGrad(gradients: T, softmax: T) -> (backprops: T)", T=FLOATING)
 softmax_grad.shape(lambda gradients, softmax: gradients.merge_with(softmax))
@@ -29,7 +29,7 @@ def _(gradients, softmax):
 log_softmax = op("LogSoftmax(logits: T) -> (logsoftmax: T)", T=FLOATING)
 log_softmax.shape(lambda logits: logits.with_rank_at_least(1))
 log_softmax.gradient(lambda node, grad: [raw_ops._LogSoftmaxGrad(grad, node.outputs[0])])
-log_softmax.kernel(lambda logits: torch.log_softmax(logits, -1), folded=lambda ranks: (torch.log_softmax, (-1,)))
+log_softmax.kernel(lambda logits: torch.log_softmax(logits, -1))
 
 log_softmax_grad = op("_LogSoftmaxGrad(gradients: T, logsoftmax: T) -> (backprops: T)", T=FLOATING)
 log_softmax_grad.shape(lambda gradients, logsoftmax: gradients.merge_with(logsoftmax))
