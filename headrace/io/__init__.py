@@ -1,6 +1,6 @@
 """tf.io: files, records, and what is in them."""
 
-from headrace import io_gfile as gfile
+from headrace.io import gfile as gfile
 from headrace.library.control.host import decode_base64 as decode_base64
 from headrace.library.control.host import encode_base64 as encode_base64
 from headrace.library.image.file import decode_and_crop_jpeg as decode_and_crop_jpeg

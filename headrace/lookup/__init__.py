@@ -1,6 +1,6 @@
 """tf.lookup: tables."""
 
-from headrace import lookup_experimental as experimental
+from headrace.lookup import experimental as experimental
 from headrace.library.text.lookup import KeyValueTensorInitializer as KeyValueTensorInitializer
 from headrace.library.text.lookup import StaticHashTable as StaticHashTable
 from headrace.library.text.lookup import TextFileIndex as TextFileIndex

@@ -1,7 +1,7 @@
 """tf.train: optimizers, learning rates, averages, and what runs a training loop."""
 
 # ---- section: optimizers, learning rates, moving averages
-from headrace import train_experimental as experimental
+from headrace.train import experimental as experimental
 from headrace.library.train.learning_rate_decay import cosine_decay as cosine_decay
 from headrace.library.train.learning_rate_decay import cosine_decay_restarts as cosine_decay_restarts
 from headrace.library.train.learning_rate_decay import exponential_decay as exponential_decay
