@@ -11,637 +11,340 @@ import headrace.ops as _ops
 
 # ---- core: dtypes, shapes, errors, config
 from headrace.core import errors as errors
-from headrace.core.config import ConfigProto as ConfigProto
-from headrace.core.config import GPUOptions as GPUOptions
-from headrace.core.config import GraphOptions as GraphOptions
-from headrace.core.config import OptimizerOptions as OptimizerOptions
-from headrace.core.config import RunMetadata as RunMetadata
-from headrace.core.config import RunOptions as RunOptions
+from headrace.core.config import (
+    ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,
+    OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata, RunOptions as RunOptions,
+)
 from headrace.core.device import DeviceSpec as DeviceSpec
-from headrace.core.dtypes import DType as DType
-from headrace.core.dtypes import as_dtype as as_dtype
-from headrace.core.dtypes import bfloat16 as bfloat16
-from headrace.core.dtypes import bool as bool
-from headrace.core.dtypes import complex64 as complex64
-from headrace.core.dtypes import complex128 as complex128
-from headrace.core.dtypes import double as double
-from headrace.core.dtypes import float16 as float16
-from headrace.core.dtypes import float32 as float32
-from headrace.core.dtypes import float64 as float64
-from headrace.core.dtypes import half as half
-from headrace.core.dtypes import int8 as int8
-from headrace.core.dtypes import int16 as int16
-from headrace.core.dtypes import int32 as int32
-from headrace.core.dtypes import int64 as int64
-from headrace.core.dtypes import qint8 as qint8
-from headrace.core.dtypes import qint16 as qint16
-from headrace.core.dtypes import qint32 as qint32
-from headrace.core.dtypes import quint8 as quint8
-from headrace.core.dtypes import quint16 as quint16
-from headrace.core.dtypes import resource as resource
-from headrace.core.dtypes import string as string
-from headrace.core.dtypes import uint8 as uint8
-from headrace.core.dtypes import uint16 as uint16
-from headrace.core.dtypes import uint32 as uint32
-from headrace.core.dtypes import uint64 as uint64
-from headrace.core.dtypes import variant as variant
-from headrace.core.shape import Dimension as Dimension
-from headrace.core.shape import TensorShape as TensorShape
-from headrace.core.shape import dimension_value as dimension_value
+from headrace.core.dtypes import (
+    DType as DType, as_dtype as as_dtype, bfloat16 as bfloat16, bool as bool, complex64 as complex64,
+    complex128 as complex128, double as double, float16 as float16, float32 as float32, float64 as float64,
+    half as half, int8 as int8, int16 as int16, int32 as int32, int64 as int64, qint8 as qint8, qint16 as qint16,
+    qint32 as qint32, quint8 as quint8, quint16 as quint16, resource as resource, string as string, uint8 as uint8,
+    uint16 as uint16, uint32 as uint32, uint64 as uint64, variant as variant,
+)
+from headrace.core.shape import Dimension as Dimension, TensorShape as TensorShape, dimension_value as dimension_value
 
 # ---- graph
 from headrace.graph import raw_ops as raw_ops
 from headrace.graph.collection import GraphKeys as GraphKeys
-from headrace.graph.context import get_default_graph as get_default_graph
-from headrace.graph.context import get_default_session as get_default_session
-from headrace.graph.context import reset_default_graph as reset_default_graph
-from headrace.graph.convert import constant as constant
-from headrace.graph.convert import convert_to_tensor as convert_to_tensor
-from headrace.graph.convert import register_tensor_conversion_function as register_tensor_conversion_function
+from headrace.graph.context import (
+    get_default_graph as get_default_graph, get_default_session as get_default_session,
+    reset_default_graph as reset_default_graph,
+)
+from headrace.graph.convert import (
+    constant as constant, convert_to_tensor as convert_to_tensor,
+    register_tensor_conversion_function as register_tensor_conversion_function,
+)
 from headrace.graph.graph import Graph as Graph
-from headrace.graph.operation import Operation as Operation
-from headrace.graph.operation import Tensor as Tensor
-from headrace.graph.structures import IndexedSlices as IndexedSlices
-from headrace.graph.structures import SparseTensor as SparseTensor
-from headrace.graph.structures import SparseTensorValue as SparseTensorValue
-from headrace.graph.structures import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
-from headrace.graph.structures import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
+from headrace.graph.operation import Operation as Operation, Tensor as Tensor
+from headrace.graph.structures import (
+    IndexedSlices as IndexedSlices, SparseTensor as SparseTensor, SparseTensorValue as SparseTensorValue,
+    convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
+)
 
 # ---- section: math (elementwise, reduction, matmul)
 # Installs the operators on Tensor.
 import headrace.library.operators as _operators
-from headrace.library.numeric.clip import clip_by_average_norm as clip_by_average_norm
-from headrace.library.numeric.clip import clip_by_global_norm as clip_by_global_norm
-from headrace.library.numeric.clip import clip_by_norm as clip_by_norm
-from headrace.library.numeric.clip import clip_by_value as clip_by_value
-from headrace.library.numeric.clip import global_norm as global_norm
-from headrace.library.linalg.matrix import cholesky as cholesky
-from headrace.library.linalg.matrix import cholesky_solve as cholesky_solve
-from headrace.library.linalg.matrix import cross as cross
-from headrace.library.linalg.matrix import einsum as einsum
-from headrace.library.linalg.matrix import matmul as matmul
-from headrace.library.linalg.matrix import matrix_determinant as matrix_determinant
-from headrace.library.linalg.matrix import matrix_inverse as matrix_inverse
-from headrace.library.linalg.matrix import matrix_solve as matrix_solve
-from headrace.library.linalg.matrix import matrix_solve_ls as matrix_solve_ls
-from headrace.library.linalg.matrix import matrix_square_root as matrix_square_root
-from headrace.library.linalg.matrix import matrix_triangular_solve as matrix_triangular_solve
-from headrace.library.linalg.matrix import norm as norm
-from headrace.library.linalg.matrix import qr as qr
-from headrace.library.linalg.matrix import self_adjoint_eig as self_adjoint_eig
-from headrace.library.linalg.matrix import self_adjoint_eigvals as self_adjoint_eigvals
-from headrace.library.linalg.matrix import sparse_matmul as sparse_matmul
-from headrace.library.linalg.matrix import svd as svd
-from headrace.library.linalg.matrix import tensordot as tensordot
-from headrace.library.linalg.matrix import trace as trace
-from headrace.library.numeric.math import abs as abs
-from headrace.library.numeric.math import accumulate_n as accumulate_n
-from headrace.library.numeric.math import acos as acos
-from headrace.library.numeric.math import acosh as acosh
-from headrace.library.numeric.math import add as add
-from headrace.library.numeric.math import add_n as add_n
-from headrace.library.numeric.math import angle as angle
-from headrace.library.numeric.math import asin as asin
-from headrace.library.numeric.math import asinh as asinh
-from headrace.library.numeric.math import atan as atan
-from headrace.library.numeric.math import atan2 as atan2
-from headrace.library.numeric.math import atanh as atanh
-from headrace.library.numeric.math import betainc as betainc
-from headrace.library.numeric.math import cast as cast
-from headrace.library.numeric.math import ceil as ceil
-from headrace.library.numeric.math import complex as complex
-from headrace.library.numeric.math import conj as conj
-from headrace.library.numeric.math import cos as cos
-from headrace.library.numeric.math import cosh as cosh
-from headrace.library.numeric.math import digamma as digamma
-from headrace.library.numeric.math import div as div
-from headrace.library.numeric.math import div_no_nan as div_no_nan
-from headrace.library.numeric.math import divide as divide
-from headrace.library.numeric.math import equal as equal
-from headrace.library.numeric.math import erf as erf
-from headrace.library.numeric.math import erfc as erfc
-from headrace.library.numeric.math import exp as exp
-from headrace.library.numeric.math import expm1 as expm1
-from headrace.library.numeric.math import floor as floor
-from headrace.library.numeric.math import floor_div as floor_div
-from headrace.library.numeric.math import floordiv as floordiv
-from headrace.library.numeric.math import floormod as floormod
-from headrace.library.numeric.math import greater as greater
-from headrace.library.numeric.math import greater_equal as greater_equal
-from headrace.library.numeric.math import igamma as igamma
-from headrace.library.numeric.math import igammac as igammac
-from headrace.library.numeric.math import imag as imag
-from headrace.library.numeric.math import is_finite as is_finite
-from headrace.library.numeric.math import is_inf as is_inf
-from headrace.library.numeric.math import is_nan as is_nan
-from headrace.library.numeric.math import lbeta as lbeta
-from headrace.library.numeric.math import less as less
-from headrace.library.numeric.math import less_equal as less_equal
-from headrace.library.numeric.math import lgamma as lgamma
-from headrace.library.numeric.math import log as log
-from headrace.library.numeric.math import log1p as log1p
-from headrace.library.numeric.math import log_sigmoid as log_sigmoid
-from headrace.library.numeric.math import logical_and as logical_and
-from headrace.library.numeric.math import logical_not as logical_not
-from headrace.library.numeric.math import logical_or as logical_or
-from headrace.library.numeric.math import logical_xor as logical_xor
-from headrace.library.numeric.math import maximum as maximum
-from headrace.library.numeric.math import minimum as minimum
-from headrace.library.numeric.math import mod as mod
-from headrace.library.numeric.math import multiply as multiply
-from headrace.library.numeric.math import negative as negative
-from headrace.library.numeric.math import not_equal as not_equal
-from headrace.library.numeric.math import polygamma as polygamma
-from headrace.library.numeric.math import pow as pow
-from headrace.library.numeric.math import real as real
-from headrace.library.numeric.math import realdiv as realdiv
-from headrace.library.numeric.math import reciprocal as reciprocal
-from headrace.library.numeric.math import rint as rint
-from headrace.library.numeric.math import round as round
-from headrace.library.numeric.math import rsqrt as rsqrt
-from headrace.library.numeric.math import saturate_cast as saturate_cast
-from headrace.library.numeric.math import scalar_mul as scalar_mul
-from headrace.library.numeric.math import sigmoid as sigmoid
-from headrace.library.numeric.math import sign as sign
-from headrace.library.numeric.math import sin as sin
-from headrace.library.numeric.math import sinh as sinh
-from headrace.library.numeric.math import sqrt as sqrt
-from headrace.library.numeric.math import square as square
-from headrace.library.numeric.math import squared_difference as squared_difference
-from headrace.library.numeric.math import subtract as subtract
-from headrace.library.numeric.math import tan as tan
-from headrace.library.numeric.math import tanh as tanh
-from headrace.library.numeric.math import to_bfloat16 as to_bfloat16
-from headrace.library.numeric.math import to_complex128 as to_complex128
-from headrace.library.numeric.math import to_complex64 as to_complex64
-from headrace.library.numeric.math import to_double as to_double
-from headrace.library.numeric.math import to_float as to_float
-from headrace.library.numeric.math import to_int32 as to_int32
-from headrace.library.numeric.math import to_int64 as to_int64
-from headrace.library.numeric.math import truediv as truediv
-from headrace.library.numeric.math import truncatediv as truncatediv
-from headrace.library.numeric.math import truncatemod as truncatemod
-from headrace.library.numeric.math import zeta as zeta
-from headrace.library.numeric.reduction import arg_max as arg_max
-from headrace.library.numeric.reduction import arg_min as arg_min
-from headrace.library.numeric.reduction import argmax as argmax
-from headrace.library.numeric.reduction import argmin as argmin
-from headrace.library.numeric.reduction import bincount as bincount
-from headrace.library.numeric.reduction import confusion_matrix as confusion_matrix
-from headrace.library.numeric.reduction import count_nonzero as count_nonzero
-from headrace.library.numeric.reduction import cumprod as cumprod
-from headrace.library.numeric.reduction import cumsum as cumsum
-from headrace.library.numeric.reduction import histogram_fixed_width as histogram_fixed_width
-from headrace.library.numeric.reduction import histogram_fixed_width_bins as histogram_fixed_width_bins
-from headrace.library.numeric.reduction import reduce_all as reduce_all
-from headrace.library.numeric.reduction import reduce_any as reduce_any
-from headrace.library.numeric.reduction import reduce_logsumexp as reduce_logsumexp
-from headrace.library.numeric.reduction import reduce_max as reduce_max
-from headrace.library.numeric.reduction import reduce_mean as reduce_mean
-from headrace.library.numeric.reduction import reduce_min as reduce_min
-from headrace.library.numeric.reduction import reduce_prod as reduce_prod
-from headrace.library.numeric.reduction import reduce_sum as reduce_sum
-from headrace.library.numeric.segment import segment_max as segment_max
-from headrace.library.numeric.segment import segment_mean as segment_mean
-from headrace.library.numeric.segment import segment_min as segment_min
-from headrace.library.numeric.segment import segment_prod as segment_prod
-from headrace.library.numeric.segment import segment_sum as segment_sum
-from headrace.library.numeric.segment import sparse_segment_mean as sparse_segment_mean
-from headrace.library.numeric.segment import sparse_segment_sqrt_n as sparse_segment_sqrt_n
-from headrace.library.numeric.segment import sparse_segment_sum as sparse_segment_sum
-from headrace.library.numeric.segment import unsorted_segment_max as unsorted_segment_max
-from headrace.library.numeric.segment import unsorted_segment_mean as unsorted_segment_mean
-from headrace.library.numeric.segment import unsorted_segment_min as unsorted_segment_min
-from headrace.library.numeric.segment import unsorted_segment_prod as unsorted_segment_prod
-from headrace.library.numeric.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
-from headrace.library.numeric.segment import unsorted_segment_sum as unsorted_segment_sum
-from headrace.library.signal.fourier import fft as fft
-from headrace.library.signal.fourier import fft2d as fft2d
-from headrace.library.signal.fourier import fft3d as fft3d
-from headrace.library.signal.fourier import ifft as ifft
-from headrace.library.signal.fourier import ifft2d as ifft2d
-from headrace.library.signal.fourier import ifft3d as ifft3d
-from headrace.library.tensor.sorting import argsort as argsort
-from headrace.library.tensor.sorting import sort as sort
+from headrace.library.numeric.clip import (
+    clip_by_average_norm as clip_by_average_norm, clip_by_global_norm as clip_by_global_norm,
+    clip_by_norm as clip_by_norm, clip_by_value as clip_by_value, global_norm as global_norm,
+)
+from headrace.library.linalg.matrix import (
+    cholesky as cholesky, cholesky_solve as cholesky_solve, cross as cross, einsum as einsum, matmul as matmul,
+    matrix_determinant as matrix_determinant, matrix_inverse as matrix_inverse, matrix_solve as matrix_solve,
+    matrix_solve_ls as matrix_solve_ls, matrix_square_root as matrix_square_root,
+    matrix_triangular_solve as matrix_triangular_solve, norm as norm, qr as qr, self_adjoint_eig as self_adjoint_eig,
+    self_adjoint_eigvals as self_adjoint_eigvals, sparse_matmul as sparse_matmul, svd as svd, tensordot as tensordot,
+    trace as trace,
+)
+from headrace.library.numeric.math import (
+    abs as abs, accumulate_n as accumulate_n, acos as acos, acosh as acosh, add as add, add_n as add_n, angle as angle,
+    asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, betainc as betainc, cast as cast,
+    ceil as ceil, complex as complex, conj as conj, cos as cos, cosh as cosh, digamma as digamma, div as div,
+    div_no_nan as div_no_nan, divide as divide, equal as equal, erf as erf, erfc as erfc, exp as exp, expm1 as expm1,
+    floor as floor, floor_div as floor_div, floordiv as floordiv, floormod as floormod, greater as greater,
+    greater_equal as greater_equal, igamma as igamma, igammac as igammac, imag as imag, is_finite as is_finite,
+    is_inf as is_inf, is_nan as is_nan, lbeta as lbeta, less as less, less_equal as less_equal, lgamma as lgamma,
+    log as log, log1p as log1p, log_sigmoid as log_sigmoid, logical_and as logical_and, logical_not as logical_not,
+    logical_or as logical_or, logical_xor as logical_xor, maximum as maximum, minimum as minimum, mod as mod,
+    multiply as multiply, negative as negative, not_equal as not_equal, polygamma as polygamma, pow as pow,
+    real as real, realdiv as realdiv, reciprocal as reciprocal, rint as rint, round as round, rsqrt as rsqrt,
+    saturate_cast as saturate_cast, scalar_mul as scalar_mul, sigmoid as sigmoid, sign as sign, sin as sin,
+    sinh as sinh, sqrt as sqrt, square as square, squared_difference as squared_difference, subtract as subtract,
+    tan as tan, tanh as tanh, to_bfloat16 as to_bfloat16, to_complex128 as to_complex128, to_complex64 as to_complex64,
+    to_double as to_double, to_float as to_float, to_int32 as to_int32, to_int64 as to_int64, truediv as truediv,
+    truncatediv as truncatediv, truncatemod as truncatemod, zeta as zeta,
+)
+from headrace.library.numeric.reduction import (
+    arg_max as arg_max, arg_min as arg_min, argmax as argmax, argmin as argmin, bincount as bincount,
+    confusion_matrix as confusion_matrix, count_nonzero as count_nonzero, cumprod as cumprod, cumsum as cumsum,
+    histogram_fixed_width as histogram_fixed_width, histogram_fixed_width_bins as histogram_fixed_width_bins,
+    reduce_all as reduce_all, reduce_any as reduce_any, reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max,
+    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
+)
+from headrace.library.numeric.segment import (
+    segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min, segment_prod as segment_prod,
+    segment_sum as segment_sum, sparse_segment_mean as sparse_segment_mean,
+    sparse_segment_sqrt_n as sparse_segment_sqrt_n, sparse_segment_sum as sparse_segment_sum,
+    unsorted_segment_max as unsorted_segment_max, unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n, unsorted_segment_sum as unsorted_segment_sum,
+)
+from headrace.library.signal.fourier import (
+    fft as fft, fft2d as fft2d, fft3d as fft3d, ifft as ifft, ifft2d as ifft2d, ifft3d as ifft3d,
+)
+from headrace.library.tensor.sorting import argsort as argsort, sort as sort
 
 # ---- section: array (shaping, indexing)
-from headrace.library.tensor.array import bitcast as bitcast
-from headrace.library.tensor.array import broadcast_dynamic_shape as broadcast_dynamic_shape
-from headrace.library.tensor.array import broadcast_static_shape as broadcast_static_shape
-from headrace.library.tensor.array import broadcast_to as broadcast_to
-from headrace.library.tensor.array import concat as concat
-from headrace.library.tensor.array import expand_dims as expand_dims
-from headrace.library.tensor.array import get_static_value as get_static_value
-from headrace.library.tensor.array import guarantee_const as guarantee_const
-from headrace.library.tensor.array import invert_permutation as invert_permutation
-from headrace.library.tensor.array import matrix_transpose as matrix_transpose
-from headrace.library.tensor.array import pad as pad
-from headrace.library.tensor.array import parallel_stack as parallel_stack
-from headrace.library.tensor.array import rank as rank
-from headrace.library.tensor.array import reshape as reshape
-from headrace.library.tensor.array import reverse as reverse
-from headrace.library.tensor.array import reverse_sequence as reverse_sequence
-from headrace.library.tensor.array import reverse_v2 as reverse_v2
-from headrace.library.tensor.array import roll as roll
-from headrace.library.tensor.array import shape as shape
-from headrace.library.tensor.array import shape_n as shape_n
-from headrace.library.tensor.array import size as size
-from headrace.library.tensor.array import split as split
-from headrace.library.tensor.array import squeeze as squeeze
-from headrace.library.tensor.array import stack as stack
-from headrace.library.tensor.array import tile as tile
-from headrace.library.tensor.array import transpose as transpose
-from headrace.library.tensor.array import unstack as unstack
-from headrace.library.tensor.creation import eye as eye
-from headrace.library.tensor.creation import fill as fill
-from headrace.library.tensor.creation import lin_space as lin_space
-from headrace.library.tensor.creation import linspace as linspace
-from headrace.library.tensor.creation import meshgrid as meshgrid
-from headrace.library.tensor.creation import one_hot as one_hot
-from headrace.library.tensor.creation import ones as ones
-from headrace.library.tensor.creation import ones_like as ones_like
-from headrace.library.tensor.creation import placeholder as placeholder
-from headrace.library.tensor.creation import placeholder_with_default as placeholder_with_default
-from headrace.library.tensor.creation import range as range
-from headrace.library.tensor.creation import sequence_mask as sequence_mask
-from headrace.library.tensor.creation import sparse_placeholder as sparse_placeholder
-from headrace.library.tensor.creation import zeros as zeros
-from headrace.library.tensor.creation import zeros_like as zeros_like
-from headrace.library.tensor.indexing import batch_gather as batch_gather
-from headrace.library.tensor.indexing import boolean_mask as boolean_mask
-from headrace.library.tensor.indexing import diag as diag
-from headrace.library.tensor.indexing import diag_part as diag_part
-from headrace.library.tensor.indexing import dynamic_partition as dynamic_partition
-from headrace.library.tensor.indexing import dynamic_stitch as dynamic_stitch
-from headrace.library.tensor.indexing import gather as gather
-from headrace.library.tensor.indexing import gather_nd as gather_nd
-from headrace.library.tensor.indexing import matrix_band_part as matrix_band_part
-from headrace.library.tensor.indexing import matrix_diag as matrix_diag
-from headrace.library.tensor.indexing import matrix_diag_part as matrix_diag_part
-from headrace.library.tensor.indexing import matrix_set_diag as matrix_set_diag
-from headrace.library.tensor.indexing import scatter_nd as scatter_nd
-from headrace.library.tensor.indexing import setdiff1d as setdiff1d
-from headrace.library.tensor.indexing import tensor_scatter_add as tensor_scatter_add
-from headrace.library.tensor.indexing import tensor_scatter_nd_add as tensor_scatter_nd_add
-from headrace.library.tensor.indexing import tensor_scatter_nd_sub as tensor_scatter_nd_sub
-from headrace.library.tensor.indexing import tensor_scatter_nd_update as tensor_scatter_nd_update
-from headrace.library.tensor.indexing import tensor_scatter_sub as tensor_scatter_sub
-from headrace.library.tensor.indexing import tensor_scatter_update as tensor_scatter_update
-from headrace.library.tensor.indexing import unique as unique
-from headrace.library.tensor.indexing import unique_with_counts as unique_with_counts
-from headrace.library.tensor.indexing import where as where
-from headrace.library.tensor.indexing import where_v2 as where_v2
-from headrace.library.tensor.slicing import slice as slice
-from headrace.library.tensor.slicing import strided_slice as strided_slice
-from headrace.library.tensor.space import batch_to_space as batch_to_space
-from headrace.library.tensor.space import batch_to_space_nd as batch_to_space_nd
-from headrace.library.tensor.space import depth_to_space as depth_to_space
-from headrace.library.tensor.space import extract_image_patches as extract_image_patches
-from headrace.library.tensor.space import required_space_to_batch_paddings as required_space_to_batch_paddings
-from headrace.library.tensor.space import space_to_batch as space_to_batch
-from headrace.library.tensor.space import space_to_batch_nd as space_to_batch_nd
-from headrace.library.tensor.space import space_to_depth as space_to_depth
+from headrace.library.tensor.array import (
+    bitcast as bitcast, broadcast_dynamic_shape as broadcast_dynamic_shape,
+    broadcast_static_shape as broadcast_static_shape, broadcast_to as broadcast_to, concat as concat,
+    expand_dims as expand_dims, get_static_value as get_static_value, guarantee_const as guarantee_const,
+    invert_permutation as invert_permutation, matrix_transpose as matrix_transpose, pad as pad,
+    parallel_stack as parallel_stack, rank as rank, reshape as reshape, reverse as reverse,
+    reverse_sequence as reverse_sequence, reverse_v2 as reverse_v2, roll as roll, shape as shape, shape_n as shape_n,
+    size as size, split as split, squeeze as squeeze, stack as stack, tile as tile, transpose as transpose,
+    unstack as unstack,
+)
+from headrace.library.tensor.creation import (
+    eye as eye, fill as fill, lin_space as lin_space, linspace as linspace, meshgrid as meshgrid, one_hot as one_hot,
+    ones as ones, ones_like as ones_like, placeholder as placeholder,
+    placeholder_with_default as placeholder_with_default, range as range, sequence_mask as sequence_mask,
+    sparse_placeholder as sparse_placeholder, zeros as zeros, zeros_like as zeros_like,
+)
+from headrace.library.tensor.indexing import (
+    batch_gather as batch_gather, boolean_mask as boolean_mask, diag as diag, diag_part as diag_part,
+    dynamic_partition as dynamic_partition, dynamic_stitch as dynamic_stitch, gather as gather, gather_nd as gather_nd,
+    matrix_band_part as matrix_band_part, matrix_diag as matrix_diag, matrix_diag_part as matrix_diag_part,
+    matrix_set_diag as matrix_set_diag, scatter_nd as scatter_nd, setdiff1d as setdiff1d,
+    tensor_scatter_add as tensor_scatter_add, tensor_scatter_nd_add as tensor_scatter_nd_add,
+    tensor_scatter_nd_sub as tensor_scatter_nd_sub, tensor_scatter_nd_update as tensor_scatter_nd_update,
+    tensor_scatter_sub as tensor_scatter_sub, tensor_scatter_update as tensor_scatter_update, unique as unique,
+    unique_with_counts as unique_with_counts, where as where, where_v2 as where_v2,
+)
+from headrace.library.tensor.slicing import slice as slice, strided_slice as strided_slice
+from headrace.library.tensor.space import (
+    batch_to_space as batch_to_space, batch_to_space_nd as batch_to_space_nd, depth_to_space as depth_to_space,
+    extract_image_patches as extract_image_patches,
+    required_space_to_batch_paddings as required_space_to_batch_paddings, space_to_batch as space_to_batch,
+    space_to_batch_nd as space_to_batch_nd, space_to_depth as space_to_depth,
+)
 
 # ---- section: random, host, flow, initializers
-from headrace.library.control.check import Assert as Assert
-from headrace.library.control.check import add_check_numerics_ops as add_check_numerics_ops
-from headrace.library.control.check import assert_equal as assert_equal
-from headrace.library.control.check import assert_greater as assert_greater
-from headrace.library.control.check import assert_greater_equal as assert_greater_equal
-from headrace.library.control.check import assert_integer as assert_integer
-from headrace.library.control.check import assert_less as assert_less
-from headrace.library.control.check import assert_less_equal as assert_less_equal
-from headrace.library.control.check import assert_near as assert_near
-from headrace.library.control.check import assert_negative as assert_negative
-from headrace.library.control.check import assert_non_negative as assert_non_negative
-from headrace.library.control.check import assert_non_positive as assert_non_positive
-from headrace.library.control.check import assert_none_equal as assert_none_equal
-from headrace.library.control.check import assert_positive as assert_positive
-from headrace.library.control.check import assert_proper_iterable as assert_proper_iterable
-from headrace.library.control.check import assert_rank as assert_rank
-from headrace.library.control.check import assert_rank_at_least as assert_rank_at_least
-from headrace.library.control.check import assert_rank_in as assert_rank_in
-from headrace.library.control.check import assert_same_float_dtype as assert_same_float_dtype
-from headrace.library.control.check import assert_scalar as assert_scalar
-from headrace.library.control.check import assert_type as assert_type
-from headrace.library.control.check import check_numerics as check_numerics
-from headrace.library.control.check import ensure_shape as ensure_shape
-from headrace.library.control.check import is_non_decreasing as is_non_decreasing
-from headrace.library.control.check import is_numeric_tensor as is_numeric_tensor
-from headrace.library.control.check import is_strictly_increasing as is_strictly_increasing
-from headrace.library.control.check import verify_tensor_all_finite as verify_tensor_all_finite
-from headrace.library.control.flow import group as group
-from headrace.library.control.flow import identity as identity
-from headrace.library.control.flow import identity_n as identity_n
-from headrace.library.control.flow import no_op as no_op
-from headrace.library.control.flow import op_scope as op_scope
-from headrace.library.control.flow import stop_gradient as stop_gradient
-from headrace.library.control.flow import tuple_ as tuple
-from headrace.library.control.host import Print as Print
-from headrace.library.control.host import as_string as as_string
-from headrace.library.control.host import decode_base64 as decode_base64
-from headrace.library.control.host import encode_base64 as encode_base64
-from headrace.library.control.host import numpy_function as numpy_function
-from headrace.library.control.host import print_ as print
-from headrace.library.control.host import py_func as py_func
+from headrace.library.control.check import (
+    Assert as Assert, add_check_numerics_ops as add_check_numerics_ops, assert_equal as assert_equal,
+    assert_greater as assert_greater, assert_greater_equal as assert_greater_equal, assert_integer as assert_integer,
+    assert_less as assert_less, assert_less_equal as assert_less_equal, assert_near as assert_near,
+    assert_negative as assert_negative, assert_non_negative as assert_non_negative,
+    assert_non_positive as assert_non_positive, assert_none_equal as assert_none_equal,
+    assert_positive as assert_positive, assert_proper_iterable as assert_proper_iterable, assert_rank as assert_rank,
+    assert_rank_at_least as assert_rank_at_least, assert_rank_in as assert_rank_in,
+    assert_same_float_dtype as assert_same_float_dtype, assert_scalar as assert_scalar, assert_type as assert_type,
+    check_numerics as check_numerics, ensure_shape as ensure_shape, is_non_decreasing as is_non_decreasing,
+    is_numeric_tensor as is_numeric_tensor, is_strictly_increasing as is_strictly_increasing,
+    verify_tensor_all_finite as verify_tensor_all_finite,
+)
+from headrace.library.control.flow import (
+    group as group, identity as identity, identity_n as identity_n, no_op as no_op, op_scope as op_scope,
+    stop_gradient as stop_gradient, tuple_ as tuple,
+)
+from headrace.library.control.host import (
+    Print as Print, as_string as as_string, decode_base64 as decode_base64, encode_base64 as encode_base64,
+    numpy_function as numpy_function, print_ as print, py_func as py_func, timestamp as timestamp,
+)
 from headrace.library.function.py_function import py_function as py_function
-from headrace.library.control.host import timestamp as timestamp
-from headrace.library.state.initializers import Constant as constant_initializer
-from headrace.library.state.initializers import GlorotNormal as glorot_normal_initializer
-from headrace.library.state.initializers import GlorotUniform as glorot_uniform_initializer
-from headrace.library.state.initializers import Ones as ones_initializer
-from headrace.library.state.initializers import Orthogonal as orthogonal_initializer
-from headrace.library.state.initializers import RandomNormal as random_normal_initializer
-from headrace.library.state.initializers import RandomUniform as random_uniform_initializer
-from headrace.library.state.initializers import TruncatedNormal as truncated_normal_initializer
-from headrace.library.state.initializers import UniformUnitScaling as uniform_unit_scaling_initializer
-from headrace.library.state.initializers import VarianceScaling as variance_scaling_initializer
-from headrace.library.state.initializers import Zeros as zeros_initializer
-from headrace.library.numeric.random import get_seed as get_seed
-from headrace.library.numeric.random import multinomial as multinomial
-from headrace.library.numeric.random import random_crop as random_crop
-from headrace.library.numeric.random import random_gamma as random_gamma
-from headrace.library.numeric.random import random_normal as random_normal
-from headrace.library.numeric.random import random_poisson as random_poisson
-from headrace.library.numeric.random import random_shuffle as random_shuffle
-from headrace.library.numeric.random import random_uniform as random_uniform
-from headrace.library.numeric.random import set_random_seed as set_random_seed
-from headrace.library.numeric.random import truncated_normal as truncated_normal
+from headrace.library.state.initializers import (
+    Constant as constant_initializer, GlorotNormal as glorot_normal_initializer,
+    GlorotUniform as glorot_uniform_initializer, Ones as ones_initializer, Orthogonal as orthogonal_initializer,
+    RandomNormal as random_normal_initializer, RandomUniform as random_uniform_initializer,
+    TruncatedNormal as truncated_normal_initializer, UniformUnitScaling as uniform_unit_scaling_initializer,
+    VarianceScaling as variance_scaling_initializer, Zeros as zeros_initializer,
+)
+from headrace.library.numeric.random import (
+    get_seed as get_seed, multinomial as multinomial, random_crop as random_crop, random_gamma as random_gamma,
+    random_normal as random_normal, random_poisson as random_poisson, random_shuffle as random_shuffle,
+    random_uniform as random_uniform, set_random_seed as set_random_seed, truncated_normal as truncated_normal,
+)
 
 # ---- section: variables
-from headrace.library.state.assign import assign as assign
-from headrace.library.state.assign import assign_add as assign_add
-from headrace.library.state.assign import assign_sub as assign_sub
-from headrace.library.state.assign import batch_scatter_update as batch_scatter_update
-from headrace.library.state.assign import count_up_to as count_up_to
-from headrace.library.state.assign import scatter_add as scatter_add
-from headrace.library.state.assign import scatter_div as scatter_div
-from headrace.library.state.assign import scatter_max as scatter_max
-from headrace.library.state.assign import scatter_min as scatter_min
-from headrace.library.state.assign import scatter_mul as scatter_mul
-from headrace.library.state.assign import scatter_nd_add as scatter_nd_add
-from headrace.library.state.assign import scatter_nd_sub as scatter_nd_sub
-from headrace.library.state.assign import scatter_nd_update as scatter_nd_update
-from headrace.library.state.assign import scatter_sub as scatter_sub
-from headrace.library.state.assign import scatter_update as scatter_update
-from headrace.library.state.partitioner import fixed_size_partitioner as fixed_size_partitioner
-from headrace.library.state.partitioner import min_max_variable_partitioner as min_max_variable_partitioner
-from headrace.library.state.partitioner import variable_axis_size_partitioner as variable_axis_size_partitioner
+from headrace.library.state.assign import (
+    assign as assign, assign_add as assign_add, assign_sub as assign_sub, batch_scatter_update as batch_scatter_update,
+    count_up_to as count_up_to, scatter_add as scatter_add, scatter_div as scatter_div, scatter_max as scatter_max,
+    scatter_min as scatter_min, scatter_mul as scatter_mul, scatter_nd_add as scatter_nd_add,
+    scatter_nd_sub as scatter_nd_sub, scatter_nd_update as scatter_nd_update, scatter_sub as scatter_sub,
+    scatter_update as scatter_update,
+)
+from headrace.library.state.partitioner import (
+    fixed_size_partitioner as fixed_size_partitioner, min_max_variable_partitioner as min_max_variable_partitioner,
+    variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
 from headrace.library.scope import init_scope as init_scope
 from headrace.library.state.template import make_template as make_template
 from headrace.library.state.variable import Variable as Variable
-from headrace.library.state.variable_creator import VariableAggregation as VariableAggregation
-from headrace.library.state.variable_creator import VariableSynchronization as VariableSynchronization
-from headrace.library.state.variable_creator import disable_resource_variables as disable_resource_variables
-from headrace.library.state.variable_creator import enable_resource_variables as enable_resource_variables
-from headrace.library.state.variable_creator import resource_variables_enabled as resource_variables_enabled
-from headrace.library.state.variable_creator import variable_creator_scope as variable_creator_scope
-from headrace.library.state.variable_scope import AUTO_REUSE as AUTO_REUSE
-from headrace.library.state.variable_scope import VariableScope as VariableScope
-from headrace.library.state.variable_scope import create_partitioned_variables as create_partitioned_variables
-from headrace.library.state.variable_scope import get_local_variable as get_local_variable
-from headrace.library.state.variable_scope import get_variable as get_variable
-from headrace.library.state.variable_scope import get_variable_scope as get_variable_scope
-from headrace.library.state.variable_scope import no_regularizer as no_regularizer
-from headrace.library.state.variable_scope import variable_op_scope as variable_op_scope
-from headrace.library.state.variable_scope import variable_scope as variable_scope
-from headrace.library.state.variables import all_variables as all_variables
-from headrace.library.state.variables import assert_variables_initialized as assert_variables_initialized
-from headrace.library.state.variables import global_variables as global_variables
-from headrace.library.state.variables import global_variables_initializer as global_variables_initializer
-from headrace.library.state.variables import initialize_all_variables as initialize_all_variables
-from headrace.library.state.variables import initialize_local_variables as initialize_local_variables
-from headrace.library.state.variables import initialize_variables as initialize_variables
-from headrace.library.state.variables import is_variable_initialized as is_variable_initialized
-from headrace.library.state.variables import local_variables as local_variables
-from headrace.library.state.variables import local_variables_initializer as local_variables_initializer
-from headrace.library.state.variables import model_variables as model_variables
-from headrace.library.state.variables import moving_average_variables as moving_average_variables
-from headrace.library.state.variables import report_uninitialized_variables as report_uninitialized_variables
-from headrace.library.state.variables import trainable_variables as trainable_variables
-from headrace.library.state.variables import variables_initializer as variables_initializer
+from headrace.library.state.variable_creator import (
+    VariableAggregation as VariableAggregation, VariableSynchronization as VariableSynchronization,
+    disable_resource_variables as disable_resource_variables, enable_resource_variables as enable_resource_variables,
+    resource_variables_enabled as resource_variables_enabled, variable_creator_scope as variable_creator_scope,
+)
+from headrace.library.state.variable_scope import (
+    AUTO_REUSE as AUTO_REUSE, VariableScope as VariableScope,
+    create_partitioned_variables as create_partitioned_variables, get_local_variable as get_local_variable,
+    get_variable as get_variable, get_variable_scope as get_variable_scope, no_regularizer as no_regularizer,
+    variable_op_scope as variable_op_scope, variable_scope as variable_scope,
+)
+from headrace.library.state.variables import (
+    all_variables as all_variables, assert_variables_initialized as assert_variables_initialized,
+    global_variables as global_variables, global_variables_initializer as global_variables_initializer,
+    initialize_all_variables as initialize_all_variables, initialize_local_variables as initialize_local_variables,
+    initialize_variables as initialize_variables, is_variable_initialized as is_variable_initialized,
+    local_variables as local_variables, local_variables_initializer as local_variables_initializer,
+    model_variables as model_variables, moving_average_variables as moving_average_variables,
+    report_uninitialized_variables as report_uninitialized_variables, trainable_variables as trainable_variables,
+    variables_initializer as variables_initializer,
+)
 
 # ---- section: control flow
-from headrace.library.control.control_flow import case as case
-from headrace.library.control.control_flow import cond as cond
-from headrace.library.control.control_flow import switch_case as switch_case
+from headrace.library.control.control_flow import case as case, cond as cond, switch_case as switch_case
 from headrace.core.tensor_spec import TensorSpec as TensorSpec
 from headrace.graph.importer import import_graph_def as import_graph_def
-from headrace.graph.proto import AttrValue as AttrValue
-from headrace.graph.proto import GraphDef as GraphDef
-from headrace.graph.proto import NameAttrList as NameAttrList
-from headrace.graph.proto import NodeDef as NodeDef
+from headrace.graph.proto import (
+    AttrValue as AttrValue, GraphDef as GraphDef, NameAttrList as NameAttrList, NodeDef as NodeDef,
+)
 from headrace.library.function.defun import Defun as Defun
 from headrace.library.function.function import function as function
-from headrace.library.system.graph_util import make_ndarray as make_ndarray
-from headrace.library.system.graph_util import make_tensor_proto as make_tensor_proto
-from headrace.library.control.higher_order import foldl as foldl
-from headrace.library.control.higher_order import foldr as foldr
-from headrace.library.control.higher_order import map_fn as map_fn
-from headrace.library.control.higher_order import scan as scan
+from headrace.library.system.graph_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
+from headrace.library.control.higher_order import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from headrace.library.control.tensor_array import TensorArray as TensorArray
 from headrace.library.control.while_loop import while_loop as while_loop
 
 # ---- section: sparse, strings, parsing, lookup
 from headrace.library.control.critical_section import CriticalSection as CriticalSection
 from headrace.library.network.ctc import edit_distance as edit_distance
-from headrace.library.text.lookup import initialize_all_tables as initialize_all_tables
-from headrace.library.text.lookup import tables_initializer as tables_initializer
-from headrace.library.text.parsing import FixedLenFeature as FixedLenFeature
-from headrace.library.text.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
-from headrace.library.text.parsing import SparseFeature as SparseFeature
-from headrace.library.text.parsing import VarLenFeature as VarLenFeature
-from headrace.library.text.parsing import parse_example as parse_example
-from headrace.library.text.parsing import parse_single_example as parse_single_example
-from headrace.library.text.parsing import parse_single_sequence_example as parse_single_sequence_example
-from headrace.library.network.quantization import dequantize as dequantize
-from headrace.library.network.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from headrace.library.text.lookup import (
+    initialize_all_tables as initialize_all_tables, tables_initializer as tables_initializer,
+)
+from headrace.library.text.parsing import (
+    FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
+    SparseFeature as SparseFeature, VarLenFeature as VarLenFeature, parse_example as parse_example,
+    parse_single_example as parse_single_example, parse_single_sequence_example as parse_single_sequence_example,
+)
 from headrace.library.network.quantization import (
+    dequantize as dequantize, fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
-)
-from headrace.library.network.quantization import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
-from headrace.library.network.quantization import (
+    fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
     fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
-)
-from headrace.library.network.quantization import (
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
-)
-from headrace.library.network.quantization import (
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+    quantize as quantize,
 )
-from headrace.library.network.quantization import quantize as quantize
-from headrace.library.text.serialize import deserialize_many_sparse as deserialize_many_sparse
-from headrace.library.text.serialize import parse_tensor as parse_tensor
-from headrace.library.text.serialize import serialize_many_sparse as serialize_many_sparse
-from headrace.library.text.serialize import serialize_sparse as serialize_sparse
-from headrace.library.text.serialize import serialize_tensor as serialize_tensor
-from headrace.library.sparse.tensor import sparse_concat as sparse_concat
-from headrace.library.sparse.tensor import sparse_fill_empty_rows as sparse_fill_empty_rows
-from headrace.library.sparse.tensor import sparse_merge as sparse_merge
-from headrace.library.sparse.tensor import sparse_reorder as sparse_reorder
-from headrace.library.sparse.tensor import sparse_reset_shape as sparse_reset_shape
-from headrace.library.sparse.tensor import sparse_reshape as sparse_reshape
-from headrace.library.sparse.tensor import sparse_retain as sparse_retain
-from headrace.library.sparse.tensor import sparse_slice as sparse_slice
-from headrace.library.sparse.tensor import sparse_split as sparse_split
-from headrace.library.sparse.tensor import sparse_tensor_to_dense as sparse_tensor_to_dense
-from headrace.library.sparse.tensor import sparse_to_dense as sparse_to_dense
-from headrace.library.sparse.tensor import sparse_to_indicator as sparse_to_indicator
-from headrace.library.sparse.tensor import sparse_transpose as sparse_transpose
-from headrace.library.sparse.math import sparse_add as sparse_add
-from headrace.library.sparse.math import sparse_mask as sparse_mask
-from headrace.library.sparse.math import sparse_maximum as sparse_maximum
-from headrace.library.sparse.math import sparse_minimum as sparse_minimum
-from headrace.library.sparse.math import sparse_reduce_max as sparse_reduce_max
-from headrace.library.sparse.math import sparse_reduce_max_sparse as sparse_reduce_max_sparse
-from headrace.library.sparse.math import sparse_reduce_sum as sparse_reduce_sum
-from headrace.library.sparse.math import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
-from headrace.library.sparse.math import sparse_softmax as sparse_softmax
-from headrace.library.sparse.math import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
-from headrace.library.text.string import decode_compressed as decode_compressed
-from headrace.library.text.string import decode_csv as decode_csv
-from headrace.library.text.string import decode_raw as decode_raw
-from headrace.library.text.string import matching_files as matching_files
-from headrace.library.text.string import read_file as read_file
-from headrace.library.text.string import reduce_join as reduce_join
-from headrace.library.text.string import regex_replace as regex_replace
-from headrace.library.text.string import string_join as string_join
-from headrace.library.text.string import string_split as string_split
-from headrace.library.text.string import string_strip as string_strip
-from headrace.library.text.string import string_to_hash_bucket as string_to_hash_bucket
-from headrace.library.text.string import string_to_hash_bucket_fast as string_to_hash_bucket_fast
-from headrace.library.text.string import string_to_hash_bucket_strong as string_to_hash_bucket_strong
-from headrace.library.text.string import string_to_number as string_to_number
-from headrace.library.text.string import substr as substr
-from headrace.library.text.string import write_file as write_file
+from headrace.library.text.serialize import (
+    deserialize_many_sparse as deserialize_many_sparse, parse_tensor as parse_tensor,
+    serialize_many_sparse as serialize_many_sparse, serialize_sparse as serialize_sparse,
+    serialize_tensor as serialize_tensor,
+)
+from headrace.library.sparse.tensor import (
+    sparse_concat as sparse_concat, sparse_fill_empty_rows as sparse_fill_empty_rows, sparse_merge as sparse_merge,
+    sparse_reorder as sparse_reorder, sparse_reset_shape as sparse_reset_shape, sparse_reshape as sparse_reshape,
+    sparse_retain as sparse_retain, sparse_slice as sparse_slice, sparse_split as sparse_split,
+    sparse_tensor_to_dense as sparse_tensor_to_dense, sparse_to_dense as sparse_to_dense,
+    sparse_to_indicator as sparse_to_indicator, sparse_transpose as sparse_transpose,
+)
+from headrace.library.sparse.math import (
+    sparse_add as sparse_add, sparse_mask as sparse_mask, sparse_maximum as sparse_maximum,
+    sparse_minimum as sparse_minimum, sparse_reduce_max as sparse_reduce_max,
+    sparse_reduce_max_sparse as sparse_reduce_max_sparse, sparse_reduce_sum as sparse_reduce_sum,
+    sparse_reduce_sum_sparse as sparse_reduce_sum_sparse, sparse_softmax as sparse_softmax,
+    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+)
+from headrace.library.text.string import (
+    decode_compressed as decode_compressed, decode_csv as decode_csv, decode_raw as decode_raw,
+    matching_files as matching_files, read_file as read_file, reduce_join as reduce_join,
+    regex_replace as regex_replace, string_join as string_join, string_split as string_split,
+    string_strip as string_strip, string_to_hash_bucket as string_to_hash_bucket,
+    string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    string_to_hash_bucket_strong as string_to_hash_bucket_strong, string_to_number as string_to_number,
+    substr as substr, write_file as write_file,
+)
 
 # ---- section: scopes, gradients, sessions
 from headrace.autodiff.aggregate import AggregationMethod as AggregationMethod
 from headrace.autodiff.custom import custom_gradient as custom_gradient
-from headrace.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
-from headrace.autodiff.gradients import gradients as gradients
+from headrace.autodiff.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
 from headrace.autodiff.hessian import hessians as hessians
 from headrace.library.function.recompute import recompute_grad as recompute_grad
-from headrace.autodiff.registration import NoGradient as NoGradient
-from headrace.autodiff.registration import NotDifferentiable as NotDifferentiable
-from headrace.autodiff.registration import RegisterGradient as RegisterGradient
-from headrace.client.session import InteractiveSession as InteractiveSession
-from headrace.client.session import Session as Session
-from headrace.library.scope import add_to_collection as add_to_collection
-from headrace.library.scope import add_to_collections as add_to_collections
-from headrace.library.scope import colocate_with as colocate_with
-from headrace.library.scope import container as container
-from headrace.library.scope import control_dependencies as control_dependencies
-from headrace.library.scope import device as device
-from headrace.library.scope import get_collection as get_collection
-from headrace.library.scope import get_collection_ref as get_collection_ref
-from headrace.library.scope import name_scope as name_scope
+from headrace.autodiff.registration import (
+    NoGradient as NoGradient, NotDifferentiable as NotDifferentiable, RegisterGradient as RegisterGradient,
+)
+from headrace.client.session import InteractiveSession as InteractiveSession, Session as Session
+from headrace.library.scope import (
+    add_to_collection as add_to_collection, add_to_collections as add_to_collections, colocate_with as colocate_with,
+    container as container, control_dependencies as control_dependencies, device as device,
+    get_collection as get_collection, get_collection_ref as get_collection_ref, name_scope as name_scope,
+)
 
 # ---- section: search, sets, text, sound
 from headrace.core.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
 from headrace.core.errors import OpError as OpError
 from headrace.library.log import get_logger as get_logger
 from headrace.library.text.parsing import decode_json_example as decode_json_example
-from headrace.library.numeric.search import repeat as repeat
-from headrace.library.numeric.search import searchsorted as searchsorted
-from headrace.library.numeric.search import unravel_index as unravel_index
+from headrace.library.numeric.search import (
+    repeat as repeat, searchsorted as searchsorted, unravel_index as unravel_index,
+)
 from headrace.library.tensor.space import extract_volume_patches as extract_volume_patches
 from headrace.library.text.string import fingerprint as fingerprint
 
 # ---- section: names from before 1.0, gradient functions, modules
 from headrace.library.function.gradient_function import grad_pass_through as grad_pass_through
-from headrace.library.system.legacy_name import batch_cholesky as batch_cholesky
-from headrace.library.system.legacy_name import batch_matmul as batch_matmul
-from headrace.library.system.legacy_name import batch_matrix_determinant as batch_matrix_determinant
-from headrace.library.system.legacy_name import batch_matrix_diag as batch_matrix_diag
-from headrace.library.system.legacy_name import batch_matrix_diag_part as batch_matrix_diag_part
-from headrace.library.system.legacy_name import batch_matrix_inverse as batch_matrix_inverse
-from headrace.library.system.legacy_name import batch_matrix_solve as batch_matrix_solve
-from headrace.library.system.legacy_name import batch_matrix_transpose as batch_matrix_transpose
-from headrace.library.system.legacy_name import batch_matrix_triangular_solve as batch_matrix_triangular_solve
-from headrace.library.system.legacy_name import complex_abs as complex_abs
-from headrace.library.system.legacy_name import inv as inv
-from headrace.library.system.legacy_name import listdiff as listdiff
-from headrace.library.system.legacy_name import mul as mul
-from headrace.library.system.legacy_name import neg as neg
-from headrace.library.system.legacy_name import pack as pack
-from headrace.library.system.legacy_name import select as select
-from headrace.library.system.legacy_name import sub as sub
-from headrace.library.system.legacy_name import unpack as unpack
+from headrace.library.system.legacy_name import (
+    batch_cholesky as batch_cholesky, batch_matmul as batch_matmul,
+    batch_matrix_determinant as batch_matrix_determinant, batch_matrix_diag as batch_matrix_diag,
+    batch_matrix_diag_part as batch_matrix_diag_part, batch_matrix_inverse as batch_matrix_inverse,
+    batch_matrix_solve as batch_matrix_solve, batch_matrix_transpose as batch_matrix_transpose,
+    batch_matrix_triangular_solve as batch_matrix_triangular_solve, complex_abs as complex_abs, inv as inv,
+    listdiff as listdiff, mul as mul, neg as neg, pack as pack, select as select, sub as sub, unpack as unpack,
+)
 from headrace.library.state.module import Module as Module
 from headrace.library.state.tensor_value import is_tensor as is_tensor
 from headrace.autodiff.registration import NoGradient as no_gradient
 
 # ---- section: eager
-from headrace.eager.context import disable_eager_execution as disable_eager_execution
-from headrace.eager.context import eager as eager
-from headrace.eager.context import enable_eager_execution as enable_eager_execution
-from headrace.eager.context import executing_eagerly as executing_eagerly
-from headrace.eager.context import executing_eagerly_outside_functions as executing_eagerly_outside_functions
-from headrace.eager.tape import GradientTape as GradientTape
-from headrace.eager.tape import implicit_gradients as implicit_gradients
+from headrace.eager.context import (
+    disable_eager_execution as disable_eager_execution, eager as eager,
+    enable_eager_execution as enable_eager_execution, executing_eagerly as executing_eagerly,
+    executing_eagerly_outside_functions as executing_eagerly_outside_functions,
+)
+from headrace.eager.tape import GradientTape as GradientTape, implicit_gradients as implicit_gradients
 
 # ---- section: system
-from headrace.library.system.behavior import control_flow_v2_enabled as control_flow_v2_enabled
-from headrace.library.system.behavior import disable_control_flow_v2 as disable_control_flow_v2
-from headrace.library.system.behavior import disable_v2_behavior as disable_v2_behavior
-from headrace.library.system.behavior import disable_v2_tensorshape as disable_v2_tensorshape
+from headrace.library.system.behavior import (
+    control_flow_v2_enabled as control_flow_v2_enabled, disable_control_flow_v2 as disable_control_flow_v2,
+    disable_v2_behavior as disable_v2_behavior, disable_v2_tensorshape as disable_v2_tensorshape,
+)
 from headrace.library.system.op_library import load_op_library as load_op_library
-from headrace.library.system.version import COMPILER_VERSION as COMPILER_VERSION
-from headrace.library.system.version import COMPILER_VERSION as __compiler_version__
-from headrace.library.system.version import CXX11_ABI_FLAG as CXX11_ABI_FLAG
-from headrace.library.system.version import CXX11_ABI_FLAG as __cxx11_abi_flag__
-from headrace.library.system.version import GIT_VERSION as GIT_VERSION
-from headrace.library.system.version import GIT_VERSION as __git_version__
-from headrace.library.system.version import GRAPH_DEF_VERSION as GRAPH_DEF_VERSION
-from headrace.library.system.version import GRAPH_DEF_VERSION_MIN_CONSUMER as GRAPH_DEF_VERSION_MIN_CONSUMER
-from headrace.library.system.version import GRAPH_DEF_VERSION_MIN_PRODUCER as GRAPH_DEF_VERSION_MIN_PRODUCER
-from headrace.library.system.version import MONOLITHIC_BUILD as MONOLITHIC_BUILD
-from headrace.library.system.version import MONOLITHIC_BUILD as __monolithic_build__
-from headrace.library.system.version import VERSION as VERSION
-from headrace.library.system.version import VERSION as __version__
-from headrace import app as app
-from headrace import compat as compat
-from headrace import examples as examples
-from headrace import feature_column as feature_column
-from headrace import flags as flags
-from headrace import gfile as gfile
-from headrace import image as image
-from headrace import logging as logging
-from headrace import resource_loader as resource_loader
-from headrace import sysconfig as sysconfig
-from headrace import version as version
+from headrace.library.system.version import (
+    COMPILER_VERSION as COMPILER_VERSION, COMPILER_VERSION as __compiler_version__, CXX11_ABI_FLAG as CXX11_ABI_FLAG,
+    CXX11_ABI_FLAG as __cxx11_abi_flag__, GIT_VERSION as GIT_VERSION, GIT_VERSION as __git_version__,
+    GRAPH_DEF_VERSION as GRAPH_DEF_VERSION, GRAPH_DEF_VERSION_MIN_CONSUMER as GRAPH_DEF_VERSION_MIN_CONSUMER,
+    GRAPH_DEF_VERSION_MIN_PRODUCER as GRAPH_DEF_VERSION_MIN_PRODUCER, MONOLITHIC_BUILD as MONOLITHIC_BUILD,
+    MONOLITHIC_BUILD as __monolithic_build__, VERSION as VERSION, VERSION as __version__,
+)
+from headrace import (
+    app as app, compat as compat, examples as examples, feature_column as feature_column, flags as flags,
+    gfile as gfile, image as image, logging as logging, resource_loader as resource_loader, sysconfig as sysconfig,
+    version as version,
+)
 
 # ---- section: submodules
-from headrace import contrib as contrib
-from headrace import audio as audio
-from headrace import dtypes as dtypes
-from headrace import sets as sets
-from headrace import signal as signal
-from headrace import spectral as spectral
-from headrace import manip as manip
-from headrace import math as math
-from headrace import distributions as distributions
-from headrace import layers as layers
-from headrace import graph_util as graph_util
-from headrace import losses as losses
-from headrace import metrics as metrics
-from headrace import linalg as linalg
-from headrace import bitwise as bitwise
-from headrace import debugging as debugging
-from headrace import initializers as initializers
-from headrace import random as random
-from headrace import nest as nest
-from headrace import io as io
-from headrace import lookup as lookup
-from headrace import nn as nn
-from headrace import profiler as profiler
-from headrace import python_io as python_io
-from headrace import quantization as quantization
-from headrace import sparse as sparse
-from headrace import strings as strings
-from headrace import test as test
-from headrace import train as train
+from headrace import (
+    contrib as contrib, audio as audio, dtypes as dtypes, sets as sets, signal as signal, spectral as spectral,
+    manip as manip, math as math, distributions as distributions, layers as layers, graph_util as graph_util,
+    losses as losses, metrics as metrics, linalg as linalg, bitwise as bitwise, debugging as debugging,
+    initializers as initializers, random as random, nest as nest, io as io, lookup as lookup, nn as nn,
+    profiler as profiler, python_io as python_io, quantization as quantization, sparse as sparse, strings as strings,
+    test as test, train as train,
+)
 
 newaxis = None
 del _ops, _operators

@@ -1,16 +1,11 @@
 """tf.distributions: random variables with densities, moments, samples and divergences."""
 
-from headrace.library.distribution.continuous import Beta as Beta
-from headrace.library.distribution.continuous import Exponential as Exponential
-from headrace.library.distribution.continuous import Gamma as Gamma
-from headrace.library.distribution.continuous import Laplace as Laplace
-from headrace.library.distribution.continuous import Normal as Normal
-from headrace.library.distribution.continuous import Uniform as Uniform
-from headrace.library.distribution.discrete import Bernoulli as Bernoulli
-from headrace.library.distribution.discrete import Categorical as Categorical
-from headrace.library.distribution.distribution import FULLY_REPARAMETERIZED as FULLY_REPARAMETERIZED
-from headrace.library.distribution.distribution import NOT_REPARAMETERIZED as NOT_REPARAMETERIZED
-from headrace.library.distribution.distribution import Distribution as Distribution
-from headrace.library.distribution.distribution import RegisterKL as RegisterKL
-from headrace.library.distribution.distribution import ReparameterizationType as ReparameterizationType
-from headrace.library.distribution.distribution import kl_divergence as kl_divergence
+from headrace.library.distribution.continuous import (
+    Beta as Beta, Exponential as Exponential, Gamma as Gamma, Laplace as Laplace, Normal as Normal, Uniform as Uniform,
+)
+from headrace.library.distribution.discrete import Bernoulli as Bernoulli, Categorical as Categorical
+from headrace.library.distribution.distribution import (
+    FULLY_REPARAMETERIZED as FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED as NOT_REPARAMETERIZED,
+    Distribution as Distribution, RegisterKL as RegisterKL, ReparameterizationType as ReparameterizationType,
+    kl_divergence as kl_divergence,
+)

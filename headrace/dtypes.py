@@ -1,34 +1,11 @@
 """tf.dtypes: the types of elements, and conversions between them."""
 
-from headrace.core.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
-from headrace.core.dtypes import DType as DType
-from headrace.core.dtypes import as_dtype as as_dtype
-from headrace.core.dtypes import bfloat16 as bfloat16
-from headrace.core.dtypes import bool as bool
-from headrace.core.dtypes import complex64 as complex64
-from headrace.core.dtypes import complex128 as complex128
-from headrace.core.dtypes import double as double
-from headrace.core.dtypes import float16 as float16
-from headrace.core.dtypes import float32 as float32
-from headrace.core.dtypes import float64 as float64
-from headrace.core.dtypes import half as half
-from headrace.core.dtypes import int8 as int8
-from headrace.core.dtypes import int16 as int16
-from headrace.core.dtypes import int32 as int32
-from headrace.core.dtypes import int64 as int64
-from headrace.core.dtypes import qint8 as qint8
-from headrace.core.dtypes import qint16 as qint16
-from headrace.core.dtypes import qint32 as qint32
-from headrace.core.dtypes import quint8 as quint8
-from headrace.core.dtypes import quint16 as quint16
-from headrace.core.dtypes import resource as resource
-from headrace.core.dtypes import string as string
-from headrace.core.dtypes import uint8 as uint8
-from headrace.core.dtypes import uint16 as uint16
-from headrace.core.dtypes import uint32 as uint32
-from headrace.core.dtypes import uint64 as uint64
-from headrace.core.dtypes import variant as variant
+from headrace.core.dtypes import (
+    QUANTIZED_DTYPES as QUANTIZED_DTYPES, DType as DType, as_dtype as as_dtype, bfloat16 as bfloat16, bool as bool,
+    complex64 as complex64, complex128 as complex128, double as double, float16 as float16, float32 as float32,
+    float64 as float64, half as half, int8 as int8, int16 as int16, int32 as int32, int64 as int64, qint8 as qint8,
+    qint16 as qint16, qint32 as qint32, quint8 as quint8, quint16 as quint16, resource as resource, string as string,
+    uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64, variant as variant,
+)
 from headrace.library.control.host import as_string as as_string
-from headrace.library.numeric.math import cast as cast
-from headrace.library.numeric.math import complex as complex
-from headrace.library.numeric.math import saturate_cast as saturate_cast
+from headrace.library.numeric.math import cast as cast, complex as complex, saturate_cast as saturate_cast

@@ -1,46 +1,26 @@
 """tf.linalg: products, norms, decompositions and solvers of matrices."""
 
 from headrace.library.numeric.clip import global_norm as global_norm
-from headrace.library.linalg.matrix import adjoint as adjoint
-from headrace.library.linalg.matrix import cholesky as cholesky
-from headrace.library.linalg.matrix import cholesky_solve as cholesky_solve
-from headrace.library.linalg.matrix import cross as cross
-from headrace.library.linalg.matrix import einsum as einsum
-from headrace.library.linalg.matrix import expm as expm
-from headrace.library.linalg.matrix import logdet as logdet
-from headrace.library.linalg.matrix import lu as lu
-from headrace.library.linalg.matrix import matmul as matmul
-from headrace.library.linalg.matrix import matrix_determinant as det
-from headrace.library.linalg.matrix import matrix_inverse as inv
-from headrace.library.linalg.matrix import matrix_rank as matrix_rank
-from headrace.library.linalg.matrix import matrix_solve as solve
-from headrace.library.linalg.matrix import matrix_solve_ls as lstsq
-from headrace.library.linalg.matrix import matrix_triangular_solve as triangular_solve
-from headrace.library.linalg.matrix import matvec as matvec
-from headrace.library.linalg.matrix import norm as norm
-from headrace.library.linalg.matrix import normalize as normalize
-from headrace.library.linalg.matrix import pinv as pinv
-from headrace.library.linalg.matrix import qr as qr
-from headrace.library.linalg.matrix import self_adjoint_eig as eigh
-from headrace.library.linalg.matrix import self_adjoint_eigvals as eigvalsh
-from headrace.library.linalg.matrix import slogdet as slogdet
-from headrace.library.linalg.matrix import svd as svd
-from headrace.library.linalg.matrix import tensordot as tensordot
-from headrace.library.linalg.matrix import trace as trace
-from headrace.library.tensor.array import matrix_transpose as matrix_transpose
-from headrace.library.tensor.array import matrix_transpose as transpose
+from headrace.library.linalg.matrix import (
+    adjoint as adjoint, cholesky as cholesky, cholesky_solve as cholesky_solve, cross as cross, einsum as einsum,
+    expm as expm, logdet as logdet, lu as lu, matmul as matmul, matrix_determinant as det, matrix_inverse as inv,
+    matrix_rank as matrix_rank, matrix_solve as solve, matrix_solve_ls as lstsq,
+    matrix_triangular_solve as triangular_solve, matvec as matvec, norm as norm, normalize as normalize, pinv as pinv,
+    qr as qr, self_adjoint_eig as eigh, self_adjoint_eigvals as eigvalsh, slogdet as slogdet, svd as svd,
+    tensordot as tensordot, trace as trace, matrix_square_root as sqrtm,
+)
+from headrace.library.tensor.array import matrix_transpose as matrix_transpose, matrix_transpose as transpose
 from headrace.library.tensor.creation import eye as eye
-from headrace.library.tensor.indexing import diag as tensor_diag
-from headrace.library.tensor.indexing import diag_part as tensor_diag_part
-from headrace.library.tensor.indexing import matrix_band_part as band_part
-from headrace.library.tensor.indexing import matrix_diag as diag
-from headrace.library.tensor.indexing import matrix_diag_part as diag_part
-from headrace.library.tensor.indexing import matrix_set_diag as set_diag
+from headrace.library.tensor.indexing import (
+    diag as tensor_diag, diag_part as tensor_diag_part, matrix_band_part as band_part, matrix_diag as diag,
+    matrix_diag_part as diag_part, matrix_set_diag as set_diag,
+)
 from headrace.library.network.normalization import l2_normalize as l2_normalize
-from headrace.library.linalg.matrix import matrix_square_root as sqrtm
-from headrace.library.linalg.tridiagonal import tridiagonal_matmul as tridiagonal_matmul
-from headrace.library.linalg.tridiagonal import tridiagonal_solve as tridiagonal_solve
-from headrace.library.linalg.linear_operator import LinearOperator as LinearOperator
-from headrace.library.linalg.linear_operator import LinearOperatorDiag as LinearOperatorDiag
-from headrace.library.linalg.linear_operator import LinearOperatorFullMatrix as LinearOperatorFullMatrix
-from headrace.library.linalg.linear_operator import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+from headrace.library.linalg.tridiagonal import (
+    tridiagonal_matmul as tridiagonal_matmul, tridiagonal_solve as tridiagonal_solve,
+)
+from headrace.library.linalg.linear_operator import (
+    LinearOperator as LinearOperator, LinearOperatorDiag as LinearOperatorDiag,
+    LinearOperatorFullMatrix as LinearOperatorFullMatrix,
+    LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
+)

@@ -1,126 +1,41 @@
 """tf.math: element-wise functions, reductions, segments."""
 
-from headrace.library.numeric.math import abs as abs
-from headrace.library.numeric.math import accumulate_n as accumulate_n
-from headrace.library.numeric.math import acos as acos
-from headrace.library.numeric.math import acosh as acosh
-from headrace.library.numeric.math import add as add
-from headrace.library.numeric.math import add_n as add_n
-from headrace.library.numeric.math import angle as angle
-from headrace.library.numeric.math import asin as asin
-from headrace.library.numeric.math import asinh as asinh
-from headrace.library.numeric.math import atan as atan
-from headrace.library.numeric.math import atan2 as atan2
-from headrace.library.numeric.math import atanh as atanh
-from headrace.library.numeric.math import bessel_i0 as bessel_i0
-from headrace.library.numeric.math import bessel_i0e as bessel_i0e
-from headrace.library.numeric.math import bessel_i1 as bessel_i1
-from headrace.library.numeric.math import bessel_i1e as bessel_i1e
-from headrace.library.numeric.math import betainc as betainc
-from headrace.library.numeric.math import ceil as ceil
-from headrace.library.numeric.math import conj as conj
-from headrace.library.numeric.math import cos as cos
-from headrace.library.numeric.math import cosh as cosh
-from headrace.library.numeric.math import digamma as digamma
-from headrace.library.numeric.math import divide as divide
-from headrace.library.numeric.math import equal as equal
-from headrace.library.numeric.math import erf as erf
-from headrace.library.numeric.math import erfc as erfc
-from headrace.library.numeric.math import exp as exp
-from headrace.library.numeric.math import expm1 as expm1
-from headrace.library.numeric.math import floor as floor
-from headrace.library.numeric.math import floordiv as floordiv
-from headrace.library.numeric.math import floormod as floormod
-from headrace.library.numeric.math import greater as greater
-from headrace.library.numeric.math import greater_equal as greater_equal
-from headrace.library.numeric.math import igamma as igamma
-from headrace.library.numeric.math import igammac as igammac
-from headrace.library.numeric.math import imag as imag
-from headrace.library.numeric.math import is_finite as is_finite
-from headrace.library.numeric.math import is_inf as is_inf
-from headrace.library.numeric.math import is_nan as is_nan
-from headrace.library.numeric.math import lbeta as lbeta
-from headrace.library.numeric.math import less as less
-from headrace.library.numeric.math import less_equal as less_equal
-from headrace.library.numeric.math import lgamma as lgamma
-from headrace.library.numeric.math import log as log
-from headrace.library.numeric.math import log1p as log1p
-from headrace.library.numeric.math import log_sigmoid as log_sigmoid
-from headrace.library.numeric.math import logical_and as logical_and
-from headrace.library.numeric.math import logical_not as logical_not
-from headrace.library.numeric.math import logical_or as logical_or
-from headrace.library.numeric.math import logical_xor as logical_xor
-from headrace.library.numeric.math import maximum as maximum
-from headrace.library.numeric.math import minimum as minimum
-from headrace.library.numeric.math import mod as mod
-from headrace.library.numeric.math import multiply as multiply
-from headrace.library.numeric.math import multiply_no_nan as multiply_no_nan
-from headrace.library.numeric.math import negative as negative
-from headrace.library.numeric.math import nextafter as nextafter
-from headrace.library.numeric.math import not_equal as not_equal
-from headrace.library.numeric.math import polygamma as polygamma
-from headrace.library.numeric.math import polyval as polyval
-from headrace.library.numeric.math import pow as pow
-from headrace.library.numeric.math import real as real
-from headrace.library.numeric.math import reciprocal as reciprocal
-from headrace.library.numeric.math import reciprocal_no_nan as reciprocal_no_nan
-from headrace.library.numeric.math import rint as rint
-from headrace.library.numeric.math import round as round
-from headrace.library.numeric.math import rsqrt as rsqrt
-from headrace.library.numeric.math import scalar_mul as scalar_mul
-from headrace.library.numeric.math import sigmoid as sigmoid
-from headrace.library.numeric.math import sign as sign
-from headrace.library.numeric.math import sin as sin
-from headrace.library.numeric.math import sinh as sinh
-from headrace.library.numeric.math import sqrt as sqrt
-from headrace.library.numeric.math import square as square
-from headrace.library.numeric.math import squared_difference as squared_difference
-from headrace.library.numeric.math import subtract as subtract
-from headrace.library.numeric.math import tan as tan
-from headrace.library.numeric.math import tanh as tanh
-from headrace.library.numeric.math import truediv as truediv
-from headrace.library.numeric.math import xdivy as xdivy
-from headrace.library.numeric.math import xlogy as xlogy
-from headrace.library.numeric.math import zeta as zeta
-from headrace.library.numeric.reduction import argmax as argmax
-from headrace.library.numeric.reduction import argmin as argmin
-from headrace.library.numeric.reduction import bincount as bincount
-from headrace.library.numeric.reduction import confusion_matrix as confusion_matrix
-from headrace.library.numeric.reduction import count_nonzero as count_nonzero
-from headrace.library.numeric.reduction import cumprod as cumprod
-from headrace.library.numeric.reduction import cumsum as cumsum
-from headrace.library.numeric.reduction import cumulative_logsumexp as cumulative_logsumexp
-from headrace.library.numeric.reduction import in_top_k as in_top_k
-from headrace.library.control.check import is_non_decreasing as is_non_decreasing
-from headrace.library.control.check import is_strictly_increasing as is_strictly_increasing
-from headrace.library.numeric.reduction import reduce_all as reduce_all
-from headrace.library.numeric.reduction import reduce_any as reduce_any
-from headrace.library.numeric.reduction import reduce_euclidean_norm as reduce_euclidean_norm
-from headrace.library.numeric.reduction import reduce_logsumexp as reduce_logsumexp
-from headrace.library.numeric.reduction import reduce_max as reduce_max
-from headrace.library.numeric.reduction import reduce_mean as reduce_mean
-from headrace.library.numeric.reduction import reduce_min as reduce_min
-from headrace.library.numeric.reduction import reduce_prod as reduce_prod
-from headrace.library.numeric.reduction import reduce_std as reduce_std
-from headrace.library.numeric.reduction import reduce_sum as reduce_sum
-from headrace.library.numeric.reduction import reduce_variance as reduce_variance
-from headrace.library.numeric.segment import segment_max as segment_max
-from headrace.library.numeric.segment import segment_mean as segment_mean
-from headrace.library.numeric.segment import segment_min as segment_min
-from headrace.library.numeric.segment import segment_prod as segment_prod
-from headrace.library.numeric.segment import segment_sum as segment_sum
-from headrace.library.numeric.reduction import top_k as top_k
-from headrace.library.numeric.segment import unsorted_segment_max as unsorted_segment_max
-from headrace.library.numeric.segment import unsorted_segment_mean as unsorted_segment_mean
-from headrace.library.numeric.segment import unsorted_segment_min as unsorted_segment_min
-from headrace.library.numeric.segment import unsorted_segment_prod as unsorted_segment_prod
-from headrace.library.numeric.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
-from headrace.library.numeric.segment import unsorted_segment_sum as unsorted_segment_sum
-from headrace.library.numeric.reduction import zero_fraction as zero_fraction
-from headrace.library.numeric.math import div_no_nan as divide_no_nan
-from headrace.library.network.activation import softplus as softplus
-from headrace.library.network.activation import softsign as softsign
+from headrace.library.numeric.math import (
+    abs as abs, accumulate_n as accumulate_n, acos as acos, acosh as acosh, add as add, add_n as add_n, angle as angle,
+    asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, bessel_i0 as bessel_i0,
+    bessel_i0e as bessel_i0e, bessel_i1 as bessel_i1, bessel_i1e as bessel_i1e, betainc as betainc, ceil as ceil,
+    conj as conj, cos as cos, cosh as cosh, digamma as digamma, divide as divide, equal as equal, erf as erf,
+    erfc as erfc, exp as exp, expm1 as expm1, floor as floor, floordiv as floordiv, floormod as floormod,
+    greater as greater, greater_equal as greater_equal, igamma as igamma, igammac as igammac, imag as imag,
+    is_finite as is_finite, is_inf as is_inf, is_nan as is_nan, lbeta as lbeta, less as less, less_equal as less_equal,
+    lgamma as lgamma, log as log, log1p as log1p, log_sigmoid as log_sigmoid, logical_and as logical_and,
+    logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor, maximum as maximum,
+    minimum as minimum, mod as mod, multiply as multiply, multiply_no_nan as multiply_no_nan, negative as negative,
+    nextafter as nextafter, not_equal as not_equal, polygamma as polygamma, polyval as polyval, pow as pow,
+    real as real, reciprocal as reciprocal, reciprocal_no_nan as reciprocal_no_nan, rint as rint, round as round,
+    rsqrt as rsqrt, scalar_mul as scalar_mul, sigmoid as sigmoid, sign as sign, sin as sin, sinh as sinh, sqrt as sqrt,
+    square as square, squared_difference as squared_difference, subtract as subtract, tan as tan, tanh as tanh,
+    truediv as truediv, xdivy as xdivy, xlogy as xlogy, zeta as zeta, div_no_nan as divide_no_nan,
+)
+from headrace.library.numeric.reduction import (
+    argmax as argmax, argmin as argmin, bincount as bincount, confusion_matrix as confusion_matrix,
+    count_nonzero as count_nonzero, cumprod as cumprod, cumsum as cumsum, cumulative_logsumexp as cumulative_logsumexp,
+    in_top_k as in_top_k, reduce_all as reduce_all, reduce_any as reduce_any,
+    reduce_euclidean_norm as reduce_euclidean_norm, reduce_logsumexp as reduce_logsumexp, reduce_max as reduce_max,
+    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_std as reduce_std,
+    reduce_sum as reduce_sum, reduce_variance as reduce_variance, top_k as top_k, zero_fraction as zero_fraction,
+)
+from headrace.library.control.check import (
+    is_non_decreasing as is_non_decreasing, is_strictly_increasing as is_strictly_increasing,
+)
+from headrace.library.numeric.segment import (
+    segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min, segment_prod as segment_prod,
+    segment_sum as segment_sum, unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean, unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod, unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
+from headrace.library.network.activation import softplus as softplus, softsign as softsign
 from headrace.library.tensor.array import invert_permutation as invert_permutation
 from headrace.library.network.normalization import l2_normalize as l2_normalize
-from headrace.library.network.softmax import log_softmax as log_softmax
-from headrace.library.network.softmax import softmax as softmax
+from headrace.library.network.softmax import log_softmax as log_softmax, softmax as softmax

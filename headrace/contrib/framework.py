@@ -1,35 +1,27 @@
 """tf.contrib.framework: argument scopes, model variables, the global step, nested structures."""
 
 from headrace.library import nest as nest
-from headrace.library.contrib.arg_scope import add_arg_scope as add_arg_scope
-from headrace.library.contrib.arg_scope import arg_scope as arg_scope
-from headrace.library.contrib.arg_scope import arg_scope_func_key as arg_scope_func_key
-from headrace.library.contrib.arg_scope import arg_scoped_arguments as arg_scoped_arguments
-from headrace.library.contrib.arg_scope import current_arg_scope as current_arg_scope
-from headrace.library.contrib.arg_scope import has_arg_scope as has_arg_scope
-from headrace.library.contrib.variables import add_model_variable as add_model_variable
-from headrace.library.contrib.variables import assign_from_values as assign_from_values
-from headrace.library.contrib.variables import assign_from_values_fn as assign_from_values_fn
-from headrace.library.contrib.variables import filter_variables as filter_variables
-from headrace.library.contrib.variables import get_local_variables as get_local_variables
-from headrace.library.contrib.variables import get_model_variables as get_model_variables
-from headrace.library.contrib.variables import get_trainable_variables as get_trainable_variables
-from headrace.library.contrib.variables import get_unique_variable as get_unique_variable
-from headrace.library.contrib.variables import get_variable_full_name as get_variable_full_name
-from headrace.library.contrib.variables import get_variables as get_variables
-from headrace.library.contrib.variables import get_variables_by_name as get_variables_by_name
-from headrace.library.contrib.variables import get_variables_by_suffix as get_variables_by_suffix
-from headrace.library.contrib.variables import get_variables_to_restore as get_variables_to_restore
-from headrace.library.contrib.variables import local_variable as local_variable
-from headrace.library.contrib.variables import model_variable as model_variable
-from headrace.library.contrib.variables import variable as variable
-from headrace.library.state.global_step import assert_global_step as assert_global_step
-from headrace.library.state.global_step import create_global_step as create_global_step
-from headrace.library.state.global_step import get_global_step as get_global_step
-from headrace.library.state.global_step import get_or_create_global_step as get_or_create_global_step
-from headrace.library.control.check import assert_same_float_dtype as assert_same_float_dtype
-from headrace.library.control.check import assert_scalar as assert_scalar
-from headrace.library.tensor.sorting import argsort as argsort
-from headrace.library.tensor.sorting import sort as sort
-from headrace.library.state.smart_cond import smart_cond as smart_cond
-from headrace.library.state.smart_cond import smart_constant_value as smart_constant_value
+from headrace.library.contrib.arg_scope import (
+    add_arg_scope as add_arg_scope, arg_scope as arg_scope, arg_scope_func_key as arg_scope_func_key,
+    arg_scoped_arguments as arg_scoped_arguments, current_arg_scope as current_arg_scope,
+    has_arg_scope as has_arg_scope,
+)
+from headrace.library.contrib.variables import (
+    add_model_variable as add_model_variable, assign_from_values as assign_from_values,
+    assign_from_values_fn as assign_from_values_fn, filter_variables as filter_variables,
+    get_local_variables as get_local_variables, get_model_variables as get_model_variables,
+    get_trainable_variables as get_trainable_variables, get_unique_variable as get_unique_variable,
+    get_variable_full_name as get_variable_full_name, get_variables as get_variables,
+    get_variables_by_name as get_variables_by_name, get_variables_by_suffix as get_variables_by_suffix,
+    get_variables_to_restore as get_variables_to_restore, local_variable as local_variable,
+    model_variable as model_variable, variable as variable,
+)
+from headrace.library.state.global_step import (
+    assert_global_step as assert_global_step, create_global_step as create_global_step,
+    get_global_step as get_global_step, get_or_create_global_step as get_or_create_global_step,
+)
+from headrace.library.control.check import (
+    assert_same_float_dtype as assert_same_float_dtype, assert_scalar as assert_scalar,
+)
+from headrace.library.tensor.sorting import argsort as argsort, sort as sort
+from headrace.library.state.smart_cond import smart_cond as smart_cond, smart_constant_value as smart_constant_value

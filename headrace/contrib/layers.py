@@ -1,46 +1,31 @@
 """tf.contrib.layers: the first generation of layers, initializers, regularizers, and optimize_loss."""
 
-from headrace.library.contrib.layers import avg_pool2d as avg_pool2d
-from headrace.library.contrib.layers import bias_add as bias_add
-from headrace.library.contrib.layers import conv1d as conv1d
-from headrace.library.contrib.layers import conv2d as conv2d
-from headrace.library.contrib.layers import conv2d_transpose as conv2d_transpose
-from headrace.library.contrib.layers import conv3d as conv3d
-from headrace.library.contrib.layers import convolution as convolution
-from headrace.library.contrib.layers import convolution1d as convolution1d
-from headrace.library.contrib.layers import convolution2d as convolution2d
-from headrace.library.contrib.layers import convolution2d_transpose as convolution2d_transpose
-from headrace.library.contrib.layers import convolution3d as convolution3d
-from headrace.library.contrib.layers import dropout as dropout
-from headrace.library.contrib.layers import flatten as flatten
-from headrace.library.contrib.layers import fully_connected as fully_connected
-from headrace.library.contrib.layers import max_pool2d as max_pool2d
-from headrace.library.contrib.layers import separable_conv2d as separable_conv2d
-from headrace.library.contrib.layers import separable_convolution2d as separable_convolution2d
-from headrace.library.contrib.normalization import batch_norm as batch_norm
-from headrace.library.contrib.normalization import group_norm as group_norm
-from headrace.library.contrib.normalization import instance_norm as instance_norm
-from headrace.library.contrib.normalization import layer_norm as layer_norm
-from headrace.library.contrib.normalization import unit_norm as unit_norm
-from headrace.library.contrib.composition import elu as elu
-from headrace.library.contrib.composition import embed_sequence as embed_sequence
-from headrace.library.contrib.composition import embedding_lookup_unique as embedding_lookup_unique
-from headrace.library.contrib.composition import linear as linear
-from headrace.library.contrib.composition import one_hot_encoding as one_hot_encoding
-from headrace.library.contrib.composition import relu as relu
-from headrace.library.contrib.composition import relu6 as relu6
-from headrace.library.contrib.composition import repeat as repeat
-from headrace.library.contrib.composition import softmax as softmax
-from headrace.library.contrib.composition import stack as stack
-from headrace.library.contrib.optimize import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
-from headrace.library.contrib.optimize import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
-from headrace.library.contrib.optimize import optimize_loss as optimize_loss
-from headrace.library.state.initializers import contrib_variance_scaling_initializer as variance_scaling_initializer
-from headrace.library.state.initializers import xavier_initializer as xavier_initializer
-from headrace.library.state.initializers import xavier_initializer as xavier_initializer_conv2d
+from headrace.library.contrib.layers import (
+    avg_pool2d as avg_pool2d, bias_add as bias_add, conv1d as conv1d, conv2d as conv2d,
+    conv2d_transpose as conv2d_transpose, conv3d as conv3d, convolution as convolution, convolution1d as convolution1d,
+    convolution2d as convolution2d, convolution2d_transpose as convolution2d_transpose, convolution3d as convolution3d,
+    dropout as dropout, flatten as flatten, fully_connected as fully_connected, max_pool2d as max_pool2d,
+    separable_conv2d as separable_conv2d, separable_convolution2d as separable_convolution2d,
+)
+from headrace.library.contrib.normalization import (
+    batch_norm as batch_norm, group_norm as group_norm, instance_norm as instance_norm, layer_norm as layer_norm,
+    unit_norm as unit_norm,
+)
+from headrace.library.contrib.composition import (
+    elu as elu, embed_sequence as embed_sequence, embedding_lookup_unique as embedding_lookup_unique, linear as linear,
+    one_hot_encoding as one_hot_encoding, relu as relu, relu6 as relu6, repeat as repeat, softmax as softmax,
+    stack as stack,
+)
+from headrace.library.contrib.optimize import (
+    OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES, OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES,
+    optimize_loss as optimize_loss,
+)
+from headrace.library.state.initializers import (
+    contrib_variance_scaling_initializer as variance_scaling_initializer, xavier_initializer as xavier_initializer,
+    xavier_initializer as xavier_initializer_conv2d,
+)
 from headrace.library.function.recompute import contrib_recompute_grad as recompute_grad
-from headrace.library.state.regularizers import apply_regularization as apply_regularization
-from headrace.library.state.regularizers import l1_l2_regularizer as l1_l2_regularizer
-from headrace.library.state.regularizers import l1_regularizer as l1_regularizer
-from headrace.library.state.regularizers import l2_regularizer as l2_regularizer
-from headrace.library.state.regularizers import sum_regularizer as sum_regularizer
+from headrace.library.state.regularizers import (
+    apply_regularization as apply_regularization, l1_l2_regularizer as l1_l2_regularizer,
+    l1_regularizer as l1_regularizer, l2_regularizer as l2_regularizer, sum_regularizer as sum_regularizer,
+)

@@ -1,22 +1,19 @@
 """tf.contrib.opt: further optimizers."""
 
-from headrace.library.contrib.external_optimizer import ExternalOptimizerInterface as ExternalOptimizerInterface
-from headrace.library.contrib.external_optimizer import ScipyOptimizerInterface as ScipyOptimizerInterface
-from headrace.library.contrib.optimizer import AdaMaxOptimizer as AdaMaxOptimizer
-from headrace.library.contrib.optimizer import AdamWOptimizer as AdamWOptimizer
-from headrace.library.contrib.optimizer import DecoupledWeightDecayExtension as DecoupledWeightDecayExtension
-from headrace.library.contrib.optimizer import LazyAdamOptimizer as LazyAdamOptimizer
-from headrace.library.contrib.optimizer import MomentumWOptimizer as MomentumWOptimizer
-from headrace.library.contrib.optimizer import MovingAverageOptimizer as MovingAverageOptimizer
-from headrace.library.contrib.optimizer import NadamOptimizer as NadamOptimizer
-from headrace.library.contrib.optimizer import clip_gradients_by_global_norm as clip_gradients_by_global_norm
-from headrace.library.contrib.optimizer import extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay
+from headrace.library.contrib.external_optimizer import (
+    ExternalOptimizerInterface as ExternalOptimizerInterface, ScipyOptimizerInterface as ScipyOptimizerInterface,
+)
+from headrace.library.contrib.optimizer import (
+    AdaMaxOptimizer as AdaMaxOptimizer, AdamWOptimizer as AdamWOptimizer,
+    DecoupledWeightDecayExtension as DecoupledWeightDecayExtension, LazyAdamOptimizer as LazyAdamOptimizer,
+    MomentumWOptimizer as MomentumWOptimizer, MovingAverageOptimizer as MovingAverageOptimizer,
+    NadamOptimizer as NadamOptimizer, clip_gradients_by_global_norm as clip_gradients_by_global_norm,
+    extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
+)
 from headrace.library.train.optimizer.lbfgs import LBFGSOptimizer as LBFGSOptimizer
-from headrace.library.contrib.sign_optimizer import AddSignOptimizer as AddSignOptimizer
-from headrace.library.contrib.sign_optimizer import LARSOptimizer as LARSOptimizer
-from headrace.library.contrib.sign_optimizer import MultitaskOptimizerWrapper as MultitaskOptimizerWrapper
-from headrace.library.contrib.sign_optimizer import PowerSignOptimizer as PowerSignOptimizer
-from headrace.library.contrib.sign_optimizer import VariableClippingOptimizer as VariableClippingOptimizer
-from headrace.library.contrib.sign_optimizer import get_cosine_decay_fn as get_cosine_decay_fn
-from headrace.library.contrib.sign_optimizer import get_linear_decay_fn as get_linear_decay_fn
-from headrace.library.contrib.sign_optimizer import get_restart_decay_fn as get_restart_decay_fn
+from headrace.library.contrib.sign_optimizer import (
+    AddSignOptimizer as AddSignOptimizer, LARSOptimizer as LARSOptimizer,
+    MultitaskOptimizerWrapper as MultitaskOptimizerWrapper, PowerSignOptimizer as PowerSignOptimizer,
+    VariableClippingOptimizer as VariableClippingOptimizer, get_cosine_decay_fn as get_cosine_decay_fn,
+    get_linear_decay_fn as get_linear_decay_fn, get_restart_decay_fn as get_restart_decay_fn,
+)

@@ -1,34 +1,31 @@
 """tf.contrib.rnn: all cells, wrappers and ways to unroll."""
 
-from headrace.library.rnn.base import LayerRNNCell as LayerRNNCell
-from headrace.library.rnn.base import RNNCell as RNNCell
-from headrace.library.rnn.cell import BasicLSTMCell as BasicLSTMCell
-from headrace.library.rnn.cell import BasicRNNCell as BasicRNNCell
-from headrace.library.rnn.cell import GRUCell as GRUCell
-from headrace.library.rnn.cell import LSTMCell as LSTMCell
-from headrace.library.rnn.cell import LSTMStateTuple as LSTMStateTuple
+from headrace.library.rnn.base import LayerRNNCell as LayerRNNCell, RNNCell as RNNCell
+from headrace.library.rnn.cell import (
+    BasicLSTMCell as BasicLSTMCell, BasicRNNCell as BasicRNNCell, GRUCell as GRUCell, LSTMCell as LSTMCell,
+    LSTMStateTuple as LSTMStateTuple,
+)
 from headrace.library.rnn.dynamic import stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn
-from headrace.library.rnn.experimental_cell import GRUBlockCell as GRUBlockCell
-from headrace.library.rnn.experimental_cell import GRUBlockCellV2 as GRUBlockCellV2
-from headrace.library.rnn.experimental_cell import LayerNormBasicLSTMCell as LayerNormBasicLSTMCell
-from headrace.library.rnn.experimental_cell import LSTMBlockCell as LSTMBlockCell
-from headrace.library.rnn.experimental_cell import NASCell as NASCell
-from headrace.library.rnn.experimental_cell import UGRNNCell as UGRNNCell
-from headrace.library.rnn.fused import FusedRNNCell as FusedRNNCell
-from headrace.library.rnn.fused import FusedRNNCellAdaptor as FusedRNNCellAdaptor
-from headrace.library.rnn.fused import LSTMBlockFusedCell as LSTMBlockFusedCell
-from headrace.library.rnn.fused import TimeReversedFusedRNN as TimeReversedFusedRNN
-from headrace.library.rnn.projection import AttentionCellWrapper as AttentionCellWrapper
-from headrace.library.rnn.projection import EmbeddingWrapper as EmbeddingWrapper
-from headrace.library.rnn.projection import InputProjectionWrapper as InputProjectionWrapper
-from headrace.library.rnn.projection import OutputProjectionWrapper as OutputProjectionWrapper
-from headrace.library.rnn.static import stack_bidirectional_rnn as stack_bidirectional_rnn
-from headrace.library.rnn.static import static_bidirectional_rnn as static_bidirectional_rnn
-from headrace.library.rnn.static import static_rnn as static_rnn
-from headrace.library.rnn.static import static_state_saving_rnn as static_state_saving_rnn
-from headrace.library.rnn.step import best_effort_input_batch_size as best_effort_input_batch_size
-from headrace.library.rnn.step import transpose_batch_time as transpose_batch_time
-from headrace.library.rnn.wrapper import DeviceWrapper as DeviceWrapper
-from headrace.library.rnn.wrapper import DropoutWrapper as DropoutWrapper
-from headrace.library.rnn.wrapper import MultiRNNCell as MultiRNNCell
-from headrace.library.rnn.wrapper import ResidualWrapper as ResidualWrapper
+from headrace.library.rnn.experimental_cell import (
+    GRUBlockCell as GRUBlockCell, GRUBlockCellV2 as GRUBlockCellV2, LayerNormBasicLSTMCell as LayerNormBasicLSTMCell,
+    LSTMBlockCell as LSTMBlockCell, NASCell as NASCell, UGRNNCell as UGRNNCell,
+)
+from headrace.library.rnn.fused import (
+    FusedRNNCell as FusedRNNCell, FusedRNNCellAdaptor as FusedRNNCellAdaptor, LSTMBlockFusedCell as LSTMBlockFusedCell,
+    TimeReversedFusedRNN as TimeReversedFusedRNN,
+)
+from headrace.library.rnn.projection import (
+    AttentionCellWrapper as AttentionCellWrapper, EmbeddingWrapper as EmbeddingWrapper,
+    InputProjectionWrapper as InputProjectionWrapper, OutputProjectionWrapper as OutputProjectionWrapper,
+)
+from headrace.library.rnn.static import (
+    stack_bidirectional_rnn as stack_bidirectional_rnn, static_bidirectional_rnn as static_bidirectional_rnn,
+    static_rnn as static_rnn, static_state_saving_rnn as static_state_saving_rnn,
+)
+from headrace.library.rnn.step import (
+    best_effort_input_batch_size as best_effort_input_batch_size, transpose_batch_time as transpose_batch_time,
+)
+from headrace.library.rnn.wrapper import (
+    DeviceWrapper as DeviceWrapper, DropoutWrapper as DropoutWrapper, MultiRNNCell as MultiRNNCell,
+    ResidualWrapper as ResidualWrapper,
+)

@@ -1,31 +1,29 @@
 """tf.contrib.seq2seq: decoders, helpers, attention, beam search."""
 
-from headrace.library.seq2seq.attention import AttentionMechanism as AttentionMechanism
-from headrace.library.seq2seq.attention import BahdanauAttention as BahdanauAttention
-from headrace.library.seq2seq.attention import LuongAttention as LuongAttention
-from headrace.library.seq2seq.attention import hardmax as hardmax
-from headrace.library.seq2seq.attention_wrapper import AttentionWrapper as AttentionWrapper
-from headrace.library.seq2seq.attention_wrapper import AttentionWrapperState as AttentionWrapperState
-from headrace.library.seq2seq.basic_decoder import BasicDecoder as BasicDecoder
-from headrace.library.seq2seq.basic_decoder import BasicDecoderOutput as BasicDecoderOutput
-from headrace.library.seq2seq.beam_search import BeamSearchDecoder as BeamSearchDecoder
-from headrace.library.seq2seq.beam_search import BeamSearchDecoderOutput as BeamSearchDecoderOutput
-from headrace.library.seq2seq.beam_search import BeamSearchDecoderState as BeamSearchDecoderState
-from headrace.library.seq2seq.beam_search import FinalBeamSearchDecoderOutput as FinalBeamSearchDecoderOutput
-from headrace.library.seq2seq.beam_search import gather_tree as gather_tree
-from headrace.library.seq2seq.beam_search import tile_batch as tile_batch
-from headrace.library.seq2seq.decoder import Decoder as Decoder
-from headrace.library.seq2seq.decoder import dynamic_decode as dynamic_decode
-from headrace.library.seq2seq.helper import CustomHelper as CustomHelper
-from headrace.library.seq2seq.helper import GreedyEmbeddingHelper as GreedyEmbeddingHelper
-from headrace.library.seq2seq.helper import Helper as Helper
-from headrace.library.seq2seq.helper import InferenceHelper as InferenceHelper
-from headrace.library.seq2seq.helper import SampleEmbeddingHelper as SampleEmbeddingHelper
-from headrace.library.seq2seq.helper import ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper
-from headrace.library.seq2seq.helper import ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper
-from headrace.library.seq2seq.helper import TrainingHelper as TrainingHelper
+from headrace.library.seq2seq.attention import (
+    AttentionMechanism as AttentionMechanism, BahdanauAttention as BahdanauAttention, LuongAttention as LuongAttention,
+    hardmax as hardmax,
+)
+from headrace.library.seq2seq.attention_wrapper import (
+    AttentionWrapper as AttentionWrapper, AttentionWrapperState as AttentionWrapperState,
+)
+from headrace.library.seq2seq.basic_decoder import (
+    BasicDecoder as BasicDecoder, BasicDecoderOutput as BasicDecoderOutput,
+)
+from headrace.library.seq2seq.beam_search import (
+    BeamSearchDecoder as BeamSearchDecoder, BeamSearchDecoderOutput as BeamSearchDecoderOutput,
+    BeamSearchDecoderState as BeamSearchDecoderState, FinalBeamSearchDecoderOutput as FinalBeamSearchDecoderOutput,
+    gather_tree as gather_tree, tile_batch as tile_batch,
+)
+from headrace.library.seq2seq.decoder import Decoder as Decoder, dynamic_decode as dynamic_decode
+from headrace.library.seq2seq.helper import (
+    CustomHelper as CustomHelper, GreedyEmbeddingHelper as GreedyEmbeddingHelper, Helper as Helper,
+    InferenceHelper as InferenceHelper, SampleEmbeddingHelper as SampleEmbeddingHelper,
+    ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
+    ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper, TrainingHelper as TrainingHelper,
+)
 from headrace.library.seq2seq.loss import sequence_loss as sequence_loss
-from headrace.library.seq2seq.monotonic import BahdanauMonotonicAttention as BahdanauMonotonicAttention
-from headrace.library.seq2seq.monotonic import LuongMonotonicAttention as LuongMonotonicAttention
-from headrace.library.seq2seq.monotonic import monotonic_attention as monotonic_attention
-from headrace.library.seq2seq.monotonic import safe_cumprod as safe_cumprod
+from headrace.library.seq2seq.monotonic import (
+    BahdanauMonotonicAttention as BahdanauMonotonicAttention, LuongMonotonicAttention as LuongMonotonicAttention,
+    monotonic_attention as monotonic_attention, safe_cumprod as safe_cumprod,
+)

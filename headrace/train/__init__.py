@@ -2,25 +2,23 @@
 
 # ---- section: optimizers, learning rates, moving averages
 from headrace.train import experimental as experimental
-from headrace.library.train.learning_rate_decay import cosine_decay as cosine_decay
-from headrace.library.train.learning_rate_decay import cosine_decay_restarts as cosine_decay_restarts
-from headrace.library.train.learning_rate_decay import exponential_decay as exponential_decay
-from headrace.library.train.learning_rate_decay import inverse_time_decay as inverse_time_decay
-from headrace.library.train.learning_rate_decay import linear_cosine_decay as linear_cosine_decay
-from headrace.library.train.learning_rate_decay import natural_exp_decay as natural_exp_decay
-from headrace.library.train.learning_rate_decay import noisy_linear_cosine_decay as noisy_linear_cosine_decay
-from headrace.library.train.learning_rate_decay import piecewise_constant as piecewise_constant
-from headrace.library.train.learning_rate_decay import piecewise_constant_decay as piecewise_constant_decay
-from headrace.library.train.learning_rate_decay import polynomial_decay as polynomial_decay
+from headrace.library.train.learning_rate_decay import (
+    cosine_decay as cosine_decay, cosine_decay_restarts as cosine_decay_restarts,
+    exponential_decay as exponential_decay, inverse_time_decay as inverse_time_decay,
+    linear_cosine_decay as linear_cosine_decay, natural_exp_decay as natural_exp_decay,
+    noisy_linear_cosine_decay as noisy_linear_cosine_decay, piecewise_constant as piecewise_constant,
+    piecewise_constant_decay as piecewise_constant_decay, polynomial_decay as polynomial_decay,
+)
 from headrace.library.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from headrace.library.train.optimizer.adadelta import AdadeltaOptimizer as AdadeltaOptimizer
-from headrace.library.train.optimizer.adagrad import AdagradDAOptimizer as AdagradDAOptimizer
-from headrace.library.train.optimizer.adagrad import AdagradOptimizer as AdagradOptimizer
-from headrace.library.train.optimizer.adagrad import ProximalAdagradOptimizer as ProximalAdagradOptimizer
+from headrace.library.train.optimizer.adagrad import (
+    AdagradDAOptimizer as AdagradDAOptimizer, AdagradOptimizer as AdagradOptimizer,
+    ProximalAdagradOptimizer as ProximalAdagradOptimizer,
+)
 from headrace.library.train.optimizer.adam import AdamOptimizer as AdamOptimizer
 from headrace.library.train.optimizer.ftrl import FtrlOptimizer as FtrlOptimizer
-from headrace.library.train.optimizer.gradient_descent import GradientDescentOptimizer as GradientDescentOptimizer
 from headrace.library.train.optimizer.gradient_descent import (
+    GradientDescentOptimizer as GradientDescentOptimizer,
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
 )
 from headrace.library.train.optimizer.momentum import MomentumOptimizer as MomentumOptimizer
@@ -28,22 +26,18 @@ from headrace.library.train.optimizer.optimizer import Optimizer as Optimizer
 from headrace.library.train.optimizer.rmsprop import RMSPropOptimizer as RMSPropOptimizer
 
 # ---- section: variables: the global step
-from headrace.library.state.global_step import assert_global_step as assert_global_step
-from headrace.library.state.global_step import create_global_step as create_global_step
-from headrace.library.state.global_step import get_global_step as get_global_step
-from headrace.library.state.global_step import get_or_create_global_step as get_or_create_global_step
-from headrace.library.state.global_step import global_step as global_step
+from headrace.library.state.global_step import (
+    assert_global_step as assert_global_step, create_global_step as create_global_step,
+    get_global_step as get_global_step, get_or_create_global_step as get_or_create_global_step,
+    global_step as global_step,
+)
 
 # ---- section: graphs
 from headrace.library.system.graph_util import write_graph as write_graph
 
 # ---- section: examples
-from headrace.core.example import BytesList as BytesList
-from headrace.core.example import Example as Example
-from headrace.core.example import Feature as Feature
-from headrace.core.example import FeatureList as FeatureList
-from headrace.core.example import FeatureLists as FeatureLists
-from headrace.core.example import Features as Features
-from headrace.core.example import FloatList as FloatList
-from headrace.core.example import Int64List as Int64List
-from headrace.core.example import SequenceExample as SequenceExample
+from headrace.core.example import (
+    BytesList as BytesList, Example as Example, Feature as Feature, FeatureList as FeatureList,
+    FeatureLists as FeatureLists, Features as Features, FloatList as FloatList, Int64List as Int64List,
+    SequenceExample as SequenceExample,
+)
