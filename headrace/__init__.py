@@ -3,6 +3,8 @@
 This file and its neighbours are the face: explicit re-exports under TF1's names, no logic.
 """
 
+from types import ModuleType as _ModuleType
+
 # Before anything loads torch.
 import headrace.core.environment as _environment
 
@@ -348,3 +350,12 @@ from headrace import (
 
 newaxis = None
 del _ops, _operators
+
+# Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.
+_PARTS = frozenset(
+    "autodiff client cluster core eager extend graph library models ops passes resources runtime tensorflow tools".split()
+)
+
+
+def __dir__() -> list[str]:
+    return sorted(k for k, v in globals().items() if not (k in _PARTS and isinstance(v, _ModuleType)))

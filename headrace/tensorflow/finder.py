@@ -50,13 +50,10 @@ class Module(ModuleType):
 
 _missing = object()
 _OWN = {"__spec__", "__loader__", "__path__", "__file__", "__package__", "__cached__", "__builtins__"}
-_INSIDE = set(
-    "autodiff client cluster core eager extend graph library models ops passes resources runtime tensorflow tools".split()
-)
 
 
 def _attribute(target: Any, name: str) -> Any:
-    if name in _OWN or (target is headrace and name in _INSIDE):
+    if name in _OWN or (target is headrace and name in headrace._PARTS):
         return _missing
     return getattr(target, name, _missing)
 
@@ -90,7 +87,7 @@ def missing_name(module: str, name: str, targets: Sequence[Any] = ()) -> str:
 
 def _public(target: Any) -> list[str]:
     names = _names(dir(target))
-    return sorted(names - _INSIDE if target is headrace else names)
+    return sorted(names - headrace._PARTS if target is headrace else names)
 
 
 def _everything() -> Iterator[tuple[str, str]]:

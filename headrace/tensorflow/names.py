@@ -8,7 +8,7 @@ from __future__ import annotations
 
 # Module -> the places where its names are, the first one that has a name wins; "" is the top.
 _PYTHON = """
-client.device_lib            library.device_list
+client.device_lib            library.system.device_list
 client.session               .
 client.timeline              profiler
 data.ops.dataset_ops         data
@@ -72,7 +72,7 @@ ops.distributions.normal     distributions
 ops.embedding_ops            nn
 ops.functional_ops           .
 ops.gen_array_ops            . raw_ops
-ops.gen_audio_ops            library.audio audio
+ops.gen_audio_ops            library.signal.audio audio
 ops.gen_math_ops             . math raw_ops
 ops.gen_nn_ops               nn raw_ops
 ops.gen_state_ops            . raw_ops
@@ -82,7 +82,7 @@ ops.gradients_impl           .
 ops.histogram_ops            .
 ops.image_ops                image
 ops.image_ops_impl           image
-ops.init_ops                 . initializers library.initializers
+ops.init_ops                 . initializers library.state.initializers
 ops.io_ops                   . train
 ops.linalg                   linalg
 ops.linalg.linalg            linalg
@@ -105,7 +105,7 @@ ops.numerics                 .
 ops.parsing_ops              . io
 ops.partitioned_variables    .
 ops.random_ops               . random
-ops.resource_variable_ops    . library.variable
+ops.resource_variable_ops    . library.state.variable
 ops.rnn                      nn library.rnn.private
 ops.rnn_cell                 nn.rnn_cell library.rnn.private
 ops.rnn_cell_impl            nn.rnn_cell library.rnn.cell library.rnn.private
@@ -160,7 +160,7 @@ training.input               train
 training.learning_rate_decay  train
 training.momentum            train
 training.monitored_session   train
-training.moving_averages     train library.moving_averages
+training.moving_averages     train library.train.moving_averages
 training.optimizer           train
 training.proximal_adagrad    train
 training.queue_runner        train
@@ -170,7 +170,7 @@ training.saver               train
 training.server_lib          train
 training.session_manager     train
 training.session_run_hook    train
-training.slot_creator        library.optimizer.slot_creator
+training.slot_creator        library.train.optimizer.slot_creator
 training.summary_io          summary train
 training.supervisor          train
 training.sync_replicas_optimizer  train
@@ -179,7 +179,7 @@ training.training_ops        raw_ops
 training.training_util       train
 util.compat                  compat
 util.nest                    nest
-util.tf_inspect              library.inspect
+util.tf_inspect              library.system.inspect
 """
 
 _CORE = """
@@ -205,7 +205,7 @@ contrib.learn.python.learn.datasets.mnist   examples.tutorials.mnist.input_data
 contrib.rnn.python.ops.core_rnn_cell  contrib.rnn library.rnn.private
 contrib.rnn.python.ops.core_rnn_cell_impl  contrib.rnn library.rnn.private
 contrib.learn.datasets.mnist         examples.tutorials.mnist.input_data
-contrib.framework.python.ops.audio_ops  library.audio
+contrib.framework.python.ops.audio_ops  library.signal.audio
 contrib.image.python.ops.distort_image_ops  contrib.image
 contrib.image.python.ops.image_ops   contrib.image
 contrib.image.python.ops.dense_image_warp  contrib.image

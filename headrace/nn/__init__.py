@@ -65,7 +65,7 @@ from headrace.library.tensor.space import (
 )
 
 # ---- section: recurrent networks
-from headrace import rnn_cell as rnn_cell
+from headrace.nn import rnn_cell as rnn_cell
 from headrace.library.rnn.dynamic import (
     bidirectional_dynamic_rnn as bidirectional_dynamic_rnn, dynamic_rnn as dynamic_rnn,
 )
