@@ -6,7 +6,7 @@ This file and its neighbours are the face: explicit re-exports under TF1's names
 from types import ModuleType as _ModuleType
 
 # Before anything loads torch.
-import headrace.core.environment as _environment
+from headrace.core import process as _process
 
 # Registers every op type.
 import headrace.ops as _ops
@@ -349,7 +349,7 @@ from headrace import (
 )
 
 newaxis = None
-del _ops, _operators
+del _ops, _operators, _process
 
 # Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.
 _PARTS = frozenset(

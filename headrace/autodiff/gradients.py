@@ -14,7 +14,7 @@ from typing import Any
 from headrace.autodiff.aggregate import AggregationMethod, aggregate
 from headrace.autodiff.registration import gradient_rule
 from headrace.core.dtypes import DType
-from headrace.core.garbage import no_collection
+from headrace.core.process import no_collection
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor

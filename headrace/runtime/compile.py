@@ -9,14 +9,13 @@ import itertools
 import logging
 import os
 import threading
-import warnings
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import zip_longest
 from typing import Any
 
 import torch
 
+from headrace.core import process
 from headrace.passes.region import Region
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
@@ -176,7 +175,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
 
     if _no_compiler and all(f.device.type == "cpu" for f in fakes):
         raise CannotCompile(_no_compiler[0])
-    _quieten()
+    process.quieten_compiler()
     store_what_libraries_read(graph)
     refuse_negative_indices(graph)
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
@@ -192,15 +191,6 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
             raise
         _no_compiler.append("no C++ compiler was found (CXX, g++): nothing will be compiled for the CPU")
         raise CannotCompile(_no_compiler[0]) from e
-
-
-@cache
-def _quieten() -> None:
-    """Inductor's advice to its own developers is not for users."""
-    warnings.filterwarnings("ignore", message=r"\s*Online softmax is disabled", category=UserWarning)
-    warnings.filterwarnings("ignore", message=r"Torchinductor does not support code generation for complex operators")
-    logging.getLogger("torch._inductor.scheduler").addFilter(lambda r: "Error in codegen for" not in str(r.msg))
-    logging.getLogger("torch._inductor.standalone_compile").setLevel(logging.ERROR)
 
 
 def with_locks(call: Call, region: Region) -> Call:

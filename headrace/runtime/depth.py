@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from headrace.core import errors
+from headrace.core import errors, process
 
 _BYTES = 800  # of stack for each call
 _UNLIMITED = 2**21  # what threads get where the stack has no limit
@@ -40,14 +40,14 @@ class _Room:
             if not self._inside:
                 self._usual = sys.getrecursionlimit()
                 self.frames = max(self._usual, _frames())
-                sys.setrecursionlimit(self.frames)
+                process.set_recursion_limit(self.frames)
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._inside -= 1
             if not self._inside and sys.getrecursionlimit() == self.frames:  # else somebody has set another
-                sys.setrecursionlimit(self._usual)
+                process.set_recursion_limit(self._usual)
 
 
 _room = _Room()

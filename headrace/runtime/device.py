@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from headrace.core import process
 from headrace.core.config import ConfigProto
 from headrace.core.device import register_device_type
 
@@ -116,15 +117,13 @@ def configure(devices: Sequence[Device], config: ConfigProto) -> None:
     """
     _asked[0] = _asked[0] or config.deterministic
     if deterministic():
-        torch.use_deterministic_algorithms(True, warn_only=True)
+        process.be_deterministic(torch)
     precision = os.environ.get("HEADRACE_PRECISION", config.precision)
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"HEADRACE_PRECISION must be highest, high or medium, got {precision!r}")
     if not any(d.torch_device.type == "cuda" for d in devices):
         return
-    torch.set_float32_matmul_precision(precision)
-    torch.backends.cudnn.allow_tf32 = precision != "highest"
-    torch.backends.cudnn.benchmark = not deterministic()  # trying algorithms may choose another one next time
+    process.set_precision(torch, precision, benchmark=not deterministic())  # which may choose another algorithm next time
     fraction = config.gpu_options.per_process_gpu_memory_fraction
     if 0 < fraction <= 1:
         for device in devices:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.core.config import ConfigProto
-from headrace.core.garbage import no_collection
+from headrace.core.process import no_collection
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.pipeline import Options, passes_off

@@ -15,6 +15,8 @@ from typing import Final
 
 import torch
 
+from headrace.core import process
+
 SMALL: Final = 3e-4  # seconds: a step this short never gains from a second thread
 TRIALS: Final = 4  # runs of each choice before deciding
 AGAIN: Final = 20.0  # seconds of running after which to look again
@@ -88,7 +90,7 @@ _lock = threading.Lock()
 def one_thread() -> None:
     """The same for one thread, which needs no share of the cores."""
     if _current.threads != 1:
-        torch.set_num_threads(1)
+        process.set_threads(torch, 1)
         _current.threads = 1
 
 
@@ -96,11 +98,11 @@ def one_thread() -> None:
 def having_threads(threads: int) -> Iterator[None]:
     """This OS thread has so many for a while; a new one has as many as were last set anywhere."""
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
+    process.set_threads(torch, threads)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        process.set_threads(torch, before)
 
 
 class use_threads:  # noqa: N801 - used as a function in a with statement
@@ -117,7 +119,7 @@ class use_threads:  # noqa: N801 - used as a function in a with statement
             active = _active[0]
         threads = self.threads if active == 1 else max(1, self.threads // active)
         if _current.threads != threads:
-            torch.set_num_threads(threads)
+            process.set_threads(torch, threads)
             _current.threads = threads
         return threads
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.core import process
 from headrace.core.config import ConfigProto
 from headrace.runtime.plan import StepPlan
 
@@ -26,9 +27,6 @@ SECONDS = 2.0  # interpreted runs must have cost as long as compiling is likely 
 SECONDS_PER_NODE = 0.05
 RUNS = 10  # ... and shapes must have recurred so often after that
 ARTIFACTS = 8  # compiled plans kept per kind of step
-# A step gives up the interpreter at every kernel and gets it back after a turn of the compiler at the latest.  Fifty small
-# kernels beside a thread that only counts took 2.7 times as long with Python's own 5 ms, and as long as alone with this.
-TURN = 2e-4
 MANY = 16  # combinations of shapes after which one plan is made for all
 
 Key = tuple[Any, ...]
@@ -157,14 +155,11 @@ class CompileQueue:
                     self._thread = None
                     return
                 job = self._jobs.pop(0)
-            before = sys.getswitchinterval()
-            sys.setswitchinterval(min(before, TURN))
             try:
-                job()
+                with process.short_turns():
+                    job()
             except Exception:  # noqa: BLE001 - a failed compilation must never hurt the step
                 log.warning("compilation failed; the step stays interpreted", exc_info=True)
-            finally:
-                sys.setswitchinterval(before)
 
     def wait(self, timeout: float | None = None) -> None:
         """Waits until everything submitted so far is done (for tests and benchmarks)."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import headrace as tf
-from headrace.core import environment
+from headrace.core import process
 from headrace.runtime.threads import AGAIN, TRIALS, ThreadChoice, default_threads, use_threads
 
 
@@ -73,7 +73,7 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_users_openmp_settings_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
-    environment.prepare()  # torch is loaded: too late, so nothing is changed
+    process.prepare()  # torch is loaded: too late, so nothing is changed
     import os
 
     assert "GOMP_SPINCOUNT" not in os.environ

@@ -1,0 +1,164 @@
+"""Every setting of the whole process that Headrace changes, with the reason, and the one switch that leaves them all alone.
+
+    when                           what                                               for how long
+    import                         OpenMP's spin (GOMP_SPINCOUNT, KMP_BLOCKTIME)      for good, if torch is not loaded yet
+    import                         malloc keeps freed memory up to 16 MiB             for good
+    planning, tf.gradients         no garbage collection                              until it is done
+    a compiler runs                shorter turns of Python's threads                  until it is done
+    the first compilation          inductor's notes to its developers are dropped     for good
+    Session.run                    torch's thread count of the calling thread         until another step or the program sets it
+    a function that calls itself   Python's recursion limit                           until it returns
+    a session with a GPU           torch's float32 precision, cuDNN's benchmark       for good
+    a session asks for determinism torch's deterministic algorithms                   for good
+
+``HEADRACE_PROCESS_SETTINGS=off`` leaves every one of them as the program has it.  Nothing else in the package may set any.
+Importing this module makes the first two.
+Functions that change torch get the module as an argument: ``core`` does not import it.  docs/process.md is the user's page.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+SWITCH: Final = "HEADRACE_PROCESS_SETTINGS"
+SPIN: Final = "10000"  # turns of OpenMP's waiting loop, some tens of microseconds
+KEPT: Final = 1 << 24  # bytes; never written, so never fetched from the system
+# A step gives up the interpreter at every kernel and gets it back after a turn of the compiler at the latest.  Fifty small
+# kernels beside a thread that only counts took 2.7 times as long with Python's own 5 ms, and as long as alone with this.
+TURN: Final = 2e-4
+
+
+@cache
+def enabled() -> bool:
+    """Whether settings of the process may be changed; the environment is asked once."""
+    value = os.environ.get(SWITCH, "on")
+    if value not in ("on", "off"):
+        raise ValueError(f"{SWITCH} must be on or off, got {value!r}")
+    return value == "on"
+
+
+# ---- at import
+
+
+def prepare() -> None:
+    """What must happen before torch is loaded and before the first step."""
+    if enabled():
+        shorten_spin()
+        keep_memory()
+
+
+def shorten_spin() -> None:
+    """Chooses how OpenMP's threads wait, unless the user did, or torch is loaded already.
+
+    They spin at the end of every parallel loop.  On an idle machine that saves a wake-up; beside other processes it burns
+    the time that they and we need.  A short spin keeps most of the first and little of the second.
+    """
+    if "torch" in sys.modules or "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
+        return
+    os.environ["GOMP_SPINCOUNT"] = SPIN
+    os.environ.setdefault("KMP_BLOCKTIME", "1")  # milliseconds, for builds with LLVM's or Intel's OpenMP
+
+
+def keep_memory() -> None:
+    """Lets glibc's malloc keep freed pieces of up to 16 MiB for the next step, by freeing one of that size.
+
+    Without this it returns pieces of 128 KiB and more to the system, and a step on arrays fetches them anew, page by page: 45
+    microseconds for 192 KiB (measured), of which writing them is 6.  Torch has its own allocator.
+    """
+    np.empty(KEPT, np.uint8)
+
+
+# ---- while something runs
+
+_lock = threading.Lock()
+_pauses = 0
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """The garbage collector rests, unless the program has it off anyway; nested and concurrent uses end with the last.
+
+    Building gradients and planning make many objects that live on, and next to no cycles.  The collector would go through
+    everything there is, torch's modules included, several times: a third of the time of planning.
+    """
+    global _pauses
+    with _lock:
+        ours = enabled() and (_pauses > 0 or gc.isenabled())
+        if ours:
+            _pauses += 1
+            gc.disable()
+    try:
+        yield
+    finally:
+        if ours:
+            with _lock:
+                _pauses -= 1
+                if not _pauses:
+                    gc.enable()
+
+
+@contextmanager
+def short_turns() -> Iterator[None]:
+    """Python's threads take turns of 0.2 ms at most, so that a step beside a compiler's thread does not wait long for its own."""
+    before = sys.getswitchinterval()
+    if enabled():
+        sys.setswitchinterval(min(before, TURN))
+    try:
+        yield
+    finally:
+        if enabled():
+            sys.setswitchinterval(before)
+
+
+@cache
+def quieten_compiler() -> None:
+    """Drops inductor's advice to its own developers, which a user can do nothing about."""
+    if not enabled():
+        return
+    warnings.filterwarnings("ignore", message=r"\s*Online softmax is disabled", category=UserWarning)
+    warnings.filterwarnings("ignore", message=r"Torchinductor does not support code generation for complex operators")
+    logging.getLogger("torch._inductor.scheduler").addFilter(lambda r: "Error in codegen for" not in str(r.msg))
+    logging.getLogger("torch._inductor.standalone_compile").setLevel(logging.ERROR)
+
+
+def set_recursion_limit(frames: int) -> None:
+    """How many calls Python allows inside one another; a level of a function that calls itself takes three."""
+    if enabled():
+        sys.setrecursionlimit(frames)
+
+
+# ---- torch
+
+
+def set_threads(torch: Any, threads: int) -> None:
+    """How many threads torch's kernels use when this thread calls them: one for small steps, a share of the cores for others."""
+    if enabled():
+        torch.set_num_threads(threads)
+
+
+def set_precision(torch: Any, precision: str, *, benchmark: bool) -> None:
+    """How CUDA multiplies float32 (TF32 by default, as in TensorFlow), and whether cuDNN tries its algorithms."""
+    if enabled():
+        torch.set_float32_matmul_precision(precision)
+        torch.backends.cudnn.allow_tf32 = precision != "highest"
+        torch.backends.cudnn.benchmark = benchmark
+
+
+def be_deterministic(torch: Any) -> None:
+    """Bit-identical reruns: torch chooses deterministic algorithms and warns where it has none."""
+    if enabled():
+        torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+prepare()
