@@ -1,4 +1,13 @@
-"""Running a program: TF1's ``tf.app``."""
+"""Running a program: TF1's ``tf.app``.  absl, which reads the command line, is imported when a program runs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from headrace import flags as flags
-from headrace.library.system.app import run as run
+
+
+def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:
+    """Reads the flags, calls ``main(argv)`` with the arguments that are not flags, exits with what it returns."""
+    from headrace.library.system import app
+
+    app.run(main, argv)

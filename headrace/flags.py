@@ -1,42 +1,17 @@
-"""Command-line flags: TF1's ``tf.flags``."""
+"""Command-line flags: TF1's ``tf.flags``.  absl, whose names they are, is imported when the first is asked for."""
 
-from headrace.library.system.flag import ArgumentParser as ArgumentParser
-from headrace.library.system.flag import BooleanFlag as BooleanFlag
-from headrace.library.system.flag import BooleanParser as BooleanParser
-from headrace.library.system.flag import DuplicateFlagError as DuplicateFlagError
-from headrace.library.system.flag import EnumParser as EnumParser
-from headrace.library.system.flag import Error as Error
-from headrace.library.system.flag import Flag as Flag
-from headrace.library.system.flag import FlagHolder as FlagHolder
-from headrace.library.system.flag import FloatParser as FloatParser
-from headrace.library.system.flag import IllegalFlagValueError as IllegalFlagValueError
-from headrace.library.system.flag import IntegerParser as IntegerParser
-from headrace.library.system.flag import ListParser as ListParser
-from headrace.library.system.flag import MultiFlag as MultiFlag
-from headrace.library.system.flag import UnparsedFlagAccessError as UnparsedFlagAccessError
-from headrace.library.system.flag import UnrecognizedFlagError as UnrecognizedFlagError
-from headrace.library.system.flag import ValidationError as ValidationError
-from headrace.library.system.flags import DEFINE as DEFINE
-from headrace.library.system.flags import FLAGS as FLAGS
-from headrace.library.system.flags import declare_key_flag as declare_key_flag
-from headrace.library.system.flags import mark_flag_as_required as mark_flag_as_required
-from headrace.library.system.flags import mark_flags_as_mutual_exclusive as mark_flags_as_mutual_exclusive
-from headrace.library.system.flags import mark_flags_as_required as mark_flags_as_required
-from headrace.library.system.flags import register_multi_flags_validator as register_multi_flags_validator
-from headrace.library.system.flags import register_validator as register_validator
-from headrace.library.system.flags import validator as validator
-from headrace.library.system.flags import DEFINE_alias as DEFINE_alias
-from headrace.library.system.flags import DEFINE_bool as DEFINE_bool
-from headrace.library.system.flags import DEFINE_boolean as DEFINE_boolean
-from headrace.library.system.flags import DEFINE_enum as DEFINE_enum
-from headrace.library.system.flags import DEFINE_enum_class as DEFINE_enum_class
-from headrace.library.system.flags import DEFINE_float as DEFINE_float
-from headrace.library.system.flags import DEFINE_integer as DEFINE_integer
-from headrace.library.system.flags import DEFINE_list as DEFINE_list
-from headrace.library.system.flags import DEFINE_multi_enum as DEFINE_multi_enum
-from headrace.library.system.flags import DEFINE_multi_float as DEFINE_multi_float
-from headrace.library.system.flags import DEFINE_multi_integer as DEFINE_multi_integer
-from headrace.library.system.flags import DEFINE_multi_string as DEFINE_multi_string
-from headrace.library.system.flags import DEFINE_spaceseplist as DEFINE_spaceseplist
-from headrace.library.system.flags import DEFINE_string as DEFINE_string
-from headrace.library.system.flags import FlagValues as FlagValues
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from headrace.library.system import flags
+
+    return getattr(flags, name)
+
+
+def __dir__() -> list[str]:
+    from absl import flags
+
+    return list(flags.__all__)

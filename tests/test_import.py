@@ -8,6 +8,9 @@ import pytest
 
 EXTRAS = {
     "PIL",
+    "absl",
+    "fsspec",
+    "google",
     "google_crc32c",
     "matplotlib",
     "msgspec",

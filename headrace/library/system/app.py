@@ -1,4 +1,8 @@
-"""Running a program's main function (``tf.app.run``): the command line is read, main is called, the process exits."""
+"""Running a program's main function (``tf.app.run``): the command line is read, main is called, the process exits.
+
+absl's own ``app`` is not used: it brings absl's logging, which takes the flags ``log_dir``, ``verbosity`` and ``v`` from the
+program and puts a handler on the root logger.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from headrace.library.system.flag import Error
-from headrace.library.system.flags import FLAGS
+from headrace.library.system.flags import FLAGS, Error
 
 _HELP = {"-h", "--h", "-help", "--help", "--helpshort", "-helpshort"}
 _HELP_IN_FULL = {"--helpfull", "-helpfull"}

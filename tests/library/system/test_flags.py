@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.library.system import flag as kinds
+import headrace as tf
 from headrace.library.system import flags
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 
 
 @pytest.fixture
@@ -60,14 +62,14 @@ def test_values(values: flags.FlagValues, args: list[str], name: str, value: obj
 @pytest.mark.parametrize(
     ("args", "error", "message"),
     [
-        (["--n=1.5"], kinds.IllegalFlagValueError, "flag --n=1.5: invalid literal for int"),
-        (["--b=maybe"], kinds.IllegalFlagValueError, "Non-boolean argument to boolean flag"),
-        (["--e=z"], kinds.IllegalFlagValueError, r"value should be one of <x\|y>"),
-        (["--least=-1"], kinds.IllegalFlagValueError, "-1 is not a non-negative integer"),
-        (["--zork=1"], kinds.UnrecognizedFlagError, "Unknown command line flag 'zork'"),
-        (["--nos"], kinds.UnrecognizedFlagError, "Unknown command line flag 'nos'"),
-        (["--leest=1"], kinds.UnrecognizedFlagError, "Did you mean: least"),
-        (["--s"], kinds.Error, "Missing value for flag --s"),
+        (["--n=1.5"], flags.IllegalFlagValueError, "flag --n=1.5: invalid literal for int"),
+        (["--b=maybe"], flags.IllegalFlagValueError, "Non-boolean argument to boolean flag"),
+        (["--e=z"], flags.IllegalFlagValueError, r"value should be one of <x\|y>"),
+        (["--least=-1"], flags.IllegalFlagValueError, "-1 is not a non-negative integer"),
+        (["--zork=1"], flags.UnrecognizedFlagError, "Unknown command line flag 'zork'"),
+        (["--nos"], flags.UnrecognizedFlagError, "Unknown command line flag 'nos'"),
+        (["--leest=1"], flags.UnrecognizedFlagError, "Did you mean: least"),
+        (["--s"], flags.Error, "Missing value for flag --s"),
     ],
 )
 def test_refused(values: flags.FlagValues, args: list[str], error: type[Exception], message: str) -> None:
@@ -76,11 +78,11 @@ def test_refused(values: flags.FlagValues, args: list[str], error: type[Exceptio
 
 
 def test_definitions_are_checked(values: flags.FlagValues) -> None:
-    with pytest.raises(kinds.DuplicateFlagError, match="'s' is defined twice.*Description from first occurrence: text"):
+    with pytest.raises(flags.DuplicateFlagError, match="'s' is defined twice.*Description from first occurrence: text"):
         flags.DEFINE_string("s", "", "again", flag_values=values)
-    with pytest.raises(kinds.IllegalFlagValueError, match="flag --k=1.5"):
+    with pytest.raises(flags.IllegalFlagValueError, match="flag --k=1.5"):
         flags.DEFINE_integer("k", 1.5, "", flag_values=values)
-    with pytest.raises(kinds.IllegalFlagValueError, match="one of <x>"):
+    with pytest.raises(flags.IllegalFlagValueError, match="one of <x>"):
         flags.DEFINE_enum("k", "z", ["x"], "", flag_values=values)
     assert "k" not in values
 
@@ -92,14 +94,46 @@ def test_old_argument_names(values: flags.FlagValues) -> None:
 
 
 def test_the_command_line_is_read_when_first_asked(values: flags.FlagValues, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = flags._ReadingFlagValues(values)
     monkeypatch.setattr(sys, "argv", ["prog", "--n=8"])
-    assert not values.is_parsed()
-    assert values.n == 8
-    assert values.is_parsed()
+    assert not reading.is_parsed()
+    assert reading.n == 8
+    assert reading.is_parsed()
     monkeypatch.setattr(sys, "argv", ["prog", "--zork"])
-    values.unparse_flags()
-    with pytest.raises(kinds.UnrecognizedFlagError, match="zork"):
-        _ = values.n
+    reading.unparse_flags()
+    with pytest.raises(flags.UnrecognizedFlagError, match="zork"):
+        _ = reading.n
+
+
+def test_flags_is_absls_with_old_doors(values: flags.FlagValues, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What programs for older releases do with FLAGS: `_parse_flags`, `__flags`, assignment before the command line is read."""
+    monkeypatch.setattr(sys, "argv", ["prog", "--n=8", "--zork"])
+    reading = flags._ReadingFlagValues(values)
+    reading.lr = 0.5
+    reading._parse_flags()
+    assert (reading.lr, reading.flag_values_dict()["n"], len(reading), "n" in reading) == (0.5, 8, len(values), True)
+    assert {name: flag.value for name, flag in getattr(reading, "__flags").items()}["n"] == 8
+    assert sorted(reading) == sorted(values) and str(reading) == str(values) and "n" in dir(reading)
+    reading["n"].value = 9
+    del reading.s
+    assert (reading.n, "s" in values) == (9, False)
+    assert tf.flags.FLAGS is tf.app.flags.FLAGS is flags.FLAGS
+
+
+def test_a_program_may_define_log_dir_and_verbosity() -> None:
+    """absl's logging takes these names where it is imported, so it is not."""
+    values = {"log_dir": "/tmp/x", "verbosity": 2, "v": 1}
+    defined = "".join(f"tf.flags.DEFINE_{type(v).__name__[:3]}({k!r}, {v!r}, '')\n" for k, v in values.items())
+    defined = defined.replace("DEFINE_int", "DEFINE_integer").replace("DEFINE_str", "DEFINE_string")
+    program = f"import headrace as tf\n{defined}print([getattr(tf.flags.FLAGS, k) for k in {list(values)}])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, env=ENVIRONMENT)
+    assert done.stdout == f"{list(values.values())}\n", done.stderr
+
+
+def test_without_absl_the_error_says_what_to_install() -> None:
+    program = "import sys; sys.modules['absl'] = None; import headrace as tf; tf.flags.DEFINE_string('a', '', '')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, env=ENVIRONMENT)
+    assert "ImportError: tf.flags and tf.app need absl: pip install absl-py" in done.stderr
 
 
 def test_assignment_and_the_flags_themselves(values: flags.FlagValues) -> None:
@@ -114,7 +148,7 @@ def test_assignment_and_the_flags_themselves(values: flags.FlagValues) -> None:
     assert "n" in values and "zork" not in values
     with pytest.raises(AttributeError, match="zork"):
         _ = values.zork
-    with pytest.raises(kinds.UnrecognizedFlagError, match="zork"):
+    with pytest.raises(flags.UnrecognizedFlagError, match="zork"):
         values.zork = 1
     del values.n
     assert "n" not in list(values)
@@ -123,12 +157,14 @@ def test_assignment_and_the_flags_themselves(values: flags.FlagValues) -> None:
 def test_validators(values: flags.FlagValues) -> None:
     flags.register_validator("lr", lambda v: v > 0, message="must be positive", flag_values=values)
     flags.mark_flag_as_required("least", flag_values=values)
-    with pytest.raises(kinds.IllegalFlagValueError, match="flag --least=None: Flag must have a value other than None"):
+    with pytest.raises(
+        flags.IllegalFlagValueError, match="flag --least=None: Flag --least must have a value other than None"
+    ):
         values(["prog"])
-    with pytest.raises(kinds.IllegalFlagValueError, match="flag --lr=-1.0: must be positive"):
+    with pytest.raises(flags.IllegalFlagValueError, match="flag --lr=-1.0: must be positive"):
         values(["prog", "--least=1", "--lr=-1"])
     values(["prog", "--least=1", "--lr=2"])
-    with pytest.raises(kinds.IllegalFlagValueError, match="must be positive"):
+    with pytest.raises(flags.IllegalFlagValueError, match="must be positive"):
         values.lr = -2.0
     assert values.lr == 2.0
 
@@ -146,7 +182,6 @@ def test_help_names_every_flag(values: flags.FlagValues) -> None:
     assert "(a non-negative integer)" in text
 
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 PROGRAM = """
 import headrace as tf
 tf.app.flags.DEFINE_integer('n', 3, 'The number.')
