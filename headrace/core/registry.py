@@ -9,9 +9,9 @@ Rules and kernels are opaque callables here, so this module needs neither torch 
     @matmul.gradient   def _(node, grad): ...              builds nodes through raw_ops
     @matmul.state      def _(context): ...                 what one node keeps across the steps of one session
     @matmul.kernel     def _(a, b, transpose_a): ...       torch tensors in, torch tensors out
-    @matmul.on_arrays  def _(a, b, transpose_a): ...       the same for small values on the CPU, numpy arrays in and out
+    @matmul.array_kernel  def _(a, b, transpose_a): ...    small values on the CPU: numpy arrays in, numpy arrays out
 
-Registering a name twice is an error that names the first place.
+Registering a name, a rule or a kernel twice is an error that names both places.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class Traits:
     opaque: bool = False  # the compiler must not look inside
     opaque_on_cpu: bool = False  # the same on the CPU, where the kernel is faster than what the compiler makes of it
     transfers: bool = False  # moves its inputs to its device itself
+    takes_numbers: bool = False  # passes integer and bool scalars on, as Python numbers or as tensors
+    takes_arrays: bool = False  # looks at its inputs or hands them on: they may be numpy arrays
     feed: bool = False  # a value the caller must supply (Placeholder)
     argument: bool = False  # of a feed: an argument of a function's body, which may be the handle of a variable
     constant: bool = False  # its value is the attribute "value", known while planning
@@ -92,33 +94,39 @@ class Kernel:
 class ArrayKernel:
     """An implementation on numpy arrays, for values on the CPU so small that calling torch costs more than the work.
 
-    Called as a kernel is, with type attributes as numpy dtypes, and with no keyword but ``state``; it never warns about
-    overflow.  Where it raises, the kernel is asked for the error.  ``most`` elements may each input and output have;
-    ``saves`` are the microseconds, about, that it is quicker than the kernel.
+    It takes what the kernel takes, with type attributes as numpy dtypes, and returns arrays.  The planner runs it only where
+    the shapes of all inputs and outputs are known, so the op's shape rule has checked them.  What the shape rule cannot check,
+    such as an index, the array kernel checks by the kernel's own function.  It need not mind overflow: numpy is told not to warn.
     """
 
     function: Rule
     types: tuple[tuple[str, tuple[DType, ...]], ...]
-    most: int
-    saves: float
-    strings: bool = False  # it takes and gives strings and resources too, as kernels do
-    wants_state: bool = False
 
     def accepts(self, attrs: dict[str, Any]) -> bool:
         return not self.types or all(attrs.get(name) in allowed for name, allowed in self.types)
 
 
-MOST: Final = 8192  # elements, unless an array kernel says otherwise
-ANY_SIZE: Final = 1 << 62  # elements: for array kernels that are as quick for many
-SAVES: Final = 2.0
+@dataclass(slots=True)
+class Kernels:
+    """The ways to run one op.  ``by_device`` serves every op; the others are quicker ways for some values of some ops.
+
+    Filled by the methods of `OpDef` only.  ``inline`` and ``on_numbers`` are Python expressions of the inputs that stand in
+    generated code in the place of a call: "{0}.value", "{0} + {1}".
+    """
+
+    by_device: list[Kernel] = field(default_factory=list)  # the most specific first
+    on_arrays: list[ArrayKernel] = field(default_factory=list)
+    inline: str | None = None
+    on_numbers: str | None = None  # for integer and bool scalars held as Python numbers
+    in_place: dict[int, Rule] = field(default_factory=dict)  # by position: leave the result in that input's memory
 
 
 class OpDef:
     """One op type.  Not thread-safe while being declared; read-only afterwards."""
 
     __slots__ = (
-        "array_kernels", "attr_names", "gradient_fn", "has_gradient_rule", "in_place", "inline", "kernels", "location",
-        "name", "on_numbers", "shape_fn", "signature", "state_fn", "takes_arrays", "takes_numbers", "traits", "value_fn",
+        "_places", "attr_names", "gradient_fn", "has_gradient_rule", "kernels", "location", "name", "shape_fn", "signature",
+        "state_fn", "traits", "value_fn",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, traits: Traits, location: str) -> None:
@@ -132,42 +140,63 @@ class OpDef:
         self.gradient_fn: Rule | None = None
         self.has_gradient_rule = False  # True also for "not differentiable", where gradient_fn is None
         self.state_fn: Rule | None = None
-        self.inline: str | None = None  # a Python expression of the inputs that replaces the kernel call: "{0}.value"
-        # The same for integer and bool scalars held as Python numbers: "{0} + {1}".
-        self.on_numbers: str | None = None
-        self.takes_numbers = False  # its inputs and outputs may be such numbers as they are
-        self.takes_arrays = False  # the kernel hands its inputs on or prints them: they may be arrays
-        self.kernels: list[Kernel] = []
-        self.array_kernels: list[ArrayKernel] = []
-        self.in_place: dict[int, Rule] = {}  # by position: kernels that leave the result in that input's memory
+        self.kernels = Kernels()
+        self._places: dict[Any, tuple[str, int]] = {}  # where each rule and kernel was registered: file and line
 
     @property
     def built_in(self) -> bool:
         """Whether Headrace itself declares it, and not a user."""
         return self.location.startswith(_PACKAGE)
 
+    @property
+    def inline(self) -> str | None:
+        return self.kernels.inline
+
+    def _claim(self, what: str, *variant: Any) -> None:
+        """Notes where a rule or kernel is registered; an error if there is one already."""
+        place = _caller()
+        first = self._places.setdefault((what, *variant), place)
+        if first is not place:
+            raise ValueError(
+                f"the {what} of op {self.name!r}{_described(variant)} is registered at {place[0]}:{place[1]}, "
+                f"but was registered before at {first[0]}:{first[1]}"
+            )
+
+    # ---- rules
+
     def shape(self, function: Rule) -> Rule:
+        """Registers the shape rule: partial shapes of the inputs, and attributes, to partial shapes of the outputs."""
+        self._claim("shape rule")
         self.shape_fn = function
         return function
 
     def value(self, function: Rule) -> Rule:
+        """Registers the rule that follows small integer values while the graph is built."""
+        self._claim("value rule")
         self.value_fn = function
         return function
 
     def gradient(self, function: Rule) -> Rule:
+        """Registers the gradient rule: ``function(node, *grads)`` gives one gradient per input."""
+        self._claim("gradient rule")
         self.gradient_fn = function
         self.has_gradient_rule = True
         return function
 
     def not_differentiable(self) -> OpDef:
         """Gradients stop here without an error."""
+        self._claim("gradient rule")
         self.gradient_fn = None
         self.has_gradient_rule = True
         return self
 
     def state(self, function: Rule) -> Rule:
+        """Registers what makes the state that one node keeps across the steps of one session."""
+        self._claim("state rule")
         self.state_fn = function
         return function
+
+    # ---- kernels
 
     def kernel(
         self, function: Rule | None = None, *, device: str | None = None, **types: DType | Sequence[DType]
@@ -182,8 +211,9 @@ class OpDef:
                 f"kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: device, node, state"
             )
         kernel = Kernel(function, device, self._constraint(types), "state" in wants, "device" in wants, "node" in wants)
-        self.kernels.append(kernel)
-        self.kernels.sort(key=lambda k: (k.device is None, -len(k.types)))
+        self._claim("kernel", device, *kernel.types)
+        self.kernels.by_device.append(kernel)
+        self.kernels.by_device.sort(key=lambda k: (k.device is None, -len(k.types)))
         return function
 
     def _constraint(self, values: dict[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
@@ -198,37 +228,87 @@ class OpDef:
         return tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(values.items()))
 
     def find_kernel(self, device: str, attrs: dict[str, Any]) -> Kernel | None:
-        for kernel in self.kernels:
+        for kernel in self.kernels.by_device:
             if kernel.accepts(device, attrs):
                 return kernel
         return None
 
-    def on_arrays(
-        self, function: Rule | None = None, *, most: int = MOST, saves: float = SAVES, strings: bool = False,
-        **types: DType | Sequence[DType],
-    ) -> Any:  # fmt: skip
-        """Registers an array kernel: ``@op.on_arrays``, ``op.on_arrays(np.add)`` or ``@op.on_arrays(most=512, T=FLOATING)``.
+    def array_kernel(self, function: Rule | None = None, **types: DType | Sequence[DType]) -> Any:
+        """Registers a kernel on numpy arrays: ``@op.array_kernel`` or ``op.array_kernel(np.add, T=FLOATING)``.
 
-        Of several, the first that accepts the types is taken.
+        No two may accept the same types.
         """
         if function is None:
-            return lambda f: self.on_arrays(f, most=most, saves=saves, strings=strings, **types)
+            return lambda f: self.array_kernel(f, **types)
         wants = _keyword_only(function)
-        if wants - {"state"}:
+        if wants:
             raise TypeError(
-                f"the array kernel of {self.name} has keyword-only parameters {sorted(wants)}; known: state {at()}"
+                f"the array kernel of {self.name} has keyword-only parameters {sorted(wants)}; it may have none {at()}"
             )
-        self.array_kernels.append(ArrayKernel(function, self._constraint(types), most, saves, strings, bool(wants)))
+        constraint = self._constraint(types)
+        for one in self.kernels.on_arrays:
+            if _overlap(one.types, constraint):
+                self._claim("array kernel", *one.types)
+        self._claim("array kernel", *constraint)
+        self.kernels.on_arrays.append(ArrayKernel(function, constraint))
         return function
 
     def find_array_kernel(self, attrs: dict[str, Any]) -> ArrayKernel | None:
-        for kernel in self.array_kernels:
+        for kernel in self.kernels.on_arrays:
             if kernel.accepts(attrs):
                 return kernel
         return None
 
+    def inline_kernel(self, expression: str) -> OpDef:
+        """Registers an expression of the inputs that replaces the call of the kernel in generated code."""
+        self._claim("inline kernel")
+        self.kernels.inline = expression
+        return self
+
+    def number_kernel(self, expression: str) -> OpDef:
+        """Registers an expression of inputs that are Python numbers: integer and bool scalars on the host."""
+        self._claim("number kernel")
+        self.kernels.on_numbers = expression
+        return self
+
+    def in_place_kernel(self, position: int, function: Rule) -> OpDef:
+        """Registers a kernel that leaves the result in the memory of the input at ``position``.
+
+        The planner chooses it where it proves that nobody needs that input any more.
+        """
+        self._claim("in-place kernel", f"input {position}")
+        self.kernels.in_place[position] = function
+        return self
+
     def __repr__(self) -> str:
         return f"<op {self.signature}>"
+
+
+_CONSTRUCTORS: Final = frozenset({"unary", "binary", "regular", "op"})  # declare ops for the lines that call them
+
+
+def _caller() -> tuple[str, int]:
+    """The file and line that declares an op or one of its parts."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and (frame.f_code.co_filename == __file__ or frame.f_code.co_name in _CONSTRUCTORS):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _described(variant: tuple[Any, ...]) -> str:
+    """Which of an op's kernels: its device or input, and what its attributes may be."""
+    parts = [
+        v if isinstance(v, str) else f"{v[0]}={'|'.join(str(getattr(a, 'name', a)) for a in v[1])}"
+        for v in variant
+        if v
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _overlap(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    """Whether two constraints on attributes accept the same values: none keeps them apart."""
+    allowed = dict(second)
+    return all(set(values) & set(allowed[name]) for name, values in first if name in allowed)
 
 
 def _keyword_only(function: Rule) -> set[str]:
@@ -301,8 +381,6 @@ def op(signature: str, /, **options: Any) -> OpDef:
     wrong = [k for k, v in options.items() if isinstance(v, bool)]
     if wrong:
         raise TypeError(f"{wrong[0]!r} is no trait of an op; traits are {', '.join(sorted(_TRAITS))} {at()}")
-    frame = sys._getframe(1)
-    while frame.f_code.co_name in ("unary", "binary", "regular", "op") and frame.f_back is not None:
-        frame = frame.f_back
-    location = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    filename, line = _caller()
+    location = f"{filename}:{line}"
     return REGISTRY.add(OpDef(parse(signature, options), Traits(**traits), location))

@@ -3,7 +3,6 @@
 from headrace.ops import (
     _add_product,
     _hold,
-    _in_place,
     _meta,
     _product_update,
     _region,
@@ -80,7 +79,6 @@ from headrace.ops import (
 __all__ = [
     "_add_product",
     "_hold",
-    "_in_place",
     "_meta",
     "_product_update",
     "_region",
@@ -153,7 +151,3 @@ __all__ = [
     "tridiagonal",
     "unicode",
 ]
-
-_in_place.install()
-
-from headrace.ops import arrays as arrays  # noqa: E402 - kernels for ops that are declared by now

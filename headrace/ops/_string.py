@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from headrace.core.registry import ANY_SIZE
 from headrace.resources.value import FROM_TORCH, as_tensor
 
 _MASK = (1 << 64) - 1
@@ -71,9 +70,7 @@ def together(items):
 
 
 def on_host(definition, function):
-    """Registers a function of arrays, which gets dtypes as numpy's, as the kernel for arrays and for tensors."""
-    definition.on_arrays(function, most=ANY_SIZE, saves=5, strings=True)
-
+    """Registers a function of arrays, which gets dtypes as numpy's, as the kernel."""
     definition.kernel(lambda *arguments: as_tensors(function(*map(as_arrays, arguments))))
 
 

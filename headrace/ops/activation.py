@@ -19,11 +19,13 @@ hardtanh_backward = torch.ops.aten.hardtanh_backward.default
 leaky_relu_backward = torch.ops.aten.leaky_relu_backward.default
 softplus_backward = torch.ops.aten.softplus_backward.default
 threshold_backward = torch.ops.aten.threshold_backward.default
+threshold_into = torch.ops.aten.threshold_backward.grad_input
 UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch stores these but computes little with them
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 # Beyond this softplus(x) == x in every dtype; torch's own default of 20 is visible in float64.
 SOFTPLUS_THRESHOLD = 40.0
+_ZERO = np.array(False)  # zero of any numpy dtype: it changes none
 
 
 def activation(name, types, gradient):
@@ -56,6 +58,8 @@ def piecewise_linear(op_def):
 relu = activation("Relu", REAL, lambda node, grad: raw_ops.ReluGrad(grad, node.outputs[0]))
 relu.kernel(torch.relu)
 relu.kernel(torch.clone, T=(dtypes.uint8, *UNSIGNED))
+relu.array_kernel(lambda features: np.maximum(features, _ZERO))
+relu.in_place_kernel(0, torch.relu_)
 
 relu_grad = activation_grad("ReluGrad", REAL)
 piecewise_linear(relu_grad)
@@ -71,6 +75,13 @@ def _(gradients, features):
     kept = torch.where(features.to(torch.int64) == 0, 0, gradients.to(torch.int64))  # torch 2.11 has none of these
     return kept.to(gradients.dtype)
 
+
+@relu_grad.array_kernel
+def _(gradients, features):
+    return np.where(np.greater(features, _ZERO), gradients, _ZERO)
+
+
+relu_grad.in_place_kernel(0, lambda gradients, features: threshold_into(gradients, features, 0, grad_input=gradients))
 
 # ---- Relu6
 
@@ -163,24 +174,6 @@ if ARM:
             return elu_slope(gradients, outputs)
         return torch.clamp_max(outputs, 0).add_(1).mul_(gradients)
 
-    _ZERO, _ONE, _LOG2_E_ARRAY = (np.array(n, np.float32) for n in (0, 1, _LOG2_E))
-
-    @elu.on_arrays(T=dtypes.float32, saves=10)
-    def _(features):
-        below = np.minimum(features, _ZERO, out=np.empty(features.shape, np.float32))
-        below *= _LOG2_E_ARRAY
-        torch.from_numpy(below).exp2_()
-        below -= _ONE
-        return np.maximum(features, below, out=below)
-
-
-@elu_grad.on_arrays(T=(dtypes.float32, dtypes.float64), saves=6)
-def _(gradients, outputs):
-    slope = np.minimum(outputs, 0)
-    slope += 1
-    slope *= gradients
-    return slope
-
 
 selu = activation("Selu", FLOATING, lambda node, grad: raw_ops.SeluGrad(grad, node.outputs[0]))
 selu.kernel(torch.selu)
@@ -257,13 +250,17 @@ def bias_add_shape(value, bias, data_format):
     return (*dims[:axis], size if channels is None else channels, *dims[axis + 1 :])
 
 
+def _check_last(value, bias):
+    if value.shape[-1] != bias.shape[0]:  # a bias of one element would be broadcast
+        raise ValueError(
+            f"Must provide as many biases as the last dimension of the input tensor: "
+            f"{list(bias.shape)} vs. {list(value.shape)}"
+        )
+
+
 def add_bias(value, bias, data_format):
     if data_format == "NHWC":
-        if value.shape[-1] != bias.shape[0]:  # a bias of one element would be broadcast
-            raise ValueError(
-                f"Must provide as many biases as the last dimension of the input tensor: "
-                f"{list(bias.shape)} vs. {list(value.shape)}"
-            )
+        _check_last(value, bias)
         return value + bias
     if value.shape[1] != bias.shape[0]:
         raise ValueError(
@@ -282,6 +279,20 @@ bias_add.gradient(bias_add_gradient)
 bias_add.kernel(add_bias)
 widen(bias_add, add_bias)
 
+
+@bias_add.array_kernel
+def _(value, bias, data_format):
+    return np.add(value, bias if data_format == "NHWC" else bias.reshape(-1, *[1] * (value.ndim - 2)))
+
+
+def _add_last(value, bias, data_format):
+    """The planner asks for it where the bias runs along the last axis."""
+    _check_last(value, bias)
+    return value.add_(bias)
+
+
+bias_add.in_place_kernel(0, _add_last)
+
 bias_add_v1 = op("BiasAddV1(value: T, bias: T) -> (output: T)", T=NUMERIC)
 bias_add_v1.shape(lambda value, bias: bias_add_shape(value, bias, "NHWC"))
 bias_add_v1.gradient(lambda node, grad: [grad, raw_ops.BiasAddGrad(grad)])
@@ -298,13 +309,22 @@ def _(out_backprop, data_format):
     return (None,) if dims is None else (dims[axis],)
 
 
+def _axes_of_bias(grad, data_format):
+    """The axes to sum over."""
+    return list(range(grad.ndim - 1)) if data_format == "NHWC" else [0, *range(2, grad.ndim)]
+
+
 @bias_add_grad.kernel
 def _(out_backprop, data_format):
-    rank = out_backprop.dim()
-    axes = list(range(rank - 1)) if data_format == "NHWC" else [0, *range(2, rank)]
+    axes = _axes_of_bias(out_backprop, data_format)
     if ARM and (found := column_sums(out_backprop, axes)) is not None:
         return found
     return torch.sum(out_backprop, axes, dtype=out_backprop.dtype)
+
+
+@bias_add_grad.array_kernel
+def _(out_backprop, data_format):
+    return np.add.reduce(out_backprop, tuple(_axes_of_bias(out_backprop, data_format)), out_backprop.dtype)
 
 
 # ---- L2Loss

@@ -20,14 +20,21 @@ def _same(node, grad):
     return grad, grad
 
 
-add = binary("Add", torch.add, (*NUMERIC, dtypes.string), _same)
+_ADD_IN_PLACE = (torch.Tensor.add_, lambda x, y: y.add_(x))
+
+add = binary("Add", torch.add, (*NUMERIC, dtypes.string), _same, array=np.add, in_place=_ADD_IN_PLACE)
 follow(add, operator.add)
 add.kernel(lambda x, y: np.asarray(x + y, dtype=object), T=dtypes.string)  # two scalars add up to plain bytes
 
-add_v2 = binary("AddV2", torch.add, NUMERIC, _same)
+add_v2 = binary("AddV2", torch.add, NUMERIC, _same, array=np.add, in_place=_ADD_IN_PLACE)
+add_v2.number_kernel("{0} + {1}")
 follow(add_v2, operator.add)
 
-sub = binary("Sub", torch.sub, NUMERIC, lambda node, grad: (grad, raw_ops.Neg(grad)))
+sub = binary(
+    "Sub", torch.sub, NUMERIC, lambda node, grad: (grad, raw_ops.Neg(grad)),
+    array=np.subtract, in_place=(torch.Tensor.sub_, lambda x, y: torch.sub(x, y, out=y)),
+)  # fmt: skip
+sub.number_kernel("{0} - {1}")
 follow(sub, operator.sub)
 
 
@@ -36,7 +43,10 @@ def _products(node, grad):
     return raw_ops.Mul(grad, conjugate(y)), raw_ops.Mul(grad, conjugate(x))
 
 
-mul = binary("Mul", torch.mul, NUMERIC, _products)
+mul = binary(
+    "Mul", torch.mul, NUMERIC, _products, array=np.multiply, in_place=(torch.Tensor.mul_, lambda x, y: y.mul_(x))
+)
+mul.number_kernel("{0} * {1}")
 follow(mul, operator.mul)
 
 
@@ -78,12 +88,15 @@ def _quotient_toward_zero(x, y):
 div = binary("Div", _divide, NUMERIC, _quotients)
 follow(div, _quotient_toward_zero)
 
-real_div = binary("RealDiv", torch.true_divide, FLOAT_OR_COMPLEX, _quotients)
+real_div = binary(
+    "RealDiv", torch.true_divide, FLOAT_OR_COMPLEX, _quotients, array=np.divide, in_place=(torch.Tensor.div_,)
+)
 
 truncate_div = binary("TruncateDiv", _truncate, NUMERIC).not_differentiable()
 follow(truncate_div, _quotient_toward_zero)
 
 floor_div = binary("FloorDiv", _floor, REAL).not_differentiable()
+floor_div.number_kernel("{0} // {1}")
 follow(floor_div, lambda x, y: None if y == 0 else x // y)
 
 
@@ -95,6 +108,7 @@ def _remainders(quotient):
 
 
 floor_mod = binary("FloorMod", torch.remainder, REAL, _remainders(lambda x, y: raw_ops.Floor(raw_ops.RealDiv(x, y))))
+floor_mod.number_kernel("{0} % {1}")
 follow(floor_mod, lambda x, y: None if y == 0 else x % y)
 
 for _name in ("Mod", "TruncateMod"):
@@ -177,7 +191,9 @@ def _squared_difference_gradient(node, grad):
     return gx, raw_ops.Neg(gx)
 
 
-squared_difference = binary("SquaredDifference", _squared_difference, NUMERIC, _squared_difference_gradient)
+squared_difference = binary(
+    "SquaredDifference", _squared_difference, NUMERIC, _squared_difference_gradient, array=lambda x, y: np.square(x - y)
+)
 
 
 def _chosen(compare):
@@ -189,9 +205,11 @@ def _chosen(compare):
     return rule
 
 
-maximum = binary("Maximum", torch.maximum, REAL, _chosen(lambda x, y: raw_ops.GreaterEqual(x, y)))
+maximum = binary("Maximum", torch.maximum, REAL, _chosen(lambda x, y: raw_ops.GreaterEqual(x, y)), array=np.maximum)
+maximum.number_kernel("({0} if {0} >= {1} else {1})")
 follow(maximum, max)
-minimum = binary("Minimum", torch.minimum, REAL, _chosen(lambda x, y: raw_ops.LessEqual(x, y)))
+minimum = binary("Minimum", torch.minimum, REAL, _chosen(lambda x, y: raw_ops.LessEqual(x, y)), array=np.minimum)
+minimum.number_kernel("({0} if {0} <= {1} else {1})")
 follow(minimum, min)
 
 
@@ -248,6 +266,15 @@ add_n.shape(_merged)
 add_n.gradient(lambda node, grad: [grad] * len(node.inputs))
 add_n.kernel(_add_up)
 widen(add_n, _add_up)
+
+
+@add_n.array_kernel
+def _(inputs):
+    total = inputs[0]
+    for one in inputs[1:]:
+        total = np.add(total, one)
+    return total
+
 
 accumulate = op("AccumulateNV2(inputs: N*T; shape: shape) -> (sum: T)", T=NUMERIC, view=True)
 accumulate.shape(lambda inputs, shape: _merged([shape, *inputs]))
@@ -309,10 +336,8 @@ def _(x, shape):
     return result if result.dtype is x.dtype else result.to(x.dtype)  # torch sums integers as int64
 
 
-add_v2.on_numbers = "{0} + {1}"
-sub.on_numbers = "{0} - {1}"
-mul.on_numbers = "{0} * {1}"
-floor_div.on_numbers = "{0} // {1}"
-floor_mod.on_numbers = "{0} % {1}"
-maximum.on_numbers = "({0} if {0} >= {1} else {1})"
-minimum.on_numbers = "({0} if {0} <= {1} else {1})"
+@sum_to.array_kernel
+def _(x, shape):
+    extra = x.ndim - len(shape)
+    axes = tuple(i for i in range(x.ndim) if i < extra or (shape[i - extra] == 1 and x.shape[i] != 1))
+    return np.add.reduce(x, axes, x.dtype).reshape(shape) if axes else x

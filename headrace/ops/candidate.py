@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from headrace.core import errors
-from headrace.core.registry import ANY_SIZE, op
+from headrace.core.registry import op
 from headrace.ops._sparse import host_order
 
 _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
@@ -227,14 +227,10 @@ def _declare(name, kind, options=""):
             raise ValueError(f"Sampler's range is too small: {num_sampled} distinct classes out of {range_max}")
         return _shape(true_classes, num_true, num_sampled, unique)
 
-    @definition.on_arrays(most=ANY_SIZE, saves=10)
-    def sample(true_classes, num_true, num_sampled, unique, *rest, state):
-        _check(true_classes, num_true)
-        return state.sample(true_classes, num_sampled, unique)
-
     @definition.kernel
-    def _(true_classes, *attrs, state):
-        return tuple(map(torch.from_numpy, sample(true_classes.numpy(), *attrs, state=state)))
+    def _(true_classes, num_true, num_sampled, unique, *rest, state):
+        _check(true_classes, num_true)
+        return tuple(map(torch.from_numpy, state.sample(true_classes.numpy(), num_sampled, unique)))
 
 
 _declare("LogUniformCandidateSampler", LogUniform)
@@ -305,9 +301,3 @@ def _hits_on_host(true_classes, candidates):
     weights = np.empty(len(row), np.float32)
     weights.fill(_LOWEST)
     return row, position, weights
-
-
-@hits.on_arrays(most=ANY_SIZE, saves=10)
-def _(true_classes, sampled_candidates, num_true, seed, seed2):
-    _check(true_classes, num_true)
-    return _hits_on_host(true_classes, sampled_candidates)

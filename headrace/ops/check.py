@@ -10,9 +10,11 @@ from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops._summarise import summarise
 
-check = op("Assert(condition: bool, data: list(T); summarize: int = 3) -> ()", T=ANY, stateful=True, opaque=True)
+check = op(
+    "Assert(condition: bool, data: list(T); summarize: int = 3) -> ()",
+    T=ANY, stateful=True, opaque=True, takes_arrays=True,
+)  # fmt: skip
 check.not_differentiable()
-check.takes_arrays = True
 
 
 @check.shape

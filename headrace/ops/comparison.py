@@ -17,13 +17,15 @@ from headrace.ops._host_math import FEW, comparison, where
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
 
-for _name, _kernel, _sign in (
-    ("Less", torch.lt, "<"), ("LessEqual", torch.le, "<="), ("Greater", torch.gt, ">"), ("GreaterEqual", torch.ge, ">="),
+for _name, _kernel, _array, _sign in (
+    ("Less", torch.lt, np.less, "<"), ("LessEqual", torch.le, np.less_equal, "<="),
+    ("Greater", torch.gt, np.greater, ">"), ("GreaterEqual", torch.ge, np.greater_equal, ">="),
 ):  # fmt: skip
-    binary(_name, comparison(_kernel), REAL, out="bool").not_differentiable().on_numbers = f"{{0}} {_sign} {{1}}"
+    _comparison = binary(_name, comparison(_kernel), REAL, out="bool", array=_array)
+    _comparison.not_differentiable().number_kernel(f"{{0}} {_sign} {{1}}")
 
 
-def _equality(name, compare, on_bytes):
+def _equality(name, compare, on_arrays):
     definition = op(f"{name}(x: T, y: T; incompatible_shape_error: bool = True) -> (z: bool)", T=COMPARABLE)
     definition.not_differentiable()
 
@@ -43,7 +45,13 @@ def _equality(name, compare, on_bytes):
 
     @definition.kernel(T=dtypes.string)
     def _(x, y, incompatible_shape_error):
-        return torch.from_numpy(np.asarray(on_bytes(x, y), dtype=bool))
+        return torch.from_numpy(np.asarray(on_arrays(x, y), dtype=bool))
+
+    @definition.array_kernel
+    def _(x, y, incompatible_shape_error):
+        if not incompatible_shape_error and not _broadcastable(x.shape, y.shape):
+            return np.bool_(name == "NotEqual")
+        return on_arrays(x, y)
 
     return definition
 
@@ -54,7 +62,8 @@ def _broadcastable(a, b):
 
 equal = _equality("Equal", comparison(torch.eq), np.equal)
 not_equal = _equality("NotEqual", comparison(torch.ne), np.not_equal)
-equal.on_numbers, not_equal.on_numbers = "{0} == {1}", "{0} != {1}"
+equal.number_kernel("{0} == {1}")
+not_equal.number_kernel("{0} != {1}")
 
 approximate = op("ApproximateEqual(x: T, y: T; tolerance: float = 1e-05) -> (z: bool)", T=NUMERIC)
 approximate.shape(lambda x, y, tolerance: x.merge_with(y))
@@ -74,15 +83,18 @@ negation = op("LogicalNot(x: bool) -> (y: bool)")
 negation.shape(lambda x: x)
 negation.not_differentiable()
 negation.kernel(torch.logical_not)
-negation.on_numbers = "not {0}"
+negation.array_kernel(np.logical_not)
+negation.number_kernel("not {0}")
 
-_LOGIC: dict[str, Callable[..., torch.Tensor]] = {"LogicalAnd": torch.logical_and, "LogicalOr": torch.logical_or}
-for _name, _function in _LOGIC.items():
+for _name, _function, _array, _sign in (
+    ("LogicalAnd", torch.logical_and, np.logical_and, "and"), ("LogicalOr", torch.logical_or, np.logical_or, "or"),
+):  # fmt: skip
     _logic = op(f"{_name}(x: bool, y: bool) -> (z: bool)")
     _logic.shape(broadcast)
     _logic.not_differentiable()
     _logic.kernel(_function)
-    _logic.on_numbers = "{0} and {1}" if _name == "LogicalAnd" else "{0} or {1}"
+    _logic.array_kernel(_array)
+    _logic.number_kernel(f"{{0}} {_sign} {{1}}")
 
 _KINDS: dict[str, Callable[..., torch.Tensor]] = {
     "IsNan": torch.isnan,
@@ -143,6 +155,11 @@ def _(condition, t, e):
     return np.where(_rows(condition.cpu().numpy(), t), t, e)
 
 
+@select.array_kernel
+def _(condition, t, e):
+    return np.where(_rows(condition, t), t, e)
+
+
 @select.gradient
 def _(node, grad):
     condition = node.inputs[0]
@@ -153,6 +170,7 @@ def _(node, grad):
 select_v2 = op("SelectV2(condition: bool, t: T, e: T) -> (output: T)", T=CHOICE)
 select_v2.shape(lambda condition, t, e: broadcast_shape(condition, broadcast_shape(t, e)))
 select_v2.kernel(where)
+select_v2.array_kernel(np.where)
 select_v2.kernel(lambda condition, t, e: np.where(condition.cpu().numpy(), t, e), T=dtypes.string)
 
 
@@ -174,6 +192,7 @@ cast = op(
     SrcT=(*NUMERIC, dtypes.bool, *QUANTIZED), DstT=(*NUMERIC, dtypes.bool, *QUANTIZED), view=True,
 )  # fmt: skip
 cast.shape(lambda x, DstT, Truncate: x)
+_WIDE = (dtypes.float32, dtypes.float64)
 
 
 @cast.value
@@ -203,3 +222,11 @@ def _(x, DstT, Truncate):
     if DstT.is_complex:
         return x.to(DstT)
     return x != 0 if DstT is torch.bool else x.real.to(DstT)
+
+
+@cast.array_kernel(SrcT=(*dtypes.INTEGER, dtypes.bool))
+@cast.array_kernel(
+    SrcT=_WIDE, DstT=(*_WIDE, dtypes.int32, dtypes.int64, dtypes.bool)
+)  # to others torch rounds otherwise
+def _(x, DstT, Truncate):
+    return x.astype(DstT, copy=False)

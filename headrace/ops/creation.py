@@ -49,6 +49,11 @@ def _(dims, value):
     return value.expand(dims).clone(memory_format=torch.contiguous_format)
 
 
+@fill.array_kernel
+def _(dims, value):
+    return np.full(dims, value, value.dtype)
+
+
 @fill.kernel(T=dtypes.string)
 def _(dims, value):
     return np.full(dims, value[()], dtype=object)

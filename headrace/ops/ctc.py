@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from headrace.core.dtypes import ANY, float32, float64, resource, variant
-from headrace.core.registry import ANY_SIZE, op
+from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops import _ctc_decode
 from headrace.ops._ctc_decode import merged
@@ -205,9 +205,6 @@ def _(inputs, sequence_length, merge_repeated):
     return [(None, 2), (None,), (2,), (dims[1], 1)]
 
 
-greedy.on_arrays(_ctc_decode.greedy, most=ANY_SIZE, saves=20)
-
-
 @greedy.kernel
 def _(inputs, sequence_length, merge_repeated):
     return tuple(map(torch.from_numpy, _ctc_decode.greedy(inputs.numpy(), sequence_length, merge_repeated)))
@@ -229,9 +226,6 @@ def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
     if not 1 <= top_paths <= beam_width:
         raise ValueError(f"top_paths ({top_paths}) must be at least 1 and at most beam_width ({beam_width})")
     return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(dims[1], top_paths)]
-
-
-beam.on_arrays(_ctc_decode.beam, most=ANY_SIZE, saves=20)
 
 
 @beam.kernel

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes, errors
-from headrace.core.registry import ANY_SIZE, op
+from headrace.core.registry import op
 from headrace.ops._string import array_of, decode, each, int32s, int64s, listed, on_host
-from headrace.resources.value import TORCH_DTYPES
 
 # ---- numbers
 
@@ -140,14 +139,6 @@ def _joined(bytes, out_type):
 def _(bytes, out_type, little_endian):
     data, shape = _joined(bytes, out_type)
     return _reinterpret(data, out_type, little_endian, shape)
-
-
-@decode_raw.on_arrays(most=ANY_SIZE, saves=5, strings=True)
-def _(bytes, out_type, little_endian):
-    data, shape = _joined(bytes, out_type)
-    if not little_endian and out_type.itemsize > 1:
-        return _reinterpret(data, TORCH_DTYPES[dtypes.as_dtype(out_type)], False, shape).numpy()
-    return np.ndarray(shape, out_type, data)
 
 
 padded_raw = op(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, REAL
+from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops import _host_math
-from headrace.ops._declare import binary, conjugate, follow, unary
+from headrace.ops._declare import conjugate, follow, unary
 
 
 def _times(derivative):
@@ -41,16 +43,17 @@ def _plus(x, value):
 
 # ---- sign and rounding
 
-neg = unary("Neg", torch.neg, NUMERIC, lambda node, grad: raw_ops.Neg(grad))
+neg = unary("Neg", torch.neg, NUMERIC, lambda node, grad: raw_ops.Neg(grad), array=np.negative, in_place=torch.neg_)
+neg.number_kernel("-{0}")
 follow(neg, lambda x: -x)
-absolute = unary("Abs", torch.abs, REAL, _times(lambda x, y: raw_ops.Sign(x)))
+absolute = unary("Abs", torch.abs, REAL, _times(lambda x, y: raw_ops.Sign(x)), array=np.abs)
+absolute.number_kernel("abs({0})")
 follow(absolute, abs)
-sign = unary("Sign", torch.sgn, NUMERIC, lambda node, grad: raw_ops.ZerosLike(grad))
+sign = unary("Sign", torch.sgn, NUMERIC, lambda node, grad: raw_ops.ZerosLike(grad), array=np.sign)
 
-for _name, _kernel, _types in (
-    ("Floor", torch.floor, FLOATING), ("Ceil", torch.ceil, FLOATING), ("Rint", torch.round, FLOATING),
-):  # fmt: skip
-    unary(_name, _kernel, _types).not_differentiable()
+unary("Floor", torch.floor, FLOATING, array=np.floor).not_differentiable()
+unary("Ceil", torch.ceil, FLOATING).not_differentiable()
+unary("Rint", torch.round, FLOATING).not_differentiable()
 
 
 def _round(x):
@@ -61,25 +64,31 @@ unary("Round", _round, tuple(d for d in REAL if not d.is_unsigned)).not_differen
 
 # ---- powers, exponentials, logarithms
 
-square = unary("Square", torch.square, NUMERIC, _times(lambda x, y: raw_ops.Mul(x, 2)))
-sqrt = unary("Sqrt", torch.sqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.SqrtGrad(node.outputs[0], grad))
-rsqrt = unary("Rsqrt", torch.rsqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.RsqrtGrad(node.outputs[0], grad))
+square = unary(
+    "Square", torch.square, NUMERIC, _times(lambda x, y: raw_ops.Mul(x, 2)), array=np.square, in_place=torch.square_
+)
+sqrt = unary(
+    "Sqrt", torch.sqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.SqrtGrad(node.outputs[0], grad),
+    array=np.sqrt, in_place=torch.sqrt_,
+)  # fmt: skip
+rsqrt = unary(
+    "Rsqrt", torch.rsqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.RsqrtGrad(node.outputs[0], grad),
+    array=lambda x: np.reciprocal(np.sqrt(x)), in_place=torch.rsqrt_,
+)  # fmt: skip
 for _name in ("Reciprocal", "Inv"):
     unary(
-        _name,
-        torch.reciprocal,
-        FLOAT_OR_COMPLEX,
-        lambda node, grad: raw_ops.ReciprocalGrad(node.outputs[0], grad),
-    )
-exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y))
+        _name, torch.reciprocal, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.ReciprocalGrad(node.outputs[0], grad),
+        array=np.reciprocal,
+    )  # fmt: skip
+exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y), array=np.exp, in_place=torch.exp_)
 expm1 = unary("Expm1", torch.expm1, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Exp(x)))
-log = unary("Log", torch.log, FLOAT_OR_COMPLEX, _over(lambda x: x))
-log1p = unary("Log1p", torch.log1p, FLOAT_OR_COMPLEX, _over(lambda x: _plus(x, 1)))
+log = unary("Log", torch.log, FLOAT_OR_COMPLEX, _over(lambda x: x), array=np.log)
+log1p = unary("Log1p", torch.log1p, FLOAT_OR_COMPLEX, _over(lambda x: _plus(x, 1)), array=np.log1p)
 
 # ---- trigonometric and hyperbolic
 
-sin = unary("Sin", torch.sin, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Cos(x)))
-cos = unary("Cos", torch.cos, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Neg(raw_ops.Sin(x))))
+sin = unary("Sin", torch.sin, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Cos(x)), array=np.sin)
+cos = unary("Cos", torch.cos, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Neg(raw_ops.Sin(x))), array=np.cos)
 tan = unary("Tan", torch.tan, FLOAT_OR_COMPLEX, _times(lambda x, y: _plus(raw_ops.Square(y), 1)))
 asin = unary("Asin", torch.asin, FLOAT_OR_COMPLEX, _over(lambda x: raw_ops.Sqrt(_constant_minus(1, raw_ops.Square(x)))))
 acos = unary(
@@ -92,8 +101,9 @@ atan = unary("Atan", torch.atan, FLOAT_OR_COMPLEX, _over(lambda x: _plus(raw_ops
 sinh = unary("Sinh", torch.sinh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Cosh(x)))
 cosh = unary("Cosh", torch.cosh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Sinh(x)))
 tanh = unary(
-    "Tanh", _host_math.tanh, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.TanhGrad(conjugate(node.outputs[0]), grad)
-)
+    "Tanh", _host_math.tanh, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.TanhGrad(conjugate(node.outputs[0]), grad),
+    array=np.tanh, in_place=torch.tanh_,
+)  # fmt: skip
 asinh = unary(
     "Asinh", torch.asinh, FLOAT_OR_COMPLEX, lambda node, g: raw_ops.RealDiv(g, conjugate(raw_ops.Cosh(node.outputs[0])))
 )
@@ -102,8 +112,10 @@ acosh = unary(
 )
 atanh = unary("Atanh", torch.atanh, FLOAT_OR_COMPLEX, _over(lambda x: _constant_minus(1, raw_ops.Square(x))))
 sigmoid = unary(
-    "Sigmoid", torch.sigmoid, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.SigmoidGrad(conjugate(node.outputs[0]), grad)
-)
+    "Sigmoid", torch.sigmoid, FLOAT_OR_COMPLEX,
+    lambda node, grad: raw_ops.SigmoidGrad(conjugate(node.outputs[0]), grad),
+    array=lambda x: np.reciprocal(np.exp(np.negative(x)) + x.dtype.type(1)), in_place=torch.sigmoid_,
+)  # fmt: skip
 
 # ---- error and gamma functions
 
@@ -140,16 +152,21 @@ unary("PopulationCount", _count_bits, INTEGER, out="uint8").not_differentiable()
 # ---- gradients in terms of the output y
 
 
-def _of_output(name, kernel, gradient, complex_kernel=None):
-    definition = binary(name, kernel, FLOAT_OR_COMPLEX, names=("y", "dy"))
+def _of_output(name, kernel, gradient, complex_kernel, array):
+    """Declares ``Name(y, dy)``; ``array`` is its kernel on arrays of real numbers."""
+    definition = op(f"{name}(y: T, dy: T) -> (z: T)", T=FLOAT_OR_COMPLEX)
     definition.shape(lambda y, dy: y.merge_with(dy))
     definition.gradient(lambda node, grad: list(gradient(*node.inputs, node.outputs[0], grad)))
-    if complex_kernel is not None:
-        definition.kernel(complex_kernel, T=dtypes.COMPLEX)
+    definition.kernel(kernel)
+    definition.kernel(complex_kernel, T=dtypes.COMPLEX)
+    definition.array_kernel(array, T=FLOATING)
+    return definition
 
 
 _tanh_backward = torch.ops.aten.tanh_backward.default
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.default
+_tanh_backward_out = torch.ops.aten.tanh_backward.grad_input
+_sigmoid_backward_out = torch.ops.aten.sigmoid_backward.grad_input
 
 
 def _mul(*factors):
@@ -159,12 +176,14 @@ def _mul(*factors):
     return product
 
 
-_of_output(
+tanh_grad = _of_output(
     "TanhGrad",
     lambda y, dy: _tanh_backward(dy, y),
     lambda y, dy, z, grad: (_mul(grad, -2.0, dy, y), raw_ops.TanhGrad(conjugate(y), grad)),
     lambda y, dy: dy * (1 - y * y),
+    array=lambda y, dy: dy * (1 - y * y),
 )
+tanh_grad.in_place_kernel(1, lambda y, dy: _tanh_backward_out(dy, y, grad_input=dy))
 
 
 def _sigmoid_second(y, dy, z, grad):
@@ -172,7 +191,11 @@ def _sigmoid_second(y, dy, z, grad):
     return raw_ops.Sub(scaled, _mul(scaled, 2.0, y)), raw_ops.SigmoidGrad(conjugate(y), grad)
 
 
-_of_output("SigmoidGrad", lambda y, dy: _sigmoid_backward(dy, y), _sigmoid_second, lambda y, dy: dy * y * (1 - y))
+sigmoid_grad = _of_output(
+    "SigmoidGrad", lambda y, dy: _sigmoid_backward(dy, y), _sigmoid_second, lambda y, dy: dy * y * (1 - y),
+    array=lambda y, dy: dy * y * (1 - y),
+)  # fmt: skip
+sigmoid_grad.in_place_kernel(1, lambda y, dy: _sigmoid_backward_out(dy, y, grad_input=dy))
 
 
 # These take y itself and conjugate it, where TanhGrad and SigmoidGrad are given its conjugate.
@@ -201,7 +224,4 @@ for _name, _rule, _second in (
     ("ReciprocalGrad", lambda y, dy: -dy * y * y, _reciprocal_second),
     ("InvGrad", lambda y, dy: -dy * y * y, _reciprocal_second),
 ):
-    _of_output(_name, _rule, _second, _of_conjugate(_rule))
-
-neg.on_numbers = "-{0}"
-absolute.on_numbers = "abs({0})"
+    _of_output(_name, _rule, _second, _of_conjugate(_rule), array=_rule)

@@ -17,7 +17,7 @@ import torch
 from headrace.core import errors
 from headrace.core.dtypes import ANY, REAL, DType, complex64, complex128, string
 from headrace.core.dtypes import bool as bool_
-from headrace.core.registry import ANY_SIZE, op
+from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops._string import array_of, each, listed
 from headrace.ops._summarise import summarise, summarise_ends, to_array
@@ -253,12 +253,8 @@ as_string.shape(lambda input, precision, scientific, shortest, width, fill: inpu
 
 
 @as_string.kernel
-def _(input, *attrs):
-    return _as_strings(to_array(input), *attrs)
-
-
-@as_string.on_arrays(most=ANY_SIZE, saves=5, strings=True)
-def _as_strings(array, precision, scientific, shortest, width, fill):
+def _(input, precision, scientific, shortest, width, fill):
+    array = to_array(input)
     show = _formatter(array.dtype, precision, scientific, shortest, width, fill)
     if show == b"%d" and array.size > _MANY and array.min() >= 0 and array.max() < _GREAT:
         return _digits(array.reshape(-1)).reshape(array.shape)

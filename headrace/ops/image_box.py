@@ -27,7 +27,6 @@ _COLORS = (
 
 
 _PAINT = np.array(_COLORS, np.float32)
-_MANY = 1 << 40  # elements: kernels on arrays are used whatever the size
 
 
 def _draw_on_arrays(images, boxes, colors):
@@ -96,7 +95,6 @@ draw = op("DrawBoundingBoxes(images: T, boxes: float32) -> (output: T)", T=(dtyp
 draw.not_differentiable()
 draw.shape(_drawn_shape)
 draw.kernel(lambda images, boxes: _draw(images, boxes, None))
-draw.on_arrays(lambda images, boxes: _draw_on_arrays(images, boxes, _PAINT), most=_MANY, saves=20)
 
 draw_in = op(
     "DrawBoundingBoxesV2(images: T, boxes: float32, colors: float32) -> (output: T)",
@@ -105,11 +103,6 @@ draw_in = op(
 draw_in.not_differentiable()
 draw_in.shape(_drawn_shape)
 draw_in.kernel(lambda images, boxes, colors: _draw(images, boxes, colors if colors.numel() else None))
-draw_in.on_arrays(
-    lambda images, boxes, colors: _draw_on_arrays(images, boxes, colors if colors.size else _PAINT),
-    most=_MANY,
-    saves=20,
-)
 
 # ---- sampling
 
@@ -392,14 +385,6 @@ def _(boxes, scores, limit, threshold, least):
     return _given(_nms(boxes, scores, limit, threshold, least)[0], boxes)
 
 
-def _thinned(boxes, scores, limit, threshold, least=-math.inf):
-    if not 0 <= threshold <= 1:
-        raise ValueError("iou_threshold must be in [0, 1]")
-    return np.array(_select_hard(boxes, scores, limit, threshold, least), np.int32)
-
-
-thin.on_arrays(_thinned, most=_MANY, saves=20)
-
 thin_padded = op(
     f"NonMaxSuppressionV4(boxes: T, scores: T, {_LIMITS}; pad_to_max_output_size: bool = False) "
     "-> (selected_indices: int32, valid_outputs: int32)",
@@ -483,8 +468,6 @@ for _name, _least in (
     @_plain.kernel
     def _(boxes, scores, limit, threshold):
         return _given(_nms(boxes, scores, limit, threshold, -math.inf)[0], boxes)
-
-    _plain.on_arrays(_thinned, most=_MANY, saves=20)
 
 
 # ---- by class, a batch at once

@@ -100,9 +100,8 @@ def _adjusted_block(change):
     return block
 
 
-def _on_arrays(definition, function, **types):
-    """A kernel on arrays; gives what the kernel on tensors asks for."""
-    definition.on_arrays(function, most=_MANY, saves=30, **types)
+def _on_host_with(function):
+    """A function of arrays as one of tensors in the host's memory."""
 
     def on_tensors(images, *factors):
         with np.errstate(all="ignore"):
@@ -144,13 +143,13 @@ to_hsv = op("RGBToHSV(images: T) -> (output: T)", T=_FLOATS)
 to_hsv.shape(_three)
 to_hsv.kernel(_to_hsv)
 _WIDE = (dtypes.float32, dtypes.float64)
-_hsv_on_host = _on_arrays(to_hsv, lambda images: _by_blocks(images, _hsv_block), T=_WIDE)
+_hsv_on_host = _on_host_with(lambda images: _by_blocks(images, _hsv_block))
 
 to_rgb = op("HSVToRGB(images: T) -> (output: T)", T=_FLOATS)
 to_rgb.not_differentiable()
 to_rgb.shape(_three)
 to_rgb.kernel(_to_rgb)
-_rgb_on_host = _on_arrays(to_rgb, lambda images: _by_blocks(images, _rgb_block), T=_WIDE)
+_rgb_on_host = _on_host_with(lambda images: _by_blocks(images, _rgb_block))
 
 
 contrast = op("AdjustContrastv2(images: T, contrast_factor: float32) -> (output: T)", T=_HALF)
@@ -186,7 +185,7 @@ def _contrast_on_arrays(images, factor):
     return result.reshape(images.shape)
 
 
-_contrast_on_host = _on_arrays(contrast, _contrast_on_arrays, T=dtypes.float32)
+_contrast_on_host = _on_host_with(_contrast_on_arrays)
 
 
 @contrast.kernel
@@ -216,7 +215,7 @@ def _turned(images, delta):
     return _by_blocks(images, _adjusted_block(turn))
 
 
-_hue_on_host = _on_arrays(hue, _turned, T=dtypes.float32)
+_hue_on_host = _on_host_with(_turned)
 
 
 @hue.kernel
@@ -240,7 +239,7 @@ def _saturated(images, scale):
     return _by_blocks(images, _adjusted_block(scaled))
 
 
-_saturation_on_host = _on_arrays(saturation, _saturated, T=dtypes.float32)
+_saturation_on_host = _on_host_with(_saturated)
 
 
 @saturation.kernel

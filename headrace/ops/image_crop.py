@@ -282,14 +282,6 @@ def _cropped(image, boxes, box_ind, crop_size, method, extrapolation_value):
     return torch.where(known, found, extrapolation_value)
 
 
-@crop.on_arrays(most=_MANY, saves=40)
-def _(image, boxes, box_ind, crop_size, method, extrapolation_value):
-    if method == "bilinear" and len(boxes) and image.size:
-        return _bilinear_on_arrays(image, boxes, box_ind, tuple(_crop_size(crop_size)), extrapolation_value)
-    tensors = map(torch.from_numpy, (image, boxes, box_ind))
-    return _cropped(*tensors, crop_size, method, extrapolation_value).numpy()
-
-
 @crop.gradient
 def _(node, grad):
     image, boxes, box_ind = node.inputs[:3]
@@ -337,14 +329,6 @@ def _to_image(grads, boxes, box_ind, image_size, T, method):
     return total.reshape(batch, height, width, channels).to(T)
 
 
-@to_image.on_arrays(most=_MANY, saves=40)
-def _(grads, boxes, box_ind, image_size, T, method):
-    if method == "bilinear" and len(boxes) and grads.size:
-        return _image_gradient_on_arrays(grads, boxes, box_ind, image_size).astype(T, copy=False)
-    tensors = map(torch.from_numpy, (grads, boxes, box_ind))
-    return _to_image(*tensors, image_size, torch.float32, method).numpy().astype(T, copy=False)
-
-
 to_boxes = op(
     'CropAndResizeGradBoxes(grads: float32, image: T, boxes: float32, box_ind: int32; method: string = "bilinear") '
     "-> (output: float32)",
@@ -384,10 +368,3 @@ def _to_boxes(grads, image, boxes, box_ind, method):
     y1, y2 = ends(dy, 1, height, rows)
     x1, x2 = ends(dx, 2, width, columns)
     return torch.stack([y1, x1, y2, x2], 1)
-
-
-@to_boxes.on_arrays(most=_MANY, saves=40)
-def _(grads, image, boxes, box_ind, method):
-    if len(boxes) and image.size and grads.size:
-        return _boxes_gradient_on_arrays(image, boxes, box_ind, grads)
-    return _to_boxes(*map(torch.from_numpy, (grads, image, boxes, box_ind)), method).numpy()

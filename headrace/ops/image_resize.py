@@ -6,7 +6,6 @@ Each output row is a weighted sum of input rows, each output column one of input
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from headrace.core import dtypes
@@ -70,27 +69,6 @@ def _along(weight, axis):
     return weight[:, None, None] if axis == 1 else weight[:, None]
 
 
-# ---- on arrays
-
-_FEW = 1 << 14  # elements
-
-
-def _resize_array(images, make, size, align_corners, half_pixel_centers, kind=np.float32):
-    _check(align_corners, half_pixel_centers)
-    rows, columns = _size(size)
-    images = images if kind is None else images.astype(kind, copy=False)
-    if not images.size:
-        return np.zeros((len(images), rows, columns, images.shape[3]), images.dtype)
-    return _tap.resize_array(images, make, rows, columns, align_corners, half_pixel_centers)
-
-
-def _unresize_array(grads, original_image, make, align_corners, half_pixel_centers):
-    if not grads.size or not original_image.size:
-        return np.zeros(original_image.shape, original_image.dtype)
-    found = _tap.unresize_array(grads, make, *original_image.shape[1:3], align_corners, half_pixel_centers)
-    return found.astype(original_image.dtype, copy=False)
-
-
 # ---- bilinear
 
 
@@ -130,11 +108,6 @@ def _(images, size, align_corners, half_pixel_centers):
     return upper + (lower - upper) * down
 
 
-@bilinear.on_arrays(most=_FEW, saves=30)
-def _(images, size, align_corners, half_pixel_centers):
-    return _resize_array(images, _bilinear_taps, size, align_corners, half_pixel_centers)
-
-
 def _grad_through(name):
     def gradient(node, grad):
         attrs = {key: node.attrs[key] for key in ("align_corners", "half_pixel_centers")}
@@ -149,11 +122,6 @@ bilinear.gradient(_grad_through("ResizeBilinearGrad"))
 
 bilinear_grad = op(f"ResizeBilinearGrad(grads: float32, original_image: T; {_ATTRS}) -> (output: T)", T=_FLOATS)
 bilinear_grad.shape(lambda grads, original_image, *attrs: original_image)
-
-
-@bilinear_grad.on_arrays(most=_FEW, saves=30)
-def _(grads, original_image, align_corners, half_pixel_centers):
-    return _unresize_array(grads, original_image, _bilinear_taps, align_corners, half_pixel_centers)
 
 
 @bilinear_grad.kernel
@@ -197,11 +165,6 @@ nearest = op(f"ResizeNearestNeighbor(images: T, size: host int32; {_ATTRS}) -> (
 nearest.shape(_resized)
 
 
-@nearest.on_arrays(most=_FEW, saves=20)
-def _(images, size, align_corners, half_pixel_centers):
-    return _resize_array(images, _nearest_taps, size, align_corners, half_pixel_centers, None)
-
-
 @nearest.kernel
 def _(images, size, align_corners, half_pixel_centers):
     _check(align_corners, half_pixel_centers)
@@ -230,14 +193,6 @@ nearest_grad = op(
     T=(dtypes.uint8, dtypes.int8, dtypes.int32, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16),
 )
 nearest_grad.shape(_resized)
-
-
-@nearest_grad.on_arrays(most=_FEW, saves=30, T=dtypes.float32)
-def _(grads, size, align_corners, half_pixel_centers):
-    rows, columns = _size(size)
-    if not grads.size:
-        return np.zeros((len(grads), rows, columns, grads.shape[3]), np.float32)
-    return _tap.unresize_array(grads, _nearest_taps, rows, columns, align_corners, half_pixel_centers)
 
 
 @nearest_grad.kernel
@@ -307,11 +262,6 @@ def _(images, size, align_corners, half_pixel_centers):
     return images
 
 
-@bicubic.on_arrays(most=_FEW, saves=40)
-def _(images, size, align_corners, half_pixel_centers):
-    return _resize_array(images, _four, size, align_corners, half_pixel_centers)
-
-
 bicubic.gradient(_grad_through("ResizeBicubicGrad"))
 
 bicubic_grad = op(
@@ -319,11 +269,6 @@ bicubic_grad = op(
     T=(dtypes.float32, dtypes.float64),
 )  # fmt: skip
 bicubic_grad.shape(lambda grads, original_image, *attrs: original_image)
-
-
-@bicubic_grad.on_arrays(most=_FEW, saves=40)
-def _(grads, original_image, align_corners, half_pixel_centers):
-    return _unresize_array(grads, original_image, _four, align_corners, half_pixel_centers)
 
 
 @bicubic_grad.kernel
@@ -380,11 +325,3 @@ def _(images, size, align_corners):
     down = _shares(images.shape[1], rows, align_corners, images.device)
     across = _shares(images.shape[2], columns, align_corners, images.device)
     return torch.einsum("rh,bhwc,sw->brsc", down, images.to(torch.float32), across)
-
-
-@area.on_arrays(most=_FEW, saves=40)
-def _(images, size, align_corners):
-    rows, columns = _size(size)
-    if not images.size:
-        return np.zeros((len(images), rows, columns, images.shape[3]), np.float32)
-    return _tap.resize_array(images.astype(np.float32, copy=False), _area_taps, rows, columns, align_corners)

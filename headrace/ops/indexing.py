@@ -12,7 +12,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import ANY, INDEX, NUMERIC
-from headrace.core.registry import ANY_SIZE, op
+from headrace.core.registry import op
 from headrace.core.shape import TensorShape, unknown_shape
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
@@ -100,17 +100,20 @@ def _batch_gather(params, indices, axis, batch_dims):
         raise
 
 
-def _gather_strings(params, indices, axis, batch_dims):
-    array = indices if type(indices) is np.ndarray else indices.numpy()
-    unsigned = array.view(f"u{array.itemsize}")  # so negative ones are too large
-    if array.size and np.maximum.reduce(unsigned, None) >= params.shape[axis]:
-        explain_index(torch.as_tensor(indices), params.shape[axis])
+def _gather_arrays(params, indices, axis, batch_dims):
+    indices = np.asarray(indices)
+    unsigned = indices.view(f"u{indices.itemsize}")  # so negative ones are too large
+    if indices.size and np.maximum.reduce(unsigned, None) >= params.shape[axis]:
+        explain_index(indices, params.shape[axis])
     if not batch_dims:
-        taken = params.take(array, axis)
-        return taken if array.ndim else np.asarray(taken, dtype=object)
-    (batch, between, size, rest, count), shape = _batch_layout(params.shape, array.shape, axis, batch_dims)
-    index = np.broadcast_to(array.reshape(batch, 1, count, 1), (batch, between, count, rest))
+        return params.take(indices, axis)
+    (batch, between, size, rest, count), shape = _batch_layout(params.shape, indices.shape, axis, batch_dims)
+    index = np.broadcast_to(indices.reshape(batch, 1, count, 1), (batch, between, count, rest))
     return np.take_along_axis(params.reshape(batch, between, size, rest), index, 2).reshape(shape)
+
+
+def _gather_strings(params, indices, axis, batch_dims):
+    return np.asarray(_gather_arrays(params, indices.numpy(), axis, batch_dims), dtype=object)
 
 
 gather_v2 = op(
@@ -120,7 +123,7 @@ gather_v2 = op(
 gather_v2.shape(_gather_shape)
 gather_v2.kernel(_gather)
 gather_v2.kernel(_gather_strings, Tparams=dtypes.string)
-gather_v2.on_arrays(_gather_strings, most=ANY_SIZE, saves=5, strings=True, Tparams=dtypes.string)
+gather_v2.array_kernel(_gather_arrays)
 move_as_signed(gather_v2, "Tparams")
 
 

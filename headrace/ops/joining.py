@@ -94,6 +94,7 @@ concat_v2.value(lambda node, *inputs: _concat_value(inputs[:-1], inputs[-1]))
 concat_v2.gradient(lambda node, grad: [*_concat_gradient(grad, node.inputs[:-1], node.inputs[-1]), None])
 concat_v2.kernel(torch.cat)
 concat_v2.kernel(np.concatenate, T=dtypes.string)
+concat_v2.array_kernel(np.concatenate)
 
 concat = op("Concat(concat_dim: host int32, values: N*T) -> (output: T)", T=ANY)
 concat.shape(lambda concat_dim, values: _concat_shape(values, concat_dim))
@@ -222,6 +223,7 @@ def _(value, size_splits, split_dim, num_split):
 pack = op("Pack(values: N*T; axis: int = 0) -> (output: T)", T=ANY)
 pack.kernel(torch.stack)
 pack.kernel(np.stack, T=dtypes.string)
+pack.array_kernel(lambda values, axis: np.stack(values, axis) if axis else np.array(values))
 
 
 @pack.gradient

@@ -10,9 +10,8 @@ import torch
 
 from headrace.core import errors
 from headrace.core.dtypes import ANY, DType, float32, float64, int32, int64, resource, string, variant
-from headrace.core.registry import ANY_SIZE, op
+from headrace.core.registry import op
 from headrace.ops._string import array_of, int64s, on_host
-from headrace.ops._summarise import to_array
 from headrace.resources.table import Table
 from headrace.resources.value import FROM_TORCH, NATIVE, TORCH_DTYPES, as_tensor
 
@@ -208,24 +207,6 @@ def _find(table_handle, keys, default_value):
             f"Expected shape {list(width)} or {list(shape)} for default value, got {list(default_value.shape)}"
         )
     return _array(table_handle.find(_items(keys), default), dtype, shape)
-
-
-@find.on_arrays(most=ANY_SIZE, saves=5, strings=True)
-def _(table_handle, keys, default_value):
-    kind, dtype = _BY_ARRAY[keys.dtype], _BY_ARRAY[default_value.dtype]
-    table_handle.check(kind, dtype)
-    if table_handle.value_shape or default_value.ndim:
-        return to_array(_find(table_handle, _plain_value(keys), _plain_value(default_value)))
-    default = default_value.item()
-    if kind is not string and kind in _WHOLE and dtype in _QUICK:
-        found = table_handle.find_numbers(keys, default)
-        if found is not None:
-            return found
-    found = table_handle.find(_items(keys), default)
-    if dtype is int64:
-        made = int64s(found)
-        return made if keys.ndim == 1 else made.reshape(keys.shape)
-    return to_array(_array(found, dtype, keys.shape))
 
 
 _BY_ARRAY = {np.dtype(t.as_numpy_dtype): t for t in HELD if t in NATIVE or t is string}

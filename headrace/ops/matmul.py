@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
-from headrace.core.dtypes import FLOAT_OR_COMPLEX, REAL, bfloat16, float32, int32, int64
+from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, REAL, bfloat16, float32, int32, int64
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._declare import conjugate, sum_to_shape, widen
+from headrace.resources.value import as_tensor
 
 INTEGERS = (int32, int64)
 TYPES = (*FLOAT_OR_COMPLEX, *INTEGERS)
@@ -74,6 +76,19 @@ def _integer_product(a, b):
 @matmul.kernel(device="cuda", T=INTEGERS)
 def _(a, b, transpose_a, transpose_b):
     return _integer_product(a.t() if transpose_a else a, b.t() if transpose_b else b)
+
+
+_ONE_THREAD = (
+    64**3
+)  # multiplications: for more, numpy's BLAS starts threads of its own, which get in the way of torch's
+
+
+@matmul.array_kernel(T=FLOATING)
+def _(a, b, transpose_a, transpose_b):
+    a, b = a.T if transpose_a else a, b.T if transpose_b else b
+    if a.size * b.shape[1] > _ONE_THREAD:
+        return torch.mm(as_tensor(a), as_tensor(b)).numpy()
+    return np.dot(a, b)
 
 
 @matmul.gradient

@@ -17,11 +17,11 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.example import Example, entries, read_feature, read_features
-from headrace.core.registry import ANY_SIZE, op
+from headrace.core.registry import op
 from headrace.core.wire import fields
 from headrace.ops import _example_batch
 from headrace.ops._sparse import runs
-from headrace.ops._string import array_of, as_arrays, as_tensors
+from headrace.ops._string import array_of, as_tensors
 from headrace.resources.value import from_numpy
 
 VALUES = (dtypes.float32, dtypes.int64, dtypes.string)
@@ -182,24 +182,6 @@ def _parse(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_ty
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
 
 
-@parse_example.on_arrays(most=ANY_SIZE, saves=5, strings=True)
-def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
-    """All columns as usual, or else all as tensors."""
-    if not (any(t.kind == "O" for t in sparse_types) or any(map(_is_variable, dense_shapes))):
-        batch = _Batch(serialized)
-        sparse = [batch.sparse(k[()], t) for k, t in zip(sparse_keys, sparse_types, strict=True)]
-        dense = [
-            batch.dense(k[()], shape, default.dtype)
-            for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True)
-        ]
-        if all(found is not None for found in (*sparse, *dense)):
-            return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
-    kinds = [_TENSORS[t] for t in sparse_types]
-    return as_arrays(
-        _parse(serialized, names, sparse_keys, dense_keys, as_tensors(dense_defaults), kinds, dense_shapes)
-    )
-
-
 def _tensors(found):
     return None if found is None else as_tensors(found)
 
@@ -300,19 +282,6 @@ def _parse_single(serialized, dense_defaults, num_sparse, sparse_keys, dense_key
         for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True)
     ]
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
-
-
-@parse_single.on_arrays(most=ANY_SIZE, saves=5, strings=True)
-def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
-    if not (sparse_keys or serialized.ndim):
-        dense = _usual_single(serialized.item(), dense_keys, dense_shapes, dense_defaults)
-        if dense is not None:
-            return [], [], [], dense
-    kinds = [_TENSORS[t] for t in sparse_types]
-    found = _parse_single(
-        serialized, as_tensors(dense_defaults), num_sparse, sparse_keys, dense_keys, kinds, dense_shapes
-    )
-    return as_arrays(found)
 
 
 def _usual_single(data, keys, shapes, defaults):

@@ -19,18 +19,23 @@ empty.shape(lambda: ())
 empty.not_differentiable()
 empty.kernel(lambda: ())
 
-push = op("_PushRecord(rest: variant, values: list(T)) -> (record: variant)", T=ANY, view=True, opaque=True)
+push = op(
+    "_PushRecord(rest: variant, values: list(T)) -> (record: variant)",
+    T=ANY,
+    view=True,
+    opaque=True,
+    takes_numbers=True,
+)
 push.shape(lambda rest, values: ())
-push.inline = "({0}, {1})"
-push.takes_numbers = True
+push.inline_kernel("({0}, {1})")
 push.kernel(lambda rest, values: (rest, values))
 
 pop = op(
-    "_PopRecord(record: variant; T: list(type)) -> (rest: variant, values: list(T))", T=ANY, view=True, opaque=True
-)
+    "_PopRecord(record: variant; T: list(type)) -> (rest: variant, values: list(T))",
+    T=ANY, view=True, opaque=True, takes_numbers=True,
+)  # fmt: skip
 pop.shape(lambda record, T: [(), *[None] * len(T)])
-pop.inline = "({0})"
-pop.takes_numbers = True
+pop.inline_kernel("({0})")
 pop.kernel(lambda record, T: record)
 
 
@@ -145,7 +150,7 @@ def sum_of(x, y):
 push_row = op("_PushRow(rest: variant, value: T) -> (rows: variant)", T=ANY, view=True, opaque=True)
 push_row.shape(lambda rest, value: ())
 push_row.not_differentiable()
-push_row.inline = "({0}, {1})"
+push_row.inline_kernel("({0}, {1})")
 push_row.kernel(lambda rest, value: (rest, value))
 
 join_rows = op("_JoinRows(rows: variant; axis: int, other: int, T: type) -> (joined: T)", T=ANY, opaque=True)

@@ -50,8 +50,11 @@ NARROW_INTEGER = tuple(t for t in INTEGER if t not in WIDE_UNSIGNED)
 _SIGN = torch.iinfo(torch.int64).min
 
 
-def _reduction(name, types, kernel, gradient=None, integer=None, ordered=False):
-    """Declares a reduction; ``integer`` is its kernel for integers where that differs, ``ordered`` if it compares them."""
+def _reduction(name, types, kernel, gradient=None, integer=None, ordered=False, array=None):
+    """Declares a reduction; ``integer`` is its kernel for integers where that differs, ``ordered`` if it compares them.
+
+    ``array(x, axes, dtype, out, keep)``, the ``reduce`` of a ufunc, computes it on numpy arrays.
+    """
     definition = op(
         f"{name}(input: T, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: T)", T=types, Tidx=INDEX
     )
@@ -69,7 +72,13 @@ def _reduction(name, types, kernel, gradient=None, integer=None, ordered=False):
         definition.kernel(lambda x, axis, keep: on_integers(x.to(torch.int64), axis, keep).to(x.dtype), T=WIDE_UNSIGNED)
     if gradient is not None:
         definition.gradient(lambda node, grad: [gradient(node, grad), None])
+    if array is not None:
+        definition.array_kernel(lambda x, axis, keep: array(x, _as_tuple(axis), x.dtype, None, keep))
     return definition
+
+
+def _as_tuple(axis):
+    return tuple(axis) if type(axis) is list else axis
 
 
 def _unreduce(node, tensor, mean=False):
@@ -110,7 +119,7 @@ def _integer_sum(x, axis, keep):
     return x.clone() if axis == [] else torch.sum(x, axis, keep, dtype=x.dtype)
 
 
-total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum)
+total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum, array=np.add.reduce)
 
 
 def _mean(x, axis, keep):
@@ -134,6 +143,13 @@ def _integer_mean(x, axis, keep):
 
 mean = _reduction("Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)
 
+
+@mean.array_kernel(T=FLOATING)
+def _(x, axis, keep):
+    result = np.add.reduce(x, _as_tuple(axis), x.dtype, None, keep)
+    return np.divide(result, x.dtype.type(x.size // max(1, result.size)))
+
+
 unreduce = op(
     "_Unreduce(x: T, shape: host Tshape, reduction_indices: host Tidx; keep_dims: bool = False, mean: bool = False) "
     "-> (y: T)",
@@ -155,6 +171,16 @@ def _(x, shape, axis, keep_dims, mean):
         for a in sorted({a % rank for a in (axis if isinstance(axis, list) else [axis])}):
             x = x.unsqueeze(a)
     return x.expand(shape)
+
+
+@unreduce.array_kernel(T=FLOATING)
+def _(x, shape, axis, keep_dims, mean):
+    if mean:
+        x = np.divide(x, x.dtype.type(math.prod(shape) / max(1, x.size)))
+    if not keep_dims and x.ndim:
+        gone = _axes(axis, len(shape))
+        x = x.reshape([1 if i in gone else size for i, size in enumerate(shape)])
+    return np.full(shape, x, x.dtype)
 
 
 @unreduce.gradient
@@ -216,8 +242,8 @@ def _shared(node, grad):
     return raw_ops.Mul(hits, _unreduce(node, raw_ops.RealDiv(grad, count)))
 
 
-largest = _reduction("Max", REAL, _extreme(torch.amax, _lowest), _shared, ordered=True)
-smallest = _reduction("Min", REAL, _extreme(torch.amin, _highest), _shared, ordered=True)
+largest = _reduction("Max", REAL, _extreme(torch.amax, _lowest), _shared, ordered=True, array=np.maximum.reduce)
+smallest = _reduction("Min", REAL, _extreme(torch.amin, _highest), _shared, ordered=True, array=np.minimum.reduce)
 
 
 def _follow(definition, combine, start=None):
@@ -272,6 +298,7 @@ for _name, _kernel, _on_host in (("All", torch.all, np.logical_and.reduce), ("An
     _truth.shape(_reduced)
     _truth.not_differentiable()
     _truth.kernel(functools.partial(_are, _kernel, _on_host))
+    _truth.array_kernel(lambda x, axis, keep, reduce=_on_host: reduce(x, _as_tuple(axis), None, None, keep))
 
 # ---- norm
 

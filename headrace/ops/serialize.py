@@ -7,7 +7,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import ANY, resource, string, variant
-from headrace.core.registry import ANY_SIZE, op
+from headrace.core.registry import op
 from headrace.core.tensor_proto import decode, encode
 from headrace.ops._sparse import check_parts, entries, join, select
 from headrace.ops._string import array_of, scalar_of
@@ -47,13 +47,6 @@ serialize.shape(lambda tensor: ())
 serialize.kernel(lambda tensor: scalar_of(_pack(tensor, raw_strings=False)))
 
 
-@serialize.on_arrays(most=ANY_SIZE, saves=5, strings=True)
-def _(tensor):
-    return scalar_of(encode(tensor, _BY_ARRAY[tensor.dtype]))
-
-
-_BY_ARRAY = {np.dtype(t.as_numpy_dtype): t for t in HELD if t is not dtypes.bfloat16}
-
 parse = op(
     "ParseTensor(serialized: string; out_type: type) -> (output: out_type)",
     out_type=HELD,
@@ -68,15 +61,6 @@ parse.shape(lambda serialized, out_type: None)
 def _(serialized, out_type):
     _check_scalar(serialized)
     return _unpack(serialized[()], out_type)
-
-
-@parse.on_arrays(most=ANY_SIZE, saves=5, strings=True)
-def _(serialized, out_type):
-    _check_scalar(serialized)
-    dtype, array = decode(serialized[()])
-    if dtype is not _BY_ARRAY[out_type]:
-        raise ValueError(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({out_type})")
-    return array
 
 
 def _check_scalar(serialized):

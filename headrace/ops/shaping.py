@@ -87,6 +87,7 @@ def _left_over(old, new):
 
 reshape.kernel(_reshape)
 reshape.kernel(_reshape, T=dtypes.string)
+reshape.array_kernel(_reshape)
 
 
 @reshape.shape
@@ -178,8 +179,11 @@ def _(input, dim):
 
 
 @expand_dims.kernel(T=dtypes.string)
+@expand_dims.array_kernel
 def _(input, dim):
-    return np.expand_dims(input, _one(dim))
+    dim, shape = _one(dim), list(input.shape)
+    shape.insert(dim if dim >= 0 else dim + len(shape) + 1, 1)
+    return input.reshape(shape)
 
 
 squeeze = op("Squeeze(input: T; squeeze_dims: list(int) = []) -> (output: T)", T=ANY, view=True)
@@ -227,6 +231,7 @@ def _(input, squeeze_dims):
 
 
 @squeeze.kernel(T=dtypes.string)
+@squeeze.array_kernel
 def _(input, squeeze_dims):
     return input.squeeze(tuple(squeeze_dims) or None)
 
@@ -266,6 +271,7 @@ transpose.value(_permute_value)
 transpose.gradient(lambda node, grad: [raw_ops.Transpose(grad, raw_ops.InvertPermutation(node.inputs[1])), None])
 transpose.kernel(torch.permute)
 transpose.kernel(np.transpose, T=dtypes.string)
+transpose.array_kernel(lambda x, perm: x.transpose(perm))
 
 conjugate_transpose = op("ConjugateTranspose(x: T, perm: host Tperm) -> (y: T)", T=NUMERIC, Tperm=INDEX, view=True)
 conjugate_transpose.shape(_transposed)

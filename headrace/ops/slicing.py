@@ -83,6 +83,7 @@ def _slice(input, begin, size):
 
 
 slice_op.kernel(_slice)
+slice_op.array_kernel(_slice)
 
 # ---- the index a strided slice stands for
 
@@ -229,13 +230,15 @@ move_as_signed(strided_slice)
 
 
 @strided_slice.kernel(T=dtypes.string)
+@strided_slice.array_kernel
 def _(input, begin, end, strides, *masks):
-    index, _ = python_index(tuple(begin), tuple(end), tuple(strides), *masks)
+    index, backwards = python_index(tuple(begin), tuple(end), tuple(strides), *masks)
     try:
-        return input[index if Ellipsis in index else (*index, Ellipsis)]
+        taken = input[index if Ellipsis in index else (*index, Ellipsis)]
     except IndexError:
         _check(index, input.shape)
         raise
+    return taken.copy() if backwards else taken  # torch has no steps backwards
 
 
 strided_slice_grad = op(

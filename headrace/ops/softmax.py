@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from headrace.core.dtypes import FLOATING, INDEX
@@ -95,6 +96,15 @@ def _(features, labels):
     return loss, log_probability.exp() - labels
 
 
+@xent.array_kernel
+def _(features, labels):
+    shifted = features - features.max(-1, keepdims=True)
+    grown = np.exp(shifted)
+    total = np.add.reduce(grown, -1, keepdims=True)
+    loss = np.add.reduce(labels * (np.log(total) - shifted), -1)
+    return loss, grown / total - labels
+
+
 # ---- cross entropy with class numbers
 
 sparse_xent = op(
@@ -134,14 +144,29 @@ def _(features, labels):
     try:
         return _sparse(features, labels.long().unsqueeze(-1))
     except RuntimeError:
-        classes = features.shape[-1]
-        bad = [v for v in labels.tolist() if not 0 <= v < classes]
-        if not bad:
-            raise
-        raise ValueError(
-            f"Received a label value of {bad[0]} which is outside the valid range of [0, {classes}).  "
-            f"Label values: {' '.join(map(str, labels.tolist()[:100]))}"
-        ) from None
+        _check_labels(labels.tolist(), features.shape[-1])
+        raise
+
+
+def _check_labels(labels, classes):
+    for label in labels:
+        if not 0 <= label < classes:
+            raise ValueError(
+                f"Received a label value of {label} which is outside the valid range of [0, {classes}).  "
+                f"Label values: {' '.join(map(str, labels[:100]))}"
+            )
+
+
+@sparse_xent.array_kernel
+def _(features, labels):
+    _check_labels(labels.tolist(), features.shape[-1])
+    rows = np.arange(len(labels))
+    shifted = features - features.max(-1, keepdims=True)
+    backprop = np.exp(shifted)
+    total = np.add.reduce(backprop, -1, keepdims=True)
+    backprop /= total
+    backprop[rows, labels] -= 1
+    return np.log(total[:, 0]) - shifted[rows, labels], backprop
 
 
 @sparse_xent.kernel

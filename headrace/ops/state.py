@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
-from headrace.core.dtypes import ANY, NUMERIC
+from headrace.core.dtypes import ANY, NUMERIC, float32, float64, int32, int64
 from headrace.core.registry import op
 from headrace.ops._filter_order import buffer_order
+from headrace.resources.value import from_numpy
 from headrace.resources.variable import Variable
+
+_SMALL = (float32, float64, int32, int64)  # the types of variables with array kernels
 
 variable = op(
     'VariableV2(; shape: shape, dtype: type, container: string = "", shared_name: string = "") -> (ref: ref dtype)',
@@ -39,7 +43,7 @@ read = op("_Read(ref: ref T) -> (value: T)", T=ANY, reads=True, reads_buffer=Tru
 read.shape(lambda ref: ref)
 read.gradient(lambda node, grad: [grad])
 read.kernel(lambda ref: ref.value)
-read.inline = "{0}.value"
+read.inline_kernel("{0}.value")
 
 read_copy = op("_ReadCopy(ref: ref T) -> (value: T)", T=ANY, reads=True, stateful=True)
 read_copy.shape(lambda ref: ref)
@@ -75,7 +79,25 @@ def _(ref, value, validate_shape, use_locking):
     return ref
 
 
-def _update(name, apply):
+@assign.array_kernel(T=_SMALL)
+def _(ref, value, validate_shape, use_locking):
+    if use_locking:
+        with ref.lock:
+            _assign_array(ref, value, validate_shape)
+    else:
+        _assign_array(ref, value, validate_shape)
+    return ref
+
+
+def _assign_array(ref, value, validate_shape):
+    if ref.initialized and ref.array.shape == value.shape:
+        np.copyto(ref.array, value)
+    else:
+        ref.assign(from_numpy(np.array(value)), validate_shape)
+
+
+def _update(name, apply, apply_array):
+    """Declares ``Name(ref, value)``: ``apply(buffer, value)`` for tensors, ``apply_array(buffer, value, out)`` for arrays."""
     definition = op(
         f"{name}(ref: ref T, value: T; use_locking: bool = False) -> (output_ref: ref T)",
         T=NUMERIC, writes=True, stateful=True,
@@ -86,10 +108,7 @@ def _update(name, apply):
     @definition.kernel
     def _(ref, value, use_locking):
         buffer = ref.value
-        if buffer.shape != value.shape:  # torch would broadcast
-            raise ValueError(
-                f"Input shapes must match: the variable has shape {list(buffer.shape)}, the value {list(value.shape)}"
-            )
+        _check_shapes(buffer, value)
         if use_locking:
             with ref.lock:
                 apply(buffer, value)
@@ -97,12 +116,29 @@ def _update(name, apply):
             apply(buffer, value)
         return ref
 
-    _.in_place = apply  # what it comes to for a value of the variable's shape and device
+    @definition.array_kernel(T=_SMALL)
+    def _(ref, value, use_locking):
+        buffer = ref.array
+        _check_shapes(buffer, value)
+        if use_locking:
+            with ref.lock:
+                apply_array(buffer, value, buffer)
+        else:
+            apply_array(buffer, value, buffer)
+        return ref
+
     return definition
 
 
-assign_add = _update("AssignAdd", torch.Tensor.add_)
-assign_sub = _update("AssignSub", torch.Tensor.sub_)
+def _check_shapes(buffer, value):
+    if buffer.shape != value.shape:  # torch and numpy would broadcast
+        raise ValueError(
+            f"Input shapes must match: the variable has shape {list(buffer.shape)}, the value {list(value.shape)}"
+        )
+
+
+assign_add = _update("AssignAdd", torch.Tensor.add_, np.add)
+assign_sub = _update("AssignSub", torch.Tensor.sub_, np.subtract)
 
 initialized_value = op(
     "_InitializedValue(ref: ref T, initial: T) -> (value: T)", T=ANY, stateful=True, view=True, opaque=True

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from headrace.core.dtypes import FLOATING, INDEX, REAL, float32, int32, int64, uint32, uint64
+from headrace.core.dtypes import FLOATING, INDEX, REAL, int32, int64, uint32, uint64
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 
@@ -176,9 +176,6 @@ def _plain(name):
 
 stateless_uniform = _plain("StatelessRandomUniform")
 stateless_uniform.kernel(lambda shape, seed, dtype: uniform(seed, shape, dtype, seed.device))
-stateless_uniform.on_arrays(
-    lambda shape, seed, dtype: _uniform_on_host(seed.tolist(), shape), most=1 << 40, saves=10, dtype=float32
-)
 
 stateless_normal = _plain("StatelessRandomNormal")
 stateless_normal.kernel(lambda shape, seed, dtype: normal(seed, shape, dtype, seed.device))

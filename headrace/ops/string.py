@@ -486,7 +486,9 @@ def _buckets(signature, function, together=None):
     definition.not_differentiable()
 
     @definition.shape
-    def _(strings, num_buckets, *attrs):
+    def _(strings, num_buckets, key=(0, 0)):
+        if len(key) != 2:
+            raise ValueError(f"Key must have 2 elements, got {len(key)}")
         if num_buckets < 1:
             raise ValueError(f"num_buckets must be at least 1, got {num_buckets}")
         return strings
@@ -505,16 +507,7 @@ def _buckets(signature, function, together=None):
 
 _buckets("StringToHashBucketFast(input: string; num_buckets: int)", fingerprint64, fingerprints)
 _buckets("StringToHashBucket(string_tensor: string; num_buckets: int)", murmur64)
-strong = _buckets("StringToHashBucketStrong(input: string; num_buckets: int, key: list(int))", siphash)
-
-
-@strong.shape
-def _(input, num_buckets, key):
-    if len(key) != 2:
-        raise ValueError(f"Key must have 2 elements, got {len(key)}")
-    if num_buckets < 1:
-        raise ValueError(f"num_buckets must be at least 1, got {num_buckets}")
-    return input
+_buckets("StringToHashBucketStrong(input: string; num_buckets: int, key: list(int))", siphash)
 
 
 # ---- fingerprints

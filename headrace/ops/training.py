@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch.nn.functional import softshrink
 
-from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INDEX
+from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INDEX, float32, float64
 from headrace.core.registry import op
 from headrace.ops import _update_together
 from headrace.ops._update_together import different_shapes, on_host
@@ -95,10 +96,15 @@ def _register(definition, count, apply):
     return definition
 
 
-def dense(text, rule, types=FLOATING):
-    """Declares `Apply*`: ``rule(*buffers, *other_inputs, *attributes_after_use_locking)`` changes the buffers."""
+def dense(text, rule, types=FLOATING, array=None):
+    """Declares `Apply*`: ``rule(*buffers, *other_inputs, *attributes_after_use_locking)`` changes the buffers.
+
+    ``array`` is the same rule for numpy arrays of float32 and float64.
+    """
     definition, count, grad_at, _ = _declare(text, types)
     lock = len(definition.signature.inputs)
+    if array is not None:
+        definition.array_kernel(_on_arrays(array, count, lock, grad_at), T=(float32, float64))
 
     def apply(buffers, args):
         if args[grad_at].shape != buffers[0].shape:
@@ -122,6 +128,25 @@ def dense(text, rule, types=FLOATING):
         return ref
 
     return definition
+
+
+def _on_arrays(rule, count, lock, grad_at):
+    def update(refs, args):
+        buffers = [ref.array for ref in refs]
+        if args[grad_at].shape != buffers[0].shape:
+            raise different_shapes(buffers[0], args[grad_at])
+        rule(*buffers, *args[count:lock], *args[lock + 1 :])
+
+    def kernel(*args):
+        refs = args[:count]
+        if args[lock]:
+            with locked(refs, True):
+                update(refs, args)
+        else:
+            update(refs, args)
+        return refs[0]
+
+    return kernel
 
 
 def sparse(text, rule, types=FLOATING):
@@ -151,9 +176,13 @@ def gradient_descent(var, alpha, delta):
         var.addcmul_(delta, alpha, value=-1)
 
 
+def _descend_array(var, alpha, delta):
+    np.subtract(var, delta * alpha, var)
+
+
 dense(
     "ApplyGradientDescent(var: ref T, alpha: T, delta: T; use_locking: bool = False) -> (out: ref T)",
-    gradient_descent, FLOAT_OR_COMPLEX,
+    gradient_descent, FLOAT_OR_COMPLEX, _descend_array,
 )  # fmt: skip
 
 
@@ -204,10 +233,16 @@ def momentum(var, accum, lr, grad, momentum, use_nesterov):
         var.addcmul_(accum, lr, value=-1)
 
 
+def _momentum_array(var, accum, lr, grad, momentum, use_nesterov):
+    accum *= momentum
+    accum += grad
+    var -= (accum * momentum + grad) * lr if use_nesterov else accum * lr
+
+
 dense(
     "ApplyMomentum(var: ref T, accum: ref T, lr: T, grad: T, momentum: T; use_locking: bool = False, "
     "use_nesterov: bool = False) -> (out: ref T)",
-    momentum, FLOAT_OR_COMPLEX,
+    momentum, FLOAT_OR_COMPLEX, _momentum_array,
 )  # fmt: skip
 sparse(
     "SparseApplyMomentum(var: ref T, accum: ref T, lr: T, grad: T, indices: Tindices, momentum: T; "
@@ -246,10 +281,19 @@ def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, u
         var.addcdiv_(step * alpha, v.sqrt().add_(epsilon), value=-1)
 
 
+def _adam_array(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, use_nesterov):
+    alpha = float(lr) * math.sqrt(1 - float(beta2_power)) / (1 - float(beta1_power))
+    fresh = 1 - float(beta1)
+    m += (grad - m) * fresh
+    v += (grad * grad - v) * (1 - float(beta2))
+    step = grad * fresh + m * beta1 if use_nesterov else m
+    var -= step / (np.sqrt(v) + epsilon) * alpha
+
+
 dense(
     "ApplyAdam(var: ref T, m: ref T, v: ref T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, "
     "grad: T; use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
-    adam,
+    adam, FLOATING, _adam_array,
 )  # fmt: skip
 
 

@@ -1,23 +1,27 @@
 """Small values as numpy arrays: which nodes of a step on the CPU compute with arrays instead of tensors.
 
-Adding sixteen numbers takes torch 2.5 microseconds and numpy 0.8, and so for most kernels up to some thousand elements.  So
-an op may have a kernel on arrays beside its kernel on tensors (``OpDef.on_arrays``), and where the shapes are known and small,
-nodes between which arrays can be handed on run it.  An array and a tensor share memory, but turning one into the other costs
-about as much as is saved by one node: nodes that save less than that stay with tensors.
+Adding sixteen numbers takes torch 2.5 microseconds and numpy 0.8, and other kernels differ as much.  So an op may have a kernel
+on arrays beside its kernel on tensors (``OpDef.array_kernel``), and nodes between which arrays can be handed on run it.
+
+The pass counts.  A node on arrays saves one unit, about two microseconds.  A value that one node makes and another takes in the
+other form costs a conversion: one unit to a tensor, two to an array.  The memory is shared, so the size does not matter.  Nodes
+that cost more than they save stay with tensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from headrace.core.dtypes import DType, resource, string
+from headrace.core.dtypes import DType
 from headrace.core.registry import ArrayKernel
+from headrace.core.shape import TensorShape
+from headrace.core.signature import Arg
 from headrace.graph.infer import group_inputs
 from headrace.passes.step_graph import Node, Value
 
-TO_ARRAY, TO_TENSOR = 3.5, 2.0  # microseconds, between calls that are not in the cache
+SAVED, TO_TENSOR, TO_ARRAY = 1, 1, 2  # units
+MOST = 8192  # elements of each value, as in the matrix of 784 by 10 that sorts digits: with more, computing outweighs calling
 ROUNDS = 8
-_AS_THEY_ARE = (string, resource)  # dtypes whose values kernels on tensors and on arrays get alike
 
 
 def on_arrays(
@@ -37,15 +41,15 @@ def on_arrays(
             users.setdefault(sources.get(value, value), []).append(node)
     taken = {sources.get(v, v) for v in escaping}
 
-    def cost(value: Value, changed: Node | None) -> float:
-        """What turning the value costs while ``changed`` is on tensors."""
-        if is_free(value.op) or value.dtype.base_dtype not in native:  # strings are arrays anyway
-            return 0.0
-        found = [n for n in users.get(value, ()) if n is not changed]
+    def cost(value: Value, changed: Node | None) -> int:
+        """What converting the value costs while ``changed`` is on tensors."""
+        if is_free(value.op):
+            return 0
+        others = [n for n in users.get(value, ()) if n is not changed]
         if value.op in chosen and value.op is not changed:
-            wanted = value in taken or any(n not in chosen for n in found) or changed in users.get(value, ())
-            return TO_TENSOR if wanted else 0.0
-        return TO_ARRAY if any(n in chosen for n in found) else 0.0
+            wanted = value in taken or any(n not in chosen for n in others) or changed in users.get(value, ())
+            return TO_TENSOR if wanted else 0
+        return TO_ARRAY if any(n in chosen for n in others) else 0
 
     for _ in range(ROUNDS):
         before = len(chosen)
@@ -53,7 +57,7 @@ def on_arrays(
             around = {sources.get(v, v) for v in tensor_inputs(node)} | set(node.outputs)
             now = sum(cost(v, None) for v in around)
             then = sum(cost(v, node) for v in around)
-            if chosen[node].saves + then < now:
+            if SAVED + then < now:
                 del chosen[node]
         if len(chosen) == before:
             break
@@ -67,26 +71,29 @@ def is_free(node: Node) -> bool:
 
 def tensor_inputs(node: Node) -> list[Value]:
     """The inputs that the node needs as it computes: as tensors, or as arrays.  Values read on the host are good as either."""
-    if node.op_def.takes_arrays:
+    if node.op_def.traits.takes_arrays:
         return []
-    found: list[Value] = []
+    return [value for arg, value in named_inputs(node) if not arg.host and not arg.ref]
+
+
+def named_inputs(node: Node) -> list[tuple[Arg, Value]]:
+    """The inputs, each with the argument of the signature it is given for."""
     grouped = group_inputs(node.op_def, node.inputs, node.attrs)
-    for arg, given in zip(node.op_def.signature.inputs, grouped, strict=True):
-        if not arg.host and not arg.ref:
-            found += given if arg.is_list else [given]
-    return found
+    pairs = zip(node.op_def.signature.inputs, grouped, strict=True)
+    return [(arg, value) for arg, values in pairs for value in (values if arg.is_list else [values])]
+
+
+def is_small(shape: TensorShape) -> bool:
+    """Whether values of the shape may be arrays: it is known, and neither large nor empty.
+
+    What a function gives for nothing at all is where torch and numpy differ most.
+    """
+    return shape.is_fully_defined() and 0 < (shape.num_elements() or 0) <= MOST
 
 
 def _kernel(node: Node, native: Collection[DType]) -> ArrayKernel | None:
     kernel = node.op_def.find_array_kernel(node.attrs)
     if kernel is None:
         return None
-    for value in (*node.inputs, *node.outputs):
-        if value.dtype.base_dtype not in native and not (kernel.strings and value.dtype.base_dtype in _AS_THEY_ARE):
-            return None
-        if value.shape.is_fully_defined():
-            if (value.shape.num_elements() or 0) > kernel.most:
-                return None
-        elif value.op is not node:
-            return None
-    return kernel
+    computed = [value for arg, value in named_inputs(node) if not arg.host] + node.outputs
+    return kernel if all(v.dtype.base_dtype in native and is_small(v.shape) for v in computed) else None

@@ -15,6 +15,7 @@ from typing import Any
 
 from headrace.core.dtypes import float32, float64
 from headrace.core.registry import REGISTRY
+from headrace.passes.arrays import is_small
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph, Value
@@ -26,7 +27,7 @@ _RULES = {  # and what must hold of the attributes
     "ApplyAdagrad": {"update_slots": True},
 }
 _FEWEST = {"ApplyGradientDescent": 4}  # the others gain already alone
-_FEWEST_SMALL = {"ApplyMomentum": 8, "ApplyAdam": 4, "ApplyAdagrad": 8}  # gradient descent never gains
+_FEWEST_SMALL = {"ApplyMomentum": 8, "ApplyAdam": 4}  # gradient descent never gains
 _TYPES = (float32, float64)  # of half precision torch's kernels leave whole vectors as they were (torch 2.13)
 _LISTS = ("grad", "delta")
 
@@ -72,9 +73,7 @@ def _fits(node: Node) -> bool:
 
 def _is_small(node: Node) -> bool:
     """Whether the update can run on arrays (passes/arrays.py)."""
-    kernel = node.op_def.find_array_kernel(node.attrs)
-    sizes = [v.shape.num_elements() if v.shape.is_fully_defined() else None for v in node.inputs]
-    return kernel is not None and all(n is not None and n <= kernel.most for n in sizes)
+    return node.op_def.find_array_kernel(node.attrs) is not None and all(is_small(v.shape) for v in node.inputs)
 
 
 def _columns(node: Node) -> list[bool]:

@@ -30,11 +30,11 @@ _KEEP_SHAPE = Ops("BiasAdd", "ReluGrad", "TanhGrad", "SigmoidGrad")  # besides t
 
 def reuse(order: Sequence[Node], escaping: set[Value]) -> None:
     """``order`` as it will run, in one strand; ``escaping`` values are needed after it."""
-    if not any(n.op_def.in_place for n in order):
+    if not any(n.op_def.kernels.in_place for n in order):
         return
     last = last_use(order, escaping)
     for i, node in enumerate(order):
-        for position in node.op_def.in_place:
+        for position in node.op_def.kernels.in_place:
             value = node.inputs[position]
             if last[value] == i and _fits(node, value) and _is_fresh(value) and not _shared(node, position):
                 node.attrs = {**node.attrs, "_in_place": position}
@@ -56,7 +56,7 @@ def _fits(node: Node, value: Value) -> bool:
 
 def _is_fresh(value: Value) -> bool:
     op = value.op.op_def
-    return op.traits.view is False and (bool(op.in_place) or value.op in _FRESH)
+    return op.traits.view is False and (bool(op.kernels.in_place) or value.op in _FRESH)
 
 
 def _shared(node: Node, position: int) -> bool:

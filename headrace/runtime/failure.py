@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 import torch
 
 from headrace.core import errors
@@ -13,8 +12,6 @@ from headrace.core.source import user_source
 from headrace.graph.collection import GraphKeys
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
-from headrace.resources.invoke import invoke
-from headrace.resources.value import TORCH_DTYPES, as_tensor, from_numpy
 from headrace.runtime.codegen import Program
 
 _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
@@ -61,8 +58,6 @@ def explain(error: BaseException, program: Program) -> BaseException:
 
 def blame(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
     """The same for an error that is known to be this node's; ``held`` are the values by their names in the program."""
-    if node in program.on_arrays:
-        error = _of_kernel(node, error, program, held)
     node = _blamed(node, error)
     if node.op_def.traits.compiled and isinstance(error, errors.OpError) and error.op is not None:
         return error  # it names its node already
@@ -83,35 +78,6 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
     if kind is errors.OpError:
         kind = errors.UnknownError
     return kind(origin.node_def if origin is not None else None, origin, text)  # type: ignore[call-arg]
-
-
-def _of_kernel(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
-    """The error of the kernel on tensors, which says what is wrong in TF1's words, for one of the kernel on arrays."""
-    if node.op_def.traits.writes or node.op_def.state_fn is not None:  # it may have begun
-        return error
-    names = {**program.function.__globals__, **held}
-    try:
-        inputs = [_held(value, program, names) for value in node.inputs]
-        invoke(node.op_def, inputs, node.attrs)
-    except Exception as e:  # noqa: BLE001 - this is what we are looking for
-        return e
-    said = f"{type(error).__name__}: {error}"
-    return errors.InternalError(
-        None, None, f"{said} (in the kernel on arrays only; HEADRACE_PASSES_OFF=arrays does without those)"
-    )
-
-
-def _held(value: Value, program: Program, names: dict[str, Any]) -> Any:
-    if value.op.op_def.traits.constant:
-        return from_numpy(np.asarray(value.op.attrs["value"]))
-    found = _reader(value)
-    if found is not None:
-        there = names[program.names[found[1]]].value
-        return there.cpu() if isinstance(there, torch.Tensor) else there
-    name = program.names[value]
-    there = names[name if name in names else program.arrays[value]]  # the tensor is forgotten once there is an array
-    held = value.dtype._is_ref_dtype or value.dtype.base_dtype not in TORCH_DTYPES
-    return there if held or isinstance(there, torch.Tensor) else as_tensor(there)
 
 
 def _reader(value: Value) -> tuple[Node, Value] | None:

@@ -107,7 +107,7 @@ class TestKernels:
         def _(x, *, device, state):  # type: ignore[no-untyped-def]
             return x
 
-        kernel = made.kernels[0]
+        kernel = made.kernels.by_device[0]
         assert kernel.wants_device and kernel.wants_state and not kernel.wants_node
 
     def test_unknown_keywords(self) -> None:

@@ -70,7 +70,8 @@ class TestFusing:
         shapes = [(LARGE,)] * 4 + [(2,)]
         _, loss = _model(shapes=shapes)
         found = [n for n in piped([], [], [OPTIMIZERS[name]().minimize(loss)]).nodes if "Apply" in n.type]
-        assert sorted(n.attrs.get("N", 1) for n in found) == [1, 4]
+        alone = [] if name == "adagrad" else [1]  # the small one: those of the others have kernels on arrays
+        assert sorted(n.attrs.get("N", 1) for n in found) == [*alone, 5 - len(alone)]
         together, apart = (_train(name, off, monkeypatch, shapes=shapes) for off in ("", "fuse_updates"))
         for got, wanted in zip(together, apart, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=1e-6)

@@ -94,7 +94,7 @@ def test_values_and_gradients_are_those_of_one_device(program, mode):
             found.append(session.run(fetches, {x: FEED}))
             plan = session._master.plan([x], fetches, [])
     assert plan.framed is not None
-    places = {n.device.rpartition("/")[2] for n in plan.framed.nodes if n.op_def.kernels}
+    places = {n.device.rpartition("/")[2] for n in plan.framed.nodes if n.op_def.kernels.by_device}
     assert places >= {"device:CPU:0", "device:CPU:1"}
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
     assert np.abs(found[0]).min() > 0

@@ -120,7 +120,9 @@ class Built:
 def _has_kernel(op_def: OpDef, node: Operation, device: str) -> bool:
     """Whether the device may run it; where the op is declared without a kernel for it, the node goes to another."""
     kernel_type = next((d.kernel_type for d in local_devices() if d.name == device), None)
-    return kernel_type is None or not op_def.kernels or op_def.find_kernel(kernel_type, node.attrs) is not None
+    return (
+        kernel_type is None or not op_def.kernels.by_device or op_def.find_kernel(kernel_type, node.attrs) is not None
+    )
 
 
 class _Check:

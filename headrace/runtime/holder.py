@@ -1,0 +1,145 @@
+"""The values of a strand while its code is written: under which name each is held, in which form, and how to get another form.
+
+A value is held in one place: the place is
+
+    a torch device   a tensor in its memory
+    HOST             a tensor of small integers in the host's memory, whatever the device of its node
+    NUMBER           a Python number: an integer or bool scalar
+    ARRAY            a numpy array, or a scalar of numpy's
+    ANYWHERE         a constant: bound in the form in which it is used
+    None             not in the memory of a device: strings, records, handles of variables
+
+`put` says where a value is.  `tensor`, `array`, `host` and `number` give the expression under which generated code has the value
+in that form.  Where that takes a conversion, the line for it is written once; later users share its result.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from headrace.passes.step_graph import Node, Value
+from headrace.resources.invoke import host_value
+from headrace.resources.value import as_tensor
+from headrace.runtime.number import number, tensor_of
+from headrace.runtime.script import Script
+
+ANYWHERE, HOST, NUMBER, ARRAY = "anywhere", "host", "number", "array"
+_ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
+
+
+class Source(Protocol):
+    """Where constants and devices come from."""
+
+    def constant(self, node: Node, torch_device: Any) -> Any: ...
+    def torch_device(self, name: str) -> Any: ...
+
+
+def is_elsewhere(value: Value) -> bool:
+    """Whether the value is not in the memory of a device."""
+    return value.dtype._is_ref_dtype or value.dtype.name in _ELSEWHERE
+
+
+class Holder:
+    """Names and places by value.  Every value is put before it is used."""
+
+    def __init__(self, script: Script, source: Source) -> None:
+        self.names: dict[Value, str] = {}
+        self.places: dict[Value, Any] = {}
+        self.read_as_arrays: set[str] = set()  # names of reads of which an array is wanted too
+        self._script = script
+        self._source = source
+        self._converted: dict[tuple[str, Any], str] = {}  # by name and place
+        self._variables: dict[str, str] = {}  # by the name of a value that is a variable's: the variable
+
+    def put(self, value: Value, name: str, place: Any) -> None:
+        """The value is held under this name; where there is no memory of a device, the place is None anyway."""
+        self.names[value] = name
+        self.places[value] = None if is_elsewhere(value) else place
+
+    def put_constant(self, value: Value) -> None:
+        self.places[value] = ANYWHERE
+
+    def put_read(self, value: Value, variable: str) -> None:
+        """The value, which is put already, is that of a variable on the host, which has it as an array too."""
+        self._variables[self.names[value]] = variable
+
+    def pass_on(self, source: Value, value: Value, device: Any, place: Any, node: Node) -> None:
+        """The value is ``source`` under another name; a constant becomes a tensor on the device."""
+        if self.places[source] is ANYWHERE:
+            self.names[value], self.places[value] = self.tensor(source, device, node), place
+        else:
+            self.names[value], self.places[value] = self.names[source], self.places[source]
+
+    def is_number(self, value: Value) -> bool:
+        return self.places[value] is NUMBER
+
+    # ---- forms
+
+    def tensor(self, value: Value, device: Any, node: Node) -> str:
+        """The value as a tensor on the device."""
+        place = self.places[value]
+        if place is ANYWHERE:
+            return self._script.bind("c", self._source.constant(value.op, device))
+        name = self.names[value]
+        if place is None or place == device or (place is HOST and device.type == "cpu") or is_elsewhere(value):
+            return name
+        return self._convert(name, device, lambda: self._to_tensor(value, name, place, device), node)
+
+    def _to_tensor(self, value: Value, name: str, place: Any, device: Any) -> str:
+        bind = self._script.bind
+        if place is ARRAY:
+            moved = "" if device.type == "cpu" else f".to({bind('d', device)})"
+            return f"{bind('g', as_tensor)}({name}){moved}"
+        if place is NUMBER:
+            return f"{bind('g', tensor_of)}({name}, {bind('y', value.dtype.base_dtype)}, {bind('d', device)})"
+        # To the host it must be awaited: kernels there read the bytes at once.
+        waits = "" if device.type == "cpu" else ", non_blocking=True"
+        return f"{name}.to({bind('d', device)}{waits})"
+
+    def array(self, value: Value, node: Node) -> str:
+        """The value as a numpy array."""
+        place = self.places[value]
+        if place is ANYWHERE:
+            return self._script.bind("c", np.asarray(value.op.attrs["value"]))
+        name = self.names[value]
+        if place is ARRAY:
+            return name
+        if name in self._variables:
+            self.read_as_arrays.add(name)
+            return f"{self._variables[name]}.array"
+        host = self._source.torch_device("")
+        return self._convert(name, ARRAY, lambda: f"{self.tensor(value, host, node)}.numpy()", node)
+
+    def host(self, value: Value) -> str:
+        """The value as a Python number or a list of them; strings as they are."""
+        if self.places[value] is ANYWHERE:
+            return self._script.literal(host_value(np.asarray(value.op.attrs["value"])))
+        name = self.names[value]
+        if self.places[value] is NUMBER or value.dtype.base_dtype.name == "string":
+            return name
+        return f"{name}.tolist()"
+
+    def number(self, value: Value) -> str:
+        """An integer or bool scalar as a Python number."""
+        if self.places[value] is ANYWHERE:
+            return self._script.literal(host_value(np.asarray(value.op.attrs["value"])))
+        name = self.names[value]
+        return name if self.places[value] is NUMBER else f"{self._script.bind('g', number)}({name})"
+
+    def returned_number(self, value: Value) -> str:
+        """A number under a name of its own, to be returned."""
+        if self.places[value] in (ANYWHERE, NUMBER):
+            return self.number(value)
+        name = self._script.fresh("v")
+        self._script.write(f"{name} = {self.number(value)}", value.op)
+        return name
+
+    def _convert(self, name: str, place: Any, expression: Any, node: Node) -> str:
+        copy = self._converted.get((name, place))
+        if copy is None:
+            line = expression()
+            copy = self._converted[name, place] = self._script.local("t")
+            self._script.write(f"{copy} = {line}", node)
+        return copy

@@ -1,0 +1,96 @@
+"""The text of one generated function while it is written: its lines, its names, and the objects the names stand for.
+
+Knows nothing of ops.  `codegen` writes one line per node; `holder` adds the lines that convert values.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from headrace.passes.step_graph import Node
+
+_LITERALS = (bool, int, str, type(None))
+_OWNED = re.compile(r"\b[vt]\d+\b")
+
+
+class Script:
+    """Lines of Python in order.  Local variables are called v1, t2, ...; bound objects have other letters: c1, k2, s3, ..."""
+
+    def __init__(self) -> None:
+        self.namespace: dict[str, Any] = {}
+        self.lines: list[tuple[str, Node | None]] = []
+        self._owned: set[str] = set()
+        self._bound: dict[int, str] = {}
+        self._kept: list[Any] = []
+        self._count = 0
+
+    def fresh(self, prefix: str) -> str:
+        """A name that nothing has yet."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def local(self, prefix: str) -> str:
+        """The name of a new local variable, "v..." or "t...", which is deleted after the last line that mentions it."""
+        name = self.fresh(prefix)
+        self._owned.add(name)
+        return name
+
+    def bind(self, prefix: str, thing: Any) -> str:
+        """A global name for an object; the same object gets the same name."""
+        name = self._bound.get(id(thing))
+        if name is None:
+            name = self._bound[id(thing)] = self.fresh(prefix)
+            self._kept.append(thing)
+            self.namespace[name] = thing
+        return name
+
+    def literal(self, value: Any) -> str:
+        """An expression for a value: written out where that is short, else bound."""
+        if isinstance(value, _LITERALS) and type(value) in _LITERALS:
+            return repr(value)
+        if type(value) is float and value == value and value not in (float("inf"), float("-inf")):
+            return repr(value)
+        if type(value) in (tuple, list) and all(type(v) in (int, bool) for v in value):
+            return repr(value)
+        return self.bind("a", value)
+
+    def write(self, line: str, node: Node | None) -> None:
+        """Adds a line, which belongs to ``node`` when it raises."""
+        self.lines.append((line, node))
+
+    def assemble(self, inputs: int, results: list[str], optional: set[str], quiet: bool) -> tuple[str, dict[int, Node]]:
+        """The text of the function ``strand(i0, i1, ...)``, and the node behind each of its lines.
+
+        Lines that only make an ``optional`` variable which nothing mentions are left out.  ``quiet``: numpy does not warn of
+        overflow and division by zero meanwhile; TF1 does not either.
+        """
+        keep = set(results)
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for i, (line, _) in enumerate(self.lines):
+            for name in _OWNED.findall(line):
+                if name in self._owned:
+                    first.setdefault(name, i)
+                    last[name] = i
+        unused = {first[n] for n in optional if first[n] == last[n] and n not in keep}
+        dying: dict[int, list[str]] = {}
+        for name, i in last.items():
+            if name not in keep:
+                dying.setdefault(i, []).append(name)
+        text = [f"def strand({', '.join(f'i{i}' for i in range(inputs))}):"]
+        numbered: dict[int, Node] = {}
+        margin = "    "
+        if quiet:
+            text.append('    with quiet(all="ignore"):')
+            margin += "    "
+        for i, (line, node) in enumerate(self.lines):
+            if i in unused:
+                continue
+            if i in dying:
+                line += f"; del {', '.join(dying[i])}"
+            text.append(margin + line)
+            if node is not None:
+                numbered[len(text)] = node
+        text.append(f"{margin}return ({', '.join(results)}{',' if results else ''})")
+        return "\n".join(text) + "\n", numbered
