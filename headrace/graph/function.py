@@ -57,7 +57,7 @@ class FuncGraph(Graph):
         self.name = name
         self.recursive = False  # whether it calls itself, so that no plan can take its nodes for the call
         self.gradients: dict[Any, Any] = {}  # what autodiff made of it, by what was asked
-        self.outer_controls: dict[Operation, None] = {}
+        self.outer_controls: dict[Operation, list[Operation]] = {}  # outside nodes, and the nodes here that wait for them
         self._copied: dict[Tensor, Tensor] = {}
         self._lock = self.root._lock
         self._collections = outer_graph._collections
@@ -95,20 +95,17 @@ class FuncGraph(Graph):
     def capture(self, tensor: Tensor, op_type: str = "body") -> Tensor:
         """The tensor of an enclosing graph as a tensor of this one."""
         outer = self.outer_graph._own(tensor, op_type)
-        if outer.dtype._is_ref_dtype:
-            outer = self._handle(outer)
+        passed = []  # what a ref went through: a user of the variable here waits for it
+        while outer.op.inputs and outer.dtype._is_ref_dtype:
+            passed.append(outer.op)
+            outer = outer.op.inputs[0]
         found = self.captures.get(outer)
         if found is None:
             found = self.captures[outer] = self._new_arg(outer.dtype, outer._shape, outer.op.name.split("/")[-1])
             found.op._device = outer.op.device
+        for op in passed:
+            self.outer_controls.setdefault(op, []).append(found.op)
         return found
-
-    def _handle(self, ref: Tensor) -> Tensor:
-        """The variable behind a ref; what the ref waits for, the body waits for."""
-        while ref.op.inputs and ref.dtype._is_ref_dtype:
-            self.outer_controls[ref.op] = None
-            ref = ref.op.inputs[0]
-        return ref
 
     def _new_arg(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
         attrs = {"dtype": dtype.base_dtype, "shape": shape}
@@ -153,7 +150,11 @@ class FuncGraph(Graph):
             name = self._scopes.name
             with outer.name_scope(f"{name}/" if name else None), outer.control_dependencies(None):
                 return outer.create_op(definition, inputs, *args, **kwargs)
-        return super().create_op(op_type, inputs, *args, **kwargs)
+        node = super().create_op(op_type, inputs, *args, **kwargs)
+        for scope in self._scopes.control:
+            for op in scope.outer:
+                self.outer_controls.setdefault(op, []).append(node)
+        return node
 
     def _own(self, tensor: Tensor, op_type: str) -> Tensor:
         if isinstance(tensor, Tensor) and tensor.op.graph is not self:
@@ -182,22 +183,23 @@ class FuncGraph(Graph):
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
-        """What lies outside must be done before the body starts; what lies inside orders the body's nodes."""
+        """What lies outside must be done before the body starts, if one of the nodes made in the block is needed.
+
+        What lies inside orders the body's nodes.
+        """
         if control_inputs is None:
             with super().control_dependencies(None):
                 yield
             return
-        inside = []
+        inside, outside = [], []
         for item in control_inputs:
             element = self.as_graph_element(
                 item.values if hasattr(item, "indices") and hasattr(item, "values") else item
             )
             op = element.op if isinstance(element, Tensor) else element
-            if op.graph is self:
-                inside.append(op)
-            else:
-                self.outer_controls[op] = None
+            (inside if op.graph is self else outside).append(op)
         with super().control_dependencies(inside):
+            self._scopes.control[-1].outer = outside
             yield
 
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
@@ -234,6 +236,28 @@ class FuncGraph(Graph):
 
     def __repr__(self) -> str:
         return f"<{self.kind} made at {self.source}, {len(self._nodes)} nodes>"
+
+
+def needed_controls(bodies: Sequence[FuncGraph]) -> list[Operation]:
+    """What outside the bodies must have run before them: what some node waits for that their results depend on."""
+    found: dict[Operation, None] = {}
+    for body in bodies:
+        if body.outer_controls:
+            needed = _behind([*(t.op for t in body.outputs if t is not None), *body.control_outputs])
+            found.update((op, None) for op, waiting in body.outer_controls.items() if not needed.isdisjoint(waiting))
+    return list(found)
+
+
+def _behind(ops: Sequence[Operation]) -> set[Operation]:
+    """The nodes that these depend on, and they themselves."""
+    found = set(ops)
+    stack = list(found)
+    while stack:
+        op = stack.pop()
+        more = {*(t.op for t in op.inputs), *op._control_inputs} - found
+        found |= more
+        stack.extend(more)
+    return found
 
 
 def share_captures(bodies: Sequence[FuncGraph]) -> list[Tensor]:

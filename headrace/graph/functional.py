@@ -20,7 +20,8 @@ from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.graph import context
-from headrace.graph.function import FuncGraph, share_captures
+from headrace.graph.body_read import read_inside
+from headrace.graph.function import FuncGraph, needed_controls, share_captures
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 
@@ -127,6 +128,7 @@ def _create(
     name: str,
 ) -> Operation:
     graph = context.get_default_graph()
+    read_inside(bodies)
     captured = share_captures(bodies)
     refs = [t for t in captured if t.dtype._is_ref_dtype]
     values = [t for t in captured if not t.dtype._is_ref_dtype]
@@ -134,8 +136,7 @@ def _create(
     attrs["Tref"] = tuple(t.dtype.base_dtype for t in refs)
     if not any(body.stateful for body in bodies):
         kind = f"_Stateless{kind[1:]}" if kind.startswith("_") else f"Stateless{kind}"
-    controls = [op for body in bodies for op in body.outer_controls]
-    with graph.control_dependencies(controls):
+    with graph.control_dependencies(needed_controls(bodies)):
         return graph.create_op(REGISTRY.get(kind), [*inputs, *values, *refs], outputs, name=name, attrs=attrs)
 
 

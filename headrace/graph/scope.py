@@ -12,12 +12,16 @@ from headrace.graph.operation import Operation
 
 
 class ControlScope:
-    """One ``control_dependencies`` block: its ops, and the nodes made inside that already depend on them."""
+    """One ``control_dependencies`` block: its ops, and the nodes made inside that already depend on them.
 
-    __slots__ = ("_inside", "ops")
+    ``outer`` are the block's ops that lie in graphs around the one the block is for.
+    """
+
+    __slots__ = ("_inside", "ops", "outer")
 
     def __init__(self, ops: list[Operation]) -> None:
         self.ops = ops
+        self.outer: list[Operation] = []
         self._inside: set[Operation] = set()
 
     def knows(self, op: Operation) -> bool:

@@ -47,7 +47,9 @@ def hoist(graph: StepGraph) -> StepGraph:
 
 def _is_fixed(loop: Loop, node: Node) -> bool:
     """Whether all inputs are constants or captured, some captured.  Looks at the loop as it is: earlier moves count."""
-    if node not in SAFE or node.control_inputs or len(node.outputs) != 1:
+    if node not in SAFE or len(node.outputs) != 1:
+        return False
+    if node.control_inputs or any(v.op.control_inputs for v in node.inputs):  # a constant may wait for a write, too
         return False
     sources = [loop.source(v) for v in node.inputs if not v.op.op_def.traits.constant]
     values = [*node.outputs, *(v for v in node.inputs if not v.op.op_def.traits.constant)]

@@ -6,6 +6,8 @@
                                              %next = NextIteration(body of %t)   %y = Exit(%f)
 
 This is the form in which a loop can be cut between devices.  What has no inputs in a body waits for the branch or the iteration.
+Iterations overlap, except that those of a loop that changes variables use these in turn: an iteration starts when the one before has
+used them.
 """
 
 from __future__ import annotations
@@ -20,14 +22,19 @@ from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.passes.instantiate import is_instantiated
 from headrace.passes.place import runs_on_host
+from headrace.passes.read import ref_positions
+from headrace.passes.schedule import order_reads, root, schedule
 from headrace.passes.specialise import bodies_of
 from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.passes.trim import written_handles
 
 _SCALAR = TensorShape([])
 
 
 def lower(graph: StepGraph) -> StepGraph:
     """``graph`` after all other passes, its bodies planned."""
+    if not any(n.op_def.traits.flow for n in graph.nodes):  # an edge into the frame of a primitive would be an error
+        order_reads(schedule(graph.nodes))
     while True:
         node = next(
             (n for n in graph.nodes if is_instantiated(n) and "f" not in n.attrs), None
@@ -36,8 +43,10 @@ def lower(graph: StepGraph) -> StepGraph:
             break
         made = _Lowered(node)
         values = made.lower_if() if "then_branch" in node.attrs else made.lower_loop()
+        waited = node in graph.targets or any(node in n.control_inputs for n in graph.nodes)
+        done = made.finished(values) if waited else node
         graph.nodes = [n for n in graph.nodes if n is not node] + made.nodes
-        graph.replace(dict(zip(node.outputs, values, strict=True)), {node: values[0].op if values else made.nodes[-1]})
+        graph.replace(dict(zip(node.outputs, values, strict=True)), {node: done})
     graph.sort()
     return graph
 
@@ -73,6 +82,12 @@ def _devices(body: StepGraph) -> set[str]:
     return found
 
 
+def _users_of_written(body: StepGraph) -> list[Node]:
+    """The nodes that read or write state which the body changes: an iteration's run before those of the next."""
+    written = written_handles(body)
+    return [n for n in body.nodes if any(root(n.inputs[p]) in written for p in ref_positions(n))]
+
+
 class _Lowered:
     """The nodes that take the place of one."""
 
@@ -103,6 +118,10 @@ class _Lowered:
         """The value; a constant as one that waits, so that it has a place in the frames and branches."""
         return self.same("Identity", value, controls) if self.is_free(value) else value
 
+    def waiting(self, value: Value, controls: Sequence[Node]) -> Value:
+        """The value when the controls have run: all that uses it waits for them."""
+        return self.same("Identity", value, controls) if controls else self.anchored(value, controls)
+
     def is_free(self, value: Value) -> bool:
         return value.op.op_def.traits.constant or value in self.loose
 
@@ -119,10 +138,18 @@ class _Lowered:
         kind = dtypes.int32
         return self.make("Const", [], [(kind, _SCALAR)], (), value=np.array(value, np.int32), dtype=kind).outputs[0]
 
+    def finished(self, values: Sequence[Value]) -> Node:
+        """A node that runs when all of the node's results are there: whoever waited for it waits for this one."""
+        ends = list(dict.fromkeys(v.op for v in values))
+        if len(ends) < 2:
+            return ends[0] if ends else self.nodes[-1]
+        return self.make("NoOp", [], [], ends)
+
     def inline(self, body: StepGraph, given: Sequence[Value], pivot: Node) -> list[Value]:
         """The body's nodes on the given values; those that nothing inside ties to the pivot wait for it."""
         values = dict(zip(body.feeds, given, strict=True))
         fed = {v.op for v in body.feeds}
+        order_reads(schedule(body.nodes))
         for node in body.nodes:
             if node in fed:
                 continue
@@ -138,7 +165,7 @@ class _Lowered:
     def lower_if(self) -> list[Value]:
         node = self.node
         waits = node.control_inputs
-        pred = self.anchored(node.inputs[0], waits)
+        pred = self.waiting(node.inputs[0], waits)
         sides = self.switch(pred, pred, waits)
         pivots = [self.same("Identity", side).op for side in sides.outputs]
         given = [
@@ -161,7 +188,7 @@ class _Lowered:
         frame = {"frame_name": node.name, "parallel_iterations": attrs.get("parallel_iterations", 10)}
 
         def enter(value: Value, constant: bool) -> Value:
-            return self.same("Enter", self.anchored(value, waits), (), is_constant=constant, **frame)
+            return self.same("Enter", self.waiting(value, waits), (), is_constant=constant, **frame)
 
         initial = [self.constant(0), *node.inputs[first : first + count]]
         merges = [self.merge([e, e], s) for e, s in zip([enter(v, False) for v in initial], shapes, strict=True)]
@@ -176,9 +203,12 @@ class _Lowered:
         go_on = self.make("LoopCond", [pred], [(dtypes.bool, _SCALAR)]).outputs[0]
         switches = [self.switch(m, go_on) for m in merges]
         pivot = self.same("Identity", switches[0].outputs[1]).op
+        in_turn = _users_of_written(attrs["body"])
         following = self.inline(attrs["body"], [*(s.outputs[1] for s in switches[1:]), *captured], pivot)
         one = [pivot.outputs[0], self.constant(1)]
-        added = self.make("AddV2", one, [(dtypes.int32, _SCALAR)], T=dtypes.int32).outputs[0]
+        for user in in_turn:
+            user.control_inputs = list(dict.fromkeys([*user.control_inputs, pivot]))
+        added = self.make("AddV2", one, [(dtypes.int32, _SCALAR)], in_turn, T=dtypes.int32).outputs[0]
         for merge, value in zip(merges, [added, *following], strict=True):
             merge.op.inputs = [merge.op.inputs[0], self.same("NextIteration", self.anchored(value, [pivot]))]
         exits = [self.same("Exit", s.outputs[0]) for s in switches]

@@ -31,7 +31,14 @@ from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
 from headrace.passes.reuse import reuse
-from headrace.passes.schedule import copy_escaping_reads, order_reads, protect_reads, schedule, write_early
+from headrace.passes.schedule import (
+    copy_escaping_reads,
+    copy_written_reads,
+    order_reads,
+    protect_reads,
+    schedule,
+    write_early,
+)
 from headrace.passes.share_indices import share_indices
 from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
@@ -149,10 +156,6 @@ def _reuse(nodes: list[Node], graph: StepGraph, context: Context) -> None:
         reuse(nodes, set(graph.fetches))
 
 
-def _protect_all(nodes: list[Node], graph: StepGraph, context: Context) -> None:
-    protect_reads(nodes, {v for n in nodes for v in n.outputs})
-
-
 def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
     def build(
         inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = (),
@@ -212,7 +215,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("cut", Stage.STRANDS, _on_nodes(_cut)),
     Pass("protect_reads", Stage.STRANDS, _on_nodes(_protect)),
     Pass("reuse", Stage.STRANDS, _on_nodes(_reuse), SIMPLIFY),
-    Pass("protect_reads", Stage.FRAMES, _on_nodes(_protect_all)),
+    Pass("copy_written_reads", Stage.FRAMES, _on_nodes(lambda nodes, g, c: copy_written_reads(nodes))),
     Pass("schedule", Stage.BODY, _schedule),
     Pass("order_reads", Stage.BODY, _order_reads),
     Pass("protect_reads", Stage.BODY, _on_nodes(_protect)),

@@ -82,6 +82,15 @@ def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
     return copied
 
 
+def copy_written_reads(nodes: Sequence[Node]) -> None:
+    """Copies the reads of all state that some node changes: where iterations overlap, a write may come at any time."""
+    written = {root(n.inputs[p]) for n in nodes if n.op_def.traits.writes for p in ref_positions(n)}
+    copy = REGISTRY.get("_ReadCopy")
+    for node in nodes:
+        if node.op_def.traits.reads_buffer and root(node.inputs[0]) in written:
+            node.op_def = copy
+
+
 def copy_escaping_reads(order: Sequence[Node], escaping: set[Value]) -> None:
     """Copies the reads whose value leaves a body: whoever gets it does not know that a variable is behind it."""
     last = last_use(order, escaping)

@@ -22,7 +22,7 @@ from headrace.core.shape import TensorShape
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph, UnknownResult, function_name, order_effects
+from headrace.graph.function import FuncGraph, UnknownResult, function_name, needed_controls, order_effects
 from headrace.graph.functional import build_call, call_attributes
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
@@ -94,7 +94,7 @@ class Trace:
             return self._run(graph, tensors)
         _anchor(self.anchors)
         outputs = body.outputs[: self.visible]
-        op = build_call(body, tensors, captured(body), outputs, name, None, list(body.outer_controls))
+        op = build_call(body, tensors, captured(body), outputs, name, None, needed_controls([body]))
         return self.pack(op)
 
     def _run(self, graph: Any, tensors: Sequence[Any]) -> Any:

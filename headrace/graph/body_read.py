@@ -1,0 +1,125 @@
+"""Reads of variables in the bodies that write them: made in the body, not captured from outside.
+
+    v/read = Identity(v)   While(v/read, v; body: r, v -> AssignAdd(v, 1), f(r))
+    ->
+    While(v; body: v -> r = Identity(v), AssignAdd(v, 1), f(r))
+
+A variable used as a tensor stands for its one shared read, ``v/read``, which a body captures like any other value.  That is right, and
+fast, as long as nothing in the body changes the variable.  Where something does, each iteration must see what earlier writes left, so
+the body reads for itself; passes/late_read.py then puts the read behind the writes that its users wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from headrace.graph import raw_ops
+from headrace.graph.function import FuncGraph
+from headrace.graph.operation import Operation, Tensor
+
+
+def read_inside(bodies: Sequence[FuncGraph]) -> None:
+    """Replaces what ``bodies`` captured of variables that one of them writes.  They belong to one node, not yet made."""
+    reads = [(body, outer) for body in bodies for outer in body.captures if _shared_read(outer) is not None]
+    if not reads:
+        return
+    written = _written(bodies, set())
+    for body, outer in reads:
+        handle = _shared_read(outer)
+        if handle in written:
+            _read_in(body, outer, handle)
+
+
+def held_bodies(op: Operation) -> list[FuncGraph]:
+    """The branches, condition and body, or function that a node holds."""
+    return [a for a in op.attrs.values() if isinstance(a, FuncGraph)]
+
+
+def _shared_read(tensor: Tensor) -> Tensor | None:
+    """The variable that the tensor is the shared read of, through the bodies around it."""
+    read = _source(tensor)
+    op = read.op
+    if op.type != "Identity" or op._control_inputs or "_place" in op.attrs or not op.inputs[0].dtype._is_ref_dtype:
+        return None
+    handle = _source(op.inputs[0])
+    return handle if handle.op.op_def.traits.handle else None
+
+
+def _source(tensor: Tensor) -> Tensor:
+    """What a body's argument is a captured copy of, in the outermost graph that has it."""
+    graph = tensor.op.graph
+    while isinstance(graph, FuncGraph) and tensor.op.type == "_Arg":
+        outer = next((t for t, inner in graph.captures.items() if inner is tensor), None)
+        if outer is None:
+            break
+        tensor, graph = outer, outer.op.graph
+    return tensor
+
+
+def _written(bodies: Sequence[FuncGraph], seen: set[FuncGraph]) -> set[Tensor]:
+    """The variables that some node of the bodies, or of bodies in them, changes."""
+    found: set[Tensor] = set()
+    for body in bodies:
+        if body in seen:
+            continue
+        seen.add(body)
+        for op in body._nodes:
+            found |= _written_by(op, seen)
+    return found
+
+
+def _written_by(op: Operation, seen: set[FuncGraph]) -> set[Tensor]:
+    inner = held_bodies(op)
+    if inner:
+        return _written(inner, seen)
+    return {_source(t) for t in _handles(op)} if op.op_def.traits.writes else set()
+
+
+def _handles(op: Operation) -> Iterator[Tensor]:
+    for ref in op.inputs:
+        if ref.dtype._is_ref_dtype:
+            while ref.op.inputs and ref.dtype._is_ref_dtype:
+                ref = ref.op.inputs[0]
+            yield ref
+
+
+def _read_in(body: FuncGraph, outer: Tensor, handle: Tensor) -> None:
+    """Gives each user of the captured read one that waits for the writes that the user waits for."""
+    old = body.captures.pop(outer)
+    inside = body.capture(handle)
+    waits = _writes_before(body, handle)
+    reads: dict[tuple[Operation, ...], Tensor] = {}
+
+    def read_after(writes: tuple[Operation, ...]) -> Tensor:
+        if writes not in reads:
+            with body.as_default(), body.plain_scopes():
+                new: Tensor = raw_ops.Identity(inside, name="read")
+            new.op._id = old.op._id  # as early in the order as what it replaces
+            new.op._device = old.op.device
+            new.op._control_inputs.extend(writes)
+            reads[writes] = new
+        return reads[writes]
+
+    for op in list(old._consumers):
+        new = read_after(waits.get(op, ()))
+        op.inputs = tuple(new if t is old else t for t in op.inputs)
+        new._consumers.append(op)
+        for nested in held_bodies(op):
+            nested.captures = {new if t is old else t: inner for t, inner in nested.captures.items()}
+    old._consumers.clear()
+    body.outputs[:] = [read_after(()) if t is old else t for t in body.outputs]
+
+
+def _writes_before(body: FuncGraph, handle: Tensor) -> dict[Operation, tuple[Operation, ...]]:
+    """For the nodes that wait for writes of the variable: those writes."""
+    writes: dict[Operation, int] = {}
+    masks: dict[Operation, int] = {}
+    for op in body._nodes:
+        mask = 0
+        for before in (*(t.op for t in op.inputs), *op._control_inputs):
+            mask |= masks.get(before, 0) | writes.get(before, 0)
+        if mask:
+            masks[op] = mask
+        if handle in _written_by(op, set()):
+            writes[op] = 1 << len(writes)
+    return {op: tuple(w for w, bit in writes.items() if mask & bit) for op, mask in masks.items()}
