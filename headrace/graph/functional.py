@@ -19,9 +19,9 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
-from headrace.graph import context
+from headrace.graph import context, raw_ops
 from headrace.graph.body_read import read_inside
-from headrace.graph.function import FuncGraph, needed_controls, share_captures
+from headrace.graph.function import FuncGraph, needed_controls, order_effects, share_captures
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 
@@ -128,6 +128,9 @@ def _create(
     name: str,
 ) -> Operation:
     graph = context.get_default_graph()
+    for body in dict.fromkeys(bodies):
+        if body.reads_anew:
+            _run_effects(body)
     read_inside(bodies)
     captured = share_captures(bodies)
     refs = [t for t in captured if t.dtype._is_ref_dtype]
@@ -138,6 +141,14 @@ def _create(
         kind = f"_Stateless{kind[1:]}" if kind.startswith("_") else f"Stateless{kind}"
     with graph.control_dependencies(needed_controls(bodies)):
         return graph.create_op(REGISTRY.get(kind), [*inputs, *values, *refs], outputs, name=name, attrs=attrs)
+
+
+def _run_effects(body: FuncGraph) -> None:
+    """Makes all effects of a body in a function run, in the order they were built, before there are results."""
+    last = order_effects(body)
+    if last:
+        with body.as_default(), body.control_dependencies(last):
+            body.outputs = [raw_ops.Identity(t) for t in body.outputs]
 
 
 def _either(a: TensorShape, b: TensorShape) -> TensorShape:

@@ -14,11 +14,11 @@ PROGRAMS = Programs()
 Make = Callable[..., Any]
 
 
-def add(name: str) -> Callable[[Make], Make]:
+def add(name: str, kinds: tuple[bool, ...] = (False, True)) -> Callable[[Make], Make]:
     """Keeps the program with reference variables (TF1's default) and with resource variables."""
 
     def keep(build: Make) -> Make:
-        for resource in (False, True):
+        for resource in kinds:
 
             @PROGRAMS.add(f"{name}_{'resource' if resource else 'ref'}", names=False)
             def _(tf: Any, resource: bool = resource) -> Any:
@@ -27,6 +27,9 @@ def add(name: str) -> Callable[[Make], Make]:
         return build
 
     return keep
+
+
+resource_only = (True,)  # TensorFlow's functions take no references, and its gradients see a reference's last value
 
 
 def _variable(tf: Any, value: Any, resource: bool) -> Any:
@@ -300,7 +303,7 @@ def _(tf: Any, variable: Make) -> Any:
     return [found, *tf.gradients(found, [a])]
 
 
-@add("gradient_of_branch")
+@add("gradient_of_branch", resource_only)
 def _(tf: Any, variable: Make) -> Any:
     a = variable(2.0)
 
@@ -310,3 +313,116 @@ def _(tf: Any, variable: Make) -> Any:
 
     found = tf.cond(tf.constant(True), then, lambda: a * 1.0)
     return [found, *tf.gradients(found, [a])]
+
+
+@add("gradient_of_loop", resource_only)
+def _(tf: Any, variable: Make) -> Any:
+    a = variable(2.0)
+
+    def step(i: Any, s: Any) -> Any:
+        with tf.control_dependencies([s]):
+            write = tf.assign_add(a, 1.0)
+        with tf.control_dependencies([write]):
+            total = s * a
+        with tf.control_dependencies([total]):
+            return i + 1, total
+
+    x = tf.constant(1.5)
+    found = tf.while_loop(lambda i, s: i < 3, step, [0, x])[1]
+    return [found, *tf.gradients(found, [x])]
+
+
+@add("gradient_of_unordered_reads")
+def _(tf: Any, variable: Make) -> Any:
+    """The write comes after all reads of its iteration."""
+    a, b = variable(2.0), variable(3.0)
+
+    def step(i: Any, s: Any) -> Any:
+        total = s * b
+        with tf.control_dependencies([total]):
+            write = tf.assign_add(a, total)
+        with tf.control_dependencies([write]):
+            return i + 1, tf.identity(total)
+
+    found = tf.while_loop(lambda i, s: i < 3, step, [0, 1.5])[1]
+    return after(tf, [found, *tf.gradients(found, [b])], a)
+
+
+@add("function_in_loop", resource_only)
+def _(tf: Any, variable: Make) -> Any:
+    a, b = variable(1), variable(0)
+
+    @tf.function
+    def double() -> Any:
+        a.assign(a * 2)
+        return a + 0
+
+    def body() -> Any:
+        with tf.control_dependencies([double()]):
+            return b.assign_add(a + 0)
+
+    return after(tf, repeat(tf, body, 4), a, b)
+
+
+@add("function_reads_what_the_loop_writes", resource_only)
+def _(tf: Any, variable: Make) -> Any:
+    a, b = variable(1), variable(0)
+
+    @tf.function
+    def doubled() -> Any:
+        return a * 2
+
+    def body() -> Any:
+        with tf.control_dependencies([a.assign_add(1)]):
+            return b.assign_add(doubled())
+
+    return after(tf, repeat(tf, body, 4), a, b)
+
+
+@add("loop_in_function", resource_only)
+def _(tf: Any, variable: Make) -> Any:
+    """A function runs its effects in the order in which they were written, in its loops, too."""
+    a, b = variable(0), variable(0)
+
+    @tf.function
+    def run(n: Any) -> Any:
+        def step(i: Any) -> Any:
+            a.assign_add(1)
+            b.assign_add(a)
+            return (i + 1,)
+
+        tf.while_loop(lambda i: i < n, step, [tf.constant(0)])
+        return a + b
+
+    return after(tf, run(tf.constant(10)), a, b)
+
+
+@add("condition_in_function", resource_only)
+def _(tf: Any, variable: Make) -> Any:
+    a = variable(0)
+
+    @tf.function
+    def run() -> Any:
+        def step(i: Any) -> Any:
+            a.assign_add(2)
+            return (i + 1,)
+
+        return tf.while_loop(lambda i: a < 7, step, [tf.constant(0)], return_same_structure=True)[0]
+
+    return after(tf, run(), a)
+
+
+@add("branch_in_function", resource_only)
+def _(tf: Any, variable: Make) -> Any:
+    a = variable(5.0)
+
+    @tf.function
+    def run(p: Any) -> Any:
+        def then() -> Any:
+            before = a + 0.0
+            a.assign_add(1.0)
+            return a * 10.0 + before
+
+        return tf.cond(p, then, lambda: a + 0.0) + a
+
+    return after(tf, run(tf.constant(True)), a)
