@@ -4,9 +4,9 @@
     ->
     While(v; body: v -> r = Identity(v), AssignAdd(v, 1), f(r))
 
-A variable used as a tensor stands for its one shared read, ``v/read``, which a body captures like any other value.  That is right, and
-fast, as long as nothing in the body changes the variable.  Where something does, each iteration must see what earlier writes left, so
-the body reads for itself; passes/late_read.py then puts the read behind the writes that its users wait for.
+A variable used as a tensor stands for its one shared read, ``v/read``, which a body captures like any other value.  That is
+right, and fast, as long as nothing in the body changes the variable.  Where something does, the body reads for itself: each user
+of the value gets a read that waits for the writes the user waits for.  Gradients then record what each iteration saw.
 """
 
 from __future__ import annotations

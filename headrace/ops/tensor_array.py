@@ -213,6 +213,12 @@ def _(handle, flow_in, dtype, element_shape_except0):
     items = [_read(handle, flow_in, i) for i in range(flow_in.size)]
     if any(not v.ndim for v in items):
         raise ValueError(f"TensorArray {handle.name}: concat saw a scalar, but requires at least vectors")
+    for index, item in enumerate(items):
+        if item.shape[1:] != items[0].shape[1:]:
+            raise ValueError(
+                f"TensorArray {handle.name} has inconsistent shapes. Index 0 has (excepting dimension 0) shape: "
+                f"{list(items[0].shape[1:])} but index {index} has (excepting dimension 0) shape: {list(item.shape[1:])}"
+            )
     if not items:
         joined = torch.zeros((0, *(element_shape_except0 or ())), dtype=dtype)
     else:
@@ -234,6 +240,11 @@ split.shape(lambda handle, value, lengths, flow_in: ())
 
 @split.kernel
 def _(handle, value, lengths, flow_in):
+    shape = np.shape(lengths)
+    if len(shape) != 1:
+        raise ValueError(f"TensorArray {handle.name}: Expected lengths to be a vector, received shape: {list(shape)}")
+    if not value.ndim:
+        raise ValueError(f"TensorArray {handle.name}: Expected value to be at least a vector, but received shape: []")
     if sum(lengths) != value.shape[0]:
         raise ValueError(
             f"TensorArray {handle.name}: Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "

@@ -6,7 +6,7 @@
                                              %next = NextIteration(body of %t)   %y = Exit(%f)
 
 This is the form in which a loop can be cut between devices.  What has no inputs in a body waits for the branch or the iteration.
-Iterations overlap, except that those of a loop that changes variables use these in turn: an iteration starts when the one before has
+Iterations overlap.  Those of a loop that changes variables use the variables in turn: an iteration starts when the one before has
 used them.
 """
 

@@ -18,7 +18,19 @@ tf.disable_v2_behavior()
 tf.disable_resource_variables()
 tf.logging.set_verbosity("FATAL")
 
-FAMILIES = ("candidate", "ctc", "feature_column", "lookup", "parsing", "search", "signal", "sparse", "state", "string", "vision")
+FAMILIES = (
+    "candidate",
+    "ctc",
+    "feature_column",
+    "lookup",
+    "parsing",
+    "search",
+    "signal",
+    "sparse",
+    "state",
+    "string",
+    "vision",
+)
 
 
 def make(family: str) -> None:

@@ -35,7 +35,7 @@ def dropout(
         rate = _complement(keep_prob)
     if rate is None:
         raise ValueError("You must provide a rate to dropout.")
-    return _dropout(x, rate, noise_shape, seed, name)
+    return _dropout(x, rate, noise_shape, seed, name, keep_prob)
 
 
 def _complement(keep_prob: Any) -> Any:
@@ -47,7 +47,10 @@ def _complement(keep_prob: Any) -> Any:
         raise ValueError(f"keep_prob must be a floating point number or Tensor (got {keep_prob!r}): {e}") from None
 
 
-def _dropout(x: Any, rate: Any, noise_shape: Any, seed: int | None, name: str | None) -> Tensor:
+def _dropout(
+    x: Any, rate: Any, noise_shape: Any, seed: int | None, name: str | None, keep_prob: Any = None
+) -> Tensor:  # fmt: skip
+    """``keep_prob`` is ``1 - rate`` where that was given: a tiny one is lost when the rate is rounded."""
     with name_scope(name, "dropout", [x]):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
@@ -61,7 +64,9 @@ def _dropout(x: Any, rate: Any, noise_shape: Any, seed: int | None, name: str | 
         known = constant_value(rate)
         if known is not None and known == 0:
             return x
-        keep_scale = 1 / (1 - rate)
+        if known is not None and known == 1:  # after rounding
+            return raw_ops.ZerosLike(x)  # type: ignore[no-any-return]
+        keep_scale = 1 / (convert_to_tensor(keep_prob, dtype=x.dtype) if isinstance(keep_prob, Tensor) else 1 - rate)
         noise = _uniform(_noise_shape(x, noise_shape), x.dtype, seed)
         # Values of [rate, 1) keep the element, so a rate of zero keeps all.
         keep = raw_ops.Cast(raw_ops.GreaterEqual(noise, rate), DstT=x.dtype)

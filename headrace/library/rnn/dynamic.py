@@ -63,7 +63,7 @@ def dynamic_rnn(
             lengths = identity(lengths_as_tensor(sequence_length), name="sequence_length")
         batch_size = best_effort_input_batch_size(flat_inputs)
         state = initial_state_of(cell, initial_state, batch_size, dtype)
-        if lengths is not None and lengths.shape.as_list() != [batch_size]:
+        if lengths is not None and (lengths.shape.ndims is None or lengths.shape.as_list() != [batch_size]):
             lengths = _checked_lengths(lengths, batch_size)
         loop = _Loop(cell, inputs, lengths, batch_size, dtype)
         outputs, final_state = loop.build(state, parallel_iterations or 32, swap_memory)

@@ -218,6 +218,13 @@ def test_dropout_differs_between_runs_of_one_session() -> None:
         assert not np.array_equal(session.run(y), session.run(y))
 
 
+def test_dropout_of_all_but_nothing_gives_zeros() -> None:
+    x = tf.ones([5])
+    keep = tf.placeholder(tf.float32, [])
+    assert not run(tf.nn.dropout(x, keep_prob=1e-12)).any()
+    assert not run(tf.nn.dropout(x, keep_prob=keep), feed={keep: 1e-12}).any()
+
+
 def test_dropout_of_nothing_is_the_input() -> None:
     x = tf.ones([5])
     assert tf.nn.dropout(x, 1.0) is x

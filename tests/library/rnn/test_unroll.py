@@ -56,3 +56,17 @@ def test_static_shapes_are_known_where_the_inputs_are():
     assert [s.shape.as_list() for s in state] == [[2, 4], [2, 2]]
     assert outputs.name == "rnn/transpose_1:0"
     assert outputs.dtype == tf.float64
+
+
+def test_lengths_may_come_without_a_shape():
+    lengths = tf.placeholder(tf.int32)
+    x = tf.ones([2, 4, 3])
+    cells = tf.nn.rnn_cell.GRUCell(3), tf.nn.rnn_cell.GRUCell(3)
+    outputs, _ = tf.nn.bidirectional_dynamic_rnn(*cells, x, lengths, dtype=tf.float32)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        forward, backward = session.run(outputs, {lengths: [4, 2]})
+    assert not forward[1, 2:].any()
+    assert not backward[1, 2:].any()
+    assert forward[0].all()
+    assert backward[1, :2].all()
