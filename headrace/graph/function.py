@@ -57,9 +57,7 @@ class FuncGraph(Graph):
         self.name = name
         self.recursive = False  # whether it calls itself, so that no plan can take its nodes for the call
         self.gradients: dict[Any, Any] = {}  # what autodiff made of it, by what was asked
-        self.outer_controls: dict[
-            Operation, list[Operation]
-        ] = {}  # outside nodes, and the nodes here that wait for them
+        self.outer_controls: dict[Operation, list[Operation]] = {}  # outside nodes -> those here that wait for them
         self._copied: dict[Tensor, Tensor] = {}
         self._lock = self.root._lock
         self._collections = outer_graph._collections

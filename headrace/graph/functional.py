@@ -128,10 +128,11 @@ def _create(
     name: str,
 ) -> Operation:
     graph = context.get_default_graph()
-    for body in dict.fromkeys(bodies):
+    different = list(dict.fromkeys(bodies))  # while a recursive function is traced, both branches may be one
+    for body in different:
         if body.reads_anew:
             _run_effects(body)
-    read_inside(bodies)
+    read_inside(different)
     captured = share_captures(bodies)
     refs = [t for t in captured if t.dtype._is_ref_dtype]
     values = [t for t in captured if not t.dtype._is_ref_dtype]
