@@ -33,17 +33,28 @@ class Assertions(_Base):
         """The values of tensors, in the structure given."""
         raise NotImplementedError
 
-    def _array(self, value: Any) -> Any:
-        if hasattr(value, "_as_graph_element"):
-            value = self.evaluate(value)
-        if isinstance(value, IndexedSlicesValue):
-            value = value.values
-        return value if isinstance(value, np.ndarray) else np.array(value)
+    def _GetNdArray(self, a: Any) -> Any:
+        """The value of a tensor, or anything else, as an array; TensorFlow's name, which users' own assertions call."""
+        if hasattr(a, "_as_graph_element"):
+            a = self.evaluate(a)
+        elif hasattr(a, "numpy") and callable(a.numpy):
+            a = a.numpy()
+        if isinstance(a, IndexedSlicesValue):
+            a = a.values
+        if isinstance(a, np.ndarray):
+            return a
+        try:
+            return np.array(a)
+        except ValueError as e:
+            if "inhomogeneous" not in str(e):
+                raise
+            return np.array(a, dtype=object)
 
     # ---- numbers and arrays that are near
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
         """|f1 - f2| <= err, or both are equal (infinities included)."""
+        f1, f2 = float(np.squeeze(f1)), float(np.squeeze(f2))
         suffix = f" ({msg})" if msg is not None else ""
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1:f} != {f2:f} +/- {err:f}{suffix}")
 
@@ -55,39 +66,53 @@ class Assertions(_Base):
 
     def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
         """The Euclidean norm of the difference is below err."""
-        self.assertTrue(np.linalg.norm(np.asarray(ndarray1) - np.asarray(ndarray2)) < err, msg=msg)
+        self.assertTrue(self._NDArrayNear(ndarray1, ndarray2, err), msg=msg)
+
+    def _NDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float) -> bool:
+        return bool(np.linalg.norm(np.asarray(ndarray1) - np.asarray(ndarray2)) < err)
 
     def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
-        """Equal up to the tolerances; dicts, lists and tuples are compared part by part."""
-        self._all_close(a, b, rtol, atol, msg, path="")
+        """Equal up to the tolerances, NaN equal to NaN; dicts, named tuples, lists and tuples are compared part by part."""
+        self._all_close(a, b, rtol, atol, msg or "", "")
 
-    def _all_close(self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, path: str) -> None:
-        where = f" at {path}" if path else ""
-        if isinstance(a, Mapping) or isinstance(b, Mapping):
-            self.assertEqual(
-                isinstance(a, Mapping), isinstance(b, Mapping), f"Can't compare dict to non-dict{where}. {msg}"
-            )
-            self.assertCountEqual(a.keys(), b.keys(), f"mismatched keys{where}: expected {b.keys()}, got {a.keys()}")
+    def _all_close(self, a: Any, b: Any, rtol: float, atol: float, msg: str, path: str) -> None:
+        a = a._asdict() if hasattr(a, "_asdict") else a
+        b = b._asdict() if hasattr(b, "_asdict") else b
+        if isinstance(a, Mapping) != isinstance(b, Mapping):
+            raise ValueError(f"Can't compare dict to non-dict, a{path} vs b{path}. {msg}")
+        if isinstance(a, Mapping):
+            keys = f"mismatched keys: a{path} has keys {a.keys()}, but b{path} has keys {b.keys()}. {msg}"
+            self.assertCountEqual(a.keys(), b.keys(), keys)
             for key in a:
                 self._all_close(a[key], b[key], rtol, atol, msg, f"{path}[{key}]")
-        elif isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and not _one_array(a, b):
-            self.assertEqual(len(a), len(b), f"mismatched length{where}: expected {len(b)}, got {len(a)}. {msg or ''}")
+            return
+        different = f"Mismatched value: a{path} is different from b{path}. {msg}"
+        try:
+            self._arrays_close(self._GetNdArray(a), self._GetNdArray(b), rtol, atol, different)
+        except (ValueError, TypeError, NotImplementedError):
+            if not isinstance(a, (list, tuple)):
+                raise
+            if len(a) != len(b):
+                raise ValueError(
+                    f"Mismatched length: a{path} has {len(a)} items, but b{path} has {len(b)} items. {msg}"
+                ) from None
             for i, (x, y) in enumerate(zip(a, b, strict=True)):
                 self._all_close(x, y, rtol, atol, msg, f"{path}[{i}]")
-        else:
-            self._arrays_close(self._array(a), self._array(b), rtol, atol, msg, where)
 
-    def _arrays_close(self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, where: str) -> None:
-        self.assertEqual(a.shape, b.shape, f"Shape mismatch{where}: expected {b.shape}, got {a.shape}. {msg or ''}")
-        if np.allclose(a, b, rtol=rtol, atol=atol):
+    def _arrays_close(self, a: Any, b: Any, rtol: float, atol: float, msg: str) -> None:
+        if object in (a.dtype, b.dtype):
+            raise TypeError(f"cannot tell how close {a.dtype} is to {b.dtype}. {msg}")  # ragged: compared part by part
+        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg}")
+        if np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
             return
-        apart = np.logical_or(np.abs(a - b) > atol + rtol * np.abs(b), np.isnan(a) != np.isnan(b))
-        first = np.argwhere(apart)[:3].tolist()
+        with np.errstate(invalid="ignore"):  # infinity less infinity
+            apart = ~np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+            x, y = (a[apart], b[apart]) if a.ndim else (a, b)
+            gap, allowed = np.abs(x - y), atol + rtol * np.abs(y)
         self.fail(
-            f"Not equal to tolerance rtol={rtol}, atol={atol}{where}. {msg or ''}\n"
-            f"{int(apart.sum())} of {a.size} elements differ, the first at {first}:\n"
-            f"got {a[apart].flat[:3] if a.ndim else a}, expected {b[apart].flat[:3] if b.ndim else b}\n"
-            f"got:\n{a}\nexpected:\n{b}"
+            f"{msg}\nNot equal to tolerance rtol={rtol}, atol={atol}: {int(apart.sum())} of {a.size} elements\n"
+            f"not close where = {np.nonzero(apart) if a.ndim else ()}\nnot close lhs = {x}\nnot close rhs = {y}\n"
+            f"not close dif = {gap}\nnot close tol = {allowed}\ndtype = {a.dtype}, shape = {a.shape}\na:\n{a}\nb:\n{b}"
         )
 
     def assertAllCloseAccordingToType(
@@ -97,7 +122,7 @@ class Assertions(_Base):
     ) -> None:  # fmt: skip
         """``assertAllClose`` with the tolerances of the coarser of the two dtypes."""
         is_brain = any(isinstance(v, Tensor) and v.dtype.base_dtype == dtypes.bfloat16 for v in (a, b))
-        a, b = self._array(a), self._array(b)
+        a, b = self._GetNdArray(a), self._GetNdArray(b)
         if np.float32 in (a.dtype, b.dtype) or np.complex64 in (a.dtype, b.dtype):
             rtol, atol = max(rtol, float_rtol), max(atol, float_atol)
         if np.float16 in (a.dtype, b.dtype):
@@ -106,32 +131,37 @@ class Assertions(_Base):
             rtol, atol = max(rtol, bfloat16_rtol), max(atol, bfloat16_atol)
         self.assertAllClose(a, b, rtol=rtol, atol=atol, msg=msg)
 
-    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
+    def assertNotAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
+        """At least one element is not equal up to the tolerances."""
         try:
-            self.assertAllClose(a, b, **kwargs)
+            self.assertAllClose(a, b, rtol=rtol, atol=atol)
         except AssertionError:
             return
-        self.fail(kwargs.get("msg") or f"The two values are close at all elements: {a}")
+        self.fail(f"The two values are close at all elements. {msg or ''}\n{a}")
 
     # ---- arrays that are equal
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """The same shape and the same elements; NaN equals NaN."""
-        a, b = self._array(a), self._array(b)
-        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {b.shape}, got {a.shape}. {msg or ''}")
+        a, b = self._GetNdArray(a), self._GetNdArray(b)
+        self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}")
         same = _strings(a) == _strings(b)
         if a.dtype.kind in "fc" and b.dtype.kind in "fc":
             same = np.logical_or(same, np.logical_and(np.isnan(a), np.isnan(b)))
         if not np.all(same):
-            first = np.argwhere(np.logical_not(same))[:3].tolist()
-            self.fail(f"{msg or 'Arrays differ'}: first at {first}\ngot:\n{a}\nexpected:\n{b}")
+            apart = np.logical_not(same)
+            x, y = (a[apart], b[apart]) if a.ndim else (a, b)
+            self.fail(
+                f"{msg or 'Arrays are not equal'}\nnot equal where = {np.nonzero(apart) if a.ndim else ()}\n"
+                f"not equal lhs = {x!r}\nnot equal rhs = {y!r}\na:\n{a}\nb:\n{b}"
+            )
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         try:
             self.assertAllEqual(a, b)
         except AssertionError:
             return
-        self.fail(msg or f"The two values are equal at all elements: {a}")
+        self.fail(f"The two values are equal at all elements. {msg or ''}\n{a}")
 
     # ---- every element
 
@@ -141,19 +171,19 @@ class Assertions(_Base):
             self.fail(f"not all elements are {what}: first at {where}\n{value}")
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
-        a = self._array(a)
+        a = self._GetNdArray(a)
         self._all(a > comparison_target, f"greater than {comparison_target}", a)
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
-        a = self._array(a)
+        a = self._GetNdArray(a)
         self._all(a < comparison_target, f"less than {comparison_target}", a)
 
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
-        a = self._array(a)
+        a = self._GetNdArray(a)
         self._all(a >= comparison_target, f"at least {comparison_target}", a)
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
-        a = self._array(a)
+        a = self._GetNdArray(a)
         self._all(a <= comparison_target, f"at most {comparison_target}", a)
 
     def assertAllInRange(
@@ -161,7 +191,7 @@ class Assertions(_Base):
         open_upper_bound: bool = False,
     ) -> None:  # fmt: skip
         """Every element lies in the range, ends included unless open."""
-        a = self._array(target)
+        a = self._GetNdArray(target)
         if a.dtype.kind not in "iufb":
             raise AssertionError(f"The value of {target} does not have an ordered numeric type: {a.dtype}")
         above = a > lower_bound if open_lower_bound else a >= lower_bound
@@ -170,7 +200,7 @@ class Assertions(_Base):
         self._all(np.logical_and(above, below), text, a)
 
     def assertAllInSet(self, target: Any, expected_set: Iterable[Any]) -> None:
-        a = self._array(target)
+        a = self._GetNdArray(target)
         allowed = set(expected_set)
         strange = sorted(set(a.flatten().tolist()) - allowed, key=str)
         if strange:
@@ -214,6 +244,19 @@ class Assertions(_Base):
         if not len(container):
             self.fail(f"{container!r} has length of 0. {msg or ''}")
 
+    def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:
+        """A message equals another one of its class, or one written as text (``node { name: "x" }``)."""
+        expected = expected_message_maybe_ascii
+        if isinstance(expected, (str, bytes)) and hasattr(message, "DESCRIPTOR"):
+            from google.protobuf import text_format  # comes with whatever made the message
+
+            expected = text_format.Merge(expected, type(message)())
+        if not isinstance(expected, type(message)):
+            self.fail(f"Can't compare protos of type {type(expected)} and {type(message)}.")
+        if expected != message:
+            self.assertMultiLineEqual(str(expected), str(message), msg)
+            self.fail(msg or f"The messages differ in a way their text does not show:\n{message}")
+
     # ---- errors
 
     @contextmanager
@@ -222,8 +265,8 @@ class Assertions(_Base):
         matches = _predicate(expected_err_re_or_predicate)
         try:
             yield
-        except exception_type as e:
-            if not matches(e):
+        except Exception as e:
+            if not isinstance(e, exception_type) or not matches(e):
                 raise AssertionError(
                     f"Exception of type {type(e)}: {e} does not match {expected_err_re_or_predicate!r}"
                 ) from e
@@ -233,14 +276,6 @@ class Assertions(_Base):
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
         """The block raises an OpError that matches."""
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
-
-
-def _one_array(a: Any, b: Any) -> bool:
-    """Whether two sequences are better compared whole: regular nests of numbers."""
-    try:
-        return all(np.array(v).dtype != object for v in (a, b))
-    except ValueError:
-        return False
 
 
 def _strings(array: Any) -> Any:

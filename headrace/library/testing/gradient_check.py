@@ -85,7 +85,13 @@ def _jacobians(
     numpy_dtype = np.float32 if x.dtype.base_dtype == dtypes.bfloat16 else x.dtype.base_dtype.as_numpy_dtype
     if start is None:
         start = np.random.random_sample(x_dims)
+        if x.dtype.is_complex:
+            start = start + 1j * np.random.random_sample(x_dims)
     start = np.array(start, dtype=numpy_dtype).reshape(x_dims)
+    if y._shape.is_fully_defined():  # a caller may say [1] of a scalar
+        if y._shape.num_elements() != int(np.prod(y_dims)):
+            raise ValueError(f"y_shape is {y_dims}, but y has shape {y._shape.as_list()}")
+        y_dims = y._shape.as_list()
     grad_y = make_placeholder(y.dtype.base_dtype, y_dims)
     with context.default_graph_scope(x.graph):
         dx = gradients(y, x, grad_ys=grad_y)[0]
@@ -109,8 +115,18 @@ def _theoretical(x: Any, start: Any, dx: Any, grad_y: Any, y_dims: Any, feed: di
             given[i] = seed
             value = _run_dense(dx, {**feed, x: start, grad_y: given.reshape(y_dims)}, start)
             columns.append(_as_reals(value))
+    if not rows:
+        _check_empty(_run_dense(dx, {**feed, x: start, grad_y: np.zeros(y_dims, dtype=seed_dtype)}, start), start)
     size = _as_reals(start).size
     return np.stack(columns, axis=1) if columns else np.zeros((size, 0), dtype=start.real.dtype)
+
+
+def _check_empty(gradient: Any, x: Any) -> None:
+    """Refuses the gradient of a y without elements that is not zero, or not of the shape of x."""
+    if gradient.shape != x.shape:
+        raise ValueError(f"Empty gradient has wrong shape: expected {x.shape}, got {gradient.shape}")
+    if np.any(gradient):
+        raise ValueError("Empty tensor with nonzero gradients")
 
 
 def _run_dense(grad: Any, feed: dict[Any, Any], like: Any) -> Any:

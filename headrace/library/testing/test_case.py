@@ -95,7 +95,8 @@ class TestCase(Assertions, unittest.TestCase):
         super().__init__(methodName)
         self._threads: list[CheckedThread] = []
         self._directory: str | None = None
-        self._cached: tuple[Session, Graph | None, ConfigProto | None, bool, bool] | None = None
+        self._cached: Session | None = None
+        self._cached_arguments: dict[str, Any] = {}
 
     def setUp(self) -> None:
         super().setUp()
@@ -113,7 +114,7 @@ class TestCase(Assertions, unittest.TestCase):
 
     def _close_cached_session(self) -> None:
         if self._cached is not None:
-            self._cached[0].close()
+            self._cached.close()
             self._cached = None
 
     def get_temp_dir(self) -> str:
@@ -144,15 +145,14 @@ class TestCase(Assertions, unittest.TestCase):
         use_gpu: bool = False,
         force_gpu: bool = False,
     ) -> Iterator[Session]:
-        """The test's one session: the first call makes it, later calls with the same arguments enter it again."""
-        given = (graph, config, use_gpu, force_gpu)
-        if self._cached is None:
-            self._cached = (self._session(graph, config, force_gpu), *given)
-        elif self._cached[1:] != given:
-            raise ValueError(
-                "The cached session of this test was made with other arguments; use self.session() instead."
-            )
-        session = self._cached[0]
+        """The test's one session: the first call makes it, later calls enter it again and must pass the same arguments."""
+        session = self._cached_session(graph=graph, config=config, force_gpu=force_gpu)
+        for name, value in (("graph", graph), ("config", config), ("force_gpu", force_gpu)):
+            if self._cached_arguments[name] is not value:
+                raise ValueError(
+                    f"The {name} used to get the cached session is different than the one that was used to create the session "
+                    f"({value!r}, not {self._cached_arguments[name]!r}). Maybe create a new session with self.session()"
+                )
         with session.graph.as_default(), session.as_default(), _placed(session, use_gpu, force_gpu):
             yield session
 
@@ -163,14 +163,26 @@ class TestCase(Assertions, unittest.TestCase):
         use_gpu: bool = False,
         force_gpu: bool = False,
     ) -> Any:
-        """TF1's older spelling: ``cached_session``, or ``session`` when a graph is given."""
+        """TF1's older spelling: the test's one session whatever the other arguments, or a new one for a given graph."""
         if self.id().endswith(".test_session"):
             self.skipTest("Not a test.")  # unittest goes by its name
-        if graph is None:
-            return self.cached_session(graph, config, use_gpu, force_gpu)
-        return self.session(graph, config, use_gpu, force_gpu)
+        if graph is not None:
+            return self.session(graph, config, use_gpu, force_gpu)
+        return self._enter_cached_session(config, use_gpu, force_gpu)
 
     test_session.__test__ = False  # type: ignore[attr-defined]  # pytest: not a test, whatever its name
+
+    @contextmanager
+    def _enter_cached_session(self, config: ConfigProto | None, use_gpu: bool, force_gpu: bool) -> Iterator[Session]:
+        session = self._cached_session(graph=None, config=config, force_gpu=force_gpu)
+        with session.graph.as_default(), session.as_default(), _placed(session, use_gpu, force_gpu):
+            yield session
+
+    def _cached_session(self, **arguments: Any) -> Session:
+        if self._cached is None:
+            self._cached = self._session(**arguments)
+            self._cached_arguments = arguments
+        return self._cached
 
     def _session(self, graph: Graph | None, config: ConfigProto | None, force_gpu: bool) -> Session:
         made = test_config()
@@ -210,14 +222,14 @@ class CheckedThread:
         self, case: TestCase, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self._case = case
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
         self._joined = False
         self._thread = threading.Thread(target=self._run, args=(target, args, kwargs))
 
     def _run(self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
             target(*args, **kwargs)
-        except BaseException as e:  # handed over to the test's own thread
+        except Exception as e:  # handed over to the test's own thread
             self._error = e
 
     def start(self) -> None:
@@ -230,13 +242,11 @@ class CheckedThread:
         self._joined = True
         self._thread.join()
         if self._error is not None:
-            self._case.fail(f"Error in checkedThread: {self._error!r}")
+            self._case.fail(f"Error in checkedThread: {self._error}")
 
     def check_termination(self) -> None:
-        """Fails the test if the thread still runs, or was never joined."""
-        if self._joined:
-            if self.is_alive():
-                self._case.fail("Thread was not joined with main thread, and is still running when the test finished.")
-        elif self._thread.ident is not None:
-            self.join()
+        """Fails the test if the thread was never joined."""
+        if not self._joined:
             self._case.fail("A checked thread was not joined.")
+        if self.is_alive():
+            raise RuntimeError("Thread was not joined with main thread, and is still running when the test finished.")

@@ -45,12 +45,13 @@ class TestAssertions:
         case.assertAllClose([1.0, 2.0], np.array([1.0, 2.0 + 1e-7]))
         case.assertAllClose({"a": [1.0], "b": (2.0, [3.0, 4.0])}, {"a": [1.0], "b": (2.0, [3.0, 4.0])})
         case.assertAllClose([[1.0], [2.0, 3.0]], [[1.0], [2.0, 3.0]])
-        self.fails(case.assertAllClose, [1.0, 2.0], [1.0, 2.1], match=r"first at \[\[1\]\]")
+        self.fails(case.assertAllClose, [1.0, 2.0], [1.0, 2.1], match=r"not close where = \(array\(\[1\]\),\)")
         self.fails(case.assertAllClose, [1.0], [[1.0]], match="Shape mismatch")
         self.fails(case.assertAllClose, {"a": 1.0}, {"a": 2.0}, match=r"\[a\]")
         self.fails(case.assertAllClose, {"a": 1.0}, {"b": 1.0}, match="mismatched keys")
-        self.fails(case.assertAllClose, {"a": 1.0}, 1.0, match="dict")
-        self.fails(case.assertAllClose, [[1.0], [2.0, 3.0]], [[1.0], [2.0, 4.0]], match=r"at \[1\]")
+        with pytest.raises(ValueError, match="dict"):
+            case.assertAllClose({"a": 1.0}, 1.0)
+        self.fails(case.assertAllClose, [[1.0], [2.0, 3.0]], [[1.0], [2.0, 4.0]], match=r"a\[1\] is different")
         case.assertNotAllClose(1.0, 2.0)
         self.fails(case.assertNotAllClose, 1.0, 1.0)
 
@@ -63,7 +64,7 @@ class TestAssertions:
         case.assertAllEqual([1, 2], np.array([1, 2]))
         case.assertAllEqual([np.nan, 1.0], [np.nan, 1.0])
         case.assertAllEqual(["a", b"b"], np.array([b"a", b"b"], dtype=object))
-        self.fails(case.assertAllEqual, [1, 2], [1, 3], match=r"first at \[\[1\]\]")
+        self.fails(case.assertAllEqual, [1, 2], [1, 3], match=r"not equal where = \(array\(\[1\]\),\)")
         self.fails(case.assertAllEqual, [1, 2], [[1, 2]])
         case.assertNotAllEqual([1], [2])
         self.fails(case.assertNotAllEqual, [1], [1])
@@ -137,8 +138,6 @@ class TestSessions(tf.test.TestCase):
             self.assertEqual(x.device, "/device:CPU:0")
         with self.test_session() as again:
             self.assertIs(again, session)
-        with self.assertRaisesRegex(ValueError, "other arguments"), self.test_session(use_gpu=True):
-            pass
 
     def test_session_is_new(self) -> None:
         with self.session(use_gpu=True) as first:
