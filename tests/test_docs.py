@@ -1,4 +1,4 @@
-"""The written pages: their links lead somewhere, the README's table names real files, its program runs."""
+"""The written pages: links lead somewhere, the features name real files, the README is short and its program runs."""
 
 import re
 import subprocess
@@ -25,10 +25,15 @@ def test_every_page_of_the_docs_is_in_the_index() -> None:
     assert [page for page in pages if page != "README.md" and f"]({page})" not in index] == []
 
 
-def test_the_readme_names_tests_and_benchmarks_that_exist() -> None:
-    named = re.findall(r"`((?:tests|benchmarks|examples)/[^`:]+)", README)
-    assert named
-    assert [path for path in named if not (ROOT / path).exists()] == []
+def test_features_and_speed_name_files_that_exist() -> None:
+    for page in ("features", "speed"):
+        named = re.findall(r"`((?:tests|benchmarks|examples)/[^`:]+)", (ROOT / f"docs/{page}.md").read_text())
+        assert named
+        assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 110
 
 
 def test_the_readme_program_runs() -> None:
