@@ -47,7 +47,8 @@ def svg(result: dict[str, Any]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{height}" viewBox="0 0 760 {height}" '
         'font-family="sans-serif" font-size="12">',
         f'<rect width="760" height="{height}" fill="white"/>',
-        '<text x="16" y="22" font-size="14">Time of a training step: Headrace / peer (left of the line, Headrace is faster)</text>',
+        '<text x="16" y="22" font-size="14">Time of a training step: Headrace / peer '
+        "(left of the line, Headrace is faster)</text>",
     ]
     for i, peer in enumerate(peers):
         x = LEFT + 125 * i
