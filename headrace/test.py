@@ -4,8 +4,8 @@ from unittest import mock as mock
 
 from headrace.library.testing.benchmark import Benchmark as Benchmark
 from headrace.library.testing.benchmark import benchmark_config as benchmark_config
-from headrace.library.testing.gradient_check import compute_gradient as compute_gradient
-from headrace.library.testing.gradient_check import compute_gradient_error as compute_gradient_error
+from headrace.library.testing.numeric_gradient import compute_gradient as compute_gradient
+from headrace.library.testing.numeric_gradient import compute_gradient_error as compute_gradient_error
 from headrace.library.testing.test_case import TestCase as TestCase
 from headrace.library.testing.test_case import get_temp_dir as get_temp_dir
 from headrace.library.testing.test_case import gpu_device_name as gpu_device_name

@@ -26,7 +26,7 @@ from headrace.graph.constant import make_array
 from headrace.graph.convert import make_constant
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
-from headrace.library.testing.gradient_check import gradient_problems
+from headrace.library.testing.numeric_gradient import gradient_problems
 from headrace.runtime.check import can_call, can_trace, check_arrays, check_kernel, check_trace
 from headrace.runtime.device import local_devices
 
