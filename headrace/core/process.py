@@ -11,9 +11,8 @@
     a session with a GPU           torch's float32 precision, cuDNN's benchmark       for good
     a session asks for determinism torch's deterministic algorithms                   for good
 
-``HEADRACE_PROCESS_SETTINGS=off`` leaves every one of them as the program has it.  Nothing else in the package may set any.
-Importing this module makes the first two.
-Functions that change torch get the module as an argument: ``core`` does not import it.  docs/process.md is the user's page.
+``HEADRACE_PROCESS_SETTINGS=off`` leaves every one of them as the program has it, apart from a precision or determinism that
+the program itself asks for.  Nothing else in the package may set any.  Importing this module makes the first two.  Functions that change torch get the module as an argument: ``core`` does not import it.  docs/process.md is the user's page.
 """
 
 from __future__ import annotations
@@ -147,18 +146,20 @@ def set_threads(torch: Any, threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def set_precision(torch: Any, precision: str, *, benchmark: bool) -> None:
-    """How CUDA multiplies float32 (TF32 by default, as in TensorFlow), and whether cuDNN tries its algorithms."""
-    if enabled():
+def set_precision(torch: Any, precision: str, *, benchmark: bool, asked: bool) -> None:
+    """How CUDA multiplies float32 (TF32 by default, as in TensorFlow), and whether cuDNN tries its algorithms.
+
+    What the program has ``asked`` for is done whatever the switch says.
+    """
+    if enabled() or asked:
         torch.set_float32_matmul_precision(precision)
         torch.backends.cudnn.allow_tf32 = precision != "highest"
         torch.backends.cudnn.benchmark = benchmark
 
 
 def be_deterministic(torch: Any) -> None:
-    """Bit-identical reruns: torch chooses deterministic algorithms and warns where it has none."""
-    if enabled():
-        torch.use_deterministic_algorithms(True, warn_only=True)
+    """Bit-identical reruns: torch chooses deterministic algorithms and warns where it has none.  Done on request only."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 prepare()

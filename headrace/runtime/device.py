@@ -123,9 +123,9 @@ def configure(devices: Sequence[Device], config: ConfigProto) -> None:
         raise ValueError(f"HEADRACE_PRECISION must be highest, high or medium, got {precision!r}")
     if not any(d.torch_device.type == "cuda" for d in devices):
         return
-    process.set_precision(
-        torch, precision, benchmark=not deterministic()
-    )  # which may choose another algorithm next time
+    asked = "HEADRACE_PRECISION" in os.environ or precision != ConfigProto().precision
+    benchmark = not deterministic()  # trying algorithms may choose another one next time
+    process.set_precision(torch, precision, benchmark=benchmark, asked=asked)
     fraction = config.gpu_options.per_process_gpu_memory_fraction
     if 0 < fraction <= 1:
         for device in devices:

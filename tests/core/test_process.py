@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,6 +93,29 @@ def test_with_the_switch_off_nothing_changes_even_after_training() -> None:
 def test_training_leaves_all_but_torchs_threads_as_it_was() -> None:
     changed = _changed(_state("import numpy, torch"), _state(STEP))
     assert set(changed) - {"threads of torch"} == {"environment"}
+
+
+class _Torch:
+    """Stands for torch: remembers what was set."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.backends = SimpleNamespace(cudnn=SimpleNamespace(allow_tf32=None, benchmark=None))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: self.calls.append((name, *args))
+
+
+def test_what_the_program_asks_for_is_done_with_the_switch_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "enabled", lambda: False)
+    torch = _Torch()
+    process.set_threads(torch, 3)
+    process.set_precision(torch, "high", benchmark=True, asked=False)
+    assert (torch.calls, torch.backends.cudnn.benchmark) == ([], None)
+    process.set_precision(torch, "highest", benchmark=False, asked=True)
+    process.be_deterministic(torch)
+    assert torch.calls == [("set_float32_matmul_precision", "highest"), ("use_deterministic_algorithms", True)]
+    assert (torch.backends.cudnn.allow_tf32, torch.backends.cudnn.benchmark) == (False, False)
 
 
 @pytest.mark.parametrize("value", ["", "0", "no"])

@@ -1,7 +1,7 @@
 """opcheck: is an op whole?  Shapes against the kernel, dtypes, aliasing, gradients, every device, compiled code.
 
 Each sample is one call of the op.  It is built and run the way a user's program would be, through a graph and a
-Session; the kernel by itself is looked at by ``runtime.check``, gradients by ``library.gradient_check``.  All problems
+Session; the kernel by itself is looked at by ``runtime.check``, gradients by ``numeric_gradient``.  All problems
 of all samples are collected and raised together, each with the sample it belongs to.
 """
 
