@@ -12,7 +12,9 @@
     a session asks for determinism torch's deterministic algorithms                   for good
 
 ``HEADRACE_PROCESS_SETTINGS=off`` leaves every one of them as the program has it, apart from a precision or determinism that
-the program itself asks for.  Nothing else in the package may set any.  Importing this module makes the first two.  Functions that change torch get the module as an argument: ``core`` does not import it.  docs/process.md is the user's page.
+the program itself asks for.  Nothing else in the package may set any.  Importing this module makes the first two.
+
+Functions that change torch get the module as an argument: ``core`` does not import it.  docs/process.md is the user's page.
 """
 
 from __future__ import annotations
