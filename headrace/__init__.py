@@ -4,6 +4,7 @@ This file and its neighbours are the face: explicit re-exports under TF1's names
 """
 
 from types import ModuleType as _ModuleType
+from typing import Any as _Any
 
 # Before anything loads torch.
 from headrace.core import process as _process
@@ -13,6 +14,7 @@ import headrace.ops as _ops
 
 # ---- core: dtypes, shapes, errors, config
 from headrace.core import errors as errors
+from headrace.core import proto as _proto
 from headrace.core.config import (
     ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,
     OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata, RunOptions as RunOptions,
@@ -211,9 +213,6 @@ from headrace.library.state.variables import (
 from headrace.library.control.control_flow import case as case, cond as cond, switch_case as switch_case
 from headrace.core.tensor_spec import TensorSpec as TensorSpec
 from headrace.graph.importer import import_graph_def as import_graph_def
-from headrace.graph.proto import (
-    AttrValue as AttrValue, GraphDef as GraphDef, NameAttrList as NameAttrList, NodeDef as NodeDef,
-)
 from headrace.library.function.defun import Defun as Defun
 from headrace.library.function.function import function as function
 from headrace.library.system.graph_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
@@ -351,11 +350,18 @@ from headrace import (
 newaxis = None
 del _ops, _operators, _process
 
+_MESSAGES = ("AttrValue", "GraphDef", "NameAttrList", "NodeDef")  # TensorBoard's: imported when one is first asked for
 # Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.
 _PARTS = frozenset(
     "autodiff client cluster core eager extend graph library models ops passes resources runtime tensorflow tools".split()
 )
 
 
+def __getattr__(name: str) -> _Any:
+    if name in _MESSAGES:
+        return getattr(_proto, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
-    return sorted(k for k, v in globals().items() if not (k in _PARTS and isinstance(v, _ModuleType)))
+    return sorted([*_MESSAGES, *(k for k, v in globals().items() if not (k in _PARTS and isinstance(v, _ModuleType)))])

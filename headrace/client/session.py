@@ -110,8 +110,9 @@ class BaseSession:
         return self._graph
 
     @property
-    def graph_def(self) -> str:
-        return self._graph.to_text()
+    def graph_def(self) -> Any:
+        """The session's graph as a GraphDef."""
+        return self._graph.as_graph_def()
 
     @property
     def sess_str(self) -> str:

@@ -51,7 +51,7 @@ class OpError(Exception):
     """A failure while running a graph.
 
     `op` is the Operation that failed, or None when it is not known (the failure belongs to no op, or the op was
-    made by the runtime); `node_def` is its serialisable description, which survives where the Operation does not.
+    made by the runtime); `node_def` is its description as a message, written when it is first asked for.
     """
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
@@ -73,7 +73,9 @@ class OpError(Exception):
 
     @property
     def node_def(self) -> Any:
-        """The description of the failed node, or None."""
+        """The failed node as a NodeDef, or None."""
+        if self._node_def is None and self._op is not None:
+            self._node_def = getattr(self._op, "node_def", None)
         return self._node_def
 
     @property

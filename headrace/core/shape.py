@@ -13,6 +13,8 @@ import operator
 from collections.abc import Iterator
 from typing import Any, TypeAlias, cast, overload
 
+from headrace.core.proto import protos
+
 __all__ = [
     "Dimension",
     "Dims",
@@ -195,6 +197,8 @@ class TensorShape:
             self._dims = None
         elif isinstance(dims, (str, bytes)):
             raise TypeError(f"A shape is None, an integer or a sequence of integers and None; received {dims!r}")
+        elif hasattr(dims, "unknown_rank"):  # a TensorShapeProto
+            self._dims = None if dims.unknown_rank else tuple([None if d.size < 0 else d.size for d in dims.dim])
         elif hasattr(dims, "__iter__") and getattr(dims, "ndim", 1) != 0:
             self._dims = tuple([_size(d) for d in dims])
         else:
@@ -232,6 +236,13 @@ class TensorShape:
         if self._dims is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._dims)
+
+    def as_proto(self) -> Any:
+        """The shape as a TensorShapeProto."""
+        proto = protos().TensorShapeProto(unknown_rank=self._dims is None)
+        for size in self._dims or ():
+            proto.dim.add(size=-1 if size is None else size)
+        return proto
 
     def num_elements(self) -> int | None:
         """The product of the sizes, or None unless all are known."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from headrace.core import dtypes, tensor_proto
 from headrace.core.dtypes import DType
+from headrace.core.proto import protos
 from headrace.core.shape import TensorShape
-from headrace.graph.proto import protos
 
 _FIELDS = {"bool": "b", "int": "i", "float": "f", "string": "s", "type": "type", "shape": "shape", "tensor": "tensor"}
 _WORDS = {"b": "bool", "i": "int", "f": "float", "s": "string", "type": "type", "shape": "shape", "tensor": "tensor"}
@@ -58,22 +58,12 @@ def _put(target: Any, field: str, value: Any, repeated: bool) -> None:
         value = value.as_datatype_enum
     elif field in ("shape", "tensor"):
         message = getattr(target, field).add() if repeated else getattr(target, field)
-        message.CopyFrom(shape(value) if field == "shape" else tensor(value))
+        message.CopyFrom(TensorShape(value).as_proto() if field == "shape" else tensor(value))
         return
     if repeated:
         getattr(target, field).append(value)
     else:
         setattr(target, field, value)
-
-
-def shape(value: TensorShape) -> Any:
-    made = protos().TensorShapeProto()
-    if value is None or value.tuple is None:
-        made.unknown_rank = True
-    else:
-        for size in value.tuple:
-            made.dim.add(size=-1 if size is None else size)
-    return made
 
 
 def tensor(array: Any, dtype: DType | None = None) -> Any:
@@ -141,9 +131,7 @@ def _get(item: Any, field: str) -> Any:
     if field == "type":
         return dtypes.as_dtype(item)
     if field == "shape":
-        return (
-            TensorShape(None) if item.unknown_rank else TensorShape([None if d.size < 0 else d.size for d in item.dim])
-        )
+        return TensorShape(item)
     if field == "tensor":
         return array(item)
     return item

@@ -504,7 +504,17 @@ class Graph:
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a GraphDef, with its functions; only nodes made after ``from_version``, if given."""
-        return _writers[0](self, from_version, add_shapes)
+        ops = [op for op in self.get_operations() if from_version is None or op._id >= from_version]
+        return _writers[0](ops, add_shapes)
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The version of the GraphDef format that `as_graph_def` writes, as a VersionDef."""
+        return _writers[0]([], False).versions
+
+    def _node_def(self, op: Operation) -> Any:
+        """One node as a NodeDef."""
+        return next(node for node in _writers[0]([op], False).node if node.name == op.name)
 
     def to_text(self) -> str:
         """One line a node; see graph/text.py."""
@@ -514,10 +524,10 @@ class Graph:
         return f"Graph with {len(self._nodes)} operations\n{self.to_text()}"
 
 
-_writers: list[Callable[[Graph, int | None, bool], Any]] = []
+_writers: list[Callable[[Sequence[Operation], bool], Any]] = []
 
 
-def set_writer(write: Callable[[Graph, int | None, bool], Any]) -> None:
+def set_writer(write: Callable[[Sequence[Operation], bool], Any]) -> None:
     """Called once by the module that writes GraphDefs."""
     _writers[:] = [write]
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
+from headrace.core.proto import protos
 from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape
 from headrace.graph import attr_value
@@ -26,7 +27,6 @@ from headrace.graph.function import FuncGraph
 from headrace.graph.functional import first_result, is_loop
 from headrace.graph.graph import set_writer
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.proto import protos
 from headrace.graph.py_token import token_of
 
 VERSION = 134  # what TF 1.15 writes
@@ -66,12 +66,6 @@ def resource_type(op_type: str) -> str | None:
     if op_type.startswith(("Apply", "SparseApply", "Scatter")) and op_type != "ScatterNd":
         return f"Resource{op_type}"
     return {"IsVariableInitialized": "VarIsInitializedOp", "CountUpTo": "ResourceCountUpTo"}.get(op_type)
-
-
-def as_graph_def(graph: Any, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """The graph's nodes, those made after ``from_version`` if given, as a GraphDef."""
-    ops = [op for op in graph.get_operations() if from_version is None or op._id >= from_version]
-    return of_operations(ops, add_shapes)
 
 
 def of_operations(ops: Sequence[Operation], add_shapes: bool = False) -> Any:
@@ -135,9 +129,7 @@ class _Library:
             label = f"{label or 'arg'}_{i}" if label[:1].isalpha() else f"arg_{label}_{i}"
             made.signature.input_arg.add(name=label, type=self.kind(tensor.dtype).as_datatype_enum)
             if not tensor.dtype._is_ref_dtype:
-                made.arg_attr[i + counted].attr["_output_shapes"].list.shape.add().CopyFrom(
-                    attr_value.shape(tensor._shape)
-                )
+                made.arg_attr[i + counted].attr["_output_shapes"].list.shape.add().CopyFrom(tensor._shape.as_proto())
             arguments[tensor] = _Value(label)
         ops = _closure([*(t.op for t in outputs if t is not None), *body.control_outputs])
         scope = _Scope(self, ops, [t for t in outputs if t is not None], arguments, True)
@@ -339,14 +331,14 @@ class _Scope:
         if self.library.add_shapes:
             made.attr["_output_shapes"].list.SetInParent()
             for tensor in op._outputs:
-                made.attr["_output_shapes"].list.shape.add().CopyFrom(attr_value.shape(tensor._shape))
+                made.attr["_output_shapes"].list.shape.add().CopyFrom(tensor._shape.as_proto())
 
     # ---- variables as resources
 
     def _emit_handle(self, op: Operation, controls: Sequence[str]) -> None:
         made = self._node(op.name, "VarHandleOp", [], controls, op)
         made.attr["dtype"].type = op._outputs[0].dtype.base_dtype.as_datatype_enum
-        made.attr["shape"].shape.CopyFrom(attr_value.shape(op._outputs[0]._shape))
+        made.attr["shape"].shape.CopyFrom(op._outputs[0]._shape.as_proto())
         made.attr["shared_name"].s = (op.attrs.get("shared_name") or op.name).encode()
         made.attr["container"].s = (op.attrs.get("container") or "").encode()
         self.values[op._outputs[0]] = _Value(op.name, "resource")
@@ -434,7 +426,7 @@ class _Scope:
     def _shapes(self, made: Any, shapes: Iterable[TensorShape]) -> None:
         made.attr["output_shapes"].list.SetInParent()
         for shape in shapes:
-            made.attr["output_shapes"].list.shape.add().CopyFrom(attr_value.shape(shape))
+            made.attr["output_shapes"].list.shape.add().CopyFrom(TensorShape(shape).as_proto())
 
     def _holder(
         self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str], first: _Value | None = None
@@ -509,7 +501,7 @@ class _Scope:
             made.attr[name].s = b""
 
 
-set_writer(as_graph_def)
+set_writer(of_operations)
 
 
 def _output_of(tensor: Tensor) -> tuple[str, int]:

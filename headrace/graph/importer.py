@@ -10,13 +10,13 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.core.proto import protos
 from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.import_function import Functions, Holder
 from headrace.graph.import_node import Made, make_node
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.proto import protos
 
 
 def import_graph_def(

@@ -14,7 +14,7 @@ from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import Source, at
 from headrace.graph import context
-from headrace.graph.text import NodeDef, node_text
+from headrace.graph.text import node_text
 
 if TYPE_CHECKING:
     from headrace.graph.graph import Graph
@@ -225,8 +225,8 @@ class Operation:
 
     @property
     def node_def(self) -> Any:
-        """A readable, immutable description: name, op, input, device, attr."""
-        return NodeDef.of(self)
+        """The node as a NodeDef: name, op, input, device, attr."""
+        return self.graph._node_def(self)
 
     def get_attr(self, name: str) -> Any:
         try:

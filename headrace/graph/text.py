@@ -10,33 +10,12 @@ the graphs that passes rewrite print alike.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
-
-
-@dataclass(frozen=True, slots=True)
-class NodeDef:
-    """What a node is, detached from its graph; the fields of TF1's NodeDef."""
-
-    name: str
-    op: str
-    input: tuple[str, ...]
-    device: str
-    attr: dict[str, Any]
-
-    @classmethod
-    def of(cls, node: Any) -> NodeDef:
-        names = [t.op.name if t.value_index == 0 else t.name for t in node.inputs]
-        names += [f"^{c.name}" for c in node.control_inputs]
-        attrs = dict(node.attrs)
-        if node.colocation:
-            attrs["_class"] = [c.encode() for c in node.colocation]
-        return cls(node.name, node.type, tuple(names), node.device, attrs)
 
 
 def attr_text(value: Any) -> str:

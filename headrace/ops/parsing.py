@@ -8,17 +8,14 @@ Sparse features become the three parts of a sparse tensor.
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 
 import numpy as np
 import torch
 
 from headrace.core import dtypes
-from headrace.core.example import Example, entries, read_feature, read_features
+from headrace.core.example import from_json, read_feature, read_feature_lists, read_features
 from headrace.core.registry import op
-from headrace.core.wire import fields
 from headrace.ops import _example_batch
 from headrace.ops._sparse import runs
 from headrace.ops._string import array_of, as_tensors
@@ -366,16 +363,6 @@ def _(
     )  # fmt: skip
 
 
-def _feature_lists(data):
-    """The encoded features of each step, by name."""
-    found = {}
-    for number, _, payload in fields(data):
-        if number == 2:
-            for name, encoded in entries(payload):
-                found[name] = [step for n, _, step in fields(encoded) if n == 1]
-    return found
-
-
 @parse_sequence.kernel
 def _(
     serialized, missing, context_sparse_keys, context_dense_keys, list_sparse_keys, list_dense_keys, defaults,
@@ -388,7 +375,7 @@ def _(
         else "Name: <unknown>"
     )
     context = _read(read_features, data, "sequence example")
-    lists = _read(_feature_lists, data, "sequence example")
+    lists = _read(read_feature_lists, data, "sequence example")
     sparse = [
         _sparse_single(context, k, t, where)
         for k, t in zip(_text(context_sparse_keys), context_sparse_types, strict=True)
@@ -477,7 +464,7 @@ def _(
     list_sparse_types, list_dense_shapes,
 ):  # fmt: skip
     contexts = [_read(read_features, data, "sequence example") for data in serialized]
-    lists = [_read(_feature_lists, data, "sequence example") for data in serialized]
+    lists = [_read(read_feature_lists, data, "sequence example") for data in serialized]
     sparse = [
         _sparse_batch(contexts, debug_name, k, t)
         for k, t in zip(context_sparse_keys, context_sparse_types, strict=True)
@@ -540,24 +527,6 @@ def _(json_examples):
 
 def _from_json(text):
     try:
-        return Example(features=_json_features(json.loads(text))).SerializeToString()
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        return from_json(text)
+    except ValueError as error:
         raise ValueError(f"Error while parsing JSON: {error}: {text[:80]!r}") from None
-
-
-def _json_features(whole):
-    made = {}
-    for name, feature in (whole.get("features") or {}).get("feature", {}).items():
-        ((kind, held),) = feature.items() if feature else ((None, {}),)
-        found = _JSON_KINDS.get(kind)
-        if kind is not None and found is None:
-            raise ValueError(f"{kind!r} is not one of {', '.join(_JSON_KINDS)}")
-        made[name] = {} if kind is None else {found: {"value": [_JSON_VALUES[found](v) for v in held.get("value", [])]}}
-    return {"feature": made}
-
-
-_JSON_KINDS = {
-    "bytesList": "bytes_list", "bytes_list": "bytes_list", "floatList": "float_list", "float_list": "float_list",
-    "int64List": "int64_list", "int64_list": "int64_list",
-}  # fmt: skip
-_JSON_VALUES = {"bytes_list": base64.b64decode, "float_list": float, "int64_list": int}

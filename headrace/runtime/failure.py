@@ -77,7 +77,7 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
     )
     if kind is errors.OpError:
         kind = errors.UnknownError
-    return kind(origin.node_def if origin is not None else None, origin, text)  # type: ignore[call-arg]
+    return kind(None, origin, text)  # type: ignore[call-arg]
 
 
 def _reader(value: Value) -> tuple[Node, Value] | None:

@@ -169,7 +169,7 @@ def _check_fed(graph: StepGraph) -> None:
             dtype = node.attrs["dtype"].name
             shape = node.outputs[0].shape
             raise errors.InvalidArgumentError(
-                node.origin.node_def if node.origin is not None else None, node.origin,
+                None, node.origin,
                 f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype} and shape {shape}: it was made "
                 f"at {node.source} and the fetches of this run depend on it. Add it to feed_dict. (run at {user_source(2)})",
             )  # fmt: skip

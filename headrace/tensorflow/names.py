@@ -185,14 +185,14 @@ util.tf_inspect              library.system.inspect
 _CORE = """
 core.example.example_pb2             train
 core.example.feature_pb2             train
-core.framework.attr_value_pb2        .
-core.framework.graph_pb2             .
-core.framework.node_def_pb2          .
+core.framework.attr_value_pb2        core.proto
+core.framework.graph_pb2             core.proto
+core.framework.node_def_pb2          core.proto
 core.framework.step_stats_pb2        .
 core.framework.summary_pb2           . summary
-core.framework.tensor_pb2            .
-core.framework.tensor_shape_pb2      .
-core.framework.types_pb2             .
+core.framework.tensor_pb2            core.proto
+core.framework.tensor_shape_pb2      core.proto
+core.framework.types_pb2             core.proto
 core.framework.variable_pb2          .
 core.protobuf.cluster_pb2            train
 core.protobuf.config_pb2             .

@@ -1,5 +1,7 @@
 """tf.train: optimizers, learning rates, averages, and what runs a training loop."""
 
+from typing import Any as _Any
+
 # ---- section: optimizers, learning rates, moving averages
 from headrace.train import experimental as experimental
 from headrace.library.train.learning_rate_decay import (
@@ -36,8 +38,8 @@ from headrace.library.state.global_step import (
 from headrace.library.system.graph_util import write_graph as write_graph
 
 # ---- section: examples
-from headrace.core.example import (
-    BytesList as BytesList, Example as Example, Feature as Feature, FeatureList as FeatureList,
-    FeatureLists as FeatureLists, Features as Features, FloatList as FloatList, Int64List as Int64List,
-    SequenceExample as SequenceExample,
-)
+from headrace.core import example as _example
+
+
+def __getattr__(name: str) -> _Any:  # Example and its kin: protobuf is imported when one is first asked for
+    return getattr(_example, name)

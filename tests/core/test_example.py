@@ -1,7 +1,14 @@
-"""Example messages: fields, wire format, text format."""
+"""Example messages: fields, wire format, text and JSON, and reading encoded ones."""
+
+import copy
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from google.protobuf import json_format, text_format
+from google.protobuf.message import DecodeError
 
 from headrace.core import wire
 from headrace.core.example import (
@@ -14,7 +21,9 @@ from headrace.core.example import (
     FloatList,
     Int64List,
     SequenceExample,
+    from_json,
     read_feature,
+    read_feature_lists,
     read_features,
 )
 
@@ -51,7 +60,7 @@ def test_round_trip() -> None:
     assert again != example
     copied = Example()
     copied.CopyFrom(example)
-    assert copied == example
+    assert copied == copy.deepcopy(example) == pickle.loads(pickle.dumps(example)) == example
 
 
 def test_touching_a_name_adds_it() -> None:
@@ -60,7 +69,7 @@ def test_touching_a_name_adds_it() -> None:
     example.features.feature["x"].float_list.value.extend([1, np.float32(2)])
     assert example.features.feature["x"].WhichOneof("kind") == "float_list"
     assert list(example.features.feature) == ["x"]
-    with pytest.raises(ValueError, match="CopyFrom"):
+    with pytest.raises((ValueError, TypeError)):
         example.features.feature["y"] = Feature()
 
 
@@ -82,7 +91,30 @@ def test_text_format() -> None:
         'features {\n  feature {\n    key: "a"\n    value {\n      bytes_list {\n        value: "a\\n\\377"\n      }\n'
         "    }\n  }\n}\n"
     )
-    assert "value: 16777216.0" in str(FloatList(value=[2**24]))
+    assert "value: 16777216" in str(FloatList(value=[2**24]))
+    assert text_format.Parse(text_format.MessageToString(make()), Example()) == make()
+
+
+def test_json() -> None:
+    as_dict = {"features": {"feature": {"a": {"int64List": {"value": ["1", "2"]}}}}}
+    example = json_format.ParseDict(as_dict, Example())
+    assert json_format.MessageToDict(example) == as_dict
+    assert Example.FromString(from_json(json_format.MessageToJson(example).encode())) == example
+    with pytest.raises(ValueError, match="no field named"):
+        from_json(b'{"zork": 1}')
+
+
+def test_names_are_tensorflows() -> None:
+    import headrace as tf
+
+    assert Example.DESCRIPTOR.full_name == "tensorflow.Example"
+    assert tf.train.Example is Example and isinstance(make(), tf.train.Example)
+
+
+def test_without_protobuf_the_error_says_what_to_install() -> None:
+    program = "import sys; sys.modules['google.protobuf'] = None; import headrace as tf; tf.train.Example()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert "ImportError: tf.train.Example and its kin need protobuf: pip install protobuf" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -102,22 +134,35 @@ def test_wrong_values(make_list: object, error: type[Exception]) -> None:
 
 @pytest.mark.parametrize("data", [b"\xff", b"\x0a\x05ab", b"\x0b", b"\x00\x00"])
 def test_damaged_messages(data: bytes) -> None:
-    with pytest.raises(ValueError, match="Error parsing message"):
+    with pytest.raises(DecodeError, match="Error parsing message"):
         Example.FromString(data)
+    with pytest.raises(ValueError, match="Error parsing message"):
+        read_features(data)
 
 
-def test_reading_without_objects() -> None:
-    encoded = read_features(make().SerializeToString())
-    assert set(encoded) == {"ids", "x", "name"}
-    kind, values = read_feature(encoded["ids"])
-    assert kind == "int64_list"
-    assert values.tolist() == [1, -2, 2**40]
-    assert read_feature(b"") == (None, ())
+def test_reading() -> None:
+    features = read_features(make().SerializeToString())
+    assert set(features) == {"ids", "x", "name"}
+    kind, values = read_feature(features["ids"])
+    assert (kind, values.tolist(), values.dtype) == ("int64_list", [1, -2, 2**40], np.int64)
+    assert read_feature(features["x"])[1].dtype == np.float32
+    assert read_feature(features["name"]) == ("bytes_list", [b"a\n\xff"])
+    assert read_feature(Feature()) == (None, ())
+
+
+def test_reading_sequences() -> None:
+    steps = SequenceExample()
+    steps.feature_lists.feature_list["x"].feature.add().int64_list.value.append(4)
+    steps.context.feature["n"].int64_list.value.append(1)
+    data = steps.SerializeToString()
+    assert [read_feature(step)[1].tolist() for step in read_feature_lists(data)["x"]] == [[4]]
+    assert list(read_features(data)) == ["n"]
 
 
 def test_unpacked_numbers_are_read_too() -> None:
     payload = b"".join(wire.varint(1 << 3) + wire.varint(v) for v in (5, 6))
-    assert read_feature(wire.field(3, payload))[1].tolist() == [5, 6]
+    feature = Feature.FromString(wire.field(3, payload))
+    assert read_feature(feature)[1].tolist() == [5, 6]
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 100])

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from google.protobuf import text_format
+from google.protobuf import json_format, text_format
 
 import headrace as tf
 from headrace.graph.graph_def import of_operations
@@ -238,3 +238,24 @@ def test_without_tensorboard_the_message_says_what_to_install():
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "pip install 'headrace[summary]'" in found.stdout
+
+
+def test_messages_are_handed_out_as_messages() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        tf.square(x, name="y")
+        with tf.Session() as session:
+            assert isinstance(session.graph_def, tf.GraphDef) and session.graph_def == graph.as_graph_def()
+    assert graph.graph_def_versions == graph.as_graph_def().versions
+    assert graph.graph_def_versions.producer > 0
+    as_dict = json_format.MessageToDict(graph.as_graph_def())
+    assert [node["name"] for node in as_dict["node"]] == ["x", "y"]
+    assert json_format.ParseDict(as_dict, tf.GraphDef()) == graph.as_graph_def()
+
+
+@pytest.mark.parametrize("shape", [None, [], [None, 3], [0, 2]])
+def test_shapes_as_messages(shape: object) -> None:
+    message = tf.TensorShape(shape).as_proto()
+    assert tf.TensorShape(message).as_proto() == message
+    assert message.unknown_rank == (shape is None)
+    assert [dim.size for dim in message.dim] == [-1 if size is None else size for size in shape or []]

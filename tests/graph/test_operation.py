@@ -69,8 +69,9 @@ class TestOperation:
         assert op.outputs == list(op.values())
         assert repr(op) == "<tf.Operation 'product' type=MatMul>"
         definition = op.node_def
-        assert (definition.name, definition.op, definition.input) == ("product", "MatMul", ("a", "b", "^first"))
-        assert definition.device == "/device:CPU:0" and definition.attr["transpose_a"] is True
+        assert isinstance(definition, tf.NodeDef)
+        assert (definition.name, definition.op, definition.input) == ("product", "MatMul", ["a", "b", "^first"])
+        assert definition.device == "/device:CPU:0" and definition.attr["transpose_a"].b is True
 
     def test_unknown_attributes(self) -> None:
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""The command line's flags (``tf.flags``): absl's, as in TF1, with a `FLAGS` that reads ``sys.argv`` when first asked for a value.
+"""The command line's flags (``tf.flags``): absl's, with a `FLAGS` that reads ``sys.argv`` when first asked for a value.
 
 Owns what TF1 adds to absl: that `FLAGS`, and the old argument names of the DEFINE functions.  Importing this module imports absl;
 the face does so when a program first touches ``tf.flags``.
@@ -92,4 +92,4 @@ class _ReadingFlagValues:
         return remaining
 
 
-FLAGS = _ReadingFlagValues(absl_flags.FLAGS)
+FLAGS = _ReadingFlagValues(absl_flags.FLAGS)  # type: ignore[assignment]

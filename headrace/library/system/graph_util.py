@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.proto import protos
 from headrace.core.source import at
 from headrace.graph import attr_value
 from headrace.graph.convert import constant
 from headrace.graph.graph import Graph
 from headrace.graph.importer import as_message
-from headrace.graph.proto import protos
 from headrace.library import log
 from headrace.library.system.file import makedirs
 
@@ -177,7 +177,7 @@ def convert_variables_to_constants(
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     """Whether the node, an Operation or a NodeDef, has a host only kernel for what it does: strings, variables if asked."""
-    definition = node if not hasattr(node, "node_def") else node.graph.as_graph_def(node._id).node[0]
+    definition = node.node_def if hasattr(node, "node_def") else node
     if pin_variables_on_cpu and definition.op in _VARIABLES:
         return True
     kind = definition.attr["dtype"].type if "dtype" in definition.attr else 0
