@@ -49,7 +49,7 @@ layers.core                  layers
 layers.layers                layers
 layers.normalization         layers
 layers.pooling               layers
-lib.io.file_io               gfile io.gfile
+lib.io.file_io               library.system.file_io gfile io.gfile
 lib.io.python_io             python_io
 lib.io.tf_record             python_io
 ops.array_ops                .

@@ -1,7 +1,7 @@
-"""Files and folders of this machine under TF1's interface (``tf.gfile``), with TF1's errors.
+"""Files and folders under TF1's interface (``tf.gfile``), with TF1's errors.
 
-A path may be text, bytes or a path object, and may begin with ``file://``.  Any other scheme (``gs://``, ``hdfs://``) is
-refused with UnimplementedError: fetch such files first, or mount them.
+A path may be text, bytes or a path object, and may begin with ``file://``.  A path with another scheme (``s3://``, ``memory://``)
+goes to `remote_file`; this module knows the files of this machine.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from headrace.core import errors
 from headrace.library.compat import as_bytes, as_str_any, as_text
+from headrace.library.system import remote_file
+from headrace.library.system.remote_file import FileStatistics
 
 _BY_ERRNO: dict[int | None, Callable[..., errors.OpError]] = {
     errno.ENOENT: errors.NotFoundError,
@@ -33,24 +35,18 @@ _BY_ERRNO: dict[int | None, Callable[..., errors.OpError]] = {
 }
 
 
-class FileStatistics(NamedTuple):
-    """What `Stat` tells of a path."""
-
-    length: int
-    mtime_nsec: int
-    is_directory: bool
+_SCHEME = re.compile(r"(?!file://)[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-def local_path(path: Any) -> str:
-    """`path` as this machine's text path; UnimplementedError for one on another file system."""
+def path_text(path: Any) -> str:
+    """`path` as text, without ``file://``."""
     text = as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else as_text(path)
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", text)
-    if scheme is None:
-        return text
-    if scheme[1] == "file":
-        return text[len("file://") :]
-    message = f"File system scheme '{scheme[1]}' not implemented (file: '{text}')"
-    raise errors.UnimplementedError(None, None, message)
+    return text.removeprefix("file://")
+
+
+def is_remote(path: str) -> bool:
+    """Whether the path is on another file system."""
+    return _SCHEME.match(path) is not None
 
 
 def _raised(error: OSError, path: str) -> errors.OpError:
@@ -58,19 +54,31 @@ def _raised(error: OSError, path: str) -> errors.OpError:
     return make(None, None, f"{path}; {error.strerror or error}")
 
 
+def _opened(path: str, mode: str) -> IO[bytes]:
+    if is_remote(path):
+        return remote_file.opened(path, mode)  # type: ignore[no-any-return]
+    try:
+        return open(path, mode)  # type: ignore[return-value]
+    except OSError as error:
+        raise _raised(error, path) from None
+
+
 class GFile:
     """A file, opened when it is first read or written.
 
-    Without ``b`` in the mode, reading gives text (UTF-8, line ends as they are in the file); writing takes either. Not
-    safe for use by two threads at once.
+    Reading and writing have a place each: reading starts at the beginning, writing appends to what has been written, in every
+    mode.  What was written can be read after `flush`.  The first write empties the file unless the mode has ``a``.  Without ``b``
+    in the mode, reading gives text (UTF-8, line ends as they are in the file); writing takes either.  Not safe for use by two
+    threads at once.
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         self._name = name
         self._mode = mode
-        self._path = local_path(name)
+        self._path = path_text(name)
         self._plain = mode.replace("b", "")
-        self._file: IO[bytes] | None = None
+        self._reader: IO[bytes] | None = None
+        self._writer: IO[bytes] | None = None
         if self._plain not in ("r", "w", "a", "r+", "w+", "a+"):
             message = "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'"
             raise errors.InvalidArgumentError(None, None, f"{message} (each with or without 'b'): {mode!r}")
@@ -85,18 +93,19 @@ class GFile:
         """The mode it was made with."""
         return self._mode
 
-    def _opened(self) -> IO[bytes]:
-        if self._file is None:
-            try:
-                self._file = open(self._path, f"{self._plain}b")  # noqa: SIM115 (closed by close)
-            except OSError as error:
-                raise _raised(error, self._path) from None
-        return self._file
-
-    def _readable(self) -> IO[bytes]:
+    def _to_read(self) -> IO[bytes]:
         if self._plain in ("w", "a"):
             raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
-        return self._opened()
+        if self._reader is None:
+            self._reader = _opened(self._path, "rb")
+        return self._reader
+
+    def _to_write(self) -> IO[bytes]:
+        if self._plain == "r":
+            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
+        if self._writer is None:
+            self._writer = _opened(self._path, "ab" if "a" in self._plain else "wb")
+        return self._writer
 
     def _returned(self, data: bytes) -> Any:
         return data if "b" in self._mode else as_text(data)
@@ -106,36 +115,42 @@ class GFile:
         return Stat(self._path).length
 
     def write(self, file_content: Any) -> None:
-        """Writes text or bytes."""
-        if self._plain == "r":
-            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
-        self._opened().write(as_bytes(file_content))
+        """Writes text or bytes after what has been written."""
+        self._to_write().write(as_bytes(file_content))
 
     def read(self, n: int = -1) -> Any:
         """The next `n` bytes, or all that is left; text unless the mode has ``b``."""
-        file = self._readable()
-        return self._returned(file.read(n))
+        return self._returned(self._to_read().read(n))
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Moves to a place in the file; `position` is the old name of `offset`."""
+        """Moves to a place to read from; `position` is the old name of `offset`."""
+        file = self._to_read()
+        if offset is not None and position is not None:
+            raise TypeError("seek(): offset and position may not be set simultaneously.")
         place = position if offset is None else offset
         if place is None:
             raise TypeError("seek(): offset argument required")
         if whence not in (0, 1, 2):
             raise errors.InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid are 0, 1, or 2.")
-        self._readable().seek(place, whence)
+        size = self.size()
+        place += (0, file.tell(), size)[whence]
+        if place < 0:
+            raise errors.InvalidArgumentError(None, None, f"Seeking to a negative position: {place}")
+        file.seek(min(place, size))
+        if place > size:
+            raise errors.OutOfRangeError(None, None, "reached end of file")
 
     def tell(self) -> int:
-        """The place in the file, in bytes."""
-        return self._opened().tell()
+        """The place to read from, in bytes; that to write to if the file is only written."""
+        return (self._to_write() if self._plain in ("w", "a") else self._to_read()).tell()
 
     def seekable(self) -> bool:
-        """Always: these are local files."""
+        """Always."""
         return True
 
     def readline(self) -> Any:
         """The next line with its end, empty at the end of the file; carriage returns are dropped, as TF1 does."""
-        return self._returned(self._readable().readline().replace(b"\r", b""))
+        return self._returned(self._to_read().readline().replace(b"\r", b""))
 
     def readlines(self) -> list[Any]:
         """The lines that are left."""
@@ -156,14 +171,15 @@ class GFile:
 
     def flush(self) -> None:
         """Hands what was written to the system."""
-        if self._file is not None:
-            self._file.flush()
+        if self._writer is not None:
+            self._writer.flush()
 
     def close(self) -> None:
         """Closes the file; using it again opens it anew."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        for file in (self._reader, self._writer):
+            if file is not None:
+                file.close()
+        self._reader = self._writer = None
 
     def __enter__(self) -> GFile:
         return self
@@ -172,7 +188,7 @@ class GFile:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_file", None) is not None:
+        if getattr(self, "_writer", None) is not None or getattr(self, "_reader", None) is not None:
             self.close()
 
 
@@ -182,17 +198,21 @@ class FastGFile(GFile):
 
 def Exists(filename: Any) -> bool:  # noqa: N802 (TensorFlow's name)
     """Whether there is such a file or folder."""
-    return os.path.exists(local_path(filename))
+    path = path_text(filename)
+    return remote_file.Exists(path) if is_remote(path) else os.path.exists(path)
 
 
 def IsDirectory(dirname: Any) -> bool:  # noqa: N802 (TensorFlow's name)
     """Whether there is such a folder."""
-    return os.path.isdir(local_path(dirname))
+    path = path_text(dirname)
+    return remote_file.IsDirectory(path) if is_remote(path) else os.path.isdir(path)
 
 
 def Stat(filename: Any) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
     """Length, time of the last change and kind of a path."""
-    path = local_path(filename)
+    path = path_text(filename)
+    if is_remote(path):
+        return remote_file.Stat(path)
     try:
         found = os.stat(path)
     except OSError as error:
@@ -202,7 +222,9 @@ def Stat(filename: Any) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
 
 def MkDir(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
     """Makes a folder whose parent exists; no harm if it is there already."""
-    path = local_path(dirname)
+    path = path_text(dirname)
+    if is_remote(path):
+        return remote_file.MkDir(path)
     if os.path.exists(path):
         return
     try:
@@ -213,7 +235,9 @@ def MkDir(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 def MakeDirs(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
     """Makes a folder and those above it; no harm if they are there already."""
-    path = local_path(dirname)
+    path = path_text(dirname)
+    if is_remote(path):
+        return remote_file.MakeDirs(path)
     try:
         os.makedirs(path, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -224,7 +248,9 @@ def MakeDirs(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
     """The names in a folder, without ``.`` and ``..``, in order."""
-    path = local_path(dirname)
+    path = path_text(dirname)
+    if is_remote(path):
+        return remote_file.ListDirectory(path)
     if not os.path.isdir(path):
         raise errors.NotFoundError(None, None, f"Could not find directory {path}")
     try:
@@ -236,12 +262,17 @@ def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
 def Glob(filename: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
     """The paths that match a pattern, or any of a list of patterns, in order; ``*`` does not cross a ``/``."""
     patterns = filename if isinstance(filename, (list, tuple)) else [filename]
-    return [path for pattern in patterns for path in sorted(glob.glob(local_path(pattern), include_hidden=True))]
+    paths: list[str] = []
+    for pattern in map(path_text, patterns):
+        paths += remote_file.Glob(pattern) if is_remote(pattern) else sorted(glob.glob(pattern, include_hidden=True))
+    return paths
 
 
 def Remove(filename: Any) -> None:  # noqa: N802 (TensorFlow's name)
     """Removes a file."""
-    path = local_path(filename)
+    path = path_text(filename)
+    if is_remote(path):
+        return remote_file.Remove(path)
     try:
         os.remove(path)
     except OSError as error:
@@ -250,7 +281,9 @@ def Remove(filename: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
     """Removes a folder with all it holds, or a file."""
-    path = local_path(dirname)
+    path = path_text(dirname)
+    if is_remote(path):
+        return remote_file.DeleteRecursively(path)
     if not os.path.lexists(path):
         raise errors.NotFoundError(None, None, f"{path} not found")
     try:
@@ -264,8 +297,11 @@ def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa: N802 (TensorFlow's name)
     """Renames or moves a file."""
-    old, new = local_path(oldname), local_path(newname)
+    old, new = path_text(oldname), path_text(newname)
     _refuse_existing(new, overwrite)
+    if is_remote(old) or is_remote(new):
+        _copy_contents(old, new)
+        return Remove(old)
     try:
         os.replace(old, new)
     except OSError as error:
@@ -274,24 +310,29 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: N802 (TensorFlow's name)
     """Copies a file's contents."""
-    old, new = local_path(oldpath), local_path(newpath)
+    old, new = path_text(oldpath), path_text(newpath)
     _refuse_existing(new, overwrite)
+    if is_remote(old) or is_remote(new):
+        return _copy_contents(old, new)
     try:
         shutil.copyfile(old, new)
     except OSError as error:
         raise _raised(error, old) from None
 
 
+def _copy_contents(old: str, new: str) -> None:
+    with _opened(old, "rb") as source, _opened(new, "wb") as target:
+        shutil.copyfileobj(source, target)
+
+
 def _refuse_existing(path: str, overwrite: bool) -> None:
-    if not overwrite and os.path.exists(path):
+    if not overwrite and Exists(path):
         raise errors.AlreadyExistsError(None, None, f"file already exists: {path} (overwrite=True replaces it)")
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:  # noqa: N802 (TensorFlow's name)
     """Each folder from `top` down (or, not `in_order`, from the deepest up): its path, its folders, its files."""
-    for folder, folders, files in os.walk(local_path(top), topdown=in_order):
-        folders.sort()
-        yield folder, list(folders), sorted(files)
+    return walk(top, in_order)
 
 
 # ---- tf.io.gfile: the same under TF2's argument names
@@ -356,6 +397,10 @@ def walk(
     top: Any, topdown: bool = True, onerror: Callable[[OSError], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """Each folder from `top` down, or up to it: its path, its folders, its files."""
-    for folder, folders, files in os.walk(local_path(top), topdown=topdown, onerror=onerror):
+    path = path_text(top)
+    if is_remote(path):
+        yield from remote_file.Walk(path, topdown)
+        return
+    for folder, folders, files in os.walk(path, topdown=topdown, onerror=onerror):
         folders.sort()
         yield folder, list(folders), sorted(files)

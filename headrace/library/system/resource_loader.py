@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from headrace.core import errors
-
 
 def _beside(depth: int) -> str:
     name = sys._getframe(depth + 1).f_globals.get("__file__") or sys.argv[0]
@@ -29,13 +27,9 @@ def get_root_dir_with_all_resources() -> str:
 
 
 def load_resource(path: str) -> bytes:
-    """The bytes of a file, found from the folder of the calling module."""
-    full = os.path.join(_beside(1), path)
-    try:
-        with open(full, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise errors.NotFoundError(None, None, f"{full}; No such file or directory") from None
+    """The bytes of a file, found from the folder of the calling module; OSError if it cannot be read."""
+    with open(os.path.join(_beside(1), path), "rb") as file:
+        return file.read()
 
 
 def readahead_file_path(path: str, readahead: str = "128M") -> str:

@@ -117,3 +117,99 @@ def test_the_same_under_tf2s_names(tree: Path) -> None:
     gfile.rmtree("n")
     assert not gfile.exists("n")
     assert gfile.GFile is tf.gfile.GFile
+
+
+@pytest.mark.parametrize(
+    ("mode", "first", "after"),
+    [
+        ("r+", "one\ntwo", "xy"),
+        ("w+", "one\ntwo", "xy"),
+        ("a+", "one\ntwo", "one\ntwoxy"),
+        ("a+b", b"one\ntwo", b"one\ntwoxy"),
+    ],
+)
+def test_reading_between_writes(tree: Path, mode: str, first: object, after: object) -> None:
+    """Reading starts at the beginning in every mode, the first write empties the file unless it appends."""
+    (tree / "w").write_text("one\ntwo")
+    with tf.gfile.GFile("w", mode) as file:
+        assert (file.tell(), file.read(), file.tell()) == (0, first, 7)
+        file.write("x")
+        file.write("y")
+        assert file.tell() == 7
+        file.flush()
+        assert file.size() == len(after)
+        file.seek(0)
+        assert file.read() == after
+        file.seek(-1, 2)
+        file.seek(0, 1)
+        assert file.readlines() == [after[-1:]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Seeking to a negative position: -1"):
+            file.seek(-1)
+        with pytest.raises(tf.errors.OutOfRangeError, match="reached end of file"):
+            file.seek(99)
+
+
+def test_where_writing_stands(tree: Path) -> None:
+    with tf.gfile.GFile("w", "a") as file:
+        file.write("12")
+        assert file.tell() == 3
+    with pytest.raises(tf.errors.NotFoundError, match="no; No such file"):
+        tf.gfile.GFile("no", "a+").read()
+
+
+def test_other_file_systems() -> None:
+    gfile = tf.gfile
+    gfile.MakeDirs("memory://room/deep")
+    with gfile.GFile("memory://room/a.txt", "w") as file:
+        file.write("one\ntwo\n")
+    with gfile.GFile("memory://room/a.txt", "a") as file:
+        file.write("three")
+    with gfile.GFile("memory://room/a.txt") as file:
+        assert (file.size(), file.readline(), file.tell(), list(file)) == (13, "one\n", 4, ["two\n", "three"])
+    gfile.Copy("memory://room/a.txt", "memory://room/deep/b")
+    with pytest.raises(tf.errors.AlreadyExistsError, match="file already exists: memory://room/deep/b"):
+        gfile.Copy("memory://room/a.txt", "memory://room/deep/b")
+    gfile.Rename("memory://room/a.txt", "memory://room/c.txt")
+    assert (gfile.Exists("memory://room/a.txt"), gfile.IsDirectory("memory://room/deep")) == (False, True)
+    assert gfile.ListDirectory("memory://room") == ["c.txt", "deep"]
+    assert gfile.Glob("memory://room/*.txt") == ["memory://room/c.txt"]
+    walked = [("memory://room", ["deep"], ["c.txt"]), ("memory://room/deep", [], ["b"])]
+    assert list(gfile.Walk("memory://room")) == walked
+    assert list(gfile.Walk("memory://room", in_order=False)) == walked[::-1]
+    status = gfile.Stat("memory://room/deep/b")
+    assert (status.length, status.is_directory, status.mtime_nsec > 0) == (13, False, True)
+    with pytest.raises(tf.errors.NotFoundError, match="memory://room/no"):
+        gfile.GFile("memory://room/no").read()
+    with pytest.raises(tf.errors.FailedPreconditionError, match="Is a directory"):
+        gfile.Remove("memory://room/deep")
+    gfile.Remove("memory://room/c.txt")
+    gfile.DeleteRecursively("memory://room")
+    assert not gfile.Exists("memory://room")
+
+
+def test_copying_between_file_systems(tree: Path) -> None:
+    tf.gfile.Copy("f.txt", "memory://copied")
+    tf.gfile.Rename("memory://copied", "back.txt")
+    assert (tree / "back.txt").read_bytes() == (tree / "f.txt").read_bytes()
+    assert not tf.gfile.Exists("memory://copied")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("zork://a", "File system scheme 'zork' not implemented .*Protocol not known: zork"),
+        ("gs://bucket/a", r"scheme 'gs' not implemented \(file: 'gs://bucket/a'\): it needs gcsfs: pip install gcsfs"),
+    ],
+)
+def test_schemes_that_are_not_there(path: str, message: str) -> None:
+    with pytest.raises(tf.errors.UnimplementedError, match=message):
+        tf.gfile.GFile(path).read()
+
+
+def test_the_module_that_programs_import(tree: Path) -> None:
+    from headrace.library.system import file_io
+
+    file_io.write_string_to_file("s", "text")
+    assert (file_io.read_file_to_string("s"), file_io.read_file_to_string("s", True)) == ("text", b"text")
+    assert file_io.FileIO is tf.gfile.GFile
+    assert file_io.get_matching_files("s") == ["s"]
