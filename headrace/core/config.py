@@ -1,7 +1,7 @@
 """Configuration: TF1's ConfigProto family as plain, typed, checked Python objects.
 
 Owns the fields and their defaults; how fields are checked is in `message`. Does not know what the settings do (the
-session, the planner and the devices read them) nor any serial form. Field names are TensorFlow's, apart from
+session, the planner and the devices read them). Field names are TensorFlow's, apart from
 `ConfigProto.compile`, which is ours.
 """
 

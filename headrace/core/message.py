@@ -1,7 +1,7 @@
 """The base of config objects: a `Message` has named fields whose values are checked when they are set.
 
 Owns the checks, the error messages, which end with the user's line, and the helpers that protocol buffers have (CopyFrom,
-MergeFrom, HasField ...).
+MergeFrom, HasField ...); encoding and descriptors are in `message_proto`.
 Knows no particular message; those are in `config`.
 
 A message class lists its fields as annotations with defaults; the annotation decides what may be assigned:
@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, data
 
 import numpy as np
 
+from headrace.core.message_proto import AsProto, proto_class
 from headrace.core.source import at
 
 __all__ = ["MapField", "Message", "RepeatedField", "nested"]
@@ -172,6 +173,11 @@ class MapField(dict[str, T], Generic[T]):
             self[key] = default
         return self[key]
 
+    def GetEntryClass(self) -> Any:
+        """The message of one key and its value, which text_format reads."""
+        owner, _, name = self._keys.where.removesuffix(" key").rpartition(".")
+        return getattr(proto_class(owner)(), name).GetEntryClass()
+
     def __ior__(self, values: Any) -> MapField[T]:  # type: ignore[override,misc]
         self.update(values)
         return self
@@ -186,7 +192,7 @@ def nested() -> Any:
 
 
 @dataclass_transform(kw_only_default=True)
-class Message:
+class Message(AsProto):
     """The base of all config objects: named fields with checked values, and the helpers of a protocol buffer.
 
     Assigning a message, list or dict copies it. Equal when all fields are equal; mutable, so not hashable.
@@ -228,7 +234,7 @@ class Message:
         kind = self._kind_of(name, ValueError)
         return bool(getattr(self, name) != kind.default())
 
-    def ListFields(self) -> list[tuple[str, Any]]:
+    def set_fields(self) -> list[tuple[str, Any]]:
         """The (name, value) of every field that differs from its default."""
         return [(name, getattr(self, name)) for name in self._kinds if self.HasField(name)]
 
@@ -244,7 +250,7 @@ class Message:
     def MergeFrom(self, other: Message) -> None:
         """Takes over the fields set in `other`; messages merge, lists are appended, dicts updated."""
         self._check_same(other)
-        for name, value in other.ListFields():
+        for name, value in other.set_fields():
             kind, mine = self._kinds[name], getattr(self, name)
             if kind.is_message:
                 mine.MergeFrom(value)
@@ -273,4 +279,4 @@ class Message:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{type(self).__qualname__}({', '.join(f'{n}={v!r}' for n, v in self.ListFields())})"
+        return f"{type(self).__qualname__}({', '.join(f'{n}={v!r}' for n, v in self.set_fields())})"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf import json_format, text_format
 
 from headrace.core import config
 from headrace.core.config import (
@@ -220,7 +221,7 @@ def test_has_field_and_clear() -> None:
     made.gpu_options.allow_growth = True
     made.device_count["GPU"] = 1
     assert made.HasField("gpu_options") and made.HasField("device_count")
-    assert [name for name, _ in made.ListFields()] == ["device_count", "gpu_options"]
+    assert [field.name for field, _ in made.ListFields()] == ["device_count", "gpu_options"]
     made.ClearField("gpu_options")
     assert not made.gpu_options.allow_growth
     made.Clear()
@@ -263,3 +264,38 @@ def test_virtual_devices() -> None:
     options = GPUOptions()
     options.experimental.virtual_devices.add(memory_limit_mb=[100, 200])  # type: ignore[attr-defined]
     assert options.experimental.virtual_devices[0].memory_limit_mb == [100.0, 200.0]
+
+
+def _filled() -> ConfigProto:
+    config = ConfigProto(device_count={"GPU": 1}, allow_soft_placement=True)
+    config.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[1, 2])
+    config.graph_options.optimizer_options.opt_level = OptimizerOptions.L0
+    config.session_inter_op_thread_pool.add(num_threads=3)
+    return config
+
+
+# What TensorFlow writes for `_filled`.
+TENSORFLOW = (
+    b"\n\x07\n\x03GPU\x10\x012\x0eJ\x0c\n\n\n\x08\x00\x00\x80?\x00\x00\x00@8\x01R\r\x1a\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff"
+    b"\xff\x01b\x02\x08\x03"
+)
+
+
+def test_as_a_protocol_buffer() -> None:
+    config = _filled()
+    assert config.SerializeToString() == TENSORFLOW
+    assert config.ByteSize() == len(TENSORFLOW)
+    assert ConfigProto.FromString(TENSORFLOW) == config
+    other = ConfigProto(log_device_placement=True)
+    other.ParseFromString(TENSORFLOW)
+    assert other == config
+    assert text_format.Parse(text_format.MessageToString(config), ConfigProto()) == config
+    assert json_format.ParseDict(json_format.MessageToDict(config), ConfigProto()) == config
+    assert json_format.MessageToDict(config)["graphOptions"] == {"optimizerOptions": {"optLevel": "L0"}}
+    assert "allow_soft_placement" in ConfigProto.DESCRIPTOR.fields_by_name
+
+
+def test_what_no_message_holds() -> None:
+    assert ConfigProto(compile="off").SerializeToString() == b""  # a setting of ours
+    with pytest.raises(TypeError, match=r"RunMetadata.step_stats holds a object, which is not a protocol buffer"):
+        RunMetadata(step_stats=object()).SerializeToString()
