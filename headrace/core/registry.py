@@ -58,7 +58,7 @@ class Traits:
     identity: bool = False  # hands its input on as it is
     reads_buffer: bool = False  # its output is the buffer of the variable it is given, not a copy of it
     compiled: bool = False  # a compiled part of a step: outputs may share memory, errors name the failed node
-    flow: str = ""  # a primitive of control flow: its kind in runtime/frame.py
+    primitive: str = ""  # of control flow: which (switch, merge, enter, exit, next), or plain (runtime/frame.py)
 
     pure: bool = field(init=False)
     has_effect: bool = field(init=False)  # running the node matters even if nobody uses its value
@@ -66,7 +66,7 @@ class Traits:
     def __post_init__(self) -> None:
         changed = self.stateful or self.random or self.writes or self.handle or self.blocking or self.feed
         effect = self.writes or self.blocking or (self.stateful and not (self.handle or self.random or self.reads))
-        object.__setattr__(self, "pure", not (changed or self.flow))
+        object.__setattr__(self, "pure", not (changed or self.primitive))
         object.__setattr__(self, "has_effect", effect)
 
 

@@ -94,4 +94,4 @@ def _cycles(nodes: Iterable[Any]) -> list[str]:
 
 def _before(node: Any) -> list[Any]:
     before = [t.op for t in node.inputs] + list(node.control_inputs)
-    return [n for n in before if n.op_def.traits.flow != "next"]
+    return [n for n in before if n.op_def.traits.primitive != "next"]

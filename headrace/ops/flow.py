@@ -12,12 +12,16 @@ from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 
 switch = op(
-    "Switch(data: T, pred: bool) -> (output_false: T, output_true: T)", T=ANY, flow="switch", view=True, opaque=True
+    "Switch(data: T, pred: bool) -> (output_false: T, output_true: T)",
+    T=ANY,
+    primitive="switch",
+    view=True,
+    opaque=True,
 )
 switch.shape(lambda data, pred: [data, data])
 switch.kernel(lambda data, pred: (data, data))
 
-merge = op("Merge(inputs: N*T) -> (output: T, value_index: int32)", T=ANY, flow="merge", view=True, opaque=True)
+merge = op("Merge(inputs: N*T) -> (output: T, value_index: int32)", T=ANY, primitive="merge", view=True, opaque=True)
 merge.kernel(lambda inputs: (inputs[0], torch.tensor(0, dtype=torch.int32)))
 
 
@@ -32,16 +36,16 @@ def _(inputs):
 
 enter = op(
     "Enter(data: T; frame_name: string, is_constant: bool = False, parallel_iterations: int = 10) -> (output: T)",
-    T=ANY, flow="enter", view=True, opaque=True,
+    T=ANY, primitive="enter", view=True, opaque=True,
 )  # fmt: skip
 enter.shape(lambda data, frame_name, is_constant, parallel_iterations: data)
 enter.kernel(lambda data, frame_name, is_constant, parallel_iterations: data)
 
-for _name, _kind in (("Exit", "exit"), ("NextIteration", "next")):
-    _pass = op(f"{_name}(data: T) -> (output: T)", T=ANY, flow=_kind, view=True, opaque=True)
+for _name, _primitive in (("Exit", "exit"), ("NextIteration", "next")):
+    _pass = op(f"{_name}(data: T) -> (output: T)", T=ANY, primitive=_primitive, view=True, opaque=True)
     _pass.shape(lambda data: data)
     _pass.kernel(lambda data: data)
 
-loop_cond = op("LoopCond(input: bool) -> (output: bool)", flow="plain", view=True, opaque=True)
+loop_cond = op("LoopCond(input: bool) -> (output: bool)", primitive="plain", view=True, opaque=True)
 loop_cond.shape(lambda input: input)
 loop_cond.kernel(lambda input: input)

@@ -17,7 +17,7 @@ _SMALL = 4096  # bytes of a constant worth comparing
 
 def cse(graph: StepGraph) -> StepGraph:
     """Stateful and random nodes are never merged.  Where there are frames, a constant belongs to the one it is used in."""
-    framed = any(n.op_def.traits.flow for n in graph.nodes)
+    framed = any(n.op_def.traits.primitive for n in graph.nodes)
     seen: dict[Any, Node] = {}
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}

@@ -47,18 +47,18 @@ class _Deferred:
         self.collected: dict[tuple[Value, int], int] = {}  # operand and axis -> its loop variable
 
     def rewrite(self) -> bool:
-        found = [(j, add, term) for j in range(self.loop.count) if (match := self._match(j)) for add, term in [match]]
-        if not found:
+        sums = [(j, add, term) for j in range(self.loop.count) if (match := self._match(j)) for add, term in [match]]
+        if not sums:
             return False
         # All are collected before the first variable is dropped: positions change then.
-        totals = [(self.loop.result(j), self.loop.initial(j), self._operands(term), term) for j, _, term in found]
+        totals = [(self.loop.result(j), self.loop.initial(j), self._operands(term), term) for j, _, term in sums]
         joined = {key: self._joined(*key, at) for key, at in self.collected.items()}
         for result, initial, operands, term in totals:
             total = self._total(term, [joined[key] for key in operands], result.shape)
             if not _is_zero(initial):
                 total = self.loop.after("AddV2", [initial, total], [(total.dtype, result.shape)], T=total.dtype)
             self.loop.replace_result(result, total)
-        for j, _, _ in reversed(found):
+        for j, _, _ in reversed(sums):
             self.loop.drop_variable(j)
         self.loop.commit()
         return True
@@ -126,11 +126,11 @@ class _Deferred:
         return self.loop.after("_JoinRows", [self.loop.result(at)], [(base, shape)], axis=axis, other=other, T=base)
 
     def _total(self, term: Node, operands: list[Value], shape: TensorShape) -> Value:
-        kind = [(operands[0].dtype, shape)]
+        outputs = [(operands[0].dtype, shape)]
         if term not in REDUCTION:
-            return self.loop.after(term.type, operands, kind, **term.attrs)
+            return self.loop.after(term.type, operands, outputs, **term.attrs)
         axis = self.loop.constant([0])
-        return self.loop.after("Sum", [operands[0], axis], kind, **{**term.attrs, "Tidx": axis.dtype})
+        return self.loop.after("Sum", [operands[0], axis], outputs, **{**term.attrs, "Tidx": axis.dtype})
 
 
 def _is_zero(value: Value) -> bool:

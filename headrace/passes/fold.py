@@ -40,13 +40,13 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
             name = node.name if i == 0 else f"{node.name}/output_{i}"
             # What had to run before the node or its inputs still runs before the constant's users.
             controls = dict.fromkeys(c for n in (node, *(v.op for v in node.inputs)) for c in n.control_inputs)
-            made = Node(
+            folded = Node(
                 name, const, [], {"value": array, "dtype": dtype}, node.order, list(controls), node.device, node.source
             )
-            made.add_outputs([(dtype, value.shape)])
-            kept.append(made)
-            replaced[value] = made.outputs[0]
-            gone.setdefault(node, made)
+            folded.add_outputs([(dtype, value.shape)])
+            kept.append(folded)
+            replaced[value] = folded.outputs[0]
+            gone.setdefault(node, folded)
     graph.nodes = kept
     graph.replace(replaced, gone)
     graph.sweep()

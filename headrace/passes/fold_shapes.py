@@ -31,12 +31,12 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
         dtype = node.outputs[0].dtype.base_dtype
         # The constant still waits for the effects the node waited for, so that they run, and run first.
         controls = [*node.control_inputs, *(v.op for v in node.inputs if v.op in effects)]
-        made = Node(node.name, const, [], {"value": value.astype(dtype.as_numpy_dtype), "dtype": dtype}, node.order,
+        folded = Node(node.name, const, [], {"value": value.astype(dtype.as_numpy_dtype), "dtype": dtype}, node.order,
                     controls, node.device, node.source)  # fmt: skip
-        made.add_outputs([(dtype, node.outputs[0].shape)])
-        kept.append(made)
-        replaced[node.outputs[0]] = made.outputs[0]
-        gone[node] = made
+        folded.add_outputs([(dtype, node.outputs[0].shape)])
+        kept.append(folded)
+        replaced[node.outputs[0]] = folded.outputs[0]
+        gone[node] = folded
     graph.nodes = kept
     graph.replace(replaced, gone)
     graph.sweep()

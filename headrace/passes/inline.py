@@ -22,15 +22,15 @@ PUSH, POP = Ops("_PushRecord"), Ops("_PopRecord")
 
 
 def inline(graph: StepGraph) -> StepGraph:
-    """Until no call is left but recursive ones."""
-    found = False
+    """Inlines until only recursive calls are left."""
+    inlined = False
     while calls := [n for n in graph.nodes if is_call(n) and not n.attrs["f"].recursive]:
-        found = True
+        inlined = True
         for node in calls:
             _take_body(graph, node)
         graph.sweep()
         graph.sort()
-    if found:
+    if inlined:
         _pass_records(graph)
     return graph
 
@@ -39,33 +39,33 @@ def _take_body(graph: StepGraph, call: Node) -> None:
     f: FuncGraph = call.attrs["f"]
     outputs = f.outputs[: len(call.outputs)]
     body = prune(f.inputs, outputs, f.control_outputs)
-    given = dict(zip(body.feeds, call.inputs, strict=True))
+    arguments = dict(zip(body.feeds, call.inputs, strict=True))
     fed = {v.op for v in body.feeds}
     prefix = f.prefix
-    made = [n for n in body.nodes if n not in fed]
-    for node in made:
+    nodes = [n for n in body.nodes if n not in fed]
+    for node in nodes:
         node.name = f"{call.name}/{node.name.removeprefix(prefix)}"
         node.colocation = tuple(f"loc:@{call.name}/{c.removeprefix(f'loc:@{prefix}')}" if prefix in c else c
                                 for c in node.colocation) or call.colocation  # fmt: skip
         node.device = _device(call.device, node.device)
         node.order = call.order + 0.5 * node.order / (len(f._nodes) + 1)
-        node.inputs = [given.get(v, v) for v in node.inputs]
+        node.inputs = [arguments.get(v, v) for v in node.inputs]
         node.control_inputs = [c for c in node.control_inputs if c not in fed]
         if not node.op_def.traits.pure or any(v.dtype._is_ref_dtype for v in node.inputs):
             node.control_inputs += [c for c in call.control_inputs if c not in node.control_inputs]
-    results = [given.get(v, v) for v in body.fetches]
+    results = [arguments.get(v, v) for v in body.fetches]
     visible = call.attrs["visible"]
     waits = [*body.targets, *(v.op for v in results[:visible]), *call.control_inputs]
     done = Node(
         f"{call.name}/_done", REGISTRY.get("NoOp"), [], {}, call.order + 0.5, list(dict.fromkeys(waits)), call.device,
         call.source, call.origin,
     )  # fmt: skip
-    graph.nodes = [n for n in graph.nodes if n is not call] + [*made, done]
+    graph.nodes = [n for n in graph.nodes if n is not call] + [*nodes, done]
     graph.replace(dict(zip(call.outputs, results, strict=True)), {call: done})
 
 
 def _device(outer: str, inner: str) -> str:
-    """Where a body's node goes: where it says, and for the rest where the call goes."""
+    """The device of a body's node: what the node asks for, completed by what the call asks for."""
     if not outer or not inner:
         return outer or inner
     return DeviceSpec.from_string(outer).make_merged_spec(DeviceSpec.from_string(inner)).to_string()

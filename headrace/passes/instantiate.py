@@ -35,7 +35,9 @@ class Recursion:
 def instantiate(graph: StepGraph, build: Build, recursion: Recursion) -> StepGraph:
     """``build(inputs, outputs)`` plans a body."""
     used = set(graph.fetches)
-    waited = set(graph.targets) | {n for n in graph.nodes if n.op_def.traits.flow == "next"}  # used by an earlier node
+    waited = set(graph.targets) | {
+        n for n in graph.nodes if n.op_def.traits.primitive == "next"
+    }  # used by an earlier node
     for node in reversed(graph.nodes):
         if not (node in waited or any(v in used for v in node.outputs)):
             continue

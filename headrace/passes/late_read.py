@@ -15,7 +15,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 def late_reads(graph: StepGraph) -> StepGraph:
-    """Only reads that wait for nothing move; a read placed by its own control dependencies, or meant to stay, stays."""
+    """Moves only reads that wait for nothing; a read with control dependencies of its own, or a ``_place``, stays."""
     read = REGISTRY.get("_Read")
     floating = [
         n for n in graph.nodes if n.op_def.traits.reads_buffer and not n.control_inputs and not n.inputs[0].op.inputs
@@ -27,22 +27,22 @@ def late_reads(graph: StepGraph) -> StepGraph:
     graph.sort()
     bits, masks = _writes_before(graph, {n.inputs[0] for n in floating})
     users = graph.users()
-    made: dict[tuple[Node, tuple[Node, ...]], Node] = {}
+    later_reads: dict[tuple[Node, tuple[Node, ...]], Node] = {}
     for node in floating:
         for user in users.get(node.outputs[0], ()):
             mask = masks[user]
             writes = tuple(w for w, bit in bits.items() if mask & bit and _touches(w, node.inputs[0])) if mask else ()
             if not writes:
                 continue
-            later = made.get((node, writes))
+            later = later_reads.get((node, writes))
             if later is None:
-                later = made[(node, writes)] = Node(
-                    f"{node.name}/after_{len(made)}", read, list(node.inputs), dict(node.attrs), user.order - 0.5,
+                later = later_reads[(node, writes)] = Node(
+                    f"{node.name}/after_{len(later_reads)}", read, list(node.inputs), dict(node.attrs), user.order - 0.5,
                     list(writes), node.device, node.source, node.origin,
                 ).add_outputs([(node.outputs[0].dtype, node.outputs[0].shape)])  # fmt: skip
             user.inputs = [later.outputs[0] if v is node.outputs[0] else v for v in user.inputs]
-    if made:
-        graph.nodes = graph.nodes + list(made.values())
+    if later_reads:
+        graph.nodes = graph.nodes + list(later_reads.values())
         graph.sweep()
         graph.sort()
     return graph

@@ -1,4 +1,4 @@
-"""A planned loop as something to change: its variables and captured values are in many places that must stay in step.
+"""A loop that passes can change: its variables and captured values are in many places that must agree.
 
 Used by the passes that move work out of loops.  Knows nothing of what they move.
 """
@@ -34,7 +34,7 @@ class Loop:
         self.body: StepGraph = node.attrs["body"]
         self.cond: StepGraph | None = node.attrs.get("cond")
         self._first_in, self._first_out = (0, 1) if self.cond is not None else (1, 0)
-        self._made: list[Node] = []
+        self._new_nodes: list[Node] = []
         self._values: dict[Value, Value] = {}  # results that are replaced
         self._count = 0
 
@@ -42,7 +42,7 @@ class Loop:
 
     @property
     def count(self) -> int:
-        """How many loop variables there are."""
+        """The number of loop variables."""
         return len(self.node.attrs["T"])
 
     def initial(self, j: int) -> Value:
@@ -67,9 +67,9 @@ class Loop:
 
     def capture(self, value: Value) -> Value:
         """An outer value as a value of the body."""
-        given = self.node.inputs[self._first_in + self.count :]
-        if value in given:
-            return self.body.feeds[self.count + given.index(value)]
+        captured = self.node.inputs[self._first_in + self.count :]
+        if value in captured:
+            return self.body.feeds[self.count + captured.index(value)]
         at = self.count + len(self.node.attrs["Tin"])
         self.node.attrs["Tin"] = (*self.node.attrs["Tin"], value.dtype.base_dtype)
         return self._insert(at, value, value.dtype, value.shape)
@@ -92,12 +92,12 @@ class Loop:
         del self.node.outputs[self._first_out + j]
         for i, value in enumerate(self.node.outputs):
             value.value_index = i
-        kinds = list(self.node.attrs["T"])
-        del kinds[j]
-        self.node.attrs["T"] = tuple(kinds)
+        types = list(self.node.attrs["T"])
+        del types[j]
+        self.node.attrs["T"] = tuple(types)
 
     def replace_result(self, old: Value, new: Value) -> None:
-        """Whoever used ``old`` outside uses ``new``."""
+        """Replaces a result of the loop for all its users outside."""
         self._values[old] = new
 
     @property
@@ -117,7 +117,7 @@ class Loop:
                 del self.node.inputs[self._first_in + at]
 
     def _insert(self, at: int, outer: Value, dtype: DType, shape: TensorShape) -> Value:
-        made = []
+        feeds = []
         for body in self._bodies:
             self._count += 1
             feed = Node(
@@ -127,56 +127,56 @@ class Loop:
             feed.add_outputs([(dtype, shape)])
             body.feeds.insert(at, feed.outputs[0])
             body.nodes.insert(0, feed)
-            made.append(feed.outputs[0])
+            feeds.append(feed.outputs[0])
         self.node.inputs.insert(self._first_in + at, outer)
-        return made[-1]
+        return feeds[-1]
 
     # ---- new nodes
 
-    def before(self, kind: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
+    def before(self, op_type: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
         """A node of the outer graph that runs before the loop; its first output."""
-        return self._outer(kind, inputs, outputs, -0.5, attrs)
+        return self._outer(op_type, inputs, outputs, -0.5, attrs)
 
-    def after(self, kind: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
+    def after(self, op_type: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
         """A node of the outer graph that runs after the loop."""
-        return self._outer(kind, inputs, outputs, 0.5, attrs)
+        return self._outer(op_type, inputs, outputs, 0.5, attrs)
 
-    def _outer(self, kind: str, inputs: Sequence[Value], outputs: Any, shift: float, attrs: dict[str, Any]) -> Value:
-        made = self._make(kind, inputs, outputs, self.node.order + shift, attrs, self.node)
-        self._made.append(made)
-        return made.outputs[0]
+    def _outer(self, op_type: str, inputs: Sequence[Value], outputs: Any, shift: float, attrs: dict[str, Any]) -> Value:
+        node = self._make(op_type, inputs, outputs, self.node.order + shift, attrs, self.node)
+        self._new_nodes.append(node)
+        return node.outputs[0]
 
-    def inside(self, like: Node, kind: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
-        """A node of the body, made for the sake of ``like``."""
-        made = self._make(kind, inputs, outputs, like.order, attrs, like)
-        self.body.nodes.append(made)
-        return made.outputs[0]
+    def inside(self, like: Node, op_type: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
+        """A new node of the body, with the order and source of ``like``; its first output."""
+        node = self._make(op_type, inputs, outputs, like.order, attrs, like)
+        self.body.nodes.append(node)
+        return node.outputs[0]
 
     def constant(self, value: Any, inside: Node | None = None) -> Value:
-        """Integers as a constant."""
+        """A constant of integers, before the loop or inside it."""
         array = np.array(value, np.int32)
-        kind = as_dtype(array.dtype)
-        outputs = [(kind, TensorShape(list(array.shape)))]
+        dtype = as_dtype(array.dtype)
+        outputs = [(dtype, TensorShape(list(array.shape)))]
         if inside is not None:
-            return self.inside(inside, "Const", [], outputs, value=array, dtype=kind)
-        return self.before("Const", [], outputs, value=array, dtype=kind)
+            return self.inside(inside, "Const", [], outputs, value=array, dtype=dtype)
+        return self.before("Const", [], outputs, value=array, dtype=dtype)
 
     def _make(
-        self, kind: str, inputs: Sequence[Value], outputs: Any, order: float, attrs: dict[str, Any], owner: Node
+        self, op_type: str, inputs: Sequence[Value], outputs: Any, order: float, attrs: dict[str, Any], owner: Node
     ) -> Node:
-        definition = REGISTRY.get(kind)
+        definition = REGISTRY.get(op_type)
         self._count += 1
-        made = Node(
-            f"{owner.name}/_{kind.strip('_')}_{self._count}", definition, list(inputs), attrs, order,
+        node = Node(
+            f"{owner.name}/_{op_type.strip('_')}_{self._count}", definition, list(inputs), attrs, order,
             device=self.node.device, source=owner.source, origin=owner.origin,
         )  # fmt: skip
         if outputs is None:
-            shapes = infer_shapes(definition, made.inputs, attrs, 1)  # type: ignore[arg-type]
+            shapes = infer_shapes(definition, node.inputs, attrs, 1)  # type: ignore[arg-type]
             outputs = [(attrs.get("T", inputs[0].dtype).base_dtype, shapes[0])]
-        return made.add_outputs(outputs)
+        return node.add_outputs(outputs)
 
     def commit(self) -> None:
-        """Brings everything in step; the loop must not be changed through this object afterwards."""
+        """Makes all places agree; the loop must not be changed through this object afterwards."""
         attrs = self.node.attrs
         self.body.sweep()
         self._drop_unused()
@@ -186,13 +186,13 @@ class Loop:
         attrs["Tin"] = tuple(v.dtype.base_dtype for v in captured if not v.dtype._is_ref_dtype)
         mark_numbers(self.node)
         self.body.sort()
-        self.graph.nodes = self.graph.nodes + self._made
+        self.graph.nodes = self.graph.nodes + self._new_nodes
         self.graph.replace(self._values, {})
 
 
 def users_of(graph: StepGraph) -> dict[Value, list[Node | None]]:
     """Who uses each value; None stands for being fetched."""
-    found: dict[Value, list[Node | None]] = {v: list(nodes) for v, nodes in graph.users().items()}
+    users: dict[Value, list[Node | None]] = {v: list(nodes) for v, nodes in graph.users().items()}
     for value in graph.fetches:
-        found.setdefault(value, []).append(None)
-    return found
+        users.setdefault(value, []).append(None)
+    return users

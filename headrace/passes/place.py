@@ -57,13 +57,13 @@ def _groups(graph: StepGraph) -> list[list[Node]]:
     for node in graph.nodes:
         for p in ref_positions(node):
             parent[find(node)] = find(node.inputs[p].op)
-        for group in node.colocation:  # the node a group is named after may have been pruned: its members still meet
+        for group in node.colocation:  # its members share a device even if the node it is named after was pruned
             leader = leaders.setdefault(group, by_name.get(group.removeprefix("loc:@"), node))
             parent[find(node)] = find(leader)
-    found: dict[Node, list[Node]] = {}
+    groups: dict[Node, list[Node]] = {}
     for node in graph.nodes:
-        found.setdefault(find(node), []).append(node)
-    return list(found.values())
+        groups.setdefault(find(node), []).append(node)
+    return list(groups.values())
 
 
 def _merge(wish: DeviceSpec, node: Node) -> DeviceSpec:
@@ -103,8 +103,8 @@ def _fail(members: list[Node], wish: DeviceSpec, devices: Sequence[str], has_ker
     reason = "no such device is registered in this process"
     for n in members:
         if not any(_can_run(n, DeviceSpec.from_string(d).device_type or "CPU", has_kernel) for d in devices):
-            kinds = {k: v.name for k, v in n.attrs.items() if hasattr(v, "as_numpy_dtype")}
-            node, reason = n, f"op {n.type} has no kernel for types {kinds}"
+            types = {k: v.name for k, v in n.attrs.items() if hasattr(v, "as_numpy_dtype")}
+            node, reason = n, f"op {n.type} has no kernel for types {types}"
             break
     raise InvalidArgumentError(
         None, node.origin,

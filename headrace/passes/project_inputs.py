@@ -10,7 +10,7 @@ and backwards, where the gradient of each row is written to an array:
     ->
     _Repeat(...; body: g, i -> array[i] = g)                          MatMul(stack(array), %w[:n]')
 
-Recurrent networks have this form.  What does not depend on the state is done for all steps at once, by one product that is faster
+Recurrent networks have this form.  What does not depend on the state is done for all steps by one product that is faster
 than many with few rows, and each iteration has less to do.  Only in loops that count (every row is read).  The same value up to
 rounding.
 """
@@ -53,7 +53,7 @@ def project_inputs(graph: StepGraph) -> StepGraph:
 
 
 def _counts(loop: Loop) -> bool:
-    """Whether the loop runs until a counter reaches a bound: it does not stop early for what it finds."""
+    """Whether the loop runs until a counter reaches a bound: its values cannot stop it earlier."""
     if loop.cond is None:
         return True
     stack = [v.op for v in loop.cond.fetches]
@@ -70,24 +70,24 @@ def _counts(loop: Loop) -> bool:
 
 
 def _project(loop: Loop, product: Node) -> bool:
-    """One product of the body, if a row that is read is among its rows' parts."""
+    """Moves the part of a product that multiplies rows read from an array out of the loop; whether there was one."""
     kernel = loop.source(product.inputs[1])
     straight = not product.attrs["transpose_a"] and not product.attrs["transpose_b"]
     if kernel is None or not straight or not product.attrs["T"].is_floating or product.control_inputs:
         return False
     parts = _parts(product.inputs[0])
-    found = next((i for i, part in enumerate(parts) if _rows_behind(loop, part) is not None), None)
+    at = next((i for i, part in enumerate(parts) if _rows_behind(loop, part) is not None), None)
     widths = [(part.shape.tuple or (None, None))[-1] for part in parts]
     columns = (kernel.shape.tuple or (None, None))[-1]
-    if found is None or len(parts) > 2 or None in widths or columns is None:
+    if at is None or len(parts) > 2 or None in widths or columns is None:
         return False
-    rows, read = _rows_behind(loop, parts[found]), parts[found].op
+    rows, read = _rows_behind(loop, parts[at]), parts[at].op
     assert rows is not None
     if (rows.shape.tuple or (0, 0))[1] not in range(1, ROWS + 1):
         return False
-    start = sum(widths[:found])  # type: ignore[arg-type]
+    start = sum(widths[:at])  # type: ignore[arg-type]
     base = product.attrs["T"]
-    projected = loop.before("BatchMatMulV2", [rows, _rows_of(loop, kernel, start, widths[found])], T=base,
+    projected = loop.before("BatchMatMulV2", [rows, _rows_of(loop, kernel, start, widths[at])], T=base,
                             adj_x=False, adj_y=False)  # fmt: skip
     replaced = product.outputs[0]
     users = users_of(loop.body)
@@ -99,7 +99,7 @@ def _project(loop: Loop, product: Node) -> bool:
             replaced = add.outputs[0]
     value = _read_row(loop, read, projected)
     if len(parts) == 2:
-        other = 1 - found
+        other = 1 - at
         rest = loop.capture(_rows_of(loop, kernel, 0 if other == 0 else widths[0], widths[other]))
         value = loop.inside(product, "_AddProduct", [value, parts[other], rest], T=base)
     loop.body.replace({replaced: value}, {})
@@ -107,7 +107,7 @@ def _project(loop: Loop, product: Node) -> bool:
 
 
 def _parts(value: Value) -> list[Value]:
-    """What a matrix is joined of, side by side; itself if it is not."""
+    """The parts that a matrix is concatenated from along its columns; the matrix itself if it is not."""
     node = value.op
     if node not in JOIN or node.control_inputs or value.shape.ndims != 2:
         return [value]
@@ -124,8 +124,8 @@ def _rows_behind(loop: Loop, value: Value) -> Value | None:
     fill = flow.op if flow is not None else None
     if fill is None or fill not in FILL or fill.inputs[2].shape.ndims != 3 or fill.control_inputs:
         return None
-    made = fill.inputs[3].op
-    return fill.inputs[2] if made in ARRAY and made is fill.inputs[0].op else None
+    array = fill.inputs[3].op
+    return fill.inputs[2] if array in ARRAY and array is fill.inputs[0].op else None
 
 
 def _rows_of(loop: Loop, matrix: Value, start: Any, count: Any) -> Value:
@@ -144,15 +144,15 @@ def _read_row(loop: Loop, read: Node, rows: Value) -> Value:
     flow = loop.source(read.inputs[2])
     assert flow is not None
     fill = flow.op
-    made = fill.inputs[3].op
+    array = fill.inputs[3].op
     element = TensorShape(rows.shape.tuple[1:] if rows.shape.tuple else None)
     base = rows.dtype.base_dtype
-    attrs = {**made.attrs, "element_shape": element, "dtype": base}
-    handle = loop.before("TensorArrayV3", made.inputs, [(resource, TensorShape([2])), (variant, _SCALAR)], **attrs)
+    attrs = {**array.attrs, "element_shape": element, "dtype": base}
+    handle = loop.before("TensorArrayV3", array.inputs, [(resource, TensorShape([2])), (variant, _SCALAR)], **attrs)
     inputs = [handle, fill.inputs[1], rows, handle.op.outputs[1]]
     filled = loop.before("TensorArrayScatterV3", inputs, [(variant, _SCALAR)], T=base)
-    given = [loop.capture(handle), read.inputs[1], loop.capture(filled)]
-    return loop.inside(read, "TensorArrayReadV3", given, [(base, element)], dtype=base, element_shape=element)
+    inputs = [loop.capture(handle), read.inputs[1], loop.capture(filled)]
+    return loop.inside(read, "TensorArrayReadV3", inputs, [(base, element)], dtype=base, element_shape=element)
 
 
 # ---- backwards
@@ -172,10 +172,10 @@ def _stack_gradient(loop: Loop, j: int) -> bool:
     outer = users_of(loop.graph).get(result, [])
     if initial not in NOTHING or len(outer) != 1 or outer[0] is None or outer[0] not in STACKED:
         return False
-    found = _product_behind(loop, one.inputs[1])
-    if found is None:
+    match = _product_behind(loop, one.inputs[1])
+    if match is None:
         return False
-    product, start, count = found
+    product, start, count = match
     shape = constant_value(outer[0].inputs[2])
     kernel = loop.source(product.inputs[1])
     if shape is None or len(shape) != 3 or shape[1] > ROWS or kernel is None:
@@ -221,10 +221,10 @@ def _narrow(loop: Loop, split: Node) -> bool:
     used = [v for v in split.outputs if users.get(v)]
     if len(used) != 1 or users[split.inputs[0]] != [split] or split.control_inputs:
         return False
-    found = _product_behind(loop, used[0])
-    if found is None:
+    match = _product_behind(loop, used[0])
+    if match is None:
         return False
-    product, start, count = found
+    product, start, count = match
     kernel = loop.source(product.inputs[1])
     assert kernel is not None
     rows = loop.capture(_rows_of(loop, kernel, start, count))

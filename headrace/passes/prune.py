@@ -22,32 +22,32 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         nodes.append(node)
         values[tensor] = node.outputs[0]
         feed_values.append(node.outputs[0])
-    made: dict[Operation, Node] = {}
+    nodes_of: dict[Operation, Node] = {}
     closure = _closure([t.op for t in fetches if t not in values] + list(targets), values)
-    known = {op.name for op in closure}
+    inside = {op.name for op in closure}
     for op in closure:
         prefix = op.graph.prefix
         node = Node(prefix + op.name, op.op_def, [], op.attrs, op._id, None, op.device, op.source, op)
-        node.colocation = _groups(op.colocation, prefix, known) if prefix else op.colocation
+        node.colocation = _groups(op.colocation, prefix, inside) if prefix else op.colocation
         node.add_outputs((t.dtype, t._shape) for t in op._outputs)
-        made[op] = node
+        nodes_of[op] = node
         nodes.append(node)
         for tensor, value in zip(op._outputs, node.outputs, strict=True):
             values.setdefault(tensor, value)
     for op in closure:  # only now: a loop of primitives uses values that are made after their use
-        node = made[op]
+        node = nodes_of[op]
         node.inputs = [values[t] for t in op.inputs]
-        node.control_inputs = [made[c] for c in op._control_inputs if c in made]
-    graph = StepGraph(nodes, feed_values, [values[t] for t in fetches], [made[op] for op in targets])
-    if any(n.op_def.traits.flow for n in nodes):
+        node.control_inputs = [nodes_of[c] for c in op._control_inputs if c in nodes_of]
+    graph = StepGraph(nodes, feed_values, [values[t] for t in fetches], [nodes_of[op] for op in targets])
+    if any(n.op_def.traits.primitive for n in nodes):
         graph.sort()
     return graph
 
 
-def _groups(colocation: Sequence[str], prefix: str, known: set[str]) -> tuple[str, ...]:
-    """The groups under the names that a function's nodes have in a plan; what lies outside keeps its name."""
-    found = (group.removeprefix("loc:@") for group in colocation)
-    return tuple(f"loc:@{prefix}{name}" if name in known else f"loc:@{name}" for name in found)
+def _groups(colocation: Sequence[str], prefix: str, inside: set[str]) -> tuple[str, ...]:
+    """Colocation groups of a function's nodes: those named after a node inside get the prefix of the function."""
+    names = (group.removeprefix("loc:@") for group in colocation)
+    return tuple(f"loc:@{prefix}{name}" if name in inside else f"loc:@{name}" for name in names)
 
 
 def _feed_node(tensor: Tensor) -> Node:
@@ -83,7 +83,7 @@ def _closure(roots: list[Operation], fed: dict[Tensor, Value]) -> list[Operation
 
 
 def _needs(op: Operation, fed: dict[Tensor, Value]) -> list[Operation]:
-    found = [t.op for t in op.inputs if t not in fed]
+    needed = [t.op for t in op.inputs if t not in fed]
     # An op all of whose outputs are fed does not run, so neither does waiting for it.
-    found += [c for c in op._control_inputs if not c._outputs or any(t not in fed for t in c._outputs)]
-    return found
+    needed += [c for c in op._control_inputs if not c._outputs or any(t not in fed for t in c._outputs)]
+    return needed

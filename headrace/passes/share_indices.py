@@ -2,7 +2,7 @@
 
     %y = MaxPool(%x)   %d = MaxPoolGrad(%x, %y, %g)      ->      %y, %i = _MaxPoolIndices(%x)   %d = _MaxPoolIndexGrad(%x, %g, %i)
 
-TF1's MaxPoolGrad is given input and output only and must find the maxima again.
+TF1's MaxPoolGrad takes input and output only, so it has to find the maxima again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def share_indices(graph: StepGraph) -> StepGraph:
             if pool not in POOL or pool.inputs[0] is not node.inputs[0] or not _same_window(pool, node):
                 continue
             pool.op_def = REGISTRY.get("_MaxPoolIndices")
-            found = Value(pool, 1, int64, TensorShape([None] * 4))
-            pool.outputs.append(found)
-            indices[pool] = found
+            positions = Value(pool, 1, int64, TensorShape([None] * 4))
+            pool.outputs.append(positions)
+            indices[pool] = positions
         elif pool.inputs[0] is not node.inputs[0] or not _same_window(pool, node):
             continue
         node.op_def = REGISTRY.get("_MaxPoolIndexGrad")

@@ -26,7 +26,7 @@ def share_transpose(graph: StepGraph) -> StepGraph:
             size = node.inputs[1].shape.num_elements()
             if node.attrs["T"].is_floating and size is not None and size >= SMALLEST:
                 uses.setdefault(node.inputs[1], []).append(node)
-    made = []
+    copies = []
     for value, nodes in uses.items():
         if len(nodes) < FEWEST:
             continue
@@ -37,11 +37,11 @@ def share_transpose(graph: StepGraph) -> StepGraph:
         )  # fmt: skip
         dims = value.shape.tuple or (None, None)
         copy.add_outputs([(value.dtype.base_dtype, TensorShape([dims[1], dims[0]]))])
-        made.append(copy)
+        copies.append(copy)
         for node in nodes:
             node.inputs = [node.inputs[0], copy.outputs[0]]
             node.attrs = {**node.attrs, "transpose_b": False}
-    if made:
-        graph.nodes = graph.nodes + made
+    if copies:
+        graph.nodes = graph.nodes + copies
         graph.sort()
     return graph

@@ -25,7 +25,7 @@ _MOST = 16  # changes of one node
 
 def simplify(graph: StepGraph, rounding: bool = True) -> StepGraph:
     """``rounding``: whether the rules that change rounding are used as well."""
-    if any(n.op_def.traits.flow for n in graph.nodes):
+    if any(n.op_def.traits.primitive for n in graph.nodes):
         return graph  # a value dropped may be a dead one, which makes its user dead too
     facts = Facts(graph.users(), set(graph.fetches), set(graph.targets))
     guard = _Guard(graph)
@@ -82,10 +82,10 @@ class _Guard:
         return self._may_pass(node, [value]) and not self._held(value)
 
     def _may_pass(self, node: Node, used: list[Value]) -> bool:
-        """Whether the inputs that are not used any more have nothing to wait for and nothing to do."""
+        """Whether the inputs that drop out neither wait for anything nor have an effect."""
         left = [v.op for v in node.inputs if v not in used]
         return not any(n.control_inputs or n in self._effects for n in left)
 
     def _held(self, value: Value) -> bool:
-        """A use of such a value at another place may find another value."""
+        """Whether the value depends on the place in the order where it is used."""
         return holds(value, self._written) or (value.dtype._is_ref_dtype and root(value) in self._written)

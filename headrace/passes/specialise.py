@@ -51,7 +51,7 @@ def telling(seen: Sequence[Sequence[Sequence[int]]]) -> Sequence[Sequence[int]]:
 
 
 def infer_again(graph: StepGraph) -> None:
-    """What is known of the feeds now, carried through the graph."""
+    """Infers all shapes again from those of the feeds."""
     for node in graph.nodes:
         if node.op_def.traits.feed or not node.inputs or not node.outputs:
             continue
@@ -65,7 +65,7 @@ def infer_again(graph: StepGraph) -> None:
 
 
 def bodies_of(node: Node) -> list[StepGraph]:
-    """The planned bodies that a node holds, each once; not those of functions, which others hold too."""
+    """The instantiated bodies that a node holds; not those of functions, which other nodes hold too."""
     names = ("then_branch", "else_branch", "cond", "body")
     return [a for name in names if isinstance(a := node.attrs.get(name), StepGraph)]
 
@@ -74,15 +74,16 @@ def bodies_of(node: Node) -> list[StepGraph]:
 
 
 def _infer_if(node: Node) -> None:
-    found = []
+    shapes = []
     for branch in bodies_of(node):
-        for feed, given in zip(branch.feeds, node.inputs[1:], strict=True):
-            feed.shape = feed.shape.merge_with(given.shape)
-            _infer_reads(branch, feed, given)
+        for feed, outer in zip(branch.feeds, node.inputs[1:], strict=True):
+            feed.shape = feed.shape.merge_with(outer.shape)
+            _infer_reads(branch, feed, outer)
         infer_again(branch)
-        found.append([v.shape for v in branch.fetches])
+        shapes.append([v.shape for v in branch.fetches])
     merged = [
-        a if a.tuple == b.tuple else known for a, b, known in zip(*found, node.attrs["output_shapes"], strict=True)
+        a if a.tuple == b.tuple else declared
+        for a, b, declared in zip(*shapes, node.attrs["output_shapes"], strict=True)
     ]
     node.attrs["output_shapes"] = tuple(merged)
 
@@ -95,18 +96,18 @@ def _infer_loop(node: Node) -> None:
     body: StepGraph = attrs["body"]
     first, count = (0 if "cond" in attrs else 1), len(attrs["T"])
     for one in bodies_of(node):
-        for feed, given in zip(one.feeds[count:], node.inputs[first + count :], strict=True):
-            feed.shape = feed.shape.merge_with(given.shape)
-            _infer_reads(one, feed, given)
-        for feed, given in zip(one.feeds[:count], node.inputs[first:], strict=False):
-            _infer_pops(one, feed, given)
+        for feed, outer in zip(one.feeds[count:], node.inputs[first + count :], strict=True):
+            feed.shape = feed.shape.merge_with(outer.shape)
+            _infer_reads(one, feed, outer)
+        for feed, outer in zip(one.feeds[:count], node.inputs[first:], strict=False):
+            _infer_pops(one, feed, outer)
     kept = _kept_shapes(body, [v.shape for v in node.inputs[first : first + count]])
     if "cond" in attrs:
         for feed, shape in zip(attrs["cond"].feeds[:count], kept, strict=True):
             feed.shape = feed.shape.merge_with(shape)
         infer_again(attrs["cond"])
     attrs["output_shapes"] = tuple(
-        known.merge_with(shape) for known, shape in zip(attrs["output_shapes"], kept, strict=True)
+        declared.merge_with(shape) for declared, shape in zip(attrs["output_shapes"], kept, strict=True)
     )
 
 
@@ -163,43 +164,43 @@ def _values(body: StepGraph) -> Iterator[Value]:
 # ---- what arrays and records hold
 
 
-def _infer_reads(body: StepGraph, feed: Value, given: Value) -> None:
+def _infer_reads(body: StepGraph, feed: Value, array: Value) -> None:
     """Elements of an array that was filled with the rows of a tensor have the shape of its rows."""
-    if given.op not in FILL or given.op.inputs[2].shape.tuple is None:
+    if array.op not in FILL or array.op.inputs[2].shape.tuple is None:
         return
-    element = TensorShape(given.op.inputs[2].shape.tuple[1:])
+    element = TensorShape(array.op.inputs[2].shape.tuple[1:])
     for node in body.nodes:
         if node in READ and node.inputs[2] is feed:
             node.outputs[0].shape = node.outputs[0].shape.merge_with(element)
             node.attrs = {**node.attrs, "element_shape": node.outputs[0].shape}
 
 
-def _infer_pops(body: StepGraph, feed: Value, given: Value) -> None:
+def _infer_pops(body: StepGraph, feed: Value, record: Value) -> None:
     """What is taken from a record has the shape of what another loop put there; constants are known again."""
-    source = given.op
-    if given.dtype.name != "variant" or not isinstance(source.attrs.get("body"), StepGraph):
+    source = record.op
+    if record.dtype.name != "variant" or not isinstance(source.attrs.get("body"), StepGraph):
         return
     forward: StepGraph = source.attrs["body"]
-    position = given.value_index - (1 if "cond" in source.attrs else 0)
+    position = record.value_index - (1 if "cond" in source.attrs else 0)
     push = forward.fetches[position].op if position >= 0 else source
     if push not in PUSH:
         return
     pops = [node for node in body.nodes if node in POP and node.inputs[0] is feed]
     for node in pops:
-        known = {}
+        constants = {}
         for popped, pushed in zip(node.outputs[1:], push.inputs[1:], strict=True):
             popped.shape = popped.shape.merge_with(pushed.shape)
             value = constant_value(pushed) if pushed.dtype.is_integer else None
             if value is not None:
-                known[popped] = _constant(node, popped, value)
-        body.nodes = [v.op for v in known.values()] + body.nodes
-        body.replace(known, {})
+                constants[popped] = _constant(node, popped, value)
+        body.nodes = [v.op for v in constants.values()] + body.nodes
+        body.replace(constants, {})
 
 
 def _constant(near: Node, value: Value, array: Any) -> Value:
-    kind = value.dtype.base_dtype
-    made = Node(
+    dtype = value.dtype.base_dtype
+    node = Node(
         f"{near.name}/known_{value.value_index}", REGISTRY.get("Const"), [],
-        {"value": np.asarray(array, kind.as_numpy_dtype), "dtype": kind}, near.order, device=near.device, source=near.source,
+        {"value": np.asarray(array, dtype.as_numpy_dtype), "dtype": dtype}, near.order, device=near.device, source=near.source,
     )  # fmt: skip
-    return made.add_outputs([(kind, value.shape)]).outputs[0]
+    return node.add_outputs([(dtype, value.shape)]).outputs[0]

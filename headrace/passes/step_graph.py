@@ -1,7 +1,7 @@
-"""StepGraph: the part of a client graph that one kind of step runs, in a form that passes may rewrite freely.
+"""StepGraph: the part of a client graph that a step runs, in a form that passes may rewrite freely.
 
-Nodes keep the source line and name of the client node they came from, so errors still name the user's program.  The same
-duck type as the client graph (name, op_def, inputs, attrs, outputs ...), so the text form and ``verify_graph`` serve both.
+Nodes keep the source line and name of the client node they came from, so errors still name the user's program.  Nodes have the
+attributes of client nodes (name, op_def, inputs, attrs, outputs ...), so the text form and ``verify_graph`` serve both.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ class Node:
     def type(self) -> str:
         return self.op_def.name
 
-    def add_outputs(self, kinds: Iterable[tuple[DType, TensorShape]]) -> Node:
-        self.outputs = [Value(self, i, dtype, shape) for i, (dtype, shape) in enumerate(kinds)]
+    def add_outputs(self, types: Iterable[tuple[DType, TensorShape]]) -> Node:
+        self.outputs = [Value(self, i, dtype, shape) for i, (dtype, shape) in enumerate(types)]
         return self
 
     def predecessors(self) -> list[Node]:
-        found = [value.op for value in self.inputs]
-        return found + self.control_inputs if self.control_inputs else found
+        before = [value.op for value in self.inputs]
+        return before + self.control_inputs if self.control_inputs else before
 
     def __repr__(self) -> str:
         return f"<node {self.name} {self.type}>"
@@ -97,22 +97,22 @@ class StepGraph:
         return list(self.nodes)
 
     def users(self) -> dict[Value, list[Node]]:
-        found: dict[Value, list[Node]] = {}
+        users: dict[Value, list[Node]] = {}
         for node in self.nodes:
             for value in node.inputs:
-                found.setdefault(value, []).append(node)
-        return found
+                users.setdefault(value, []).append(node)
+        return users
 
     def after_effects(self) -> set[Node]:
         """Nodes that change something outside the step, or wait for one that does."""
-        found: set[Node] = set()
+        after: set[Node] = set()
         for node in self.nodes:
-            if node.op_def.traits.has_effect or (found and not found.isdisjoint(node.predecessors())):
-                found.add(node)
-        return found
+            if node.op_def.traits.has_effect or (after and not after.isdisjoint(node.predecessors())):
+                after.add(node)
+        return after
 
     def replace(self, values: dict[Value, Value], nodes: dict[Node, Node]) -> None:
-        """Redirects every use of the given values and control edges of the given nodes."""
+        """Replaces values and nodes wherever they are used: as inputs, control inputs, fetches and targets."""
         if not values and not nodes:
             return
         old_values, old_nodes = values.keys(), nodes.keys()
@@ -125,7 +125,7 @@ class StepGraph:
         self.targets = [nodes.get(n, n) for n in self.targets]
 
     def sweep(self) -> None:
-        """Drops nodes that neither a fetch nor a target needs; feeds stay, needed or not."""
+        """Drops the nodes that neither a fetch nor a target needs; all feeds stay."""
         live: set[Node] = set()
         stack = [v.op for v in self.fetches] + list(self.targets) + [v.op for v in self.feeds]
         while stack:
@@ -165,7 +165,9 @@ def topological(nodes: list[Node], priority: Callable[[Node], Any]) -> list[Node
     after: dict[Node, list[Node]] = {n: [] for n in nodes}
     ready: list[tuple[Any, int, Node]] = []
     for i, node in enumerate(nodes):
-        before = {p for p in node.predecessors() if p.op_def.traits.flow != "next"}  # what closes a loop comes later
+        before = {
+            p for p in node.predecessors() if p.op_def.traits.primitive != "next"
+        }  # what closes a loop comes later
         waiting[node] = len(before)
         for p in before:
             after[p].append(node)

@@ -29,11 +29,11 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
     ancestors: dict[Node, frozenset[Node]] = {}
     groups: dict[object, list[Node]] = {}
     for node in nodes:
-        found: frozenset[Node] = frozenset()
+        waits_for: frozenset[Node] = frozenset()
         for p in node.predecessors():
-            found |= ancestors[p] | ({p} if is_async(p) else frozenset())
-        ancestors[node] = found
-        groups.setdefault(node if is_async(node) else found, []).append(node)
+            waits_for |= ancestors[p] | ({p} if is_async(p) else frozenset())
+        ancestors[node] = waits_for
+        groups.setdefault(node if is_async(node) else waits_for, []).append(node)
     strands = [Strand(i, members, is_async(members[0])) for i, members in enumerate(groups.values())]
     owner = {n: s for s in strands for n in s.nodes}
     for strand in strands:

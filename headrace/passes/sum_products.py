@@ -25,7 +25,7 @@ def sum_products(graph: StepGraph) -> StepGraph:
     users = graph.users()
     wanted = set(graph.fetches)
     kept = set(graph.targets)
-    made: list[Node] = []
+    new_nodes: list[Node] = []
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
     for node in graph.nodes:
@@ -35,11 +35,11 @@ def sum_products(graph: StepGraph) -> StepGraph:
         if not all(_single_use(t, node, users, wanted, kept) for t in terms) or not _alike(terms):
             continue
         product, helpers = _product(node, terms)
-        made += [*helpers, product]
+        new_nodes += [*helpers, product]
         values[node.outputs[0]] = product.outputs[0]
         nodes[node] = product
-    if made:
-        graph.nodes = graph.nodes + made
+    if new_nodes:
+        graph.nodes = graph.nodes + new_nodes
         graph.replace(values, nodes)
         graph.sweep()
         graph.sort()

@@ -39,7 +39,7 @@ def written_handles(graph: StepGraph) -> set[Value]:
 
 
 def holds(value: Value, written: set[Value]) -> bool:
-    """Whether the value is a handle, or what was read of one that is written."""
+    """Whether the value is a handle, or was read from a handle that is written."""
     if value.dtype._is_ref_dtype:
         return True
     op = value.op

@@ -1,4 +1,4 @@
-"""Trim records: what a loop records and no gradient takes -> not recorded.
+"""Trim records: drops from the records of loops what no gradient takes.
 
     While(...; body: r -> push(r, a, b))   _Repeat(...; body: r -> rest, a, b = pop(r), of which only a is used)
     ->
@@ -18,12 +18,12 @@ PUSH, POP = Ops("_PushRecord"), Ops("_PopRecord")
 
 def trim_records(graph: StepGraph) -> StepGraph:
     """Looks at each record that one loop makes and one other loop takes apart."""
-    found = {loop.node: loop for loop in loops(graph)}
+    by_node = {loop.node: loop for loop in loops(graph)}
     users = users_of(graph)
-    for taker in found.values():
+    for taker in by_node.values():
         for j in range(taker.count):
             record = taker.initial(j)
-            maker = found.get(record.op)
+            maker = by_node.get(record.op)
             if maker is None or record.dtype.name != "variant" or users[record] != [taker.node]:
                 continue
             _trim(maker, record, taker, j)

@@ -54,8 +54,8 @@ def refuse_negative_indices(module: Any) -> None:
     Left alone, inductor counts them from the end, and reads or writes a row that nobody named.
     """
     graph = module.graph
-    found = [n for n in graph.nodes if n.op == "call_function" and n.target in BY_INDEX and _on_cpu(n.args[0])]
-    for node in found:
+    lookups = [n for n in graph.nodes if n.op == "call_function" and n.target in BY_INDEX and _on_cpu(n.args[0])]
+    for node in lookups:
         index = node.args[2]
         with graph.inserting_before(node):
             negative = graph.call_function(aten.lt.Scalar, (index, 0))
@@ -63,7 +63,7 @@ def refuse_negative_indices(module: Any) -> None:
             checked = graph.call_function(aten.where.ScalarSelf, (negative, past, index))
         checked.meta = dict(index.meta)
         node.update_arg(2, checked)
-    if found:
+    if lookups:
         module.recompile()
 
 

@@ -33,7 +33,7 @@ def _pool(device: Any) -> Any:
 
 
 class GraphedCall:
-    """Callable like a compiled region.  Thread-safe: runs of one graph are serialised, results are copies."""
+    """Called as a compiled region is.  Thread-safe: runs of one graph are serialised, results are copies."""
 
     def __init__(self, function: Callable[..., Any], captured: Sequence[Any], device: Any) -> None:
         self._function = function
@@ -71,8 +71,8 @@ class GraphedCall:
         pinned, done = self._stages[self._turn]
         self._turn ^= 1
         done.synchronize()  # the transfer of two runs ago: long over, unless the GPU is far behind
-        for fixed, given, stage in zip(self._inputs, inputs, pinned, strict=True):
-            fixed.copy_(given if stage is None else stage.copy_(given), non_blocking=True)
+        for fixed, fed, stage in zip(self._inputs, inputs, pinned, strict=True):
+            fixed.copy_(fed if stage is None else stage.copy_(fed), non_blocking=True)
         done.record()
 
     def _plain(self, inputs: Sequence[Any], buffers: Sequence[Any]) -> Any:
@@ -82,8 +82,8 @@ class GraphedCall:
     def _capture(self, inputs: Sequence[Any], buffers: list[Any]) -> bool:
         """Records one run.  Capturing executes nothing, so the variables keep their values."""
         fixed = [torch.empty_like(t, device=self._device) for t in inputs]
-        for target, given in zip(fixed, inputs, strict=True):
-            target.copy_(given)
+        for target, fed in zip(fixed, inputs, strict=True):
+            target.copy_(fed)
         graph = torch.cuda.CUDAGraph()
         try:
             torch.cuda.synchronize(self._device)

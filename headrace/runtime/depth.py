@@ -1,4 +1,4 @@
-"""Room for functions that call themselves: while one runs, Python allows more calls inside each other than it usually does.
+"""Room for functions that call themselves: while one runs, Python's recursion limit is higher.
 
 A level of recursion is three calls of Python (the function, the conditional, the branch): the usual thousand are soon used up.
 Each takes some 300 bytes of the thread's stack; the new limit leaves most of the stack free.
@@ -27,7 +27,7 @@ def _frames() -> int:
 
 
 class _Room:
-    """Raises the limit for as long as anybody is inside.  Thread-safe; a limit that is higher already is left alone."""
+    """Raises the limit while any thread is inside.  Thread-safe; a limit that is higher already is left alone."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class _Room:
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._inside -= 1
-            if not self._inside and sys.getrecursionlimit() == self.frames:  # else somebody has set another
+            if not self._inside and sys.getrecursionlimit() == self.frames:  # else the program has set another limit
                 process.set_recursion_limit(self._usual)
 
 
@@ -72,8 +72,8 @@ def deep(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _calls(traceback: TracebackType | None, function: Callable[..., Any]) -> int:
-    found = 0
+    calls = 0
     while traceback is not None:
-        found += traceback.tb_frame.f_code is function.__code__
+        calls += traceback.tb_frame.f_code is function.__code__
         traceback = traceback.tb_next
-    return found
+    return calls

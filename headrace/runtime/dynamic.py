@@ -1,4 +1,4 @@
-"""Compiling a region for many shapes at once: sizes that differ between runs stay symbols.
+"""Compiles a region once for many shapes: sizes that differ between runs stay symbols.
 
 The region's nodes are run once on stand-ins whose varying sizes are symbolic.  What the graph computes from shapes (Shape,
 Pack, products of sizes ...) is followed by the ops' own value rules, with symbols in place of numbers, so it never becomes
@@ -49,8 +49,8 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
         moved = inputs if device.type == "cpu" else [t.to(device, non_blocking=True) for t in inputs]
         if not holds([t.shape for t in moved]):
             return otherwise(*inputs, *refs)
-        given = [*moved, *captured, *[r.value for r in refs]]
-        return apart(artifact(*given), given, region.fetched)
+        arguments = [*moved, *captured, *[r.value for r in refs]]
+        return apart(artifact(*arguments), arguments, region.fetched)
 
     return with_locks(call, region)
 
@@ -117,7 +117,7 @@ def _condition(shapes: Any, fakes: Sequence[Any]) -> Callable[[Sequence[Any]], b
                 symbols[size.node._expr] = (i, j)
     names = {symbol: f"s[{i}][{j}]" for symbol, (i, j) in symbols.items()}
     lines = [f"s[{i}][{j}] == {n}" for i, j, n in fixed] + [f"s[{i}][{j}] == s[{k}][{m}]" for i, j, k, m in equal]
-    lines += [f"s[{i}][{j}] > 1" for i, j in symbols.values()]  # torch takes sizes of 0 and 1 for special
+    lines += [f"s[{i}][{j}] > 1" for i, j in symbols.values()]  # torch treats sizes of 0 and 1 specially
     for guard in shapes.guards:
         unknown = guard.expr.free_symbols - set(names)
         if unknown:
@@ -139,22 +139,22 @@ def _python(expression: Any, names: dict[Any, str]) -> str:
 
 
 class _Walk:
-    """Runs nodes on stand-ins.  ``known``: integers computed from shapes, as arrays that may hold symbols."""
+    """Runs nodes on stand-ins.  ``sizes``: integers computed from shapes, as arrays that may hold symbols."""
 
     def __init__(self, binder: Binder, device: Any) -> None:
         self.binder = binder
         self.device = device
         self.values: dict[Value, Any] = {}
-        self.known: dict[Value, Any] = {}
+        self.sizes: dict[Value, Any] = {}
 
     def node(self, node: Node) -> None:
         if self._follow(node):
             return
         op_def = node.op_def
         arguments: list[Any] = []
-        for arg, given in zip(op_def.signature.inputs, group_inputs(op_def, node.inputs, node.attrs), strict=True):
+        for arg, values in zip(op_def.signature.inputs, group_inputs(op_def, node.inputs, node.attrs), strict=True):
             take = self._host if arg.host else self.tensor
-            arguments.append([take(v) for v in given] if arg.is_list else take(given))
+            arguments.append([take(v) for v in values] if arg.is_list else take(values))
         if op_def.inline is not None:
             names = {f"a{i}": a for i, a in enumerate(arguments)}
             result = eval(op_def.inline.format(*names), names)
@@ -183,24 +183,24 @@ class _Walk:
         if node.type in _QUESTIONS:
             answer = _QUESTIONS[node.type]([tuple(self.tensor(v).shape) for v in node.inputs])
         else:
-            given = [self._array(v) for v in node.inputs]
-            if node.op_def.value_fn is None or not given or any(a is None for a in given):
+            arrays_in = [self._array(v) for v in node.inputs]
+            if node.op_def.value_fn is None or not arrays_in or any(a is None for a in arrays_in):
                 return False
-            answer = node.op_def.value_fn(node, *given)
+            answer = node.op_def.value_fn(node, *arrays_in)
         parts = answer if isinstance(answer, tuple) else (answer,)
         if len(parts) != len(node.outputs):
             return False
         arrays = [None if p is None else np.asarray(p) for p in parts]
         if any(a is None or (a.dtype == object and any(e is None for e in a.flat)) for a in arrays):
             return False
-        self.known.update(zip(node.outputs, arrays, strict=True))
+        self.sizes.update(zip(node.outputs, arrays, strict=True))
         return True
 
     def _array(self, value: Value) -> Any:
         if value.op.op_def.traits.constant:
             array = np.asarray(value.op.attrs["value"])
             return array if array.dtype.kind in "iu" else None
-        return self.known.get(value)
+        return self.sizes.get(value)
 
     def _host(self, value: Value) -> Any:
         array = self._array(value)
@@ -211,23 +211,25 @@ class _Walk:
         return array.tolist() if array.ndim else array.item()
 
     def tensor(self, value: Value) -> Any:
-        found = self.values.get(value)
-        if found is not None:
-            return found
-        array = self.known.get(value)
+        held = self.values.get(value)
+        if held is not None:
+            return held
+        array = self.sizes.get(value)
         if array is None:
             array = np.asarray(value.op.attrs["value"])
-        made = self.values[value] = _tensor(array, value.dtype, self.device)
-        return made
+        held = self.values[value] = _tensor(array, value.dtype, self.device)
+        return held
 
 
 def _tensor(array: Any, dtype: DType, device: Any) -> Any:
-    kind = torch_dtype(dtype)
+    torch_type = torch_dtype(dtype)
     if array.dtype != object and array.size > 1:
-        return torch.tensor(array.tolist(), dtype=kind, device=device)
-    parts = [torch.full((), e if array.dtype == object else e.item(), dtype=kind, device=device) for e in array.flat]
+        return torch.tensor(array.tolist(), dtype=torch_type, device=device)
+    parts = [
+        torch.full((), e if array.dtype == object else e.item(), dtype=torch_type, device=device) for e in array.flat
+    ]
     return torch.stack(parts).reshape(array.shape) if array.ndim and parts else (
-        parts[0] if parts else torch.empty(array.shape, dtype=kind, device=device)
+        parts[0] if parts else torch.empty(array.shape, dtype=torch_type, device=device)
     )  # fmt: skip
 
 

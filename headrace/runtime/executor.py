@@ -20,7 +20,7 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     """Runs one step to its end on the best tier there is.  Re-entrant: concurrent steps share only state."""
     gate = plan.gate
     if gate is not None and plan.single and not gate.passed:
-        with gate:  # who waits takes no share of the cores, nor time to be judged by
+        with gate:  # a waiting step uses no cores, and its wait is not measured
             return execute(plan, feeds)
     tier = plan.tier
     if tier is not None and tier.hot:

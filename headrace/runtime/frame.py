@@ -1,7 +1,7 @@
 """The state of a step with loops and dead values as a machine without threads (white paper 4.4).
 
 A value carries a tag: the iteration, of the frame, it belongs to.  A node runs in an iteration once all its inputs are
-there; if one is dead the node does not run and its outputs are dead.  Five kinds of node differ:
+there; if one is dead the node does not run and its outputs are dead.  Five primitives differ:
 
     switch  gives its input to one of two outputs; the other output is dead
     merge   runs with the first input that is alive; it is dead when all that can come in this iteration are
@@ -9,7 +9,7 @@ there; if one is dead the node does not run and its outputs are dead.  Five kind
     exit    gives its input to the parent frame; dead ones count only when the frame is done and the exit was never alive
     next    gives its input to the next iteration; a dead one ends the loop, so it goes nowhere
 
-At most ``parallel`` iterations of a frame are under way at once.  Values are opaque.  Not thread-safe: the driver serialises.
+At most ``parallel`` iterations of a frame run at the same time.  Values are opaque.  Not thread-safe: the driver serialises.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONTROL: Final = -1
 class FlowNode:
     """What the machine knows of a node.  ``inputs`` are (node, output) pairs, ``controls`` nodes."""
 
-    kind: str = "plain"
+    primitive: str = "plain"
     inputs: tuple[tuple[int, int], ...] = ()
     controls: tuple[int, ...] = ()
     outputs: int = 1
@@ -122,7 +122,7 @@ class FramedFlow:
                 self._uses[producer][output].append((i, position))
             for control in node.controls:
                 self._after[control].append(i)
-            if node.kind == "enter":
+            if node.primitive == "enter":
                 self._enters[node.frame] = self._enters.get(node.frame, 0) + 1
         self._children: dict[tuple[Iteration, str], Frame] = {}
         self._work: deque[tuple[int, Iteration, _Slot]] = deque()
@@ -152,7 +152,7 @@ class FramedFlow:
             slot = tag.slots[node] = self._slot(node, tag)
         if slot.fired:
             return
-        if self.nodes[node].kind == "merge":
+        if self.nodes[node].primitive == "merge":
             self._deliver_merge(node, position, tag, slot, value)
             return
         if value is DEAD:
@@ -164,11 +164,13 @@ class FramedFlow:
             self._schedule(node, tag, slot)
 
     def _slot(self, node: int, tag: Iteration) -> _Slot:
-        known = self.nodes[node]
-        if known.kind != "merge":
-            return _Slot(len(known.inputs), 0, len(known.inputs) + len(known.controls))
-        back = sum(self.nodes[p].kind == "next" for p, _ in known.inputs)
-        slot = _Slot(len(known.inputs), back if tag.index else len(known.inputs) - back, len(known.controls))
+        flow_node = self.nodes[node]
+        if flow_node.primitive != "merge":
+            return _Slot(len(flow_node.inputs), 0, len(flow_node.inputs) + len(flow_node.controls))
+        back = sum(self.nodes[p].primitive == "next" for p, _ in flow_node.inputs)
+        slot = _Slot(
+            len(flow_node.inputs), back if tag.index else len(flow_node.inputs) - back, len(flow_node.controls)
+        )
         slot.inputs = []
         return slot
 
@@ -193,10 +195,10 @@ class FramedFlow:
         ready = []
         while self._work:
             node, tag, slot = self._work.popleft()
-            kind = self.nodes[node].kind
+            primitive = self.nodes[node].primitive
             if slot.dead:
                 self._finish(node, tag, [DEAD] * self.nodes[node].outputs)
-            elif kind == "merge":
+            elif primitive == "merge":
                 position, value = slot.inputs[0]
                 ready.append(Ready(node, tag, (value,), position))
             else:
@@ -206,13 +208,13 @@ class FramedFlow:
     # ---- what a node that is done sets off
 
     def _finish(self, node: int, tag: Iteration, outputs: Sequence[Any]) -> None:
-        known = self.nodes[node]
+        flow_node = self.nodes[node]
         dead = bool(outputs) and all(o is DEAD for o in outputs)
-        if known.kind == "enter":
+        if flow_node.primitive == "enter":
             self._enter(node, tag, outputs[0])
-        elif known.kind == "exit":
+        elif flow_node.primitive == "exit":
             self._exit(node, tag, outputs[0])
-        elif known.kind == "next":
+        elif flow_node.primitive == "next":
             if not dead:
                 self._next(node, tag, outputs[0])
         else:
@@ -230,14 +232,14 @@ class FramedFlow:
             self._deliver(user, _CONTROL, tag, DEAD if dead else None)
 
     def _enter(self, node: int, tag: Iteration, value: Any) -> None:
-        known = self.nodes[node]
-        key = (tag, known.frame)
+        flow_node = self.nodes[node]
+        key = (tag, flow_node.frame)
         frame = self._children.get(key)
         if frame is None:
-            frame = self._children[key] = Frame(known.frame, tag, self._enters[known.frame], known.parallel)
+            frame = self._children[key] = Frame(flow_node.frame, tag, self._enters[flow_node.frame], flow_node.parallel)
             tag.outstanding += 1
         frame.missing -= 1
-        if known.constant:
+        if flow_node.constant:
             frame.constants.append((node, value))
             for iteration in list(frame.iterations.values()):
                 self._send(node, iteration, [value])
@@ -265,10 +267,10 @@ class FramedFlow:
         self._send(node, following, [value])
 
     def _begin(self, frame: Frame, index: int) -> Iteration:
-        made = frame.iterations[index] = Iteration(frame, index)
+        iteration = frame.iterations[index] = Iteration(frame, index)
         for node, value in frame.constants:
-            self._send(node, made, [value])
-        return made
+            self._send(node, iteration, [value])
+        return iteration
 
     def _settle(self, tag: Iteration) -> None:
         """Forgets iterations that are over, oldest first, lets waiting ones begin, and ends the frame."""

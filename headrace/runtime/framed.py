@@ -1,4 +1,4 @@
-"""Steps that use the primitives of control flow: every node a small program, run in the order the framed flow decides."""
+"""Steps with primitives of control flow: each node is a small program, and the framed flow decides which runs next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headrace.runtime.number import number, tensor_of
 
 
 def needs_frames(graph: StepGraph) -> bool:
-    return any(n.op_def.traits.flow for n in graph.nodes)
+    return any(n.op_def.traits.primitive for n in graph.nodes)
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class FramedPlan:
         Nodes that may block run on threads of their own, so that iterations overlap; each further device has a thread.
         """
         flow = FramedFlow(self.flow)
-        found: dict[tuple[int, int], Any] = {}
+        fetched: dict[tuple[int, int], Any] = {}
         wanted = {self.positions[v.op] for v in self.fetches}
         queue = deque(flow.start())
         pending: dict[Future[Sequence[Any]], Ready] = {}
@@ -64,24 +64,24 @@ class FramedPlan:
                         ready = pending.pop(finished)
                         outputs = finished.result()
                     if ready.node in wanted and self._is_outermost(ready, flow):
-                        found.update(((ready.node, i), value) for i, value in enumerate(outputs))
-                    self._check_time(ready)
+                        fetched.update(((ready.node, i), value) for i, value in enumerate(outputs))
+                    self._stop_if_late(ready)
                     queue.extend(flow.done(ready, outputs))
             except KeyboardInterrupt:
                 if ready is None:
                     raise
                 raise KeyboardInterrupt(f"interrupted in {self._where(ready)}") from None
-        return tuple(self._fetched(v, found) for v in self.fetches)
+        return tuple(self._fetched(v, fetched) for v in self.fetches)
 
     def _next_done(self, pending: dict[Future[Sequence[Any]], Ready]) -> Future[Sequence[Any]]:
         until = deadline.current.at
         left = None if until is None else max(until - monotonic(), 0.0)
         done = wait(pending, left, return_when=FIRST_COMPLETED).done
         if not done:
-            self._check_time(next(iter(pending.values())))
+            self._stop_if_late(next(iter(pending.values())))
         return next(iter(done)) if done else self._next_done(pending)
 
-    def _check_time(self, ready: Ready) -> None:
+    def _stop_if_late(self, ready: Ready) -> None:
         until = deadline.current.at
         if until is not None and deadline.expired(until):
             node = self.nodes[ready.node]
@@ -101,12 +101,12 @@ class FramedPlan:
 
     def _is_outermost(self, ready: Ready, flow: FramedFlow) -> bool:
         frame = ready.tag.frame
-        if self.flow[ready.node].kind == "exit" and frame.parent is not None:
+        if self.flow[ready.node].primitive == "exit" and frame.parent is not None:
             frame = frame.parent.frame
         return frame is flow.root
 
-    def _fetched(self, value: Value, found: dict[tuple[int, int], Any]) -> Any:
-        got = found.get((self.positions[value.op], value.value_index), DEAD)
+    def _fetched(self, value: Value, fetched: dict[tuple[int, int], Any]) -> Any:
+        got = fetched.get((self.positions[value.op], value.value_index), DEAD)
         if got is DEAD:
             raise errors.InvalidArgumentError(
                 None, value.op.origin,
@@ -120,8 +120,8 @@ class FramedPlan:
         if position is not None:
             return [fed[position]]
         program = self.programs[ready.node]
-        kind = self.flow[ready.node].kind
-        if kind == "merge":
+        primitive = self.flow[ready.node].primitive
+        if primitive == "merge":
             return [ready.inputs[0], _index(ready.chosen)]
         try:
             if self.gate is None or self.lanes.get(ready.node) == "":
@@ -131,10 +131,10 @@ class FramedPlan:
                     values = program.function(*ready.inputs)  # type: ignore[union-attr]
         except Exception as e:
             raise explain(e, program) from e  # type: ignore[arg-type]
-        if kind == "switch":
+        if primitive == "switch":
             data, pred = values
             return [DEAD, data] if self._decided(pred, ready, program) else [data, DEAD]
-        return values[:1] if kind in ("enter", "exit", "next") else values
+        return values[:1] if primitive in ("enter", "exit", "next") else values
 
     def _decided(self, pred: Any, ready: Ready, program: Program | None) -> bool:
         try:
@@ -173,7 +173,7 @@ def make_framed(graph: StepGraph, binder: Binder, gate: Gate | None = None) -> F
     """``graph`` after all passes."""
     nodes = run_stage(Stage.FRAMES, graph, Context()).nodes
     fed = {v.op: i for i, v in enumerate(graph.feeds)}
-    primitives = {n for n in nodes if n.op_def.traits.flow}
+    primitives = {n for n in nodes if n.op_def.traits.primitive}
     used_raw = {v.op for n in primitives for v in n.inputs} | {v.op for v in graph.fetches}
     free = {
         n for n in nodes
@@ -181,7 +181,7 @@ def make_framed(graph: StepGraph, binder: Binder, gate: Gate | None = None) -> F
     }  # fmt: skip
     running = [n for n in nodes if n not in free]
     positions = {n: i for i, n in enumerate(running)}
-    _check_frames(running, free)
+    _refuse_mixed_frames(running, free)
     places: dict[Value, Any] = {}
     flow, programs = [], []
     for node in running:
@@ -195,53 +195,55 @@ def make_framed(graph: StepGraph, binder: Binder, gate: Gate | None = None) -> F
 
 
 def _lanes(nodes: Sequence[Node]) -> dict[int, str]:
-    """The nodes that run on a thread of their own kind."""
+    """The nodes that do not run on the driver's thread, with the lane of each: "" if it may block, else its device."""
     first = next((n.device for n in nodes), "")
-    found = {}
+    lanes = {}
     for i, node in enumerate(nodes):
         if node.op_def.traits.blocking:
-            found[i] = ""
-        elif node.device not in ("", first) and not node.op_def.traits.flow and not node.op_def.traits.feed:
-            found[i] = node.device
-    return found
+            lanes[i] = ""
+        elif node.device not in ("", first) and not node.op_def.traits.primitive and not node.op_def.traits.feed:
+            lanes[i] = node.device
+    return lanes
 
 
-def _check_frames(nodes: Sequence[Node], free: set[Node]) -> None:
+def _refuse_mixed_frames(nodes: Sequence[Node], free: set[Node]) -> None:
     """A node's inputs must all be of one frame: values get into a loop by Enter only."""
     gives: dict[Node, tuple[str, ...]] = {}
     for node in nodes:
-        known = {p: gives[p] for p in node.predecessors() if p not in free and p in gives}
-        if len(set(known.values())) > 1:
-            listed = ", ".join(f"{p.name} in frame '{'/'.join(path)}'" for p, path in known.items())
+        frames = {p: gives[p] for p in node.predecessors() if p not in free and p in gives}
+        if len(set(frames.values())) > 1:
+            listed = ", ".join(f"{p.name} in frame '{'/'.join(path)}'" for p, path in frames.items())
             raise errors.InvalidArgumentError(
                 None, node.origin,
                 f"{node.name} ({node.type}, made at {node.source}) has inputs from different frames: {listed}. A value gets into "
                 "a loop through Enter, and out of it through Exit.",
             )  # fmt: skip
-        path = next(iter(known.values()), ())
-        kind = node.op_def.traits.flow
-        gives[node] = (*path, node.attrs["frame_name"]) if kind == "enter" else path[:-1] if kind == "exit" else path
+        path = next(iter(frames.values()), ())
+        primitive = node.op_def.traits.primitive
+        gives[node] = (
+            (*path, node.attrs["frame_name"]) if primitive == "enter" else path[:-1] if primitive == "exit" else path
+        )
 
 
 def _flow_node(node: Node, inputs: Sequence[Value], positions: dict[Node, int], free: set[Node]) -> FlowNode:
     return FlowNode(
-        kind=node.op_def.traits.flow or "plain",
+        primitive=node.op_def.traits.primitive or "plain",
         inputs=tuple((positions[v.op], v.value_index) for v in inputs),
         controls=tuple(positions[c] for c in dict.fromkeys(node.control_inputs) if c not in free),
         outputs=len(node.outputs),
         frame=node.attrs.get("frame_name", ""),
         constant=node.attrs.get("is_constant", False),
-        parallel=node.attrs.get("parallel_iterations", 10) if node.op_def.traits.flow == "enter" else 10,
+        parallel=node.attrs.get("parallel_iterations", 10) if node.op_def.traits.primitive == "enter" else 10,
     )
 
 
 def _program(node: Node, inputs: Sequence[Value], binder: Binder, places: dict[Value, Any]) -> Program:
     """A plain node's program gives its outputs; a primitive's gives its inputs."""
     inside = list(dict.fromkeys(v.op for v in node.inputs if v not in inputs))
-    kind = node.op_def.traits.flow
-    primitive = bool(kind) and kind != "plain"
+    primitive = node.op_def.traits.primitive
+    hands_on = bool(primitive) and primitive != "plain"
     host = binder.torch_device("")
     for value in inputs:
         places.setdefault(value, host)
-    nodes = inside if primitive else [*inside, node]
-    return generate(nodes, inputs, node.inputs if primitive else node.outputs, binder, node.name, places)
+    nodes = inside if hands_on else [*inside, node]
+    return generate(nodes, inputs, node.inputs if hands_on else node.outputs, binder, node.name, places)

@@ -24,7 +24,7 @@ class Gate:
 
     def __init__(self, width: int) -> None:
         self._width = width
-        # A token a place: a semaphore of Python's takes ten times as long.
+        # One token for each place.  Python's semaphore takes ten times as long.
         self._places: SimpleQueue[None] = SimpleQueue()
         for _ in range(width):
             self._places.put(None)

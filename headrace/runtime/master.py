@@ -21,7 +21,7 @@ from headrace.runtime.worker import LocalWorker
 
 
 class Master:
-    """Thread-safe: many steps may be planned and run at once."""
+    """Thread-safe: several threads may plan and run steps at the same time."""
 
     def __init__(self, graph: Graph, config: ConfigProto) -> None:
         self.graph = graph
@@ -40,7 +40,7 @@ class Master:
         targets: Sequence[Operation],
         async_feeds: bool = False,
     ) -> StepPlan:
-        """The cached plan for this kind of step; made anew when an existing node of the graph was changed."""
+        """The cached plan for this request; made anew when an existing node of the graph was changed."""
         request = Request(tuple(feeds), tuple(fetches), tuple(targets), async_feeds)
         key = (request, self.graph._mutations)
         found = self._plans.get(key)

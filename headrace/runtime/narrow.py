@@ -1,4 +1,4 @@
-"""When compiled code fails: which of its nodes it was.
+"""Finds the node behind an error of compiled code.
 
 A compiled region only knows that an index was out of bounds somewhere inside it.  Running the region's nodes once more as
 generated Python, up to the first write, then with writes to copies, finds the node, so that the error names it and the user's
@@ -26,14 +26,14 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
     def run(inputs: Sequence[Any], refs: Sequence[Any]) -> Any:
         try:
             return call(inputs, refs)
-        except AssertionError as e:  # compiled code looks at the shapes of what it is given, before anything else
+        except AssertionError as e:  # compiled code checks the shapes of its inputs first
             if not _reshaped(region, refs):
                 raise _narrow(e, region, binder, inputs, refs) from e
             return interpreted(*inputs, *refs)
         except Exception as e:
             raise _narrow(e, region, binder, inputs, refs) from e
 
-    def interpreted(*given: Any) -> Any:
+    def interpreted(*arguments: Any) -> Any:
         program = programs.get("interpreted")
         if program is None:
             constants = [v.op for v in region.constants]
@@ -41,7 +41,7 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
             program = generate([*constants, *region.nodes], order, region.outputs, binder, "region")
             programs["interpreted"] = program
         try:
-            return program.function(*given)
+            return program.function(*arguments)
         except Exception as e:
             raise explain(e, program) from e
 
@@ -58,22 +58,22 @@ def _reshaped(region: Region, refs: Sequence[Any]) -> bool:
 def _narrow(error: Exception, region: Region, binder: Binder, inputs: Sequence[Any], refs: Sequence[Any]) -> Exception:
     """The error of the node that fails when the region is interpreted; ``error`` itself if none does."""
     device = binder.torch_device(region.device)
-    if device.type != "cpu":  # a failed kernel of an accelerator leaves nothing to ask
+    if device.type != "cpu":  # after a failed kernel an accelerator answers nothing
         return error
-    found = _failure(_before_writes(region), region, binder, inputs, refs)
-    if found is None and any(n.op_def.traits.writes for n in region.nodes):
+    failure = _failure(_before_writes(region), region, binder, inputs, refs)
+    if failure is None and any(n.op_def.traits.writes for n in region.nodes):
         try:
             copies = [_copy(r) for r in refs]
         except (MemoryError, RuntimeError):  # no room for them
             return error
-        found = _failure(region.nodes, region, binder, inputs, copies)
-    return found or error
+        failure = _failure(region.nodes, region, binder, inputs, copies)
+    return failure or error
 
 
 def _failure(
     nodes: Sequence[Node], region: Region, binder: Binder, inputs: Sequence[Any], refs: Sequence[Any]
 ) -> Exception | None:
-    """The error of the first of these nodes of the region that fails, in words about it."""
+    """The error of the first of these nodes that fails, with the node's name; None if none does."""
     constants = [v.op for v in region.constants]
     try:
         program = generate([*constants, *nodes], [*region.plain, *region.refs], [], binder, "explanation")
@@ -82,8 +82,8 @@ def _failure(
     try:
         program.function(*inputs, *refs)
     except Exception as e:  # noqa: BLE001 - whatever it is, it is what we are looking for
-        found = explain(e, program)
-        return found if isinstance(found, OpError) else None
+        failure = explain(e, program)
+        return failure if isinstance(failure, OpError) else None
     return None
 
 

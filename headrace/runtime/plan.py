@@ -1,4 +1,4 @@
-"""StepPlan: all that is decided once for one kind of step (feeds, fetches, targets): passes, schedule, strands, code."""
+"""StepPlan: all that is decided once for a request (feeds, fetches, targets): passes, schedule, strands, code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One kind of step: what is fed, what is fetched, what must run."""
+    """What a step is asked for: what is fed, what is fetched, what must run."""
 
     feeds: tuple[Tensor, ...]
     fetches: tuple[Tensor, ...]
@@ -112,7 +112,7 @@ def make_dynamic_plan(
 
 def _step_graph(request: Request, options: Options) -> StepGraph:
     graph = make_step_graph(request.feeds, request.fetches, request.targets, options)
-    _check_fed(graph)
+    _refuse_unfed(graph)
     return graph
 
 
@@ -162,7 +162,7 @@ def _program(
     return generate(nodes, strand.inputs, strand.outputs, worker, title, places, arrays=small)
 
 
-def _check_fed(graph: StepGraph) -> None:
+def _refuse_unfed(graph: StepGraph) -> None:
     fed = {v.op for v in graph.feeds}
     for node in graph.nodes:
         if node.op_def.traits.feed and node not in fed:
@@ -184,9 +184,9 @@ def _borrowed(graph: StepGraph) -> list[bool]:
             shared.update(node.outputs)
         elif traits.view and any(v in shared for v in node.inputs):
             shared.update(node.outputs)
-    found = []
+    borrowed = []
     seen: set[Value] = set()
     for value in graph.fetches:
-        found.append(value in shared or value in seen or value.op.op_def.traits.view)
+        borrowed.append(value in shared or value in seen or value.op.op_def.traits.view)
         seen.add(value)
-    return found
+    return borrowed

@@ -24,16 +24,16 @@ AGAIN: Final = 20.0  # seconds of running after which to look again
 
 def default_threads() -> int:
     """``HEADRACE_THREADS``, or the cores this process may use."""
-    given = os.environ.get("HEADRACE_THREADS")
-    if given is not None:
-        if not given.isdigit() or int(given) < 1:
-            raise ValueError(f"HEADRACE_THREADS must be a positive integer, got {given!r}")
-        return int(given)
+    setting = os.environ.get("HEADRACE_THREADS")
+    if setting is not None:
+        if not setting.isdigit() or int(setting) < 1:
+            raise ValueError(f"HEADRACE_THREADS must be a positive integer, got {setting!r}")
+        return int(setting)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ThreadChoice:
-    """The choice for one kind of step: a machine without clock or threads of its own.  Races only cost a worse guess."""
+    """The choice for one plan: a machine without clock or threads of its own.  Races only cost a worse guess."""
 
     __slots__ = ("_best", "_fixed", "_left", "_limit", "_skip", "_spent", "_turn", "settled")
 
@@ -88,7 +88,7 @@ _lock = threading.Lock()
 
 
 def one_thread() -> None:
-    """The same for one thread, which needs no share of the cores."""
+    """Runs the kernels of this OS thread on one core, without taking a share of the cores."""
     if _current.threads != 1:
         process.set_threads(torch, 1)
         _current.threads = 1
@@ -96,7 +96,7 @@ def one_thread() -> None:
 
 @contextmanager
 def having_threads(threads: int) -> Iterator[None]:
-    """This OS thread has so many for a while; a new one has as many as were last set anywhere."""
+    """Sets the thread count of this OS thread for a while.  Torch gives a new OS thread the count that was set last."""
     before = torch.get_num_threads()
     process.set_threads(torch, threads)
     try:

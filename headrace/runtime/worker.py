@@ -93,12 +93,12 @@ class LocalWorker:
         array = node.attrs["value"]
         key = (id(array), node.attrs["dtype"], torch_device)
         with self._lock:
-            found = self._constants.get(key)
-            if found is None:
+            held = self._constants.get(key)
+            if held is None:
                 kernel = find_kernel(REGISTRY.get("Const"), torch_device.type, node.attrs)
                 value = kernel.function(array, bind_attr(node.attrs["dtype"]), device=torch_device)
-                found = self._constants[key] = (array, value)
-            return found[1]
+                held = self._constants[key] = (array, value)
+            return held[1]
 
     @staticmethod
     def evaluate(op_def: OpDef, arrays: Any, attrs: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ def drive(nodes, functions, order=lambda queue: queue.pop(0)):
     queue, history = flow.start(), []
     while queue:
         ready = order(queue)
-        kind = nodes[ready.node].kind
+        kind = nodes[ready.node].primitive
         if kind == "switch":
             data, pred = ready.inputs
             outputs = [DEAD, data] if pred else [data, DEAD]
@@ -165,7 +165,7 @@ def test_iterations_overlap_up_to_the_limit(parallel, most):
             ready = slow.pop(0)
         else:
             ready = quick.pop(0)
-        kind = nodes[ready.node].kind
+        kind = nodes[ready.node].primitive
         if kind == "switch":
             outputs = [DEAD, ready.inputs[0]] if ready.inputs[1] else [ready.inputs[0], DEAD]
         elif kind == "merge":
