@@ -16,14 +16,14 @@ from headrace.passes.specialise import telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
 from headrace.runtime.codegen import Binder, Program, choose_arrays, generate
-from headrace.runtime.compile import Call, compile_region
+from headrace.runtime.compiler.compile import Call, compile_region
+from headrace.runtime.compiler.dynamic import compile_dynamic
+from headrace.runtime.compiler.regions import compile_regions
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
-from headrace.runtime.dynamic import compile_dynamic
 from headrace.runtime.flow import Flow
 from headrace.runtime.framed import FramedPlan, make_framed, needs_frames
 from headrace.runtime.gate import Gate
-from headrace.runtime.regions import compile_regions
 from headrace.runtime.threads import ThreadChoice
 from headrace.runtime.worker import LocalWorker
 

@@ -54,7 +54,7 @@ WITHOUT_SAMPLES = {
     "LoopCond": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     "_Feed": "made by the passes in place of a fed tensor",
     "VariableV2": "its output is the state itself; every op with a ref input is sampled on one",
-    "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/test_compile.py runs it",
+    "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/compiler/test_compile.py runs it",
     "_Vjp": "made by the gradient sweep, with another op's attributes; every op without a rule is differentiated by it",
 }
 

@@ -5,7 +5,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from headrace.runtime.direct import _inside, direct
+from headrace.runtime.compiler.direct import _inside, direct
 
 
 def _artifact(function, *shapes):
@@ -42,7 +42,7 @@ def test_the_code_is_found_and_does_the_same(artifact):
 
 def test_large_steps_keep_their_layers(artifact, monkeypatch):
     made, fakes = artifact
-    monkeypatch.setattr("headrace.runtime.direct.LARGEST", 1)
+    monkeypatch.setattr("headrace.runtime.compiler.direct.LARGEST", 1)
     assert direct(made, fakes) != _inside(made)
     assert len(direct(made, fakes)([torch.ones(3, 4), torch.ones(3, 4)])) == 2
 
@@ -59,7 +59,7 @@ def test_large_steps_keep_their_layers(artifact, monkeypatch):
 )
 def test_what_does_something_else_is_not_used(artifact, monkeypatch, other):
     made, fakes = artifact
-    monkeypatch.setattr("headrace.runtime.direct._inside", lambda artifact: other)
+    monkeypatch.setattr("headrace.runtime.compiler.direct._inside", lambda artifact: other)
     code = direct(made, fakes)
     assert code is not other
     y, _ = code([torch.ones(3, 4), torch.ones(3, 4)])

@@ -21,13 +21,13 @@ from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
-from headrace.runtime.arrange import refuse_negative_indices, store_what_libraries_read
 from headrace.runtime.codegen import Binder, generate
-from headrace.runtime.cuda_graph import GraphedCall
+from headrace.runtime.compiler.arrange import refuse_negative_indices, store_what_libraries_read
+from headrace.runtime.compiler.cuda_graph import GraphedCall
+from headrace.runtime.compiler.direct import direct
+from headrace.runtime.compiler.fast_math import TANH, replacements
 from headrace.runtime.device import deterministic
-from headrace.runtime.direct import direct
 from headrace.runtime.dump import dump
-from headrace.runtime.fast_math import TANH, replacements
 from headrace.runtime.threads import having_threads
 
 log = logging.getLogger("headrace.compile")

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 import headrace as tf
-from headrace.runtime.fast_math import replacements, tanh
+from headrace.runtime.compiler.fast_math import replacements, tanh
 
 VALUES = np.concatenate([np.linspace(-12, 12, 20_001), np.geomspace(1e-30, 1, 500), -np.geomspace(1e-30, 1, 500)])
 

@@ -17,8 +17,8 @@ from headrace.passes.schedule import copy_escaping_reads, protect_reads
 from headrace.passes.specialise import bodies_of
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.runtime.codegen import Binder
-from headrace.runtime.compile import Call, CompileRegion, straightened, warn_once
-from headrace.runtime.narrow import narrowed
+from headrace.runtime.compiler.compile import Call, CompileRegion, straightened, warn_once
+from headrace.runtime.compiler.narrow import narrowed
 
 SMALLEST_IN_BODY = 4  # nodes: a call into compiled code costs as much as a few kernels
 
