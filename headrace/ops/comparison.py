@@ -86,14 +86,14 @@ negation.kernel(torch.logical_not)
 negation.array_kernel(np.logical_not)
 negation.number_kernel("not {0}")
 
-for _name, _function, _array, _sign in (
+for _name, _function, _on_arrays, _sign in (
     ("LogicalAnd", torch.logical_and, np.logical_and, "and"), ("LogicalOr", torch.logical_or, np.logical_or, "or"),
 ):  # fmt: skip
     _logic = op(f"{_name}(x: bool, y: bool) -> (z: bool)")
     _logic.shape(broadcast)
     _logic.not_differentiable()
     _logic.kernel(_function)
-    _logic.array_kernel(_array)
+    _logic.array_kernel(_on_arrays)
     _logic.number_kernel(f"{{0}} {_sign} {{1}}")
 
 _KINDS: dict[str, Callable[..., torch.Tensor]] = {

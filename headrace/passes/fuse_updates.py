@@ -15,7 +15,7 @@ from typing import Any
 
 from headrace.core.dtypes import float32, float64
 from headrace.core.registry import REGISTRY
-from headrace.passes.arrays import is_small
+from headrace.passes.arrays import MOST
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph, Value
@@ -72,8 +72,9 @@ def _fits(node: Node) -> bool:
 
 
 def _is_small(node: Node) -> bool:
-    """Whether the update can run on arrays (passes/arrays.py)."""
-    return node.op_def.find_array_kernel(node.attrs) is not None and all(is_small(v.shape) for v in node.inputs)
+    """Whether the update can run on arrays (passes/arrays.py), or has nothing to do."""
+    sizes = [v.shape.num_elements() for v in node.inputs]
+    return node.op_def.find_array_kernel(node.attrs) is not None and all(n is not None and n <= MOST for n in sizes)
 
 
 def _columns(node: Node) -> list[bool]:

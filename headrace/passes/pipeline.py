@@ -57,6 +57,7 @@ class Stage(Enum):
     GRAPH = "the client's graph -> a step graph; each body that the step holds goes the same way, inside instantiate"
     LOWER = "an interpreted step -> one whose loops are primitives, where they must be"
     SPECIALISE = "a step -> the step for feeds of some shapes"
+    FOLD = "a specialised step, or a body of one -> the same with what its shapes tell worked out"
     COMPILE = (
         "a specialised step, or a body of one -> the same with one node in the place of each region that was compiled"
     )
@@ -202,9 +203,9 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("fuse_updates", Stage.GRAPH, _plain(fuse_updates), ("rewrite", "interpreted")),
     Pass("lower", Stage.LOWER, lambda g, c: lower(g) if c.settings.lower or must_lower(g) else g),
     Pass("specialise", Stage.SPECIALISE, lambda g, c: specialise(g, c.shapes)),
-    Pass("fold_shapes", Stage.COMPILE, _fold_shapes, SIMPLIFY),
-    Pass("fold", Stage.COMPILE, _fold, SIMPLIFY),
-    Pass("cse", Stage.COMPILE, _cse, SIMPLIFY),
+    Pass("fold_shapes", Stage.FOLD, _fold_shapes, SIMPLIFY),
+    Pass("fold", Stage.FOLD, _fold, SIMPLIFY),
+    Pass("cse", Stage.FOLD, _cse, SIMPLIFY),
     Pass("compile_bodies", Stage.COMPILE, None),
     Pass("schedule", Stage.COMPILE, _schedule),
     Pass("order_reads", Stage.COMPILE, _order_reads),

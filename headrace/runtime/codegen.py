@@ -291,7 +291,6 @@ def generate(
             results.append(held.returned_number(value) if wanted is NUMBER else held.tensor(value, wanted, value.op))
         elif held.places[value] in (NUMBER, ANYWHERE) or (held.places[value] is ARRAY and places is not None):
             results.append(held.tensor(value, host, value.op))
-            held.places[value] = host
         else:
             results.append(held.names[value])
     if places is not None:

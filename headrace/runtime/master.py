@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from headrace.core.config import ConfigProto
@@ -15,6 +16,7 @@ from headrace.passes.pipeline import Options, passes_off
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
+from headrace.runtime.fed_shapes import FedShapes, may_vary
 from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
 from headrace.runtime.tier import Tier, compile_mode
 from headrace.runtime.worker import LocalWorker
@@ -49,9 +51,15 @@ class Master:
                 found = make_plan(request, self.worker, self._options())
             if self.compile_mode != "off" and not async_feeds and found.framed is None:
                 found.tier = Tier(found, self.compile_mode, self._compile, self._compile_many)
+            if self.worker.arrays and not async_feeds and found.single and may_vary(found.feeds):
+                found.fed_shapes = FedShapes(found, partial(self._plan_for, request))
             with self._lock:
                 self._plans[key] = found
         return found
+
+    def _plan_for(self, request: Request, shapes: Sequence[Sequence[int]]) -> StepPlan:
+        with no_collection():
+            return make_plan(request, self.worker, self._options(), shapes)
 
     def _compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
         return make_compiled_plan(plan.request, shapes, self.worker, self._compiler_options())

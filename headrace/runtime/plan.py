@@ -21,6 +21,7 @@ from headrace.runtime.compiler.dynamic import compile_dynamic
 from headrace.runtime.compiler.regions import compile_regions
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
+from headrace.runtime.fed_shapes import FedShapes
 from headrace.runtime.flow import Flow
 from headrace.runtime.framed import FramedPlan, make_framed, needs_frames
 from headrace.runtime.gate import Gate
@@ -57,6 +58,7 @@ class StepPlan:
     regions: int = 0
     tier: Any = field(default=None)
     gate: Gate | None = None  # where threads wait for others that compute for the session
+    fed_shapes: FedShapes | None = None  # plans for feeds of certain shapes, where this one leaves them open
     framed: FramedPlan | None = None  # set instead of strands where the step uses primitives of control flow
 
     @property
@@ -64,9 +66,16 @@ class StepPlan:
         return len(self.strands) == 1
 
 
-def make_plan(request: Request, worker: LocalWorker, options: Options) -> StepPlan:
-    """The interpreted plan: generated Python over kernels."""
-    graph = run_stage(Stage.LOWER, _step_graph(request, options), Context(options))
+def make_plan(
+    request: Request, worker: LocalWorker, options: Options, shapes: Sequence[Sequence[int]] | None = None
+) -> StepPlan:
+    """The interpreted plan: generated Python over kernels.  With ``shapes`` it is for feeds of these shapes only."""
+    context = Context(options)
+    if shapes is None:
+        graph = _step_graph(request, options)
+    else:
+        graph = run_stage(Stage.FOLD, _specialised(request, shapes, options), context)
+    graph = run_stage(Stage.LOWER, graph, context)
     if needs_frames(graph):
         return _framed(request, graph, worker)
     return _finish(request, graph, worker, 0, options)

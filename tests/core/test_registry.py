@@ -120,10 +120,69 @@ def test_rules() -> None:
     assert made.shape(len) is len and made.shape_fn is len
     assert made.value(abs) is abs and made.value_fn is abs
     assert not made.has_gradient_rule
-    assert made.not_differentiable() is made and made.has_gradient_rule and made.gradient_fn is None
-    made.gradient(min)
-    assert made.gradient_fn is min
+    assert made.gradient(min) is min and made.gradient_fn is min and made.has_gradient_rule
     assert made.state(max) is max and made.state_fn is max
+
+
+def test_no_gradient() -> None:
+    made = declare()
+    assert made.not_differentiable() is made and made.has_gradient_rule and made.gradient_fn is None
+
+
+def test_ways_to_run() -> None:
+    made = declare()
+    made.inline_kernel("{0}.value").number_kernel("-{0}").in_place_kernel(0, abs)
+    made.array_kernel(len, T=dtypes.float32)
+    kernels = made.kernels
+    assert (kernels.inline, kernels.on_numbers, kernels.in_place) == ("{0}.value", "-{0}", {0: abs})
+    assert made.find_array_kernel({"T": dtypes.float32}).function is len  # type: ignore[union-attr]
+    assert made.find_array_kernel({"T": dtypes.int32}) is None
+
+
+REGISTRATIONS = {
+    "shape rule": lambda made: made.shape(len),
+    "value rule": lambda made: made.value(len),
+    "gradient rule": lambda made: made.gradient(len),
+    "state rule": lambda made: made.state(len),
+    "kernel": lambda made: made.kernel(len, device="cuda", T=dtypes.float32),
+    "array kernel": lambda made: made.array_kernel(len),
+    "inline kernel": lambda made: made.inline_kernel("{0}"),
+    "number kernel": lambda made: made.number_kernel("{0}"),
+    "in-place kernel": lambda made: made.in_place_kernel(1, len),
+}
+
+
+@pytest.mark.parametrize("what", REGISTRATIONS)
+def test_a_second_registration_is_refused_with_both_places(what: str) -> None:
+    made = declare()
+    REGISTRATIONS[what](made)
+    here = r".*test_registry.py:\d+"
+    with pytest.raises(ValueError, match=rf"the {what} of op 'TestRegistered'.* at {here}, .* before at {here}"):
+        REGISTRATIONS[what](made)
+
+
+def test_no_gradient_and_a_gradient_are_two() -> None:
+    with pytest.raises(ValueError, match="the gradient rule of op 'TestRegistered' is registered"):
+        declare().not_differentiable().gradient(len)
+
+
+def test_array_kernels_of_types_that_overlap() -> None:
+    made = declare()
+    made.array_kernel(len, T=(dtypes.float32, dtypes.float64))
+    made.array_kernel(len, T=dtypes.int32)
+    with pytest.raises(ValueError, match=r"the array kernel of op 'TestRegistered' \(T=float32\|float64\)"):
+        made.array_kernel(len, T=(dtypes.float64, dtypes.int64))
+    assert len(made.kernels.on_arrays) == 2
+
+
+def test_kernels_of_other_devices_and_types_are_no_second_ones() -> None:
+    made = declare()
+    made.kernel(len)
+    made.kernel(len, device="cuda")
+    made.kernel(len, T=dtypes.float32)
+    assert len(made.kernels.by_device) == 3
+    with pytest.raises(ValueError, match=r"the kernel of op 'TestRegistered' \(cuda\)"):
+        made.kernel(len, device="cuda")
 
 
 def test_a_trait_that_is_none() -> None:
@@ -138,7 +197,7 @@ def test_a_kernel_for_an_attribute_that_is_not_there_is_refused(wrong):
     definition = op("_TestConstrained(x: T) -> (y: T)", T=[dtypes.float32])
     said = "_TestConstrained is declared with .* one of its attributes: T .*test_registry.py"
     try:
-        for declare in (definition.kernel, definition.on_arrays):
+        for declare in (definition.kernel, definition.array_kernel):
             with pytest.raises(TypeError, match=said):
                 declare(lambda x: x, **wrong)
     finally:

@@ -54,16 +54,6 @@ def test_the_value_that_is_wrong_may_come_from_a_tensor():
         run(lambda: tf.gather(floats(3), tf.py_func(lambda: np.array([7], np.int32), [], tf.int32, False) + ints([0])))
 
 
-def test_nothing_is_written_where_an_index_is_wrong():
-    v = floats(3)
-    bad = tf.scatter_add(v, ints([0, 1, 3]), [1.0, 1.0, 1.0])
-    with tf.Session(config=OFF) as sess:
-        sess.run(tf.global_variables_initializer())
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            sess.run(bad)
-        assert sess.run(v).tolist() == [0.0, 1.0, 2.0]
-
-
 SAME = {
     "rows twice": lambda: tf.scatter_add(floats(3, 4), ints([1, 1]), floats(2, 4)),
     "rows of odd width": lambda: tf.scatter_sub(floats(3, 3), ints([1, 1]), floats(2, 3)),

@@ -153,8 +153,7 @@ class TestApart:
 
     def test_few_small_ones_stay(self) -> None:
         _, loss = _model()
-        for optimizer, op in (("momentum", "ApplyMomentum"), ("adagrad", "ApplyAdagrad")):
-            assert types(piped([], [], [OPTIMIZERS[optimizer]().minimize(loss)])).count(op) == len(SHAPES)
+        assert types(piped([], [], [OPTIMIZERS["momentum"]().minimize(loss)])).count("ApplyMomentum") == len(SHAPES)
 
     def test_few_descents_stay(self) -> None:
         v = tf.Variable([1.0, 2.0])

@@ -21,25 +21,31 @@ def op(signature: str, /, **options: Any) -> OpDef:
 
     Keywords are the dtypes each type variable may take, and traits: stateful, random, host, dynamic_shape, opaque,
     view.
-    The result's decorators take the rest: ``shape``, ``gradient``, ``kernel``, ``value``, ``state``.
+    The result's decorators take the rest: ``shape``, ``gradient``, ``kernel``, ``array_kernel``, ``value``, ``state``.
     """
     return registry.op(signature, **{"view": True, **options})
 
 
 def unary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
-    out: str = "T", **traits: bool,
+    out: str = "T", *, array: Callable[..., Any] | None = None, view: bool = True, **traits: bool,
 ) -> OpDef:  # fmt: skip
-    """An element-wise op of one input in one line: ``unary("Cube", lambda x: x ** 3, [tf.float32])``."""
-    return _declare.unary(name, kernel, types, gradient, out, **{"view": True, **traits})
+    """An element-wise op of one input in one line: ``unary("Cube", lambda x: x ** 3, [tf.float32])``.
+
+    ``array`` is a kernel on numpy arrays, for small values.
+    """
+    return _declare.unary(name, kernel, types, gradient, out, array=array, view=view, **traits)
 
 
 def binary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
-    out: str = "T", **traits: bool,
+    out: str = "T", *, array: Callable[..., Any] | None = None, view: bool = True, **traits: bool,
 ) -> OpDef:  # fmt: skip
-    """An element-wise op of two inputs that broadcast; ``gradient(node, grad)`` gives two of the output's shape."""
-    return _declare.binary(name, kernel, types, gradient, out, ("x", "y"), **{"view": True, **traits})
+    """An element-wise op of two inputs that broadcast; ``gradient(node, grad)`` gives two of the output's shape.
+
+    ``array`` is a kernel on numpy arrays, for small values.
+    """
+    return _declare.binary(name, kernel, types, gradient, out, array=array, view=view, **traits)
 
 
 def remove_op(name: str) -> None:

@@ -30,6 +30,7 @@ def compile_regions(
     """Compiles the regions of a step by ``compile_one``, those of its bodies by ``compile_body``; how many it were."""
     regions = _Regions(binder, Context(options), compile_one, compile_body, dynamic)
     own = {"compile_bodies": regions.of_bodies, "compile_regions": regions.of_step}
+    run_stage(Stage.FOLD, graph, regions.context)
     run_stage(Stage.COMPILE, graph, regions.context, own)
     return regions.count
 
@@ -56,6 +57,7 @@ class _Regions:
         for node in graph.nodes:
             for body in bodies_of(node):
                 own = {"compile_bodies": self.of_bodies, "compile_regions": partial(self._of_body, node.name)}
+                run_stage(Stage.FOLD, body, self.context)
                 run_stage(Stage.COMPILE, body, self.context, own)
 
     def _of_body(self, name: str, body: StepGraph) -> None:

@@ -1,0 +1,80 @@
+"""Interpreted plans of one kind of step for the shapes its feeds have.
+
+A placeholder of shape [None, n] leaves most shapes of a step open, and only values of known shapes can be arrays
+(passes/arrays.py).  So once feeds of the same shapes have come for a while, the step is planned again with those shapes known.
+The new plan is used for such feeds if more of its nodes run on arrays.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.passes.step_graph import Value
+
+if TYPE_CHECKING:
+    from headrace.runtime.plan import StepPlan
+
+log = logging.getLogger("headrace.plan")
+
+RUNS = 32  # with the same shapes: planning takes about as long as so many runs
+PLANS = 8  # kept for one kind of step
+
+Key = tuple[Any, ...]
+
+
+def may_vary(feeds: Sequence[Value]) -> bool:
+    """Whether something is learnt from the shapes of these feeds; each must be a tensor or an array of strings."""
+    handles = any(v.dtype.name in ("resource", "variant") for v in feeds)
+    return not handles and not all(v.shape.is_fully_defined() for v in feeds)
+
+
+class FedShapes:
+    """The plans by feed shapes.  Thread-safe: ``choose`` takes the lock only while it has not decided yet."""
+
+    def __init__(self, plan: StepPlan, make: Callable[[Key], StepPlan]) -> None:
+        self._plan = plan
+        self._make = make
+        self._runs: dict[Key, int] = {}
+        self._plans: dict[Key, StepPlan] = {}
+        self._lock = threading.Lock()
+
+    def choose(self, feeds: Sequence[Any]) -> StepPlan:
+        """The plan to run with these feeds."""
+        key = tuple([f.shape for f in feeds])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan if len(self._plans) >= PLANS else self._count(key)
+        return plan
+
+    def _count(self, key: Key) -> StepPlan:
+        with self._lock:
+            runs = self._runs[key] = self._runs.get(key, 0) + 1
+            if len(self._runs) > 16 * PLANS:  # feeds of ever new shapes: begin again
+                self._runs.clear()
+            if runs < RUNS or key in self._plans:
+                return self._plan
+            self._plans[key] = self._plan  # until there is a better one
+        plan = self._better(key)
+        self._plans[key] = plan
+        return plan
+
+    def _better(self, key: Key) -> StepPlan:
+        """A plan for these shapes, if it uses more arrays and the memory of its results is as free as before; else the general one."""
+        general = self._plan
+        try:
+            plan = self._make(key)
+        except Exception:  # noqa: BLE001 - the step runs as before
+            log.warning("a step could not be planned for the shapes %s", key, exc_info=True)
+            return general
+        lends = any(now and not before for now, before in zip(plan.borrowed, general.borrowed, strict=True))
+        if lends or _on_arrays(plan) <= _on_arrays(general):
+            return general
+        plan.tier = general.tier
+        return plan
+
+
+def _on_arrays(plan: StepPlan) -> int:
+    return sum(len(program.on_arrays) for program in plan.programs)
