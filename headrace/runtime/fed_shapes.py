@@ -62,7 +62,7 @@ class FedShapes:
         return plan
 
     def _better(self, key: Key) -> StepPlan:
-        """A plan for these shapes, if it uses more arrays and the memory of its results is as free as before; else the general one."""
+        """A plan for these shapes if it uses more arrays, and its results are as free to be changed; else the general one."""
         general = self._plan
         try:
             plan = self._make(key)

@@ -28,7 +28,7 @@ def op(signature: str, /, **options: Any) -> OpDef:
 
 def unary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
-    out: str = "T", *, array: Callable[..., Any] | None = None, view: bool = True, **traits: bool,
+    out: str = "T", *, array: Callable[..., Any] | None = None, view: bool = True, **traits: Any,
 ) -> OpDef:  # fmt: skip
     """An element-wise op of one input in one line: ``unary("Cube", lambda x: x ** 3, [tf.float32])``.
 
@@ -39,7 +39,7 @@ def unary(
 
 def binary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
-    out: str = "T", *, array: Callable[..., Any] | None = None, view: bool = True, **traits: bool,
+    out: str = "T", *, array: Callable[..., Any] | None = None, view: bool = True, **traits: Any,
 ) -> OpDef:  # fmt: skip
     """An element-wise op of two inputs that broadcast; ``gradient(node, grad)`` gives two of the output's shape.
 
