@@ -12,11 +12,9 @@ from headrace.core.dtypes import float32, float64
 from headrace.eager.binding import HOST, HostTensor
 from headrace.eager.execute import frozen
 from headrace.eager.learn import NOTHING, PLANS, RANK, SHAPE, VALUE, learn
-from headrace.eager.record import Record
-from headrace.eager.record import enter as record_now
+from headrace.eager.record import Record, active, recording
 from headrace.eager.tensor import EagerTensor, Immediate
 from headrace.graph import raw_ops
-from headrace.graph.context import get_default_graph
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices
@@ -148,18 +146,18 @@ class RuleMemory:
         made = tuple(key)
         plan = self.plans.get(made)
         if plan is None:
-            if made in self.plans or self.count >= PLANS or record_now() is None:
+            if made in self.plans or self.count >= PLANS or recording() is None:
                 return None
             plan = self._learn(made, record, tensors, grads, wanted)
             if plan is None:
                 return None
-        return plan.run(tensors, get_default_graph())
+        return plan.run(tensors, active.get())
 
     def _learn(
         self, key: Any, record: Record, tensors: Sequence[Any], grads: Sequence[Any], wanted: tuple[bool, ...]
     ) -> Any:
         self.count += 1
-        looked, plan = learn(_ruled, tensors, lambda probes: (record, grads, wanted, probes), True)
+        looked, plan = learn(lambda probes: _ruled(record, grads, wanted, probes), tensors, shaped=True)
         if self.level < looked < VALUE:  # keys say too little: the next op of this kind learns again
             self.level = looked
             self.plans.clear()
@@ -168,9 +166,8 @@ class RuleMemory:
         return plan
 
 
-def _ruled(call: Any) -> list[Any]:
+def _ruled(record: Record, grads: Sequence[Any], wanted: Sequence[bool], probes: Sequence[Any]) -> list[Any]:
     """The rule on probes."""
-    record, grads, wanted, probes = call
     left = iter(probes)
     inputs = [t if t.__class__ is HostTensor else next(left) for t in record.inputs]
     outputs = [next(left) for _ in record._outputs]

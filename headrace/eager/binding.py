@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,15 +25,6 @@ VALUE, HOST, READ, REF = range(4)  # how a kernel receives an input
 LIMIT = 1024  # bindings kept for one op type: attributes such as seeds may take any number of values
 _Tensor, _references = torch.Tensor, sys.getrefcount
 storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore[attr-defined]
-# Functions of one tensor whose methods do the same and take less time to call: torch need not look for other arguments.
-_METHODS: dict[Any, Any] = {
-    getattr(torch, name): getattr(torch.Tensor, name)
-    for name in (
-        "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "digamma", "erf", "erfc", "exp", "expm1", "floor", "isfinite",
-        "isinf", "isnan", "lgamma", "log", "log1p", "logical_not", "neg", "reciprocal", "relu", "round", "rsqrt", "sigmoid",
-        "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
-    )
-}  # fmt: skip
 
 
 class HostTensor(Immediate):
@@ -58,9 +48,9 @@ class Bound:
     """An op with everything decided that its dtypes and attributes decide."""
 
     __slots__ = (
-        "attrs", "backward", "codes", "device", "function", "grouped", "in_place", "kind", "kinds", "keywords",
-        "learnable", "more", "multiple", "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "stateful",
-        "transfers", "updates", "wants_node", "writes",
+        "attrs", "backward", "codes", "device", "function", "grouped", "keywords", "kind", "kinds", "learnable", "multiple",
+        "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "simple", "stateful", "transfers", "updates",
+        "wants_node", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -74,10 +64,8 @@ class Bound:
         self.kinds = [d.as_datatype_enum for d in dtypes]
         self.codes = _codes(op_def, dtypes, attrs)
         self.grouped = any(a.is_list for a in op_def.signature.inputs)
-        self.function = _METHODS.get(kernel.function, kernel.function)
-        self.in_place = getattr(kernel.function, "in_place", None)
+        self.function = kernel.function
         self.attrs = bind_attrs(op_def, attrs)
-        self.more = self.attrs or None  # the same: to compare with None takes less time than to look for items
         self.keywords = extras(kernel, self.device)
         self.stateful = kernel.wants_state
         self.wants_node = kernel.wants_node
@@ -86,6 +74,7 @@ class Bound:
         self.multiple = len(signature) != 1 or signature[0].is_list
         self.kind = -1 if self.multiple or signature[0].ref else self.out_kinds[0]
         self.writes = traits.writes and REF in self.codes
+        self.reads = READ in self.codes
         self.transfers = traits.transfers
         self.recorded = _is_recorded(op_def, attrs, outputs)
         self.backward: Any = None  # what is remembered of its gradient rule
@@ -95,29 +84,14 @@ class Bound:
             and "_gradient_op_type" not in attrs
             and all(d.base_dtype.name not in ("variant", "resource") for d in (*dtypes, *outputs))  # they have no shape
         )
-        self._decide()
-
-    def _decide(self) -> None:
-        self.reads = READ in self.codes
-        self.plain = (
-            self.kind >= 0 and not self.grouped and not self.keywords and not self.stateful and not self.wants_node
-            and not self.writes and all(c == VALUE for c in self.codes)
-        )  # fmt: skip
-
+        plainly_called = not (self.keywords or self.stateful or self.wants_node)
+        self.simple = plainly_called and self.kind >= 0 and not self.writes  # one tensor out, and no more than a call
+        self.plain = self.simple and not self.grouped and all(c == VALUE for c in self.codes)
         # How many variables come first, in an op that changes them and gives the first one; 0 for any other.
         refs = self.codes.count(REF)
-        simple = self.writes and not (
-            self.multiple or self.grouped or self.keywords or self.stateful or self.wants_node
-        )
-        rest = all(c == VALUE for c in self.codes[refs:])
-        self.updates = refs if simple and rest and self.op_def.signature.outputs[0].ref else 0
-
-    def reading(self, positions: Sequence[int]) -> Bound:
-        """The same op with variables read for these inputs."""
-        made = copy.copy(self)
-        made.codes = [READ if i in positions and c == VALUE else c for i, c in enumerate(self.codes)]
-        made._decide()
-        return made
+        first = self.codes == [REF] * refs + [VALUE] * (len(self.codes) - refs)
+        changes = plainly_called and self.writes and first and not self.multiple and not self.grouped
+        self.updates = refs if changes and signature[0].ref else 0
 
 
 def _on_device(op_def: OpDef, attrs: dict[str, Any]) -> bool:

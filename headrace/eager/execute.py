@@ -6,31 +6,25 @@ of graph building (``build``), which converts, checks and names what is wrong, a
 
 from __future__ import annotations
 
-import functools
-import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import torch
 
 from headrace.core.registry import OpDef
 from headrace.core.signature import Arg
 from headrace.eager import record
-from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, storage_uses, unshare
+from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, unshare
 from headrace.eager.failure import explain
 from headrace.eager.record import Record
 from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, _handles, as_handle
-from headrace.graph import context as graphs
 from headrace.graph.build import wrap_outputs
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Caller:
     """One op type as a function of Python arguments."""
 
-    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "pairs", "plain", "simple")
+    __slots__ = ("args", "bound", "count", "input_names", "op_def", "outputs", "simple")
 
     def __init__(self, op_def: OpDef) -> None:
         self.op_def = op_def
@@ -39,8 +33,6 @@ class Caller:
         self.input_names = {a.name for a in self.args}
         self.outputs = len(op_def.signature.outputs)
         self.bound: dict[Any, Bound] = {}
-        self.plain: dict[int, Bound] = {}  # the same by the dtype alone: one tensor in, one out
-        self.pairs: dict[tuple[int, int], Bound] = {}  # by two dtypes: two tensors in, one out
         self.simple = not any(a.is_list for a in self.args) and not op_def.traits.handle
 
     def __call__(self, context: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -113,11 +105,6 @@ class Caller:
         if len(self.bound) >= LIMIT:
             self.bound.clear()
         self.bound[key] = bound
-        if bound.plain and len(key) == len(flat) and all(type(t) is int for t in key):
-            if len(key) == 1:
-                self.plain[key[0]] = bound
-            elif len(key) == 2:
-                self.pairs[key[0], key[1]] = bound
 
     def wrap(self, bound: Bound, outputs: Sequence[Any]) -> Any:
         if not bound.multiple:
@@ -128,239 +115,57 @@ class Caller:
 
 
 def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Runs an op on Python arguments.  The way of most ops, tensors in and one tensor out, is here in one piece."""
+    """Runs an op on Python arguments.  The way of most ops, tensors or variables in and one out, is short."""
     how = _callers.get(op_def) or caller(op_def)
     if not how.simple or not context.quick:
         return how(context, args, kwargs)
-    if kwargs:
-        kwargs.pop("name", None)
+    kwargs.pop("name", None)
     count = how.count
-    if count == 1 and not kwargs and len(args) == 1:
-        x = args[0]
-        if type(x) is EagerTensor and (found := how.plain.get(x._kind)) is not None:
-            try:
-                value = found.function(x._value, *found.attrs)
-            except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-                raise explain(e, op_def, args) from e
-            made = EagerTensor()
-            made._value = value
-            made._kind = found.kind
-            if tapes := record.active.get():
-                record.keep(tapes, found, args, (made,))
-            return made
-    inputs: Any = args if len(args) == count else args[:count]
-    kinds = []
-    for i, t in enumerate(inputs):
-        if not isinstance(t, EagerTensor) and not isinstance(t, EagerHandle):
-            if t.__class__ not in _handles:
-                return how(context, args, kwargs)
-            t = _handles[t.__class__](t)  # variables stand for their handles
-            inputs = [*inputs[:i], t, *inputs[i + 1 :]]
-            if not isinstance(t, EagerHandle) and not isinstance(t, EagerTensor):
-                return how(context, args, kwargs)
-        kinds.append(t._kind)
-    if len(args) != count:
-        kinds.append(tuple(args[count:]))
+    inputs = [_handles[t.__class__](t) if t.__class__ in _handles else t for t in args[:count]]
+    key: list[Any] = [t._kind for t in inputs if isinstance(t, Immediate)]
+    if len(key) != count:
+        return how(context, args, kwargs)
+    if len(args) > count:
+        key.append(tuple(args[count:]))
     if kwargs:
-        kinds.append(tuple(kwargs.items()))
+        key.append(tuple(kwargs.items()))
     try:
-        found = how.bound.get(tuple(kinds))
+        bound = how.bound.get(tuple(key))
     except TypeError:  # an attribute that is a list
+        bound = None
+    if bound is None:
         return how(context, args, kwargs)
-    if found is None:
-        return how(context, args, kwargs)
-    if not found.plain:
-        return _update(found, inputs) if found.updates else how.wrap(found, run(found, inputs, context))
-    function = found.function
+    if bound.plain:
+        return run_plain(bound, inputs)
+    return _update(bound, inputs) if bound.updates else how.wrap(bound, run(bound, inputs, context))
+
+
+def run_plain(bound: Bound, inputs: Sequence[Any]) -> EagerTensor:
+    """Runs an op of tensors that gives one."""
     try:
-        value = function(*[t._value for t in inputs], *found.attrs)
+        value = bound.function(*[t._value for t in inputs], *bound.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-        raise explain(e, op_def, inputs) from e
+        raise explain(e, bound.op_def, inputs) from e
     made = EagerTensor()
     made._value = value
-    made._kind = found.kind
-    tapes = record.active.get()
-    if tapes:
-        record.keep(tapes, found, inputs, (made,))
+    made._kind = bound.kind
+    if tapes := record.active.get():
+        record.keep(tapes, bound, inputs, (made,))
     return made
 
 
 def _update(bound: Bound, inputs: Sequence[Any]) -> Any:
     """Runs an op that changes variables, which come first: the first one."""
-    function = bound.function
     try:
         values = [t._value for t in inputs]
         for state in values[: bound.updates]:
             unshare(state)
-        function(*values, *bound.attrs)
+        bound.function(*values, *bound.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise explain(e, bound.op_def, inputs) from e
     if tapes := record.active.get():
         record.keep(tapes, bound, inputs, inputs[:1])
     return inputs[0]
-
-
-def binary(op_def: OpDef) -> Callable[[Any, Any], Any]:
-    """The same for two eager tensors, in whatever context."""
-    how = caller(op_def)
-    quick = operator(op_def, lambda x, y: how(graphs.get_default_graph(), (x, y), {}))
-    return quick
-
-
-def operator(op_def: OpDef, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """``x + y`` of two eager tensors of known dtypes, or a tensor and a variable; anything else is left to ``otherwise``."""
-    how = caller(op_def)
-    known = _Pairs(how.pairs)
-    rows, find = known.rows, known.find
-    now, enter, keep, snapshot, handles = record.now, record.enter, record.keep, record.snapshot, _handles
-
-    def apply(x: Any, y: Any) -> Any:
-        tapes = now()
-        if tapes is None:
-            tapes = enter()
-            if tapes is None:
-                return otherwise(x, y)
-        if isinstance(y, EagerTensor):
-            kind, second = y._kind, y._value
-        elif y.__class__ in handles:
-            handle = handles[y.__class__](y)
-            if handle.__class__ is not EagerHandle or not hasattr(handle._value, "value"):
-                return otherwise(x, y)
-            y = snapshot(tapes, handle) if tapes else handle
-            kind, second = handle._kind - 100, handle._value.value  # the dtype of the value, not of the reference
-        else:
-            return otherwise(x, y)
-        found = rows[x._kind][kind]
-        if found is None:
-            found = find(x._kind, kind)
-            if found is None:
-                return otherwise(x, snapshot(tapes, y))
-        first, function = x._value, found.function
-        try:
-            value = function(first, second) if found.more is None else function(first, second, *found.more)
-        except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-            raise explain(e, op_def, (x, y)) from e
-        made = EagerTensor()
-        made._value = value
-        made._kind = found.kind
-        if tapes:
-            keep(tapes, found, (x, y), (made,))
-        return made
-
-    return apply
-
-
-class _Pairs:
-    """Bindings by two dtypes, as rows of a table: Python finds an item of a list without a call."""
-
-    __slots__ = ("_pairs", "rows")
-
-    def __init__(self, pairs: dict[tuple[int, int], Bound]) -> None:
-        self._pairs = pairs
-        self.rows: list[Sequence[Bound | None]] = [_EMPTY] * _KINDS
-
-    def find(self, x: int, y: int) -> Bound | None:
-        """One that is not in the table yet."""
-        found = self._pairs.get((x, y))
-        if found is not None:
-            row = list(self.rows[x])
-            row[y] = found
-            self.rows[x] = row
-        return found
-
-
-_KINDS = 256  # more than there are dtypes
-_EMPTY: list[Bound | None] = [None] * _KINDS
-
-
-def updater(op_def: OpDef, attrs: Sequence[tuple[str, Any]]) -> Callable[[Any, Any], bool]:
-    """``v.assign(x)`` of a handle and a tensor, with these attributes: whether it was done.  If not, nothing was."""
-    bound, given = caller(op_def).bound, tuple(attrs)
-
-    def apply(handle: Any, value: Any) -> bool:
-        tapes = record.recording()
-        if tapes is None or handle.__class__ is not EagerHandle:
-            return False
-        found = bound.get((handle._kind, value._kind, given))
-        if found is None:
-            return False
-        _update(found, (handle, value))
-        return True
-
-    return apply
-
-
-def updating(op_def: OpDef) -> Callable[[F], F]:
-    """Decorates a variable's method of a tensor (``v.assign_add(x)``), whose op must say what it does ``in_place``.
-
-    A tensor of a kind met before goes straight to that, in one piece; the method is for all else.
-    """
-    pairs: dict[tuple[int, int], Bound] = {}
-    table, bound = _Pairs(pairs), caller(op_def).bound
-    now, enter, keep, rows = record.now, record.enter, record.keep, table.rows
-    references, uses, numel = sys.getrefcount, storage_uses, torch.Tensor.numel
-
-    def find(x: int, y: int) -> Bound | None:
-        found = bound.get((x, y, (("use_locking", False),)))
-        if found is None or found.in_place is None:
-            return None
-        pairs[x, y] = found
-        return table.find(x, y)
-
-    def decorate(method: F) -> F:
-        @functools.wraps(method)
-        def change(
-            self: Any, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-        ) -> Any:
-            handle = self._variable
-            tapes = now()
-            if tapes is None:
-                tapes = enter()
-            if (
-                use_locking
-                or tapes is None
-                or not isinstance(delta, EagerTensor)
-                or not isinstance(handle, EagerHandle)
-            ):
-                return method(self, delta, use_locking, name, read_value)
-            found = rows[handle._kind][delta._kind]
-            if found is None:
-                found = find(handle._kind, delta._kind)
-                if found is None:
-                    return method(self, delta, use_locking, name, read_value)
-            value = delta._value
-            try:
-                buffer = handle._value.value
-                which, storage, count, dims = handle._seen
-                if which() is not buffer:
-                    which, storage, count, dims = handle.look(buffer)
-                # As ``unshare`` asks, but without a call.
-                if references(buffer) > 3 or uses(storage) > 2:
-                    buffer = None
-                    unshare(handle._value)
-                    buffer = handle._value.value
-                if numel(value) == count or value.shape == dims:
-                    found.in_place(buffer, value)
-                else:
-                    found.function(handle._value, value, *found.attrs)  # which says what is wrong
-            except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
-                raise explain(_refused(found, handle, value) or e, op_def, (handle, delta)) from e
-            if tapes:
-                keep(tapes, found, (handle, delta), (handle,))
-            return self if read_value else None
-
-        return change  # type: ignore[return-value]
-
-    return decorate
-
-
-def _refused(bound: Bound, handle: Any, value: Any) -> Exception | None:
-    """What the kernel itself says of a value that could not be used in place."""
-    try:
-        bound.function(handle._value, value, *bound.attrs)
-    except Exception as e:  # noqa: BLE001 - this is the one that counts
-        return e
-    return None
 
 
 def _token(value: Any, arg: Arg, tokens: list[Any], flat: list[Any]) -> bool:

@@ -13,20 +13,18 @@ import contextvars
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.core.dtypes import INDEX, DType
+from headrace.core.dtypes import INDEX
 from headrace.core.shape import TensorShape
 from headrace.eager import record
 from headrace.eager.binding import HOST, Bound, HostTensor, host_numbers
 from headrace.eager.plan import Plan, Step
-from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, _handles
-from headrace.graph import context as graphs
+from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate
 
 NOTHING, RANK, SHAPE, VALUE = range(4)  # what a function looked at
 PLANS = 256  # remembered for one function; after that it runs as it is written
-_LENGTH = 16  # of the longest list of numbers that is part of a key
 _STEPS = 64  # of the longest plan
+_FEW = 16  # integers kept as numbers
 _INDEX = frozenset(d.as_datatype_enum for d in INDEX)
-_default: Any = graphs.get_default_graph
 _observing: contextvars.ContextVar[Any] = contextvars.ContextVar("headrace_observing", default=None)
 
 
@@ -139,18 +137,17 @@ def _gives_shape(bound: Bound) -> bool:
 
 
 def learn(
-    function: Callable[..., Any], tensors: Sequence[Any], give: Callable[[Sequence[Any]], Any], shaped: bool = False
-) -> tuple[int, Any]:
-    """Runs ``function(give(probes))``: (what it looked at, its plan); no plan where the ops do not tell the whole story.
+    function: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], shaped: bool = False
+) -> tuple[int, Plan | None]:
+    """Runs ``function`` on probes of the tensors: (what it looked at, its plan); no plan where ops do not tell the whole story.
 
-    ``tensors`` are the arguments that are tensors, or handles of variables.  ``shaped``: to ask an op for a shape is to look at
-    it, so that plans hold it as a constant.
+    ``shaped``: to ask an op for a shape is to look at it, so that plans hold it as a constant.
     """
     observer = _Observer()
     watching, active = _observing.set(observer), record.active.set((observer,))
     try:
         probes = [_probe(t) for t in tensors]
-        result = function(give(probes))
+        result = function(probes)
     except Exception:  # noqa: BLE001 - the call itself follows, and says what is wrong
         return VALUE, None
     finally:
@@ -161,62 +158,59 @@ def learn(
         observer.fold()
     if not observer.pure or observer.looked == VALUE:
         return VALUE, None
-    return observer.looked, _plan(observer, tensors, probes, result)
+    return observer.looked, _plan(observer.seen, probes, result)
 
 
 def _probe(tensor: Any) -> Probe:
     made = Probe()
-    if tensor.__class__ is EagerHandle:
-        made._value = tensor._value.value
-        made._kind = tensor._kind - 100  # the dtype of the value, not of the reference
-    else:
-        made._value = tensor._value
-        made._kind = tensor._kind
+    made._value = tensor._value
+    made._kind = tensor._kind
     return made
 
 
-def _plan(observer: _Observer, tensors: Sequence[Any], probes: Sequence[Any], result: Any) -> Plan | None:
+def _plan(seen: Sequence[Any], probes: Sequence[Any], result: Any) -> Plan | None:
     wrap, parts = _parts(result)
     if parts is None:
         return None
-    seen = _needed(observer.seen, parts)
-    made = {id(t) for _, _, outputs in seen for t in outputs}
+    seen = _needed(seen, parts)
     slots = {id(p): i for i, p in enumerate(probes)}
-    constants: dict[int, Any] = {}
-    for _, inputs, _ in seen:
-        for tensor in inputs:
-            if id(tensor) not in slots and id(tensor) not in made:
-                if isinstance(tensor, EagerHandle):
-                    return None
-                slots[id(tensor)] = len(slots)
-                constants[slots[id(tensor)]] = tensor
-    for bound, inputs, _ in seen:
-        for tensor, code in zip(inputs, bound.codes, strict=True):
-            if code == HOST and slots.get(id(tensor)) in constants and _is_index(tensor):
-                constants[slots[id(tensor)]] = HostTensor(host_numbers(tensor), tensor._kind)
-    handles = {i for i, t in enumerate(tensors) if t.__class__ is EagerHandle}
-    count, steps = len(slots), []
-    ranks = [_value_of(t).ndim for t in tensors] if observer.looked >= RANK else None
+    constants = _constants(seen, slots)
+    if any(isinstance(t, EagerHandle) for t in constants.values()):
+        return None
+    steps = []
+    count = len(slots)
     for bound, inputs, outputs in seen:
-        refs = [slots[id(t)] for t in inputs]
-        if not handles.isdisjoint(refs):
-            bound = bound.reading([i for i, r in enumerate(refs) if r in handles])
-        steps.append(Step(bound, refs, constants, ranks))
+        steps.append(Step(bound, [slots[id(t)] for t in inputs], constants))
         for tensor in outputs:
             slots[id(tensor)] = count
             count += 1
-    if any(p is not None and (id(p) not in slots or slots[id(p)] in handles) for p in parts):
+    if any(p is not None and id(p) not in slots for p in parts):
         return None  # a tensor that no op gave: it might be another one each time
-    found = [None if p is None else slots[id(p)] for p in parts]
-    if any(f in constants for f in found):
+    places = [None if p is None else slots[id(p)] for p in parts]
+    if any(i in constants for i in places):
         return None
-    return Plan(steps, list(constants.values()), found if wrap else found[0], wrap, len(probes))
+    return Plan(steps, list(constants.values()), places if wrap else places[0], wrap, len(probes))
+
+
+def _constants(seen: Sequence[Any], slots: dict[int, int]) -> dict[int, Any]:
+    """The inputs that no argument and no op gave, by slots, which are added to ``slots``; a few integers as plain numbers."""
+    computed = {id(t) for _, _, outputs in seen for t in outputs}
+    constants: dict[int, Any] = {}
+    for bound, inputs, _ in seen:
+        for tensor, code in zip(inputs, bound.codes, strict=True):
+            if id(tensor) not in slots and id(tensor) not in computed:
+                slots[id(tensor)] = len(slots)
+                constants[slots[id(tensor)]] = tensor
+            slot = slots.get(id(tensor))
+            if code == HOST and slot in constants and _is_index(tensor):
+                constants[slot] = HostTensor(host_numbers(tensor), tensor._kind)
+    return constants
 
 
 def _is_index(tensor: Any) -> bool:
     """Whether these are a few integers, which may as well be kept as numbers: gradient rules are remembered by them."""
     value = tensor._value
-    return tensor.__class__ is EagerTensor and tensor._kind in _INDEX and value.is_cpu and value.numel() <= _LENGTH
+    return tensor.__class__ is EagerTensor and tensor._kind in _INDEX and value.is_cpu and value.numel() <= _FEW
 
 
 def _parts(result: Any) -> tuple[Any, Sequence[Any] | None]:
@@ -240,159 +234,3 @@ def _needed(seen: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
             wanted.update(map(id, inputs))
             kept.append((bound, inputs, outputs))
     return kept[::-1]
-
-
-# ---- remembering them
-
-
-_UNKNOWN = object()
-
-
-class Memory:
-    """The plans of one function by the kinds of its arguments; ``level`` is how closely it has ever looked at tensors."""
-
-    __slots__ = ("count", "function", "level", "mixed", "names", "plans", "quick")
-
-    def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
-        self.function = function
-        self.names = [n != "name" for n in names]
-        self.plans: dict[Any, Any] = {}  # None: what was learned is that there is none
-        self.quick: list[dict[Any, Step]] = []  # the plans of one plain op, by keys that the entry makes, for each lane
-        self.mixed = False  # whether a step that takes certain ranks only was given others
-        self.level = NOTHING
-        self.count = 0
-
-    def lane(self) -> dict[Any, Step]:
-        """A table of steps for one more way of calling."""
-        self.quick.append({})
-        return self.quick[-1]
-
-    def other(self, args: Sequence[Any], steps: dict[Any, Step], key: Any, ranked: Any) -> Any:
-        """Calls the function after a step that takes certain ranks only refused those of the arguments."""
-        self.mixed = True
-        steps.pop(key, None)
-        return self.call(args, steps, key, ranked)
-
-    def call(
-        self, args: Sequence[Any], steps: dict[Any, Step] | None = None, key_of_dtypes: Any = None, key_of_ranks: Any = None
-    ) -> Any:  # fmt: skip
-        """Calls the function, by a plan if there is one.  One of a single plain op goes into ``steps`` under a given key."""
-        tensors: list[Any] = []
-        tokens: list[Any] = []
-        for value, counts in zip(args, self.names, strict=True):
-            kind = value.__class__
-            if kind is EagerTensor:
-                tensors.append(value)
-                tokens.append(value._kind + 0.5)  # half a number: equal to no Python argument
-            elif kind is int or value is None:
-                tokens.append(value)
-            elif counts:
-                tokens.append(_token(value, tensors))
-        if self.level == RANK:
-            tokens += [_value_of(t).ndim for t in tensors]
-        elif self.level == SHAPE:
-            tokens += [_value_of(t).shape for t in tensors]
-        if not tensors and not _default().quick:
-            return self.function(*args)
-        key = tuple(tokens)
-        plan = self.plans.get(key)
-        if plan is None:
-            if key in self.plans or _UNKNOWN in tokens:
-                return self.function(*args)
-            plan = self._learn(key, tensors, args)
-            if plan is None:
-                return self.function(*args)
-        if plan.alone is not None and plan.alone.listed == (
-            args[0].__class__ is list and (bool(tensors) or not args[0])
-        ):
-            if steps is not None and self.level == RANK:
-                steps[key_of_ranks] = plan.alone
-            if steps is not None and (
-                self.level == NOTHING or (self.level == RANK and plan.alone.exact is not None and not self.mixed)
-            ):
-                steps[key_of_dtypes] = plan.alone
-        return plan.run(tensors, _default())
-
-    def _learn(self, key: Any, tensors: Sequence[Any], args: Sequence[Any]) -> Any:
-        if self.count >= PLANS:
-            return None
-        self.count += 1
-        looked, plan = learn(_applied, tensors, lambda probes: (self.function, args, probes))
-        if self.level < looked < VALUE:  # keys say too little: the next call of this kind learns again
-            self.level = looked
-            self.plans.clear()
-            for steps in self.quick:
-                steps.clear()
-        else:
-            self.plans[key] = plan
-        return plan
-
-
-def variable_rank(handle: Any) -> int:
-    """The rank of the value a variable holds; -1 if it holds none."""
-    return getattr(getattr(getattr(handle, "_value", None), "value", None), "ndim", -1)
-
-
-def _value_of(tensor: Any) -> Any:
-    return tensor._value.value if tensor.__class__ is EagerHandle else tensor._value
-
-
-def _applied(call: Any) -> Any:
-    function, args, probes = call
-    left = iter(probes)
-    return function(*[_with_probes(a, left) for a in args])
-
-
-def _with_probes(value: Any, probes: Any) -> Any:
-    kind = value.__class__
-    if kind is EagerTensor or kind is EagerHandle or kind in _handles:
-        return next(probes)
-    if (kind is list or kind is tuple) and value and _is_tensor(value[0]):
-        return kind([next(probes) for _ in value])
-    return value
-
-
-def _is_tensor(value: Any) -> bool:
-    return value.__class__ is EagerTensor or value.__class__ in _handles
-
-
-def _token(value: Any, tensors: list[Any]) -> Any:
-    """What an argument adds to the key; tensors go to ``tensors``."""
-    kind = value.__class__
-    if kind is EagerTensor:
-        tensors.append(value)
-        return value._kind + 0.5
-    if kind is int or value is None:
-        return value
-    if kind is list or kind is tuple:
-        return _token_of_list(value, tensors)
-    if kind is bool or kind is str:
-        return (kind, value)
-    if kind is float:
-        return (kind, value) if value else _UNKNOWN  # 0.0 equals -0.0
-    if kind in _handles:
-        handle = _handles[kind](value)
-        if handle.__class__ is not EagerHandle or not hasattr(handle._value, "value"):
-            return _UNKNOWN
-        tensors.append(handle)
-        return handle._kind + 0.5
-    if kind is DType or kind is type:
-        return (kind, value)
-    if kind is slice:
-        return _token_of_numbers(kind, (value.start, value.stop, value.step))
-    return (kind, "...") if value is Ellipsis else _UNKNOWN
-
-
-def _token_of_list(value: Any, tensors: list[Any]) -> Any:
-    if len(value) > _LENGTH:
-        return _UNKNOWN
-    if value and _is_tensor(value[0]):
-        tokens = [_token(v, tensors) if _is_tensor(v) else _UNKNOWN for v in value]
-        return _UNKNOWN if _UNKNOWN in tokens else (len(value), *tokens)
-    return _token_of_numbers(value.__class__, value)
-
-
-def _token_of_numbers(kind: type, values: Sequence[Any]) -> Any:
-    tensors: list[Any] = []
-    tokens = [v if v.__class__ is int else _token(v, tensors) for v in values]
-    return _UNKNOWN if tensors or _UNKNOWN in tokens else (kind, *tokens)

@@ -35,11 +35,11 @@ class _Active:
 
 
 active = _Active()
-now = graphs.at_once.get  # the tapes if ops run at once and dtypes and attributes alone decide how; None: ask ``enter``
+now = graphs.at_once.get  # what ``recording`` said last, or None if it must be asked
 
 
-def enter() -> tuple[Any, ...] | None:
-    """The same, found out and kept until something changes."""
+def recording() -> tuple[Any, ...] | None:
+    """The tapes of this thread; None where ops do not run at once, or where more than dtypes and attributes decides how."""
     if not graphs.get_default_graph().quick:
         return None
     tapes = active.get()
@@ -95,12 +95,6 @@ class Record:
 
     def __repr__(self) -> str:
         return f"<{self.type} executed, {len(self.inputs)} inputs>"
-
-
-def recording() -> tuple[Any, ...] | None:
-    """The tapes of this thread; None where it takes more than dtypes and attributes to run an op at once."""
-    tapes = now()
-    return enter() if tapes is None else tapes
 
 
 def snapshot(tapes: Sequence[Any], tensor: Any) -> Any:

@@ -247,25 +247,14 @@ def holding(value: Any, dtype: DType) -> EagerTensor:
 class EagerHandle(Immediate):
     """What an op that owns state gives: the state itself.  Where a value is wanted, it stands for the value held now."""
 
-    __slots__ = ("_op", "_owner", "_seen", "trainable")
+    __slots__ = ("_op", "_owner", "trainable")
 
     def __init__(self, state: Any, dtype: DType, op: EagerOperation) -> None:
-        self._seen: tuple[Any, ...] = (_nothing, 0, -1, ())  # what ``look`` saw last
         self._value = state
         self._kind = dtype.as_datatype_enum
         self._op = op
         self._owner: Any = None
         self.trainable = False
-
-    def look(self, buffer: torch.Tensor) -> tuple[Any, ...]:
-        """What an update in place asks of a variable's buffer each time: (a reference to it, its storage, count, shape).
-
-        The count is that of elements if torch takes no other shape of as many: it would, were there ones in front.
-        """
-        dims, count = buffer.shape, buffer.numel()
-        storage = buffer.untyped_storage()._cdata
-        self._seen = weakref.ref(buffer), storage, count if count and dims[:1] != (1,) else -1, dims
-        return self._seen
 
     @property
     def op(self) -> Any:  # type: ignore[override]
@@ -294,10 +283,6 @@ class EagerHandle(Immediate):
     def _current(self) -> Any:
         state = self._value
         return getattr(state, "value", None) if hasattr(state, "initialized") else state
-
-
-def _nothing() -> None:
-    return None
 
 
 def to_array(value: Any) -> Any:

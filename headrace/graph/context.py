@@ -42,7 +42,7 @@ class _Stack:
             self._items.set(items[:-1])
 
 
-# What immediate execution knows of this thread without asking: the tapes that record, or None if it must ask whether ops run
+# What eager execution knows of this thread without asking: the tapes that record, or None if it must ask whether ops run
 # at once at all.  Whatever changes the answer forgets it (sets None); ``eager/record.py`` keeps it.
 at_once: contextvars.ContextVar[tuple[Any, ...] | None] = contextvars.ContextVar("headrace_at_once", default=None)
 

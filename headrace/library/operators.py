@@ -7,24 +7,20 @@ of a mismatch), on the left it must.  ``==`` and ``!=`` compare identity, as in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.core.dtypes import DType
-from headrace.core.registry import REGISTRY
 from headrace.core.source import at
 from headrace.eager.binding import scalar
-from headrace.eager.execute import binary, caller
-from headrace.eager.execute import operator as at_once
-from headrace.eager.tensor import EagerTensor, Immediate
+from headrace.eager.entry import at_once
+from headrace.eager.tensor import Immediate
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library.linalg.matrix import matmul
 from headrace.library.numeric import math
-from headrace.library.state.variable import Variable
 
 Binary = Callable[..., Any]
 
@@ -68,54 +64,29 @@ def _graph(x: Tensor) -> Any:
     return default if default.building_function or own.building_function or own.executing_eagerly else own
 
 
-def _install(operator: str, function: Binary, op_type: str | None = None, kinds: Sequence[DType] = ()) -> None:
-    for name, method, quick in (
-        (f"__{operator}__", _forward, _forward_at_once),
-        (f"__r{operator}__", _reflected, _reflected_at_once),
-    ):
+def _install(operator: str, function: Binary) -> None:
+    for name, method in ((f"__{operator}__", _forward), (f"__r{operator}__", _reflected)):
         made = method(function, operator)
         made.__name__ = made.__qualname__ = name
         Tensor._override_operator(name, made)
-        if op_type is not None:
-            setattr(Immediate, name, quick(op_type, frozenset(d.as_datatype_enum for d in kinds), made))
+        setattr(Immediate, name, _remembered(made))
 
 
-# ---- when ops run at once: no names, no scopes, straight to the op
+def _remembered(operator: Binary) -> Binary:
+    """The operator of eager tensors.  A Python number is made a tensor first: it is no part of what is remembered."""
+    remembered = at_once(operator)
 
+    def apply(x: Any, y: Any) -> Any:
+        kind = y.__class__
+        if (kind is float and x._kind in _FLOATS) or (kind is int and x._kind in _NUMBERS):
+            y = scalar(y, x._kind)
+        return remembered(x, y)
 
-def _forward_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
-    op_def = REGISTRY.get(op_type)
-    run_any, get = caller(op_def), context.get_default_graph
-
-    def forward(x: Any, y: Any) -> Any:
-        if x._kind in kinds:
-            default: Any = get()
-            if default.executing_eagerly:
-                kind = y.__class__
-                if kind is EagerTensor or kind is Variable:
-                    return run_any(default, (x, y), {})
-                if kind is int or (kind is float and x._kind in _FLOATS):
-                    return quick(x, scalar(y, x._kind))
-        return otherwise(x, y)
-
-    quick = at_once(op_def, forward)
-    return quick
-
-
-def _reflected_at_once(op_type: str, kinds: frozenset[int], otherwise: Binary) -> Binary:
-    run = binary(REGISTRY.get(op_type))
-    get = context.get_default_graph
-
-    def reflected(y: Any, x: Any) -> Any:
-        if y._kind in kinds and (x.__class__ is int or (x.__class__ is float and y._kind in _FLOATS)):
-            if get().executing_eagerly:
-                return run(scalar(x, y._kind), y)
-        return otherwise(y, x)
-
-    return reflected
+    return apply
 
 
 _FLOATS = frozenset(d.as_datatype_enum for d in dtypes.FLOAT_OR_COMPLEX)
+_NUMBERS = frozenset(d.as_datatype_enum for d in dtypes.NUMERIC)
 
 
 def _add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
@@ -155,14 +126,14 @@ def _pow(x: Tensor, y: Tensor, name: str | None = None) -> Any:
     return raw_ops.Pow(x, y, name=name)
 
 
-_install("add", _add, "AddV2", dtypes.NUMERIC)
-_install("sub", _sub, "Sub", dtypes.NUMERIC)
-_install("mul", _mul, "Mul", dtypes.NUMERIC)
+_install("add", _add)
+_install("sub", _sub)
+_install("mul", _mul)
 _install("div", math.div)
-_install("truediv", math.truediv, "RealDiv", dtypes.FLOAT_OR_COMPLEX)
+_install("truediv", math.truediv)
 _install("floordiv", math.floordiv)
-_install("mod", _mod, "FloorMod", dtypes.NUMERIC)
-_install("pow", _pow, "Pow", dtypes.NUMERIC)
+_install("mod", _mod)
+_install("pow", _pow)
 _install("matmul", matmul)
 _install("and", _by_type(raw_ops.LogicalAnd, "BitwiseAnd"))
 _install("or", _by_type(raw_ops.LogicalOr, "BitwiseOr"))
@@ -178,7 +149,7 @@ def _comparison(op_type: str) -> Binary:
 
 for _operator, _op_type in (("lt", "Less"), ("le", "LessEqual"), ("gt", "Greater"), ("ge", "GreaterEqual")):
     Tensor._override_operator(f"__{_operator}__", _comparison(_op_type))
-    setattr(Immediate, f"__{_operator}__", at_once(REGISTRY.get(_op_type), _comparison(_op_type)))
+    setattr(Immediate, f"__{_operator}__", _remembered(_comparison(_op_type)))
 
 
 def _invert(x: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""The lanes of remembered calls: whatever the order of calls, each gives what the function itself would give."""
+"""Remembered calls of the library: whatever the order of calls, each gives what the function itself would give."""
 
 import itertools
 
@@ -20,7 +20,7 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
 
 
 class TestRanks:
-    """A product that takes matrices only is tried without a look at ranks."""
+    """A product does something else for each rank."""
 
     @pytest.mark.parametrize("order", list(itertools.permutations([2, 3, 4])))
     def test_products_of_all_ranks(self, order):
@@ -31,7 +31,7 @@ class TestRanks:
             np.testing.assert_allclose(quick(tf.constant(a), tf.constant(b)).numpy(), a @ b)
             np.testing.assert_allclose(quick(tf.constant(a), tf.Variable(b)).numpy(), a @ b)
 
-    def test_matrices_after_others_go_the_quick_way_again(self):
+    def test_each_rank_is_remembered(self):
         runs = []
 
         def product(a, b, name=None):
@@ -43,7 +43,7 @@ class TestRanks:
         for _ in range(3):
             np.testing.assert_allclose(quick(flat, tf.transpose(flat)).numpy(), X @ X.T)
             np.testing.assert_allclose(quick(deep, tf.transpose(deep, [0, 2, 1])).numpy(), X[None] @ X.T[None])
-        assert len(runs) <= 4
+        assert len(runs) == 2
 
     def test_errors_say_what_the_function_says(self):
         quick = at_once(tf.matmul.__wrapped__)

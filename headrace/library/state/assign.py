@@ -7,13 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.registry import REGISTRY
-from headrace.eager.execute import updater
 from headrace.graph import convert, raw_ops
 from headrace.graph.operation import Tensor
-
-# Of a handle and a tensor of kinds met before, when ops run at once: whether it was done.
-assigned = updater(REGISTRY.get("Assign"), (("validate_shape", None), ("use_locking", False)))
 
 
 def _owns(ref: Any, method: str) -> Any:

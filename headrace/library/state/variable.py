@@ -19,12 +19,10 @@ import numpy as np
 
 from headrace.core import dtypes, errors
 from headrace.core.dtypes import DType
-from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
-from headrace.eager.execute import updating
 from headrace.eager.record import recording, snapshot
-from headrace.eager.tensor import EagerTensor, Immediate, register_handle
+from headrace.eager.tensor import Immediate, register_handle
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.function import lifted
@@ -371,8 +369,6 @@ class Variable(metaclass=VariableMeta):
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Sets the value.  The result is the new value, or the op itself with ``read_value=False``."""
         try:
-            if value.__class__ is EagerTensor and not use_locking and update.assigned(self._variable, value):
-                return self if read_value else None
             made = update.assign(self._variable, value, use_locking=use_locking, name=name)
         except errors.InvalidArgumentError as e:  # when ops run at once
             if "shapes" in e.message:
@@ -380,14 +376,12 @@ class Variable(metaclass=VariableMeta):
             raise
         return self._changed(made, read_value)
 
-    @updating(REGISTRY.get("AssignAdd"))
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         made = update.assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return self._changed(made, read_value)
 
-    @updating(REGISTRY.get("AssignSub"))
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:

@@ -1,4 +1,4 @@
-"""Kernels of remembered calls whose constants are known: the same results, errors and gradients as the kernels themselves."""
+"""Remembered calls whose axes, shapes and slices are constants: results, errors and gradients are those of the function."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -116,7 +116,7 @@ def test_an_update_takes_the_shape_of_the_variable_only(held, given):
     for _ in range(3):
         v.assign_add(tf.ones(held))
     for _ in range(2):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"AssignAdd.*test_folded"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"AssignAdd.*test_constants"):
             v.assign_add(tf.ones(given))
     np.testing.assert_array_equal(v.numpy(), np.full(held, 3, np.float32))
 
