@@ -33,7 +33,9 @@ _SCALAR = TensorShape([])
 
 def lower(graph: StepGraph) -> StepGraph:
     """``graph`` after all other passes, its bodies planned."""
-    if not any(n.op_def.traits.flow for n in graph.nodes):  # an edge into the frame of a primitive would be an error
+    if not any(
+        n.op_def.traits.primitive for n in graph.nodes
+    ):  # an edge into the frame of a primitive would be an error
         order_reads(schedule(graph.nodes))
     while True:
         node = next(

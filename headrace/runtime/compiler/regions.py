@@ -7,7 +7,7 @@ stays interpreted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from headrace.passes.instantiate import on_host
@@ -56,7 +56,10 @@ class _Regions:
     def of_bodies(self, graph: StepGraph) -> None:
         for node in graph.nodes:
             for body in bodies_of(node):
-                own = {"compile_bodies": self.of_bodies, "compile_regions": partial(self._of_body, node.name)}
+                own: dict[str, Callable[[StepGraph], None]] = {
+                    "compile_bodies": self.of_bodies,
+                    "compile_regions": partial(self._of_body, node.name),
+                }
                 run_stage(Stage.FOLD, body, self.context)
                 run_stage(Stage.COMPILE, body, self.context, own)
 
