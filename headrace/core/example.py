@@ -15,6 +15,7 @@ import numpy as np
 KINDS = ("bytes_list", "float_list", "int64_list")  # by field number, from 1
 _BYTES, _FLOAT, _INT64, _STRING, _MESSAGE = 12, 2, 3, 9, 11  # protobuf's numbers for types of fields
 _OPTIONAL, _REPEATED = 1, 3
+_FEW = 64  # fewer numbers go faster through a list; more, through protobuf's buffer
 _DTYPES = {"float_list": np.float32, "int64_list": np.int64}
 
 # The fields of each message in the order of their numbers: (name, type), a list of it, or a map to it from strings.
@@ -110,7 +111,9 @@ def read_feature(feature: Any) -> tuple[str | None, Any]:
     if kind is None:
         return None, ()
     values = getattr(feature, kind).value
-    return kind, list(values) if kind == "bytes_list" else np.array(values, _DTYPES[kind])
+    if kind == "bytes_list":
+        return kind, list(values)
+    return kind, np.array(values[:] if len(values) < _FEW else values, _DTYPES[kind])
 
 
 def from_json(text: bytes) -> bytes:
