@@ -106,6 +106,7 @@ class Context:
 
 
 Function = Callable[[StepGraph, Context], StepGraph]
+Own = Mapping[str, Callable[[StepGraph], object]]  # the runtime's passes, by name; they change the graph in place
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +241,8 @@ def passes_off() -> frozenset[str]:
     return frozenset(names)
 
 
-def run_stage(
-    stage: Stage, graph: StepGraph, context: Context, own: Mapping[str, Callable[[StepGraph], object]] | None = None
-) -> StepGraph:
-    """The graph after all passes of one stage.  ``own`` are the runtime's, by name; they change the graph in place."""
+def run_stage(stage: Stage, graph: StepGraph, context: Context, own: Own | None = None) -> StepGraph:
+    """The graph after all passes of one stage.  ``own`` are the runtime's."""
     observe = context.options.after_each if context.options is not None else None
     for one in PIPELINE:
         if one.stage is not stage or not one.runs(context):

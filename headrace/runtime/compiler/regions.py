@@ -7,11 +7,11 @@ stays interpreted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from headrace.passes.instantiate import on_host
-from headrace.passes.pipeline import Context, Options, Stage, run_stage
+from headrace.passes.pipeline import Context, Options, Own, Stage, run_stage
 from headrace.passes.region import Region, compilable, describe, find_regions, replace_region
 from headrace.passes.schedule import copy_escaping_reads, protect_reads
 from headrace.passes.specialise import bodies_of
@@ -56,10 +56,7 @@ class _Regions:
     def of_bodies(self, graph: StepGraph) -> None:
         for node in graph.nodes:
             for body in bodies_of(node):
-                own: dict[str, Callable[[StepGraph], None]] = {
-                    "compile_bodies": self.of_bodies,
-                    "compile_regions": partial(self._of_body, node.name),
-                }
+                own: Own = {"compile_bodies": self.of_bodies, "compile_regions": partial(self._of_body, node.name)}
                 run_stage(Stage.FOLD, body, self.context)
                 run_stage(Stage.COMPILE, body, self.context, own)
 
