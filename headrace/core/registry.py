@@ -17,6 +17,7 @@ Registering a name, a rule or a kernel twice is an error that names both places.
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -30,6 +31,14 @@ from headrace.core.source import at
 
 Rule = Callable[..., Any]
 _PACKAGE: Final = f"{Path(__file__).parents[1]}{os.sep}"
+
+
+def _machine(name: str) -> str:
+    """The registry's name for a family of processors: macOS calls ``arm64`` what Linux calls ``aarch64``."""
+    return {"arm64": "aarch64", "amd64": "x86_64"}.get(name.lower(), name.lower())
+
+
+MACHINE: Final = _machine(platform.machine())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One implementation.  ``device`` None means any; ``types`` restricts type attributes.
+    """One implementation.  ``device`` None means any, ``machine`` any processor; ``types`` restricts type attributes.
 
     A keyword-only parameter called ``state`` receives the node's state, ``device`` the torch device it runs on.
     """
@@ -83,9 +92,12 @@ class Kernel:
     wants_state: bool
     wants_device: bool
     wants_node: bool
+    machine: str | None = None
 
-    def accepts(self, device: str, attrs: dict[str, Any]) -> bool:
+    def accepts(self, device: str, attrs: dict[str, Any], machine: str | None = MACHINE) -> bool:
         if self.device is not None and self.device != device:
+            return False
+        if self.machine is not None and self.machine != machine:
             return False
         return not self.types or all(attrs.get(name) in allowed for name, allowed in self.types)
 
@@ -199,21 +211,34 @@ class OpDef:
     # ---- kernels
 
     def kernel(
-        self, function: Rule | None = None, *, device: str | None = None, **types: DType | Sequence[DType]
-    ) -> Any:
-        """Registers a kernel: ``@op.kernel`` or ``@op.kernel(device="cuda", T=string)``.  The most specific wins."""
+        self, function: Rule | None = None, *, device: str | None = None, machine: str | None = None,
+        **types: DType | Sequence[DType],
+    ) -> Any:  # fmt: skip
+        """Registers a kernel: ``@op.kernel`` or ``@op.kernel(device="cuda", T=string)``.  The most specific wins.
+
+        ``machine`` is for kernels that suit one family of processors, as ``platform.machine()`` names it:
+        ``@op.kernel(device="cpu", machine="aarch64")``.  Other processors never run them.
+        """
         if function is None:
-            return lambda f: self.kernel(f, device=device, **types)
+            return lambda f: self.kernel(f, device=device, machine=machine, **types)
+        if machine is not None and device != "cpu":
+            raise TypeError(
+                f"a kernel of {self.name} is declared with machine={machine!r} and device={device!r}; "
+                f'a kernel for one machine needs device="cpu" {at()}'
+            )
         wants = _keyword_only(function)
         unknown = wants - {"state", "device", "node"}
         if unknown:
             raise TypeError(
                 f"kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: device, node, state"
             )
-        kernel = Kernel(function, device, self._constraint(types), "state" in wants, "device" in wants, "node" in wants)
-        self._claim("kernel", device, *kernel.types)
+        kernel = Kernel(
+            function, device, self._constraint(types), "state" in wants, "device" in wants, "node" in wants,
+            None if machine is None else _machine(machine),
+        )  # fmt: skip
+        self._claim("kernel", device, kernel.machine, *kernel.types)
         self.kernels.by_device.append(kernel)
-        self.kernels.by_device.sort(key=lambda k: (k.device is None, -len(k.types)))
+        self.kernels.by_device.sort(key=lambda k: (k.device is None, k.machine is None, -len(k.types)))
         return function
 
     def _constraint(self, values: dict[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
@@ -227,9 +252,10 @@ class OpDef:
                 )
         return tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(values.items()))
 
-    def find_kernel(self, device: str, attrs: dict[str, Any]) -> Kernel | None:
+    def find_kernel(self, device: str, attrs: dict[str, Any], machine: str | None = MACHINE) -> Kernel | None:
+        """The most specific kernel that may run there; ``machine`` None leaves out those for one processor family."""
         for kernel in self.kernels.by_device:
-            if kernel.accepts(device, attrs):
+            if kernel.accepts(device, attrs, machine):
                 return kernel
         return None
 

@@ -151,3 +151,6 @@ __all__ = [
     "tridiagonal",
     "unicode",
 ]
+
+# Kernels for ops that are declared by now.
+from headrace.ops import arm as arm

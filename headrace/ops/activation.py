@@ -10,9 +10,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import FLOATING, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._declare import widen
-from headrace.ops._host_math import column_sums
 
 elu_backward = torch.ops.aten.elu_backward.default
 hardtanh_backward = torch.ops.aten.hardtanh_backward.default
@@ -145,34 +143,8 @@ elu_grad = activation_grad("EluGrad", FLOATING, "outputs")
 
 
 @elu_grad.kernel
-def elu_slope(gradients, outputs):
+def _(gradients, outputs):
     return elu_backward(gradients, 1.0, 1.0, 1.0, True, outputs)
-
-
-# On 64-bit Arm powers of two are the quickest: 310 us for 131,072 of them, of e 480.
-_LOG2_E = 1.4426950408889634
-_MANY = 1 << 14  # elements, from which on more calls are worth their cost
-
-
-def _is_long(x):
-    return type(x) is torch.Tensor and x.numel() > _MANY and not x.requires_grad
-
-
-if ARM:
-
-    @elu.kernel(device="cpu", T=dtypes.float32)
-    def _(features):
-        if not _is_long(features):
-            return functional.elu(features)
-        below = torch.clamp_max(features, 0)
-        below.mul_(_LOG2_E).exp2_().sub_(1)
-        return torch.maximum(features, below, out=below)
-
-    @elu_grad.kernel(device="cpu", T=dtypes.float32)
-    def _(gradients, outputs):
-        if not _is_long(outputs) or gradients.shape != outputs.shape:
-            return elu_slope(gradients, outputs)
-        return torch.clamp_max(outputs, 0).add_(1).mul_(gradients)
 
 
 selu = activation("Selu", FLOATING, lambda node, grad: raw_ops.SeluGrad(grad, node.outputs[0]))
@@ -196,25 +168,8 @@ softplus_grad = activation_grad("SoftplusGrad", FLOATING)
 
 
 @softplus_grad.kernel
-def softplus_slope(gradients, features):
+def _(gradients, features):
     return softplus_backward(gradients, features, 1.0, SOFTPLUS_THRESHOLD)
-
-
-if ARM:
-
-    @softplus.kernel(device="cpu", T=dtypes.float32)
-    def _(features):
-        if not _is_long(features):
-            return functional.softplus(features, 1.0, SOFTPLUS_THRESHOLD)
-        small = torch.abs(features).mul_(-_LOG2_E).exp2_().log1p_()
-        return small.add_(torch.clamp_min(features, 0))
-
-    @softplus_grad.kernel(device="cpu", T=dtypes.float32)
-    def _(gradients, features):
-        if not _is_long(features) or gradients.shape != features.shape:
-            return softplus_slope(gradients, features)
-        below = torch.mul(features, -_LOG2_E).exp2_().add_(1)
-        return torch.div(gradients, below, out=below)
 
 
 softsign = activation("Softsign", FLOATING, lambda node, grad: raw_ops.SoftsignGrad(grad, node.inputs[0]))
@@ -315,10 +270,8 @@ def _axes_of_bias(grad, data_format):
 
 
 @bias_add_grad.kernel
-def _(out_backprop, data_format):
+def sum_to_bias(out_backprop, data_format):
     axes = _axes_of_bias(out_backprop, data_format)
-    if ARM and (found := column_sums(out_backprop, axes)) is not None:
-        return found
     return torch.sum(out_backprop, axes, dtype=out_backprop.dtype)
 
 

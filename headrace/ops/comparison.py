@@ -13,7 +13,6 @@ from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
 from headrace.ops._declare import binary, broadcast, sum_to_shape, unary, whole_value, widen
-from headrace.ops._host_math import FEW, comparison, where
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
 
@@ -21,7 +20,7 @@ for _name, _kernel, _array, _sign in (
     ("Less", torch.lt, np.less, "<"), ("LessEqual", torch.le, np.less_equal, "<="),
     ("Greater", torch.gt, np.greater, ">"), ("GreaterEqual", torch.ge, np.greater_equal, ">="),
 ):  # fmt: skip
-    _comparison = binary(_name, comparison(_kernel), REAL, out="bool", array=_array)
+    _comparison = binary(_name, _kernel, REAL, out="bool", array=_array)
     _comparison.not_differentiable().number_kernel(f"{{0}} {_sign} {{1}}")
 
 
@@ -60,8 +59,8 @@ def _broadcastable(a, b):
     return all(x == y or 1 in (x, y) for x, y in zip(reversed(a), reversed(b), strict=False))
 
 
-equal = _equality("Equal", comparison(torch.eq), np.equal)
-not_equal = _equality("NotEqual", comparison(torch.ne), np.not_equal)
+equal = _equality("Equal", torch.eq, np.equal)
+not_equal = _equality("NotEqual", torch.ne, np.not_equal)
 equal.number_kernel("{0} == {1}")
 not_equal.number_kernel("{0} != {1}")
 
@@ -130,12 +129,11 @@ def _rows(condition, t):
 
 
 def _select(condition, t, e):
-    if type(condition) is torch.Tensor:
-        if t.shape != e.shape or (condition.ndim and condition.shape not in (t.shape, t.shape[:1])):
-            raise _mismatch(condition, t, e)
-        if condition.ndim != 1 and condition.numel() <= FEW:
-            return torch.where(condition, t, e)
-    return where(_rows(condition, t), t, e)
+    if type(condition) is torch.Tensor and (
+        t.shape != e.shape or (condition.ndim and condition.shape not in (t.shape, t.shape[:1]))
+    ):
+        raise _mismatch(condition, t, e)
+    return torch.where(_rows(condition, t), t, e)
 
 
 def _mismatch(condition, t, e):
@@ -169,7 +167,7 @@ def _(node, grad):
 
 select_v2 = op("SelectV2(condition: bool, t: T, e: T) -> (output: T)", T=CHOICE)
 select_v2.shape(lambda condition, t, e: broadcast_shape(condition, broadcast_shape(t, e)))
-select_v2.kernel(where)
+select_v2.kernel(torch.where)
 select_v2.array_kernel(np.where)
 select_v2.kernel(lambda condition, t, e: np.where(condition.cpu().numpy(), t, e), T=dtypes.string)
 

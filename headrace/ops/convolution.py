@@ -6,7 +6,6 @@ copy is made on the way in or out.  Filters are [spatial..., in, out], as in TF1
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,9 +16,7 @@ from headrace.core.dtypes import FLOATING, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops import _arm_convolution
 from headrace.ops._window import (
-    CHANNELS_LAST,
     arrange,
     channel,
     check_window,
@@ -31,7 +28,6 @@ from headrace.ops._window import (
     to_torch,
 )
 
-_EXACT = (torch.float32, torch.float64)
 convolution_backward = torch.ops.aten.convolution_backward.default
 
 
@@ -308,105 +304,19 @@ def conv2d_input_anywhere(sizes, filter, grad, strides, cudnn, padding, explicit
 
 @conv2d_filter.kernel
 def conv2d_filter_anywhere(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations):
-    height, width, inner, outer = (
-        sizes  # of the weight only the shape matters, and on CUDA the layout, which dw follows
-    )
+    # Of the weight only the shape matters, and on CUDA the layout, which dw follows.
+    height, width, inner, outer = sizes
     weight = input.new_empty((outer, height, width, inner)).permute(0, 3, 1, 2)
     groups = groups_of(channel(input.shape, data_format), weight)
     dw = filter_gradient(input, weight, grad, groups, strides, padding, explicit, data_format, dilations)
     return dw.permute(2, 3, 1, 0).contiguous()
 
 
-def _is_plain(channels, sizes, data_format):
-    """Channels last, one group, nothing empty."""
-    return data_format == "NHWC" and channels == sizes[2] and 0 not in sizes
-
-
-if _arm_convolution.USED:
-
-    @conv2d.kernel(device="cpu")
-    def _(input, filter, strides, cudnn, padding, explicit, data_format, dilations):
-        window = filter.shape
-        if type(input) is torch.Tensor and _is_plain(input.shape[3], window, data_format) and 0 not in input.shape:
-            if _arm_convolution.is_pointwise(window, strides) and padding != "EXPLICIT":
-                return _arm_convolution.pointwise(input, filter)
-            if max(strides) > 1:
-                pairs, sizes = _strided(input.shape, window[:2], strides, padding, explicit, dilations)
-                if _arm_convolution.few_patches(window, window[2], sizes):
-                    return _arm_convolution.by_patches(input, filter, sizes, strides[1:3], dilations[1:3], pairs)
-        return conv2d_anywhere(input, filter, strides, cudnn, padding, explicit, data_format, dilations)
-
-    @lru_cache(maxsize=4096)
-    def _strided(shape, window, strides, padding, explicit, dilations):
-        """The paddings, and [N, P, Q] (or [N, P, Q, R]) of the output."""
-        pairs = paddings(shape, window, strides, padding, explicit, CHANNELS_LAST[len(shape) - 4], dilations)
-        sizes = [
-            (n + sum(pair) - (k - 1) * d - 1) // s + 1
-            for n, pair, k, d, s in zip(shape[1:-1], pairs, window, dilations[1:-1], strides[1:-1], strict=True)
-        ]
-        return pairs, (shape[0], *sizes)
-
-    def _pairs(sizes, window, grad, *rest):
-        """The paddings, once the gradient's size is right; remembered, unless sizes are symbols of the tracer."""
-        if type(grad) is torch.Tensor:
-            return _known_pairs(sizes, window, grad.shape, *rest)
-        return _known_pairs.__wrapped__(sizes, window, grad.shape, *rest)
-
-    @lru_cache(maxsize=4096)
-    def _known_pairs(sizes, window, shape, strides, padding, explicit, data_format, dilations):
-        g = geometry(sizes, window, strides, padding, explicit, data_format, dilations)
-        check_gradient(sizes, window, shape, g, data_format)
-        return paddings(sizes, window, strides, padding, explicit, data_format, dilations)
-
-    @conv2d_input.kernel(device="cpu")
-    def _(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations):
-        narrow = filter.shape[2] < _arm_convolution.NARROWEST
-        spread = max(strides) > 1 and (
-            max(dilations) > 1
-            or type(grad) is not torch.Tensor
-            or filter.numel() * math.prod(grad.shape[:3]) < _arm_convolution.MUCH
-        )
-        if narrow or spread or not _is_plain(sizes[3], filter.shape, data_format) or 0 in grad.shape:
-            return conv2d_input_anywhere(sizes, filter, grad, strides, cudnn, padding, explicit, data_format, dilations)
-        pairs = _pairs(tuple(sizes), filter.shape[:2], grad, strides, padding, explicit, data_format, dilations)
-        if (
-            _arm_convolution.is_pointwise(filter.shape, strides)
-            and padding != "EXPLICIT"
-            and type(grad) is torch.Tensor
-        ):
-            return _arm_convolution.pointwise(grad, filter.mT.contiguous())
-        if max(strides) > 1:
-            return _arm_convolution.strided_input_gradient(filter, grad, tuple(sizes), strides[1:3], pairs)
-        return _arm_convolution.input_gradient(filter, grad, dilations[1:3], pairs)
-
-    @conv2d_filter.kernel(device="cpu")
-    def _(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations):
-        if not _is_plain(input.shape[3], sizes, data_format) or 0 in grad.shape or 0 in input.shape:
-            return conv2d_filter_anywhere(input, sizes, grad, strides, cudnn, padding, explicit, data_format, dilations)
-        pairs = _pairs(input.shape, tuple(sizes[:2]), grad, strides, padding, explicit, data_format, dilations)
-        if _arm_convolution.is_pointwise(sizes, strides) and padding != "EXPLICIT" and type(grad) is torch.Tensor:
-            rows = input.reshape(-1, sizes[2])
-            return torch.mm(rows.mT, grad.reshape(-1, sizes[3])).view(sizes)
-        return _arm_convolution.filter_gradient(input, sizes, grad, strides[1:3], dilations[1:3], pairs)
-
-
 @conv3d.kernel
-def conv3d_anywhere(input, filter, strides, padding, data_format, dilations):
+def _(input, filter, strides, padding, data_format, dilations):
     weight = filter.permute(filter_order(5))
     groups = groups_of(channel(input.shape, data_format), weight)
     return convolve(input, weight, groups, strides, padding, (), data_format, dilations)
-
-
-if _arm_convolution.USED:
-
-    @conv3d.kernel(device="cpu")
-    def conv3d_by_patches(input, filter, strides, padding, data_format, dilations):
-        if data_format != "NDHWC" or type(input) is not torch.Tensor or input.shape[4] != filter.shape[3]:
-            return conv3d_anywhere(input, filter, strides, padding, data_format, dilations)
-        if 0 in input.shape or 0 in filter.shape or input.dtype not in _EXACT:
-            return conv3d_anywhere(input, filter, strides, padding, data_format, dilations)
-        pairs, sizes = _strided(input.shape, filter.shape[:3], strides, padding, (), dilations)
-        return _arm_convolution.volume(input, filter, sizes[1:], strides[1:4], dilations[1:4], pairs)
 
 
 @conv3d_input.kernel
@@ -450,30 +360,3 @@ def depthwise_filter_anywhere(input, sizes, grad, strides, padding, explicit, da
     weight = input.new_empty(channels * multiplier, 1, height, width)
     dw = filter_gradient(input, weight, grad, channels, strides, padding, explicit, data_format, dilations)
     return dw.reshape(channels, multiplier, height, width).permute(2, 3, 0, 1).contiguous()
-
-
-if _arm_convolution.USED:
-
-    def _is_single(filter_sizes, grad, data_format):
-        """Channels last, one output for each, nothing empty."""
-        return data_format == "NHWC" and filter_sizes[3] == 1 and 0 not in filter_sizes and 0 not in grad.shape
-
-    @depthwise_input.kernel(device="cpu")
-    def _(sizes, filter, grad, strides, padding, explicit, data_format, dilations):
-        if max(strides) > 1 or not _is_single(filter.shape, grad, data_format):
-            return depthwise_input_anywhere(
-                sizes, filter, grad, strides, padding, explicit, data_format, dilations
-            )  # fmt: skip
-        pairs = _pairs(tuple(sizes), filter.shape[:2], grad, strides, padding, explicit, data_format, dilations)
-        return _arm_convolution.input_gradient(filter, grad, dilations[1:3], pairs, depthwise=True)
-
-    @depthwise_filter.kernel(device="cpu")
-    def _(input, sizes, grad, strides, padding, explicit, data_format, dilations):
-        plain = type(input) is type(grad) is torch.Tensor and input.dtype in _EXACT and 0 not in input.shape
-        few = torch.get_num_threads() < _arm_convolution.CROWD
-        if not plain or not few or not _is_single(sizes, grad, data_format):
-            return depthwise_filter_anywhere(input, sizes, grad, strides, padding, explicit, data_format, dilations)
-        pairs = _pairs(input.shape, tuple(sizes[:2]), grad, strides, padding, explicit, data_format, dilations)
-        return _arm_convolution.depthwise_filter_gradient(
-            input, sizes, grad, strides[1:3], dilations[1:3], pairs
-        )  # fmt: skip

@@ -5,8 +5,6 @@ Where TensorFlow writes gradients by hand and torch has them too, the kernel is 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import torch
 
 from headrace.core import dtypes
@@ -14,7 +12,6 @@ from headrace.core.dtypes import FLOAT_OR_COMPLEX, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._declare import conjugate
 
 MATRIX = (dtypes.float64, dtypes.float32, dtypes.float16, dtypes.complex64, dtypes.complex128)
@@ -295,36 +292,7 @@ def _spelled_out(part, count):
 @einsum.kernel(T=FLOAT_OR_COMPLEX)
 @einsum.kernel(device="cpu")  # torch has no products of integers for accelerators
 def _(inputs, equation):
-    if len(inputs) == 2 and (product := _as_product(equation)) is not None:
-        x, y = inputs
-        if x.ndim == y.ndim == len(equation.partition(",")[0].strip()) and x.shape[:-2] == y.shape[:-2]:
-            return product(x, y)
     return torch.einsum(equation, *inputs)
-
-
-@lru_cache(maxsize=256)
-def _as_product(equation):
-    """What an Einstein sum of two comes to if it is a product of matrices in batches; None if it is not."""
-    (x, y), result = _labels(equation, 2)
-    batch, left = x[:-2], x[-2:]
-    if len(left) < 2 or "." in equation or len(set(x + y)) != len(x) + 1 or result != batch + left[0] + result[-1:]:
-        return None
-    if y == batch + left[1] + result[-1]:
-        return torch.matmul
-    if y == batch + result[-1] + left[1]:
-        return _times_transposed
-    return None
-
-
-def _times_transposed(x, y):
-    """Here torch's product with the second matrix transposed takes long to prepare."""
-    if ARM and type(x) is torch.Tensor and x.is_cpu and y.shape[-1] * y.shape[-2] <= _COPIED:
-        y = y.mT.contiguous()
-        return torch.matmul(x, y)
-    return torch.matmul(x, y.mT)
-
-
-_COPIED = 1 << 12  # elements of a matrix
 
 
 @einsum.gradient

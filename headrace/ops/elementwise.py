@@ -11,7 +11,6 @@ from headrace.core import dtypes
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops import _host_math
 from headrace.ops._declare import conjugate, follow, unary
 
 
@@ -101,7 +100,7 @@ atan = unary("Atan", torch.atan, FLOAT_OR_COMPLEX, _over(lambda x: _plus(raw_ops
 sinh = unary("Sinh", torch.sinh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Cosh(x)))
 cosh = unary("Cosh", torch.cosh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Sinh(x)))
 tanh = unary(
-    "Tanh", _host_math.tanh, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.TanhGrad(conjugate(node.outputs[0]), grad),
+    "Tanh", torch.tanh, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.TanhGrad(conjugate(node.outputs[0]), grad),
     array=np.tanh, in_place=torch.tanh_,
 )  # fmt: skip
 asinh = unary(

@@ -9,7 +9,6 @@ from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, REAL, bfloat16, flo
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._declare import conjugate, sum_to_shape, widen
 from headrace.resources.value import as_tensor
 
@@ -42,30 +41,8 @@ def _product_shape(a, b, transpose_a, transpose_b):
 
 
 @matmul.kernel
-def _(a, b, transpose_a, transpose_b):
+def product(a, b, transpose_a, transpose_b):
     return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
-
-
-if ARM:
-
-    @matmul.kernel(device="cpu")
-    def _(a, b, transpose_a, transpose_b):
-        if transpose_b and not transpose_a:
-            a, b = quick_transposed(a, b)
-            return torch.mm(a, b)
-        return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
-
-
-def quick_transposed(a, b):
-    """``a`` and ``b`` transposed, ready for a product, for 64-bit Arm.
-
-    There torch hands products with just the second matrix transposed to a library that takes 50 us to prepare each; copying the
-    smaller of two small matrices the other way round is quicker (measured: 32 by 32, 25 against 71 us).
-    """
-    first = a.shape[-2] < b.shape[-2]
-    if (a.shape[-2] if first else b.shape[-2]) * a.shape[-1] > 1 << 14:
-        return a, b.mT
-    return (a.mT.contiguous().mT, b.mT) if first else (a, b.mT.contiguous())
 
 
 def _integer_product(a, b):
@@ -128,6 +105,10 @@ def _(a, b, transpose_a, transpose_b, a_is_sparse, b_is_sparse):
 # ---- batches
 
 
+def batched_product(x, y, adj_x, adj_y):
+    return torch.matmul(x.mH if adj_x else x, y.mH if adj_y else y)
+
+
 def _batched(name, broadcasts):
     definition = op(f"{name}(x: T, y: T; adj_x: bool = False, adj_y: bool = False) -> (output: T)", T=TYPES)
 
@@ -147,18 +128,7 @@ def _batched(name, broadcasts):
         batch = broadcast_shape(batch_x, batch_y) if broadcasts else batch_x.merge_with(batch_y)
         return batch.concatenate([rows, columns])
 
-    @definition.kernel
-    def _(x, y, adj_x, adj_y):
-        return torch.matmul(x.mH if adj_x else x, y.mH if adj_y else y)
-
-    if ARM:
-
-        @definition.kernel(device="cpu")
-        def on_arm(x, y, adj_x, adj_y):
-            if adj_y and not adj_x and type(x) is torch.Tensor and not x.is_complex():
-                x, y = quick_transposed(x, y)
-                return torch.matmul(x, y)
-            return torch.matmul(x.mH if adj_x else x, y.mH if adj_y else y)
+    definition.kernel(batched_product)
 
     @definition.kernel(device="cuda", T=INTEGERS)
     def _(x, y, adj_x, adj_y):

@@ -19,7 +19,6 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops import _opaque
-from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._window import (
     CHANNELS_LAST,
     arrange,
@@ -145,9 +144,6 @@ def max_with_indices(x, g):
 def max_pool(input, ksize, strides, padding, explicit, data_format):
     if channel(ksize, data_format) != 1:
         return depth_max(input, ksize, strides, data_format)
-    plain = ARM and input.dtype is torch.float32 and input.numel() > _FEW
-    if plain and _is_paired(input, input.shape, ksize, strides, padding, data_format):
-        return _max_of_pairs(input)
     g = geometry(input.shape, ksize, strides, padding, explicit, data_format)
     x = prepare(input, g, data_format)
     if x.dim() == 5:
@@ -157,32 +153,6 @@ def max_pool(input, ksize, strides, padding, explicit, data_format):
     else:
         y = torch.max_pool2d(x, g.window, g.stride, g.padding, 1, g.ceil)
     return from_torch(drop_first(y, g.drop), data_format)
-
-
-_FEW = 1 << 14  # elements
-_PAIRS = (1, 2, 2, 1)
-_QUARTERS = torch.full((1, 1, 2, 1, 2, 1), 0.25)
-
-
-def _is_paired(tensor, sizes, ksize, strides, padding, data_format):
-    """Whether a pool is of two by two neighbours, none of them twice or alone: the usual, which is less work on the host."""
-    return (
-        ksize == strides == _PAIRS
-        and data_format == "NHWC"
-        and padding != "EXPLICIT"
-        and type(tensor) is torch.Tensor
-        and tensor.is_cpu
-        and not sizes[1] % 2
-        and not sizes[2] % 2
-    )
-
-
-def _max_of_pairs(input):
-    """The greater of two rows, then of two columns: half of the time of torch's pool."""
-    batch, height, width, channels = input.shape
-    upper, lower = input.reshape(batch, height // 2, 2, width * channels).unbind(2)
-    left, right = torch.maximum(upper, lower).view(batch, height // 2, width // 2, 2, channels).unbind(3)
-    return torch.maximum(left, right)
 
 
 def depth_max(input, ksize, strides, data_format):
@@ -268,10 +238,6 @@ def _wide_average(x, g):
 
 def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
     sizes = tuple(sizes)
-    if grad.dtype is torch.float32 and _is_paired(grad, sizes, ksize, strides, padding, data_format):
-        batch, height, width, channels = sizes
-        parts = grad.reshape(batch, height // 2, 1, width // 2, 1, channels) * _QUARTERS
-        return parts.view(sizes)
     g = geometry(sizes, ksize, strides, padding, (), data_format)
     x = to_torch(grad.new_empty(sizes), data_format)
     if x.is_cuda:

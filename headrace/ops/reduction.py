@@ -17,9 +17,7 @@ from headrace.core.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REA
 from headrace.core.registry import op
 from headrace.core.shape import unknown_shape
 from headrace.graph import raw_ops
-from headrace.ops._arm_convolution import USED as ARM
 from headrace.ops._declare import WIDE_UNSIGNED, whole_value
-from headrace.ops._host_math import argmax, column_sums, sums_apart
 
 
 def _reduced(input, axis, keep_dims):
@@ -95,42 +93,30 @@ def _is_whole(x, axis):
     return type(axis) is list and len(axis) == x.ndim and axis == list(range(x.ndim))
 
 
-def _sum(x, axis, keep):
+def sum_along(x, axis, keep):
     if type(axis) is int and axis > 0:  # no more questions
         return torch.sum(x, axis, keep)
     if axis == []:
         return x.clone()
     if not keep and _is_whole(x, axis):
         return torch.sum(x)  # takes less time to call
-    if ARM and (found := column_sums(x, axis)) is not None:
-        return found.view(_shape_left(x, axis, keep))
-    if ARM and not keep and (found := sums_apart(x, axis)) is not None:
-        return found
     return torch.sum(x, axis, keep)
-
-
-def _shape_left(x, axes, keep):
-    """The shape that sums over the first axes have."""
-    count = len(axes) if isinstance(axes, list) else 1
-    return (1,) * (count if keep else 0) + x.shape[count:]
 
 
 def _integer_sum(x, axis, keep):
     return x.clone() if axis == [] else torch.sum(x, axis, keep, dtype=x.dtype)
 
 
-total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum, array=np.add.reduce)
+total = _reduction("Sum", NUMERIC, sum_along, _unreduce, _integer_sum, array=np.add.reduce)
 
 
-def _mean(x, axis, keep):
+def mean_along(x, axis, keep):
     if type(axis) is int and axis > 0:
         return torch.mean(x, axis, keep)
     if axis == []:
         return x.clone()
     if not keep and _is_whole(x, axis):
         return torch.mean(x)
-    if ARM and (found := column_sums(x, axis)) is not None:
-        return found.div_(x.numel() // found.numel()).view(_shape_left(x, axis, keep))
     return torch.mean(x, axis, keep)
 
 
@@ -141,7 +127,7 @@ def _integer_mean(x, axis, keep):
     return torch.div(result, max(1, x.numel() // max(1, result.numel())), rounding_mode="trunc").to(x.dtype)
 
 
-mean = _reduction("Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)
+mean = _reduction("Mean", NUMERIC, mean_along, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)
 
 
 @mean.array_kernel(T=FLOATING)
@@ -268,37 +254,18 @@ _follow(smallest, min)
 # ---- truth
 
 
-def _are(reduce, on_host, x, axis, keep):
-    if axis == []:
-        return x.clone()
-    if type(x) is torch.Tensor and x.is_cpu:  # NumPy takes a tenth of the time
-        if x.numel() >= _MANY and x.is_contiguous() and not x.shape[-1] % 4 and axis in ([x.ndim - 1], x.ndim - 1, -1):
-            found = _in_words(reduce, x)
-            return found.unsqueeze(-1) if keep else found
-        axes = tuple(axis) if isinstance(axis, list) else axis
-        found = on_host(x.numpy(), axes, None, None, keep)
-        return torch.from_numpy(found if type(found) is np.ndarray else np.asarray(found))
-    return reduce(x, axis, keep)
+def _are(reduce, x, axis, keep):
+    return x.clone() if axis == [] else reduce(x, axis, keep)
 
 
-_MANY = 1 << 16
-_TRUE = 0x01010101  # four of them
-
-
-def _in_words(reduce, x):
-    """Four at a time along the last axis: the least word is the greatest there is only if all are true."""
-    words = x.view(torch.int32)
-    return torch.amin(words, -1) == _TRUE if reduce is torch.all else torch.amax(words, -1) != 0
-
-
-for _name, _kernel, _on_host in (("All", torch.all, np.logical_and.reduce), ("Any", torch.any, np.logical_or.reduce)):
+for _name, _kernel, _array in (("All", torch.all, np.logical_and.reduce), ("Any", torch.any, np.logical_or.reduce)):
     _truth = op(
         f"{_name}(input: bool, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: bool)", Tidx=INDEX
     )
     _truth.shape(_reduced)
     _truth.not_differentiable()
-    _truth.kernel(functools.partial(_are, _kernel, _on_host))
-    _truth.array_kernel(lambda x, axis, keep, reduce=_on_host: reduce(x, _as_tuple(axis), None, None, keep))
+    _truth.kernel(functools.partial(_are, _kernel))
+    _truth.array_kernel(lambda x, axis, keep, reduce=_array: reduce(x, _as_tuple(axis), None, None, keep))
 
 # ---- norm
 
@@ -339,8 +306,8 @@ def _argument(name, function):
         return function(input.to(torch.int64), dimension).to(output_type)
 
 
-_argument("ArgMax", argmax)
-_argument("ArgMin", functools.partial(argmax, least=True))
+_argument("ArgMax", torch.argmax)
+_argument("ArgMin", torch.argmin)
 
 # ---- running sums and products
 

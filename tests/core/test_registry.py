@@ -95,6 +95,29 @@ class TestKernels:
             ("cuda", "float16"): "cuda half",
         }
 
+    def test_kernels_for_one_machine(self) -> None:
+        made = declare()
+        for name, where in {
+            "any": {}, "cpu": {"device": "cpu"}, "string": {"T": dtypes.string},
+            "arm": {"device": "cpu", "machine": "arm64"},
+            "arm string": {"device": "cpu", "machine": "aarch64", "T": dtypes.string},
+        }.items():  # fmt: skip
+            made.kernel(lambda x, name=name: name, **where)
+
+        def found(device: str, dtype: dtypes.DType, machine: str | None) -> str:
+            return made.find_kernel(device, {"T": dtype}, machine).function(None)  # type: ignore[union-attr, no-any-return]
+
+        assert found("cpu", dtypes.float32, "aarch64") == "arm"
+        assert found("cpu", dtypes.string, "aarch64") == "arm string"
+        assert found("cuda", dtypes.float32, "aarch64") == "any"
+        for other in ("x86_64", None):
+            assert found("cpu", dtypes.float32, other) == "cpu"
+            assert found("cuda", dtypes.string, other) == "string"
+
+    def test_only_kernels_for_the_cpu_are_for_one_machine(self) -> None:
+        with pytest.raises(TypeError, match="machine='aarch64' and device=None; a kernel for one machine needs"):
+            declare().kernel(lambda x: x, machine="aarch64")
+
     def test_none_fits(self) -> None:
         made = declare()
         made.kernel(T=dtypes.string)(lambda x: x)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.ops import _arm_convolution
+from headrace.ops.arm import convolution
 from headrace.runtime import arrange
 
 torch = pytest.importorskip("torch")
@@ -75,7 +75,7 @@ def test_the_same_training_compiled_and_interpreted():
 
 def test_gradients_of_filters_in_several_parts_compiled_and_interpreted(monkeypatch):
     """Patches are made a few pictures at a time; a compiled step must find each part where it is."""
-    monkeypatch.setattr(_arm_convolution, "LARGEST", 2000)
+    monkeypatch.setattr(convolution, "LARGEST", 2000)
 
     def gradients(mode):
         with tf.Graph().as_default():
