@@ -73,6 +73,16 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
         at += length
 
 
+def only_field(data: bytes, number: int) -> bytes | None:
+    """The content of a message that is one field of bytes; None of any other message."""
+    if len(data) < 2 or data[0] != number << 3 | BYTES:
+        return None
+    length, at = data[1], 2
+    if length > 0x7F:
+        length, at = read_varint(data, 1)
+    return data[at:] if at + length == len(data) else None
+
+
 def pack_int64(values: Iterable[int]) -> bytes:
     """Packed varints; negative numbers as 64-bit two's complement."""
     return b"".join(varint(v & 0xFFFFFFFFFFFFFFFF) for v in values)
@@ -83,9 +93,9 @@ def unpack_int64(data: bytes) -> np.ndarray[Any, Any]:
     if len(data) <= _FEW:
         found, at = [], 0
         while at < len(data):
-            value, at = read_varint(data, at)
+            value, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at)
             found.append(value)
-        return np.array(found, np.uint64).astype(np.int64)
+        return np.array(found, np.uint64).view(np.int64)
     raw = np.frombuffer(data, np.uint8)
     last = raw < 0x80
     if not last[-1]:

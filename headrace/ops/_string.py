@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 import torch
@@ -31,42 +29,6 @@ def scalar_of(item):
     made = np.empty((), object)
     made[()] = item
     return made
-
-
-def int64s(items):
-    """A list of integers as an array (numpy itself takes twice as long)."""
-    made = np.empty(len(items), np.int64)
-    struct.pack_into(f"{len(items)}q", made, 0, *items)
-    return made
-
-
-def int32s(items):
-    made = np.empty(len(items), np.int32)
-    struct.pack_into(f"{len(items)}i", made, 0, *items)
-    return made
-
-
-def integers(items, count, shape, dtype=np.int64):
-    """An integer tensor of what is counted one by one."""
-    made = torch.from_numpy(np.fromiter(items, dtype, count))
-    return made if len(shape) == 1 else made.reshape(shape)
-
-
-def lengths(items, dtype=np.int64):
-    """How many bytes each has."""
-    try:
-        return np.frombuffer(bytes(map(len, items)), np.uint8).astype(dtype)
-    except ValueError:  # more than a byte counts
-        return np.fromiter(map(len, items), dtype, len(items))
-
-
-SEPARATOR = b"\0"
-
-
-def together(items):
-    """All strings in one, to be changed at once and split at SEPARATOR; None if it occurs in them, or there are none."""
-    text = SEPARATOR.join(items)
-    return text if items and text.count(SEPARATOR) == len(items) - 1 else None
 
 
 def on_host(definition, function):
@@ -115,53 +77,33 @@ def encode(value: str) -> bytes:
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 
 
-class _Texts:
-    """Strings hashed together: what is asked for comes as an array, one for each."""
-
-    def __init__(self, text, starts):
-        self._text, self._starts = text, starts
-
-    def __getitem__(self, at):
-        return self.word(at, 1)
-
-    def word(self, at, size):
-        words = np.ndarray((len(self._text) - size + 1,), f"<u{size}", self._text, strides=(1,))  # from every byte on
-        found = words[self._starts + at if type(at) is not int or at else self._starts]
-        return found if size == 8 else found.astype(np.uint64)
-
-
 def _word(data, at, size=8):
-    return int.from_bytes(data[at : at + size], "little") if type(data) is bytes else data.word(at, size)
-
-
-def _wrap(value):
-    """Modulo 2**64; arrays do that by themselves."""
-    return value & _MASK if type(value) is int else value
+    return int.from_bytes(data[at : at + size], "little")
 
 
 def _rotate(value, by):
     """To the right."""
-    value = _wrap(value)
-    return _wrap(value >> by | value << (64 - by))
+    value &= _MASK
+    return (value >> by | value << (64 - by)) & _MASK
 
 
 def _shift_mix(value):
-    value = _wrap(value)
+    value &= _MASK
     return value ^ (value >> 47)
 
 
 def _pair(u, v, mul):
-    a = _wrap(_wrap(u ^ v) * mul)
+    a = ((u ^ v) & _MASK) * mul & _MASK
     a ^= a >> 47
-    b = _wrap(_wrap(v ^ a) * mul)
+    b = ((v ^ a) & _MASK) * mul & _MASK
     b ^= b >> 47
-    return _wrap(b * mul)
+    return b * mul & _MASK
 
 
 def _upto3(data, n):
     y = data[0] + (data[n >> 1] << 8)
     z = n + (data[n - 1] << 2)
-    return _wrap(_shift_mix(y * _K2 ^ z * _K0) * _K2)
+    return _shift_mix(y * _K2 ^ z * _K0) * _K2 & _MASK
 
 
 def _upto7(data, n):
@@ -173,25 +115,25 @@ def _upto16(data, n):
     mul = _K2 + n * 2
     a = _word(data, 0) + _K2
     b = _word(data, n - 8)
-    return _pair(_wrap(_rotate(b, 37) * mul + a), _wrap((_rotate(a, 25) + b) * mul), mul)
+    return _pair(_rotate(b, 37) * mul + a & _MASK, (_rotate(a, 25) + b) * mul & _MASK, mul)
 
 
 def _upto32(data, n):
     mul = _K2 + n * 2
     a, b = _word(data, 0) * _K1, _word(data, 8)
     c, d = _word(data, n - 8) * mul, _word(data, n - 16) * _K2
-    return _pair(_wrap(_rotate(a + b, 43) + _rotate(c, 30) + d), _wrap(a + _rotate(b + _K2, 18) + c), mul)
+    return _pair(_rotate(a + b, 43) + _rotate(c, 30) + d & _MASK, a + _rotate(b + _K2, 18) + c & _MASK, mul)
 
 
 def _upto64(data, n):
     mul = _K2 + n * 2
     a, b = _word(data, 0) * _K2, _word(data, 8)
     c, d = _word(data, n - 8) * mul, _word(data, n - 16) * _K2
-    y = _wrap(_rotate(a + b, 43) + _rotate(c, 30) + d)
-    z = _pair(y, _wrap(a + _rotate(b + _K2, 18) + c), mul)
+    y = _rotate(a + b, 43) + _rotate(c, 30) + d & _MASK
+    z = _pair(y, a + _rotate(b + _K2, 18) + c & _MASK, mul)
     e, f = _word(data, 16) * mul, _word(data, 24)
     g, h = (y + _word(data, n - 32)) * mul, (z + _word(data, n - 24)) * mul
-    return _pair(_wrap(_rotate(e + f, 43) + _rotate(g, 30) + h), _wrap(e + _rotate(f + a, 18) + g), mul)
+    return _pair(_rotate(e + f, 43) + _rotate(g, 30) + h & _MASK, e + _rotate(f + a, 18) + g & _MASK, mul)
 
 
 def _weak(data, at, a, b):
@@ -226,48 +168,6 @@ def fingerprint64(data: bytes) -> int:
 
 _LENGTHS = (0, 3, 7, 16, 32, 64)  # the greatest for each of the functions
 _BY_LENGTH = (lambda data, n: _K2, _upto3, _upto7, _upto16, _upto32, _upto64)
-_KINDS = np.searchsorted(_LENGTHS, np.arange(_LENGTHS[-1] + 2))  # which of them, by length
-_TOGETHER = 256  # strings from which on arrays are quicker
-_BLOCK = 4096  # and how many of them stay near the processor
-
-
-class _Fingerprints(dict[bytes, int]):
-    """Those of short strings that came up before."""
-
-    def __missing__(self, data):
-        if len(self) >= _KNOWN:
-            self.clear()
-        found = fingerprint64(data)
-        if len(data) <= _LENGTHS[-1]:
-            self[data] = found
-        return found
-
-
-_KNOWN = 1 << 16
-_known = _Fingerprints()
-
-
-def fingerprints(items: list[bytes]) -> Any:
-    """The fingerprint64 of each."""
-    count = len(items)
-    if count < _TOGETHER:
-        return np.fromiter(itemgetter(*items)(_known) if count > 1 else map(fingerprint64, items), np.uint64, count)
-    if count > _BLOCK:
-        return np.concatenate([fingerprints(items[i : i + _BLOCK]) for i in range(0, count, _BLOCK)])
-    sizes = lengths(items, np.uint64)
-    starts = np.add.accumulate(sizes) - sizes
-    text, kinds = b"".join(items), _KINDS.take(sizes, mode="clip")
-    first = kinds[0].item()
-    if (kinds == first).all() and first < len(_BY_LENGTH):
-        return _BY_LENGTH[first](_Texts(text, starts), sizes) if first else np.full(count, _K2, np.uint64)
-    found = np.empty(count, np.uint64)
-    for kind in np.bincount(kinds).nonzero()[0].tolist():
-        mine = (kinds == kind).nonzero()[0]
-        if kind < len(_BY_LENGTH):
-            found[mine] = _BY_LENGTH[kind](_Texts(text, starts[mine]), sizes[mine])
-        else:
-            found[mine] = list(map(fingerprint64, map(items.__getitem__, mine.tolist())))
-    return found
 
 
 def _round(data, s, x, y, z, v, w, mul, weight):

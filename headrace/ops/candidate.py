@@ -5,7 +5,6 @@ They run on the host.  Each node owns a generator (and, where it learns, its cou
 
 from __future__ import annotations
 
-import math
 import threading
 
 import numpy as np
@@ -13,13 +12,8 @@ import torch
 
 from headrace.core import errors
 from headrace.core.registry import op
-from headrace.ops._sparse import host_order
 
 _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
-
-
-_TABLE = 1 << 20  # classes
-_EXACT = 1 << 53  # up to here a float64 holds every integer
 
 
 class Sampler:
@@ -30,9 +24,6 @@ class Sampler:
         self.random = np.random.default_rng(seeds if any(seeds) else None)
         self.lock = threading.Lock()
         self.range: int = attrs["range_max"]
-        self._places: np.ndarray | None = None  # by class, for those whose draws are to be distinct
-        self._numbers = np.arange(0)
-        self._enough = 0  # draws that sufficed lately
         self.prepare(attrs)
 
     def prepare(self, attrs) -> None:
@@ -58,87 +49,40 @@ class Sampler:
 
     def expected(self, true_classes, drawn, count, tries):
         both = np.concatenate([true_classes.reshape(-1), drawn])
+        p = self.probability(both)
         # When no draw repeated, count * p is what the classes can expect; otherwise the chance of at least one hit.
-        if tries == count:
-            both = self.probability(both)
-            both *= count
-        else:
-            both = self.misses(both)
-            both *= tries
-            np.expm1(both, out=both)
-            np.negative(both, out=both)
-        both = both.astype(np.float32)
+        both = (p * count if tries == count else -np.expm1(tries * np.log1p(-p))).astype(np.float32)
         return both[: true_classes.size].reshape(true_classes.shape), both[true_classes.size :].copy()
-
-    def misses(self, classes):
-        """The logarithm of the chance that one draw is another class."""
-        return np.log1p(-self.probability(classes))
 
     def _distinct(self, count):
         """Draws until ``count`` different classes have come up; also says how many draws that took."""
-        drawn = self.draw(max(count + count // 2 + 16, self._enough))
+        drawn = self.draw(count + count // 2 + 16)
         while True:
-            first = self._first(drawn)
+            first = np.sort(np.unique(drawn, return_index=True)[1])  # where each class came up first, in order
             if len(first) >= count:
-                tries = int(first[count - 1]) + 1 if count else 0
-                self._enough = tries + tries // 8
-                return drawn[first[:count]], tries
+                return drawn[first[:count]], int(first[count - 1]) + 1 if count else 0
             drawn = np.concatenate([drawn, self.draw(count + count // 2 + 16)])
-
-    def _first(self, drawn):
-        """Where each class came up first, in order."""
-        if self.range > _TABLE:
-            return np.sort(np.unique(drawn, return_index=True)[1])
-        if self._places is None:
-            self._places = np.empty(self.range, np.int64)
-        if len(self._numbers) < len(drawn):
-            self._numbers = np.arange(2 * len(drawn))
-        number = self._numbers[: len(drawn)]
-        self._places[drawn[::-1]] = number[::-1]  # the last one written is the first of its class
-        return (self._places.take(drawn) == number).nonzero()[0]
-
-
-def _inside(classes, size):
-    """Whether all are in [0, size): negative ones are too large without their sign."""
-    return not classes.size or np.maximum.reduce(classes.view(np.uint64), None) < size
 
 
 class LogUniform(Sampler):
     """Zipf-like: the chance of a class is log(1 + 1/(class + 1)) over log(range_max + 1)."""
 
-    _misses: np.ndarray | None = None  # by class
-
     def prepare(self, attrs) -> None:
         self.log_range = np.log1p(self.range)
-
-    def misses(self, classes):
-        if self.range > _TABLE or not _inside(classes, self.range):
-            return super().misses(classes)
-        if self._misses is None:
-            self._misses = super().misses(np.arange(self.range))
-        return self._misses.take(classes)
 
     def draw(self, count):
         return (np.exp(self.random.random(count) * self.log_range).astype(np.int64) - 1) % self.range
 
     def probability(self, classes):
-        found = np.log((classes + 2.0) / (classes + 1.0))
-        found /= self.log_range
-        return found
+        return np.log((classes + 2.0) / (classes + 1.0)) / self.log_range
 
 
 class Uniform(Sampler):
     def draw(self, count):
-        if self.range > _EXACT:
-            return self.random.integers(0, self.range, count)
-        return (self.random.random(count) * self.range).astype(np.int64)
+        return self.random.integers(0, self.range, count)
 
-    def expected(self, true_classes, drawn, count, tries):
-        p = 1.0 / self.range
-        hits = p * count if tries == count else -math.expm1(tries * math.log1p(-p)) if p < 1 else 1.0
-        both = np.empty(true_classes.size + len(drawn), np.float32)
-        both.fill(hits)
-        return both[: true_classes.size].reshape(true_classes.shape), both[true_classes.size :].copy()
+    def probability(self, classes):
+        return np.full(len(classes), 1.0 / self.range)
 
 
 class Weighted(Sampler):
@@ -155,11 +99,8 @@ class Weighted(Sampler):
         return bounds.searchsorted(self.random.random(count) * bounds[-1], side="right")
 
     def probability(self, classes):
-        total = self.total
-        if _inside(classes, len(self.weights)):
-            return self.weights.take(classes) / total
-        known = (classes >= 0) & (classes < len(self.weights))
-        return np.where(known, self.weights[np.where(known, classes, 0)], 0.0) / total
+        has_weight = (classes >= 0) & (classes < len(self.weights))
+        return np.where(has_weight, self.weights[np.where(has_weight, classes, 0)], 0.0) / self.total
 
 
 class LearnedUnigram(Weighted):
@@ -169,8 +110,7 @@ class LearnedUnigram(Weighted):
         self.weights, self.total = np.ones(attrs["range_max"]), float(attrs["range_max"])
 
     def learn(self, classes) -> None:
-        if not _inside(classes, len(self.weights)):
-            classes = classes[(classes >= 0) & (classes < len(self.weights))]
+        classes = classes[(classes >= 0) & (classes < len(self.weights))]
         np.add.at(self.weights, classes, 1.0)
         self.total += len(classes)
         self._bounds = None
@@ -274,8 +214,6 @@ def _(true_classes, sampled_candidates, num_true, seed, seed2):
 def _(true_classes, sampled_candidates, num_true, seed, seed2):
     """(row, position, lowest float) for every true class that was drawn too; of equal candidates the last counts."""
     _check(true_classes, num_true)
-    if true_classes.is_cpu:
-        return tuple(map(torch.from_numpy, _hits_on_host(true_classes.numpy(), sampled_candidates.numpy())))
     ordered, order = sampled_candidates.sort(stable=True)
     if not ordered.shape[0]:
         row = true_classes.new_zeros(0)
@@ -285,19 +223,3 @@ def _(true_classes, sampled_candidates, num_true, seed, seed2):
     row = found.nonzero()[:, 0]
     position = order[place[found]]
     return row.int(), position, torch.full(row.shape, _LOWEST, device=row.device)
-
-
-def _hits_on_host(true_classes, candidates):
-    if not len(candidates):
-        return np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.float32)
-    order = host_order(candidates)
-    ordered = candidates.take(order)
-    place = ordered.searchsorted(true_classes, side="right")
-    place -= 1
-    found = (
-        ordered.take(place, mode="wrap") == true_classes
-    )  # one below all others meets the greatest there, and differs
-    row, position = found.nonzero()[0].astype(np.int32), order.take(place[found])
-    weights = np.empty(len(row), np.float32)
-    weights.fill(_LOWEST)
-    return row, position, weights

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the loss, the greedy and the beam-search decoder; and the edit distance.
+"""Connectionist temporal classification: the loss; and the edit distance.  The decoders are in ``ctc_decoder``.
 
 The last class is the blank.  Sequences come as sparse tensors, time first.
 """
@@ -6,6 +6,7 @@ The last class is the blank.  Sequences come as sparse tensors, time first.
 from __future__ import annotations
 
 import math
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -13,8 +14,6 @@ import torch
 from headrace.core.dtypes import ANY, float32, float64, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops import _ctc_decode
-from headrace.ops._ctc_decode import merged
 from headrace.ops._sparse import check_parts, entries
 from headrace.resources.dispatch import autograd
 
@@ -60,46 +59,17 @@ def _labels(row, labels, classes, collapse):
             f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {row} num_classes: {classes} "
             f"labels: {labels}"
         )
-    return merged(labels[:count]) if collapse else labels[:count]
+    return _merged(labels[:count]) if collapse else labels[:count]
+
+
+def _merged(labels):
+    """Without those that equal the one before."""
+    return [label for label, _ in groupby(labels)]
 
 
 def _possible(labels, length, merge):
     """Whether there is time for the labels: between equal neighbours stands a blank, if they would be merged."""
-    return len(labels) + (len(labels) - len(merged(labels)) if merge else 0) <= length
-
-
-_FEW = 64  # labels that are rather looked at one by one
-
-
-def _plain_labels(indices, values, batch, classes):
-    """-> how many labels each sequence has, and how often one follows its equal.
-
-    None where the sequences are not in order, one has no labels, or there is padding or a mistake.
-    """
-    if len(values) <= _FEW:
-        return _few_labels(indices.tolist(), values.tolist(), batch, classes)
-    rows, labels = indices.cpu().numpy()[:, 0], values.cpu().numpy()
-    if rows[0] < 0 or rows[-1] >= batch or np.logical_or.reduce(rows[1:] < rows[:-1]):
-        return None
-    if np.maximum.reduce(labels.view(np.uint32)) >= max(classes - 1, 0):
-        return None
-    counts = np.bincount(rows, minlength=batch)
-    if not np.logical_and.reduce(counts):
-        return None
-    again = rows[1:][(labels[1:] == labels[:-1]) & (rows[1:] == rows[:-1])]
-    return counts.tolist(), np.bincount(again, minlength=batch).tolist()
-
-
-def _few_labels(indices, labels, batch, classes):
-    counts, again = [0] * batch, [0] * batch
-    before, last = 0, -1
-    for (row, _), label in zip(indices, labels, strict=True):
-        if not (before <= row < batch and 0 <= label < classes - 1):
-            return None
-        counts[row] += 1
-        again[row] += row == before and label == last
-        before, last = row, label
-    return (counts, again) if labels and all(counts) else None
+    return len(labels) + (len(labels) - len(_merged(labels)) if merge else 0) <= length
 
 
 @ctc_loss.kernel
@@ -110,10 +80,6 @@ def _(inputs, labels_indices, labels_values, sequence_length, collapse, merge, i
         raise ValueError(f"len(sequence_length) != batch_size: {len(lengths)} vs {batch}")
     if batch and (min(lengths) < 0 or max(lengths) > steps):
         raise ValueError(f"sequence_length({max(lengths)}) <= {steps} is needed")
-    if merge and not collapse:
-        plain = _plain_labels(labels_indices, labels_values, batch, classes)
-        if plain is not None and all(c + a <= n for c, a, n in zip(*plain, lengths, strict=True)):
-            return _standard_loss(inputs, labels_values, lengths, plain[0])
     targets = _targets(labels_indices, labels_values, batch, classes, collapse)
     loss, gradient = inputs.new_zeros(batch), torch.zeros_like(inputs)
     rows = []
@@ -186,52 +152,6 @@ def _unmerged_one(scores, labels):
 def _(node, loss_grad, gradient_grad):
     spread = raw_ops.ExpandDims(raw_ops.ExpandDims(loss_grad, 0), -1)
     return [raw_ops.Mul(spread, node.outputs[1]), None, None, None]
-
-
-# ---- decoders
-
-greedy = op(
-    "CTCGreedyDecoder(inputs: T, sequence_length: int32; merge_repeated: bool = False)"
-    " -> (decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T)",
-    T=(float32, float64), host=True, dynamic_shape=True,
-)  # fmt: skip
-greedy.not_differentiable()
-
-
-@greedy.shape
-def _(inputs, sequence_length, merge_repeated):
-    dims = inputs.with_rank(3).tuple or (None, None, None)
-    sequence_length.with_rank(1)
-    return [(None, 2), (None,), (2,), (dims[1], 1)]
-
-
-@greedy.kernel
-def _(inputs, sequence_length, merge_repeated):
-    return tuple(map(torch.from_numpy, _ctc_decode.greedy(inputs.numpy(), sequence_length, merge_repeated)))
-
-
-beam = op(
-    "CTCBeamSearchDecoder(inputs: T, sequence_length: int32; beam_width: int, top_paths: int,"
-    " merge_repeated: bool = True) -> (decoded_indices: top_paths*int64, decoded_values: top_paths*int64,"
-    " decoded_shape: top_paths*int64, log_probability: T)",
-    T=(float32, float64), host=True, dynamic_shape=True,
-)  # fmt: skip
-beam.not_differentiable()
-
-
-@beam.shape
-def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
-    dims = inputs.with_rank(3).tuple or (None, None, None)
-    sequence_length.with_rank(1)
-    if not 1 <= top_paths <= beam_width:
-        raise ValueError(f"top_paths ({top_paths}) must be at least 1 and at most beam_width ({beam_width})")
-    return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(dims[1], top_paths)]
-
-
-@beam.kernel
-def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
-    *parts, total = _ctc_decode.beam(inputs.numpy(), sequence_length, beam_width, top_paths, merge_repeated)
-    return *(list(map(torch.from_numpy, part)) for part in parts), torch.from_numpy(total)
 
 
 # ---- how far apart sequences are

@@ -6,7 +6,6 @@ import glob
 import gzip
 import os
 import re
-import struct
 import zlib
 from itertools import repeat
 
@@ -15,7 +14,7 @@ import torch
 
 from headrace.core import dtypes, errors
 from headrace.core.registry import op
-from headrace.ops._string import array_of, decode, each, int32s, int64s, listed, on_host
+from headrace.ops._string import array_of, decode, each, listed, on_host
 
 # ---- numbers
 
@@ -43,9 +42,6 @@ def numbers(values, dtype, shape):
         return np.array(values, np.float64 if dtype.kind == "f" else dtype).astype(dtype, copy=False).reshape(shape)
 
 
-_WHOLE = {"q": int64s, "l": int64s, "i": int32s}
-
-
 def _plain_numbers(texts, dtype):
     """An array of the numbers in texts that have no underscore, which Python skips; None if one is none, or written otherwise.
 
@@ -53,12 +49,12 @@ def _plain_numbers(texts, dtype):
     """
     kind = dtype.char
     try:
-        if kind in _WHOLE:
-            return _WHOLE[kind](list(map(int, texts)))
+        if dtype.kind == "i":
+            return np.array(list(map(int, texts)), dtype)
         if kind not in "fd":
             return None
         array = np.fromiter(map(float, texts), np.float64, len(texts))
-    except (ValueError, struct.error):
+    except (ValueError, OverflowError):
         return None
     if kind == "d":
         return array

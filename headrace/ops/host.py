@@ -256,34 +256,11 @@ as_string.shape(lambda input, precision, scientific, shortest, width, fill: inpu
 def _(input, precision, scientific, shortest, width, fill):
     array = to_array(input)
     show = _formatter(array.dtype, precision, scientific, shortest, width, fill)
-    if show == b"%d" and array.size > _MANY and array.min() >= 0 and array.max() < _GREAT:
-        return _digits(array.reshape(-1)).reshape(array.shape)
     items = array.reshape(-1).tolist()
     if isinstance(show, bytes):  # one form for all, filled in at once
         texts = (show + b"\n") * len(items) % tuple(items)
         return array_of(texts.split(b"\n")[:-1], array.shape)
     return array_of(list(map(show, items)), array.shape)
-
-
-_MANY = 1024  # numbers whose digits are rather found all at once
-_GREAT = 10**19
-
-
-def _digits(numbers):
-    """Integers from 0 to below _GREAT as strings: all digits of a place at once, first of the numbers as if all were as long."""
-    width = len(str(numbers.max()))
-    kind = np.uint32 if width < 10 else np.uint64
-    powers = np.array([10**place for place in range(width)], kind)
-    longer = powers[1:].searchsorted(numbers.astype(kind), side="right")  # digits after the first
-    left = numbers.astype(kind) * powers[::-1].take(longer)
-    digits = np.empty((len(numbers), width), np.uint8)
-    for place in range(width - 1, -1, -1):
-        rest = left // kind(10)
-        np.subtract(left, rest * kind(10), out=digits[:, place], casting="unsafe")
-        left = rest
-    digits += ord("0")
-    digits *= np.arange(width) <= longer[:, None]  # strings of numpy's own end before their last zeros
-    return digits.view(f"S{width}")[:, 0].astype(object)
 
 
 def _formatter(dtype, precision, scientific, shortest, width, fill):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -26,46 +25,8 @@ _COLORS = (
 )  # fmt: skip
 
 
-_PAINT = np.array(_COLORS, np.float32)
-
-
-def _draw_on_arrays(images, boxes, colors):
-    """The edges of each box as at most four slices of a copy."""
-    height, width, depth = images.shape[1:]
-    drawn = images.copy()
-    if depth == 1:
-        colors = np.ones_like(colors)
-    paint = list(colors[:, :depth].astype(images.dtype))
-    sides = (boxes * _last(height, width)).astype(np.int64).tolist()  # towards zero
-    for image, numbered in zip(drawn, sides, strict=True):
-        for number, (top, left, bottom, right) in enumerate(numbered):
-            color = paint[number % len(paint)]
-            if 0 <= top <= bottom < height and 0 <= left <= right < width:  # opposite edges in one stride
-                image[top : bottom + 1 : bottom - top or 1, left : right + 1] = color
-                image[top : bottom + 1, left : right + 1 : right - left or 1] = color
-                continue
-            rows = slice(max(top, 0), max(bottom + 1, 0))
-            columns = slice(max(left, 0), max(right + 1, 0))
-            for row in {top, bottom}:
-                if 0 <= row < height and top <= row <= bottom:
-                    image[row, columns] = color
-            for column in {left, right}:
-                if 0 <= column < width and left <= column <= right:
-                    image[rows, column] = color
-    return drawn
-
-
-@lru_cache(maxsize=64)
-def _last(height, width):
-    return np.array([height - 1, width - 1, height - 1, width - 1], np.float32)
-
-
 def _draw(images, boxes, colors):
     """``colors`` is None for the usual ones."""
-    if type(images) is torch.Tensor and images.is_cpu:
-        with np.errstate(invalid="ignore"):
-            drawn = _draw_on_arrays(images.numpy(), boxes.numpy(), _PAINT if colors is None else colors.numpy())
-        return torch.from_numpy(drawn)
     colors = boxes.new_tensor(_COLORS) if colors is None else colors
     height, width, depth = images.shape[1:]
     if depth == 1:
@@ -194,169 +155,66 @@ def _(
 # ---- thinning out
 
 
-_BLOCK = 32  # candidates compared at a time, at least
-_BLOCKS = 8  # with more, the best are looked for first
-
-
-def _corners(boxes):
-    """Low corners, high corners, both [2, number], and areas [number]: what ``_overlap`` takes."""
-    sides = np.ascontiguousarray(boxes.T)
-    low, high = np.minimum(sides[:2], sides[2:]), np.maximum(sides[:2], sides[2:])
-    extent = high - low
-    return low, high, extent[0] * extent[1]
-
-
-def _some(corners, chosen):
-    low, high, areas = corners
-    return low[:, chosen], high[:, chosen], areas[chosen]
-
-
-_ZERO = np.zeros((), np.float32)
-
-
-def _overlap(mine, theirs):
-    """[number, others]: intersection over union; boxes of no area overlap nothing."""
-    (low, high, areas), (low2, high2, areas2) = mine, theirs
-    extent = np.minimum(high[:, :, None], high2[:, None])
-    extent -= np.maximum(low[:, :, None], low2[:, None])
-    np.maximum(extent, _ZERO, out=extent)
-    shared = np.multiply(*extent)
-    union = areas[:, None] + areas2
-    union -= shared
-    if union.min() > 0:
-        return np.divide(shared, union, out=union)
-    return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-
-
 def _overlaps(boxes):
-    """A function of two boxes.
+    """A function of one box: [boxes], its intersection over union with each; boxes of no area overlap nothing."""
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    areas = np.prod(high - low, 1)
 
-    All overlaps with a box are computed when the first is asked for: only the few boxes that were chosen are asked about.
-    """
-    corners = _corners(boxes)
-    known = {}
+    def overlaps(i):
+        shared = np.prod(np.maximum(np.minimum(high, high[i]) - np.maximum(low, low[i]), 0), 1)
+        union = areas + areas[i] - shared
+        return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
 
-    def overlap(i, j):
-        if j not in known:
-            known[j] = _overlap(_some(corners, slice(j, j + 1)), corners)[0].tolist()
-        return known[j][i]
-
-    return overlap
+    return overlaps
 
 
-def _select_hard(boxes, scores, limit, threshold, least):
-    """As ``_select`` where overlapping boxes are dropped: the best first, a block of candidates at a time."""
-    if limit <= 0 or not len(scores):
-        return []
-    size = max(_BLOCK, min(2 * limit, 8 * _BLOCK))
-    if len(scores) > _BLOCKS * size:  # most often the best few are enough
-        lowered = -scores
-        few = np.flatnonzero(lowered <= np.partition(lowered, 2 * size)[2 * size])
-        chosen = _best(boxes, few[lowered[few].argsort(kind="stable")], scores, limit, threshold, least, size)
-        if len(chosen) == limit:
-            return chosen
-    return _best(boxes, (-scores).argsort(kind="stable"), scores, limit, threshold, least, size)
-
-
-def _best(boxes, order, scores, limit, threshold, least, size):
-    if not scores.item(scores.argmin()) > least:
-        order = order[: np.count_nonzero(scores.take(order) > least)]
-    if limit <= _BLOCK:
-        return _best_few(boxes, order, limit, threshold)
+def _select(scores, overlaps, limit, threshold, least):
+    """Greedily the best, each dropping those it overlaps -> indices."""
+    order = (-scores).argsort(kind="stable")
+    order = order[scores[order] > least]
     chosen: list[int] = []
-    for start in range(0, len(order), size):
-        block = order[start : start + size]
-        corners = _corners(boxes.take(block, 0))
-        if chosen:
-            beaten = _overlap(_corners(boxes.take(chosen, 0)), corners) > threshold
-            left = np.nonzero(~np.logical_or.reduce(beaten, 0))[0]
-            block, corners = block[left], _some(corners, left)
-        rows = np.packbits(_overlap(corners, corners) > threshold, axis=1, bitorder="little")
-        width, bits, dropped = rows.shape[1], rows.tobytes(), 0
-        for n, i in enumerate(block.tolist()):
-            if not dropped >> n & 1:
-                chosen.append(i)
-                if len(chosen) == limit:
-                    return chosen
-                dropped |= int.from_bytes(bits[n * width : (n + 1) * width], "little")
-    return chosen
+    while len(order) and len(chosen) < limit:
+        chosen.append(order[0])
+        order = order[1:]
+        order = order[~(overlaps(chosen[-1])[order] > threshold)]
+    return np.array(chosen, np.int32)
 
 
-def _best_few(boxes, order, limit, threshold):
-    """For few boxes to choose, one pair after the other: most have nothing in common."""
-    chosen: list[int] = []
-    kept: list[tuple[float, ...]] = []
-    for start in range(0, len(order), 2 * _BLOCK):
-        block = order[start : start + 2 * _BLOCK]
-        low, high, areas = _corners(boxes.take(block, 0))
-        for i, y1, x1, y2, x2, area in zip(block.tolist(), *low.tolist(), *high.tolist(), areas.tolist(), strict=True):
-            for j, (top, left, bottom, right, other) in enumerate(kept):
-                if y1 < bottom and top < y2 and x1 < right and left < x2:
-                    shared = (min(y2, bottom) - max(y1, top)) * (min(x2, right) - max(x1, left))
-                    union = area + other - shared
-                    overlap = shared / union if union > 0 else 0.0
-                    if abs(overlap - threshold) < _CLOSE:  # it is the overlap in float32 that decides
-                        overlap = _overlap(_corners(boxes[i : i + 1]), _corners(boxes.take(chosen[j : j + 1], 0)))[0, 0]
-                    if overlap > threshold:
-                        break
-            else:
-                chosen.append(i)
-                if len(chosen) == limit:
-                    return chosen
-                kept.append((y1, x1, y2, x2, area))
-    return chosen
-
-
-_CLOSE = 1e-5
-
-
-def _select(scores, overlap_of, limit, threshold, least, sigma=0.0):
-    """Greedily the best, each lowering those it overlaps (or dropping them, where sigma is 0) -> indices, scores."""
+def _select_soft(scores, overlaps, limit, threshold, least, sigma):
+    """Greedily the best, each lowering the scores of those it overlaps -> indices, scores."""
     heap = [(-s, i, 0) for i, s in enumerate(scores.tolist()) if s > least]
     heapq.heapify(heap)
-    chosen, kept = [], []
-    scale = -0.5 / sigma if sigma > 0 else 0.0
+    chosen: list[int] = []
+    kept: list[float] = []
+    rows: list[list[float]] = []  # the overlaps of the chosen
     while heap and len(chosen) < limit:
         negative, i, seen = heapq.heappop(heap)
-        score = original = -negative
-        dropped = False
-        for j in reversed(chosen[seen:]):
-            overlap = overlap_of(i, j)
-            if sigma > 0:
-                score *= math.exp(scale * overlap * overlap) if overlap <= threshold else 0.0
-            elif overlap > threshold:
-                dropped = True
-                break
+        score = -negative
+        for row in reversed(rows[seen:]):
+            score *= math.exp(-0.5 / sigma * row[i] ** 2) if row[i] <= threshold else 0.0
             if score <= least:
                 break
-        if dropped:
-            continue
-        if score == original:
+        if score == -negative:
             chosen.append(i)
             kept.append(score)
+            rows.append(overlaps(i).tolist())
         elif score > least:
             heapq.heappush(heap, (-score, i, len(chosen)))
     return np.array(chosen, np.int32), np.array(kept)
 
 
 def _on_host(values):
-    return (values if values.is_cpu and values.dtype is torch.float32 else values.float().cpu()).numpy()
-
-
-def _given(array, like):
-    """An array as a tensor on the device of another."""
-    made = torch.from_numpy(array)
-    return made if like.is_cpu else made.to(like.device)
+    return values.detach().float().cpu().numpy()
 
 
 def _nms(boxes, scores, limit, threshold, least, sigma=0.0):
     if not 0 <= threshold <= 1:
         raise ValueError("iou_threshold must be in [0, 1]")
-    places, points = _on_host(boxes), _on_host(scores)
-    if sigma <= 0:
-        chosen = _select_hard(places, points, limit, threshold, least)
-        return np.array(chosen, np.int32), points.take(np.array(chosen, np.int64)).astype(np.float64)
-    return _select(points, _overlaps(places), limit, threshold, least, sigma)
+    overlaps, points = _overlaps(_on_host(boxes)), _on_host(scores)
+    if sigma > 0:
+        return _select_soft(points, overlaps, limit, threshold, least, sigma)
+    chosen = _select(points, overlaps, limit, threshold, least)
+    return chosen, points[chosen].astype(np.float64)
 
 
 def _check_boxes(boxes, scores):
@@ -382,7 +240,7 @@ def _(boxes, scores, *limits):
 
 @thin.kernel
 def _(boxes, scores, limit, threshold, least):
-    return _given(_nms(boxes, scores, limit, threshold, least)[0], boxes)
+    return from_numpy(_nms(boxes, scores, limit, threshold, least)[0]).to(boxes.device)
 
 
 thin_padded = op(
@@ -444,8 +302,8 @@ thin_by.shape(lambda overlaps, scores, *limits: (None,))
 
 @thin_by.kernel
 def _(overlaps, scores, limit, threshold, least):
-    table = overlaps.detach().cpu().numpy()
-    chosen, _ = _select(scores.detach().cpu().numpy(), lambda i, j: table[i, j], limit, threshold, least)
+    table = _on_host(overlaps)
+    chosen = _select(_on_host(scores), table.T.__getitem__, limit, threshold, least)
     return from_numpy(chosen).to(overlaps.device)
 
 
@@ -467,7 +325,7 @@ for _name, _least in (
 
     @_plain.kernel
     def _(boxes, scores, limit, threshold):
-        return _given(_nms(boxes, scores, limit, threshold, -math.inf)[0], boxes)
+        return from_numpy(_nms(boxes, scores, limit, threshold, -math.inf)[0]).to(boxes.device)
 
 
 # ---- by class, a batch at once

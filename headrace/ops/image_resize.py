@@ -12,7 +12,6 @@ from headrace.core import dtypes
 from headrace.core.dtypes import REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops import _tap
 from headrace.ops._unsigned import move_as_signed
 
 _ATTRS = "align_corners: bool = False, half_pixel_centers: bool = False"
@@ -79,13 +78,6 @@ def _two(inside, outside, align_corners, half_pixel_centers, device):
     return before.clamp(min=0).long(), (before + 1).clamp(max=inside - 1).long(), at - before
 
 
-def _bilinear_taps(*sizes):
-    low, high, part = _two(*sizes)
-    return (low, 1 - part), (high, part)
-
-
-_bilinear_taps.between = True  # type: ignore[attr-defined]  # what `_tap` asks for
-
 bilinear = op(f"ResizeBilinear(images: T, size: host int32; {_ATTRS}) -> (resized_images: float32)", T=REAL)
 bilinear.shape(_resized)
 
@@ -95,8 +87,6 @@ def _(images, size, align_corners, half_pixel_centers):
     _check(align_corners, half_pixel_centers)
     images = images.to(torch.float32)
     rows, columns = _size(size)
-    if _tap.usable(images):
-        return _tap.resize(images, _bilinear_taps, rows, columns, align_corners, half_pixel_centers)
     options = align_corners, half_pixel_centers, images.device
     top, bottom, down = _two(images.shape[1], rows, *options)
     left, right, across = _two(images.shape[2], columns, *options)
@@ -126,10 +116,6 @@ bilinear_grad.shape(lambda grads, original_image, *attrs: original_image)
 
 @bilinear_grad.kernel
 def _(grads, original_image, align_corners, half_pixel_centers):
-    if _tap.usable(grads) and original_image.numel():
-        size = original_image.shape[1:3]
-        found = _tap.unresize(grads, _bilinear_taps, *size, align_corners, half_pixel_centers)
-        return found.to(original_image.dtype)
     for axis in (2, 1):
         inside, outside = original_image.shape[axis], grads.shape[axis]
         low, high, part = _two(inside, outside, align_corners, half_pixel_centers, grads.device)
@@ -157,10 +143,6 @@ def _nearest(inside, outside, align_corners, half_pixel_centers, device):
     return at.clamp(0, inside - 1).long()
 
 
-def _nearest_taps(*sizes):
-    return ((_nearest(*sizes), None),)
-
-
 nearest = op(f"ResizeNearestNeighbor(images: T, size: host int32; {_ATTRS}) -> (resized_images: T)", T=REAL)
 nearest.shape(_resized)
 
@@ -169,8 +151,6 @@ nearest.shape(_resized)
 def _(images, size, align_corners, half_pixel_centers):
     _check(align_corners, half_pixel_centers)
     rows, columns = _size(size)
-    if _tap.usable(images):
-        return _tap.resize(images, _nearest_taps, rows, columns, align_corners, half_pixel_centers)
     options = align_corners, half_pixel_centers, images.device
     picked = images.index_select(1, _nearest(images.shape[1], rows, *options))
     return picked.index_select(2, _nearest(images.shape[2], columns, *options))
@@ -198,8 +178,6 @@ nearest_grad.shape(_resized)
 @nearest_grad.kernel
 def _(grads, size, align_corners, half_pixel_centers):
     rows, columns = _size(size)
-    if grads.dtype is torch.float32 and _tap.usable(grads):
-        return _tap.unresize(grads, _nearest_taps, rows, columns, align_corners, half_pixel_centers)
     for axis, inside in ((2, columns), (1, rows)):
         index = _nearest(inside, grads.shape[axis], align_corners, half_pixel_centers, grads.device)
         grads = _summed(grads, axis, inside, ((index, None),))
@@ -250,8 +228,6 @@ bicubic.shape(_resized)
 def _(images, size, align_corners, half_pixel_centers):
     _check(align_corners, half_pixel_centers)
     images = images.to(torch.float32)
-    if _tap.usable(images):
-        return _tap.resize(images, _four, *_size(size), align_corners, half_pixel_centers)
     for axis, outside in zip((1, 2), _size(size), strict=True):
         taps = _four(images.shape[axis], outside, align_corners, half_pixel_centers, images.device)
         (i, w), *rest = taps
@@ -273,9 +249,6 @@ bicubic_grad.shape(lambda grads, original_image, *attrs: original_image)
 
 @bicubic_grad.kernel
 def _(grads, original_image, align_corners, half_pixel_centers):
-    if _tap.usable(grads) and original_image.numel():
-        size = original_image.shape[1:3]
-        return _tap.unresize(grads, _four, *size, align_corners, half_pixel_centers).to(original_image.dtype)
     for axis in (2, 1):
         inside = original_image.shape[axis]
         taps = _four(inside, grads.shape[axis], align_corners, half_pixel_centers, grads.device)
@@ -302,26 +275,9 @@ def _shares(inside, outside, align_corners, device):
     return share / scale
 
 
-def _area_taps(inside, outside, align_corners, device):
-    """The few rows that each output row has a share of."""
-    share = _shares(inside, outside, align_corners, device)
-    many = max(int((share > 0).sum(1).max()), 1)
-    first = (share > 0).to(torch.int64).argmax(1)
-    rows = torch.arange(outside)
-    return [
-        (
-            (first + k).clamp(max=inside - 1),
-            torch.where(first + k < inside, share[rows, (first + k).clamp(max=inside - 1)], 0),
-        )
-        for k in range(many)
-    ]
-
-
 @area.kernel
 def _(images, size, align_corners):
     rows, columns = _size(size)
-    if _tap.usable(images):
-        return _tap.resize(images.to(torch.float32), _area_taps, rows, columns, align_corners)
     down = _shares(images.shape[1], rows, align_corners, images.device)
     across = _shares(images.shape[2], columns, align_corners, images.device)
     return torch.einsum("rh,bhwc,sw->brsc", down, images.to(torch.float32), across)

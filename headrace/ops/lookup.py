@@ -11,9 +11,9 @@ import torch
 from headrace.core import errors
 from headrace.core.dtypes import ANY, DType, float32, float64, int32, int64, resource, string, variant
 from headrace.core.registry import op
-from headrace.ops._string import array_of, int64s, on_host
+from headrace.ops._string import array_of, on_host
 from headrace.resources.table import Table
-from headrace.resources.value import FROM_TORCH, NATIVE, TORCH_DTYPES, as_tensor
+from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
 
 _QUICK = (int64, int32, float32, float64)
 _WHOLE = (int64, int32)
@@ -75,7 +75,7 @@ def _array(items, dtype, shape):
     if dtype is string:
         return array_of(flat, shape)
     if dtype in _QUICK:
-        numbers = int64s(flat) if dtype is int64 else np.fromiter(flat, dtype.as_numpy_dtype, len(flat))
+        numbers = np.fromiter(flat, dtype.as_numpy_dtype, len(flat))
         made = torch.from_numpy(numbers)
         return made if len(shape) == 1 else made.reshape(shape)
     return torch.tensor(flat, dtype=TORCH_DTYPES[dtype]).reshape(shape)
@@ -183,7 +183,7 @@ def _(table_handle, keys, default_value):
 
 
 @find.kernel
-def _find(table_handle, keys, default_value):
+def _(table_handle, keys, default_value):
     kind, dtype = _dtype(keys), _dtype(default_value)
     table_handle.check(kind, dtype)
     width = table_handle.value_shape
@@ -193,9 +193,6 @@ def _find(table_handle, keys, default_value):
             found = table_handle.find_numbers(keys.numpy(), default)
             if found is not None:
                 return torch.from_numpy(found)
-        if dtype is int64:
-            made = torch.from_numpy(int64s(table_handle.find(_items(keys), default)))
-            return made if keys.ndim == 1 else made.reshape(keys.shape)
         return _array(table_handle.find(_items(keys), default), dtype, keys.shape)
     shape = (*keys.shape, *width)
     if tuple(default_value.shape) == width:
@@ -207,13 +204,6 @@ def _find(table_handle, keys, default_value):
             f"Expected shape {list(width)} or {list(shape)} for default value, got {list(default_value.shape)}"
         )
     return _array(table_handle.find(_items(keys), default), dtype, shape)
-
-
-_BY_ARRAY = {np.dtype(t.as_numpy_dtype): t for t in HELD if t in NATIVE or t is string}
-
-
-def _plain_value(array):
-    return array if array.dtype.kind == "O" else as_tensor(array)
 
 
 size = op("LookupTableSizeV2(table_handle: resource) -> (size: int64)", stateful=True, reads=True, host=True)

@@ -16,9 +16,8 @@ import torch
 from headrace.core import dtypes
 from headrace.core.example import from_json, read_feature, read_feature_lists, read_features
 from headrace.core.registry import op
-from headrace.ops import _example_batch
 from headrace.ops._sparse import runs
-from headrace.ops._string import array_of, as_tensors
+from headrace.ops._string import array_of
 from headrace.resources.value import from_numpy
 
 VALUES = (dtypes.float32, dtypes.int64, dtypes.string)
@@ -126,12 +125,8 @@ def _name(names, i):
     return f"Name: {names[i].decode('utf-8', 'replace')}" if len(names) else "Name: <unknown>"
 
 
-def _decoded(key):
-    return key[()].decode("utf-8", "surrogateescape")
-
-
 def _text(keys):
-    return list(map(_decoded, keys))
+    return [key[()].decode("utf-8", "surrogateescape") for key in keys]
 
 
 # ---- a batch of examples
@@ -164,58 +159,14 @@ def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, 
 
 
 @parse_example.kernel
-def _parse(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
-    batch = _Batch(serialized)
-    sparse = [
-        _tensors(batch.sparse(k[()], t)) or _sparse_batch(batch.encoded(), names, _decoded(k), t)
-        for k, t in zip(sparse_keys, sparse_types, strict=True)
+def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
+    batch = [_read(read_features, data) for data in serialized.tolist()]
+    sparse = [_sparse_batch(batch, names, k, t) for k, t in zip(_text(sparse_keys), sparse_types, strict=True)]
+    dense = [
+        _dense_batch(batch, names, k, shape, default)
+        for k, shape, default in zip(_text(dense_keys), dense_shapes, dense_defaults, strict=True)
     ]
-    dense = []
-    for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True):
-        found = batch.dense(k[()], shape, default.dtype)
-        dense.append(
-            _dense_batch(batch.encoded(), names, _decoded(k), shape, default) if found is None else as_tensors(found)
-        )
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
-
-
-def _tensors(found):
-    return None if found is None else as_tensors(found)
-
-
-_TENSORS = {np.dtype(np.float32): torch.float32, np.dtype(np.int64): torch.int64, np.dtype(object): dtypes.string}
-_PACKED = {
-    torch.float32: _example_batch.FLOAT, np.dtype(np.float32): _example_batch.FLOAT, torch.int64: _example_batch.INT64,
-    np.dtype(np.int64): _example_batch.INT64,
-}  # fmt: skip
-
-
-def _kind(dtype):
-    """As examples say what a feature holds."""
-    return _PACKED.get(dtype, _example_batch.BYTES)
-
-
-class _Batch:
-    """Encoded examples, read by columns, as arrays, where they are laid out as usual: other columns are None."""
-
-    def __init__(self, items):
-        self._items = items.tolist()
-        self._usual = _example_batch.batch_of(self._items) if self._items else None
-        self._encoded = None
-        if self._usual is None:
-            self.encoded()  # mistakes in any example come first
-
-    def encoded(self):
-        """The encoded features of each example, by name."""
-        if self._encoded is None:
-            self._encoded = [_read(read_features, data) for data in self._items]
-        return self._encoded
-
-    def sparse(self, key, dtype):
-        return None if self._usual is None else self._usual.sparse(key, _kind(dtype))
-
-    def dense(self, key, shape, dtype):
-        return None if self._usual is None or _is_variable(shape) else self._usual.dense(key, _kind(dtype), shape)
 
 
 def _sparse_batch(batch, names, key, dtype):
@@ -265,13 +216,9 @@ def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_ty
 
 
 @parse_single.kernel
-def _parse_single(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
+def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
     if serialized.ndim:
         raise ValueError(f"Expected serialized to be a scalar, got shape: {list(serialized.shape)}")
-    if not sparse_keys:
-        dense = _usual_single(serialized[()], dense_keys, dense_shapes, dense_defaults)
-        if dense is not None:
-            return [], [], [], as_tensors(dense)
     encoded = _read(read_features, serialized[()])
     sparse = [_sparse_single(encoded, k, t, "Name: <unknown>") for k, t in zip(sparse_keys, sparse_types, strict=True)]
     dense = [
@@ -279,37 +226,6 @@ def _parse_single(serialized, dense_defaults, num_sparse, sparse_keys, dense_key
         for k, shape, default in zip(dense_keys, dense_shapes, dense_defaults, strict=True)
     ]
     return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense
-
-
-def _usual_single(data, keys, shapes, defaults):
-    """The dense features of an example laid out as usual, as arrays; None if something is special."""
-    layout = _example_batch.layout_of(data)
-    if layout is None:
-        return None
-    found = []
-    for key, shape, default in zip(keys, shapes, defaults, strict=True):
-        kind, start, end = layout.runs.get(key.encode(), _NOTHING)
-        if start is None or _is_variable(shape) or kind != _kind(default.dtype):
-            return None
-        size = math.prod(shape)
-        if kind == _example_batch.FLOAT:
-            if end - start != 4 * size:
-                return None
-            found.append(np.ndarray(shape, _FLOAT32, data, start).copy())
-        elif kind == _example_batch.BYTES:
-            if size != 1:
-                return None
-            found.append(array_of([data[start:end]], shape))
-        else:
-            run = _example_batch.numbers([data[start:end]], kind)
-            if run is None or run[1] != size:
-                return None
-            found.append(run[0].reshape(shape))
-    return found
-
-
-_NOTHING = None, None, None
-_FLOAT32 = np.dtype("<f4")
 
 
 def _sparse_single(encoded, key, dtype, where):

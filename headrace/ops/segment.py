@@ -1,4 +1,4 @@
-"""Reductions over groups of rows: segments with sorted ids, unsorted segments, and counts of values."""
+"""Reductions over groups of rows: segments with sorted ids, chosen rows of them, unsorted segments, and counts of values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes
-from headrace.core.dtypes import INDEX, NUMERIC, REAL
+from headrace.core.dtypes import FLOATING, INDEX, INTEGER, NUMERIC, REAL
+from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops import _sorted_segments
 from headrace.ops._declare import WIDE_UNSIGNED
+from headrace.ops._opaque import is_traced
 
 SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
 ORDERED = tuple(t for t in REAL if t not in WIDE_UNSIGNED)
@@ -22,15 +23,8 @@ def _spread(ids, data):
     return ids.view(-1, *[1] * (data.ndim - 1)).expand(data.shape)
 
 
-_MANY = 1 << 10  # elements
-_FLOATS = (torch.float32, torch.float64)
-
-
 def _add(data, ids, rows):
-    sums = data.new_zeros(rows, *data.shape[1:])
-    if type(data) is torch.Tensor and data.is_cpu and data.ndim == 2 and data.dtype in _FLOATS and data.numel() > _MANY:
-        return sums.scatter_add_(0, _spread(ids, data), data)  # half the time of index_add for many rows
-    return sums.index_add_(0, ids, data)
+    return data.new_zeros(rows, *data.shape[1:]).index_add_(0, ids, data)
 
 
 def _combine(kind, start):
@@ -66,7 +60,16 @@ _smallest = _combine("amin", _highest)
 # ---- sorted ids: as many segments as the last id says
 
 
-def _sorted(name, types, reduce, gradient=None, on_host=None):
+def _check_sorted(ids):
+    """Refuses ids that are not sorted, where that can be seen without waiting: on the host, and not while traced."""
+    if is_traced(ids) or not ids.is_cpu or not ids.numel():
+        return
+    if ids[0] < 0 or bool((ids[1:] < ids[:-1]).any()):
+        some = np.array2string(ids.numpy(), threshold=20, edgeitems=8)
+        raise InvalidArgumentError(None, None, f"segment ids are not increasing from 0 on: received {some}")
+
+
+def _sorted(name, types, reduce, gradient=None):
     definition = op(
         f"{name}(data: T, segment_ids: Tindices) -> (output: T)", T=types, Tindices=INDEX, dynamic_shape=True
     )
@@ -79,9 +82,7 @@ def _sorted(name, types, reduce, gradient=None, on_host=None):
 
     @definition.kernel
     def _(data, segment_ids):
-        if on_host is not None and _sorted_segments.suits(data, segment_ids):
-            return on_host(data, _sorted_segments.counts(segment_ids))
-        _sorted_segments.check(segment_ids)
+        _check_sorted(segment_ids)
         ids = segment_ids.long()
         rows = int(ids[-1]) + 1 if ids.numel() else 0
         return reduce(data, ids, rows)
@@ -120,13 +121,75 @@ def _mean_gradient(node, grad):
     return _gather(raw_ops.RealDiv(grad, raw_ops.SegmentSum(ones, ids)), ids)
 
 
-_sorted(
-    "SegmentSum", SUMMABLE, _add, lambda node, grad: _gather(grad, node.inputs[1]), on_host=_sorted_segments.sums
-)  # fmt: skip
-_sorted("SegmentMean", SUMMABLE, _mean, _mean_gradient, on_host=_sorted_segments.means)
+_sorted("SegmentSum", SUMMABLE, _add, lambda node, grad: _gather(grad, node.inputs[1]))
+_sorted("SegmentMean", SUMMABLE, _mean, _mean_gradient)
 _sorted("SegmentProd", SUMMABLE, _product)
 _sorted("SegmentMax", ORDERED, _combine("amax", _zero), _shared)  # segments without rows are zero
 _sorted("SegmentMin", ORDERED, _combine("amin", _zero), _shared)
+
+# ---- sorted ids of chosen rows, as embeddings of sparse ids use them
+
+CHOSEN = (*FLOATING, *(t for t in INTEGER if t not in WIDE_UNSIGNED))
+
+
+def _chosen_gradient(power):
+    """Each chosen row gets its segment's gradient over the number of rows to ``power``; rows chosen twice add up."""
+
+    def rule(node, grad):
+        data, indices, ids = node.inputs[:3]
+        if power:
+            rows = raw_ops.StridedSlice(raw_ops.Shape(grad), [0], [1], [1], shrink_axis_mask=1)
+            ones = raw_ops.Fill(raw_ops.Shape(ids), raw_ops.Cast(1, DstT=grad.dtype.base_dtype))
+            count = raw_ops.Maximum(raw_ops.UnsortedSegmentSum(ones, ids, rows), 1.0)
+            scale = raw_ops.Pow(count, -power)
+            lead = raw_ops.Fill([raw_ops.Sub(raw_ops.Rank(grad), 1)], 1)
+            scale = raw_ops.Reshape(scale, raw_ops.ConcatV2([raw_ops.Shape(scale), lead], 0))
+            grad = raw_ops.Mul(grad, scale)
+        size = raw_ops.StridedSlice(raw_ops.Shape(data), [0], [1], [1], shrink_axis_mask=1)
+        spread = raw_ops.UnsortedSegmentSum(raw_ops.GatherV2(grad, ids, 0), indices, size)
+        return [spread] + [None] * (len(node.inputs) - 1)
+
+    return rule
+
+
+def _chosen(name, types, power):
+    """The sum of the chosen rows of each segment, over their number to ``power``."""
+    inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids"
+    plain = op(f"{name}({inputs}) -> (output: T)", T=types, Tidx=INDEX, Tsegmentids=INDEX, dynamic_shape=True)
+    sized = op(
+        f"{name}WithNumSegments({inputs}, num_segments: host Tnumsegments) -> (output: T)",
+        T=types, Tidx=INDEX, Tsegmentids=INDEX, Tnumsegments=INDEX,
+    )  # fmt: skip
+
+    def shape(data, indices, segment_ids, num_segments=None):
+        indices.with_rank(1).merge_with(segment_ids)
+        rest = data.with_rank_at_least(1).tuple
+        return None if rest is None else (num_segments, *rest[1:])
+
+    def reduce(data, indices, segment_ids, rows):
+        _check_sorted(segment_ids)
+        ids = segment_ids.long()
+        if not is_traced(ids) and ids.is_cpu and ids.numel() and ids[-1] >= rows:
+            raise InvalidArgumentError(None, None, f"segment id {int(ids[-1])} is not below num_segments = {rows}")
+        total = _add(data.index_select(0, indices), ids, rows)
+        if not power:
+            return total
+        count = _add(torch.ones(ids.shape, dtype=data.dtype, device=data.device), ids, rows).clamp_(min=1)
+        return total / count.pow_(power).view(-1, *[1] * (data.ndim - 1))
+
+    @plain.kernel
+    def _(data, indices, segment_ids):
+        return reduce(data, indices, segment_ids, int(segment_ids[-1]) + 1 if segment_ids.numel() else 0)
+
+    sized.kernel(reduce)
+    for definition in (plain, sized):
+        definition.shape(shape)
+        definition.gradient(_chosen_gradient(power))
+
+
+_chosen("SparseSegmentSum", CHOSEN, 0)
+_chosen("SparseSegmentMean", FLOATING, 1.0)
+_chosen("SparseSegmentSqrtN", FLOATING, 0.5)
 
 # ---- ids in any order: the number of segments is given, rows with negative ids are dropped
 
@@ -211,28 +274,12 @@ bincount.shape(lambda arr, size, weights: (size,))
 
 @bincount.kernel
 def _(arr, size, weights):
-    ids = arr.reshape(-1)
-    if type(arr) is torch.Tensor and arr.is_cpu:
-        if not weights.numel():
-            return torch.from_numpy(_counted(ids.numpy(), size)).to(weights.dtype)
-        _refuse_negative(ids.numpy())
-    ids = ids.long()
+    ids = arr.reshape(-1).long()
+    if not is_traced(ids) and ids.is_cpu and ids.numel() and ids.min() < 0:
+        raise ValueError(f"Input arr must be non-negative, got {ids.min()}")
     values = weights.reshape(-1) if weights.numel() else torch.ones(ids.shape, dtype=weights.dtype, device=arr.device)
     ids = torch.where((ids < 0) | (ids >= size), size, ids)  # what does not fit is left out
     return _add(values, ids, size + 1)[:size]
-
-
-def _counted(ids, size):
-    try:
-        return np.bincount(ids, minlength=size)[:size]
-    except ValueError:
-        _refuse_negative(ids)
-        raise
-
-
-def _refuse_negative(ids):
-    if ids.size and ids.min() < 0:
-        raise ValueError(f"Input arr must be non-negative, got {ids.min()}")
 
 
 histogram = op(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import functools
 import math
 import re
 from itertools import chain
-from operator import itemgetter
 
 import numpy as np
 import torch
@@ -17,20 +15,15 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.ops._sparse import runs
 from headrace.ops._string import (
-    SEPARATOR,
     array_of,
     decode,
     each,
     encode,
     fingerprint64,
-    fingerprints,
-    int64s,
-    lengths,
     listed,
     murmur64,
     on_host,
     siphash,
-    together,
 )
 
 
@@ -91,8 +84,8 @@ def _characters(value):
 
 def _lengths(input, unit):
     items = listed(input)
-    found = lengths(items, np.int32) if unit == "BYTE" else np.fromiter(map(_characters, items), np.int32, len(items))
-    return found if input.ndim == 1 else found.reshape(input.shape)
+    counts = map(len if unit == "BYTE" else _characters, items)
+    return np.fromiter(counts, np.int32, len(items)).reshape(input.shape)
 
 
 on_host(length, _lengths)
@@ -228,33 +221,11 @@ def _split_op(signature, split):
 
 
 def _flat(parts):
-    return list(chain.from_iterable(parts)), int64s(list(map(len, parts)))
-
-
-_FEW = 48  # strings that are rather split one by one
-
-
-def _split_at_byte(items, byte):
-    """At one byte, which can be done to all strings in one: what joins them is as good as what was in them."""
-    if len(items) <= _FEW:
-        return _flat([v.split(byte) for v in items])
-    text = byte.join(items)
-    upto = np.add.accumulate(np.frombuffer(text + byte, np.uint8) == byte[0], dtype=np.int64)
-    ends = lengths(items)
-    ends[1:] += 1
-    counts = upto.take(np.add.accumulate(ends, out=ends))
-    counts[1:] -= counts[:-1].copy()
-    return text.split(byte), counts
+    return list(chain.from_iterable(parts)), np.fromiter(map(len, parts), np.int64, len(parts))
 
 
 def _split_at_any(items, characters, skip_empty):
     """At each of the separator's characters; without any, after every byte.  An empty string has no parts."""
-    if len(characters) == 1 and items and (skip_empty or all(items)):
-        values, counts = _split_at_byte(items, characters)
-        if not skip_empty or all(values):
-            return values, counts
-        rows = np.repeat(np.arange(len(counts)), counts)[np.fromiter(map(bool, values), np.bool_, len(values))]
-        return list(filter(None, values)), np.bincount(rows, minlength=len(counts))
     if not characters:
         return _flat([[v[i : i + 1] for i in range(len(v))] for v in items])
     split = re.compile(b"[" + re.escape(characters) + b"]").split
@@ -269,8 +240,6 @@ def _split_words(items, sep, maxsplit):
     """As Python splits, but at the limit the rest counts as a part even if it is empty."""
     if not maxsplit:
         return _flat([[v] for v in items])
-    if maxsplit < 0 and len(sep) == 1 and items:
-        return _split_at_byte(items, sep)
     parts = [v.split(sep or None, maxsplit) for v in items]
     if not sep:
         parts = [[*p, b""] if len(p) == maxsplit else p for p in parts]
@@ -307,36 +276,10 @@ def _part(value, pos, size, unit, where):
     return found if unit == "BYTE" else encode(found)
 
 
-_MANY, _SHORT = 512, 64  # strings, and bytes of them: fewer or longer ones are rather cut one by one
-
-
-def _cut(strings, start, stop):
-    """The bytes from ``start`` to ``stop`` of each string, all at once; None if one is shorter, or has a zero at the end."""
-    if len(strings.item(0)) < stop:
-        return None
-    heads = strings.astype(f"S{stop}").view(np.uint8).reshape(-1, stop)  # those of shorter strings end in zeros
-    if not np.logical_and.reduce(heads[:, -1]):
-        return None
-    parts = np.ascontiguousarray(heads[:, start:]).view(f"S{stop - start}").astype(object)
-    return parts.reshape(strings.shape)
-
-
 @substr.kernel
 def _(input, pos, len, unit):
     if pos.shape != len.shape:
         raise ValueError(f"pos and len should have the same shape, got: {list(pos.shape)} vs. {list(len.shape)}")
-    if (
-        unit == "BYTE" and not pos.ndim and (start := pos.item()) >= 0 and (size := len.item()) >= 0
-    ):  # the usual, quickly
-        stop = start + size
-        if start < stop <= _SHORT and input.size > _MANY:
-            parts = _cut(input, start, stop)
-            if parts is not None:
-                return parts
-        strings = listed(input)
-        parts = list(map(itemgetter(slice(start, stop)), strings))
-        if not start or all(parts) or min(map(builtins.len, strings)) >= start:
-            return array_of(parts, input.shape)
     pos, size = pos.numpy(), len.numpy()
     strings, pos, size = np.broadcast_arrays(input, pos, size)
     triples = zip(strings.reshape(-1), pos.reshape(-1).tolist(), size.reshape(-1).tolist(), strict=True)
@@ -353,15 +296,6 @@ def _pattern(pattern: bytes) -> re.Pattern[str]:
         return re.compile(decode(pattern), re.ASCII)
     except re.error as e:
         raise ValueError(f"Invalid pattern: {decode(pattern)}, error: {e}") from None
-
-
-@functools.lru_cache(maxsize=256)
-def _ascii_pattern(pattern: bytes) -> re.Pattern[bytes] | None:
-    """The same for strings of ASCII characters, which need not be decoded; None if there is none."""
-    try:
-        return re.compile(pattern) if pattern.isascii() else None
-    except re.error:
-        return None
 
 
 def _expand(rewrite, match):
@@ -391,37 +325,14 @@ def _replace(value, pattern, rewrite, replace_global):
 
 
 def _replace_all(input, pattern, rewrite, replace_global):
-    compiled, text, strings = _pattern(pattern), decode(rewrite), listed(input)
-    if "\\" not in text and _never_empty(pattern):  # then Python replaces as RE2 does
-        if replace_global and _takes_ascii(pattern) and SEPARATOR not in rewrite:
-            whole = together(strings)
-            if whole is not None:
-                return array_of(re.compile(pattern).sub(rewrite, whole).split(SEPARATOR), input.shape)
-        change = functools.partial(compiled.sub, text, count=0 if replace_global else 1)
-        return array_of([encode(change(decode(v))) for v in strings], input.shape)
-    return array_of([_replace(v, pattern, text, replace_global) for v in strings], input.shape)
-
-
-def _takes_ascii(pattern):
-    """Whether one that ``_never_empty`` knows takes only letters, digits and blanks: never a part of a character."""
-    return re.search(rb"\\[DSW]", pattern) is None
-
-
-@functools.lru_cache(maxsize=256)
-def _never_empty(pattern: bytes) -> bool:
-    """Whether the pattern certainly takes a character: a class or characters with a plus, or letters and digits."""
-    return re.fullmatch(rb"(\[[\w-]+\]\+?|\w+\+?|\\[dswDSW]\+?)+", pattern) is not None
+    text = decode(rewrite)
+    return array_of([_replace(v, pattern, text, replace_global) for v in listed(input)], input.shape)
 
 
 def _matches(input, pattern):
     match, strings = _pattern(pattern).fullmatch, listed(input)
-    as_bytes = _ascii_pattern(pattern)
-    if as_bytes is not None and b"".join(strings).isascii():
-        found = map(as_bytes.fullmatch, strings)
-    else:
-        found = (match(decode(v)) for v in strings)
-    made = np.fromiter([m is not None for m in found], np.bool_, len(strings))
-    return made if input.ndim == 1 else made.reshape(input.shape)
+    found = (match(decode(v)) is not None for v in strings)
+    return np.fromiter(found, np.bool_, len(strings)).reshape(input.shape)
 
 
 replace = op(
@@ -480,8 +391,7 @@ on_host(static_full_match, lambda input, pattern: _matches(input, encode(pattern
 # ---- hash buckets
 
 
-def _buckets(signature, function, together=None):
-    """``together`` hashes a list of strings at once, if there is such a function."""
+def _buckets(signature, function):
     definition = op(f"{signature} -> (output: int64)", host=True)
     definition.not_differentiable()
 
@@ -495,17 +405,14 @@ def _buckets(signature, function, together=None):
 
     def bucket(strings, num_buckets, *attrs):
         items = listed(strings)
-        if together is not None:
-            found = (together(items) % np.uint64(num_buckets)).view(np.int64)
-        else:
-            found = np.fromiter((function(v, *attrs) % num_buckets for v in items), np.int64, len(items))
-        return found if strings.ndim == 1 else found.reshape(strings.shape)
+        numbers = (function(v, *attrs) % num_buckets for v in items)
+        return np.fromiter(numbers, np.int64, len(items)).reshape(strings.shape)
 
     on_host(definition, bucket)
     return definition
 
 
-_buckets("StringToHashBucketFast(input: string; num_buckets: int)", fingerprint64, fingerprints)
+_buckets("StringToHashBucketFast(input: string; num_buckets: int)", functools.lru_cache(1 << 14)(fingerprint64))
 _buckets("StringToHashBucket(string_tensor: string; num_buckets: int)", murmur64)
 _buckets("StringToHashBucketStrong(input: string; num_buckets: int, key: list(int))", siphash)
 

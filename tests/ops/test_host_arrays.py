@@ -9,8 +9,6 @@ import pytest
 
 import headrace as tf
 from headrace.core.wire import pack_int64, unpack_int64
-from headrace.ops import _example_batch
-from headrace.ops._string import lengths, together
 
 RANDOM = np.random.default_rng(5)
 ODD = [b"a1\x002b", b"", b"x" * 300, "é7ü".encode(), b"\xff\n8"]
@@ -25,16 +23,8 @@ def run(value):
 
 
 def test_lengths_beyond_a_byte():
-    assert lengths([b"", b"a" * 255]).tolist() == [0, 255]
-    assert lengths([b"", b"a" * 256]).tolist() == [0, 256]
     assert run(lambda: tf.strings.length(ODD)).tolist() == [len(s) for s in ODD]
     assert run(lambda: tf.strings.length(np.zeros((0, 2), object))).shape == (0, 2)
-
-
-def test_strings_that_hold_the_separator_are_not_joined():
-    assert together([b"a", b"b"]) == b"a\0b"
-    assert together([b"a\0", b"b"]) is None
-    assert together([]) is None
 
 
 @pytest.mark.parametrize("values", [ODD, ODD[1:], ODD[1:2], []])
@@ -145,9 +135,6 @@ def test_examples_laid_out_alike_or_not():
         for _ in range(200)
     ]  # fmt: skip
     batch = [example(*row) for row in rows]
-    groups, left = _example_batch.groups(batch)
-    assert sorted([r for g in groups for r in g.rows.tolist()] + left) == list(range(200))
-    assert len(groups) > 1 and left
     found = run(lambda: tf.parse_example(batch, FEATURES))
     np.testing.assert_array_equal(found["floats"], np.float32([row[0] for row in rows]))
     assert found["label"].tolist() == [row[1] for row in rows]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 import headrace as tf
 from headrace.core import dtypes
-from headrace.ops import _arm_convolution, convolution
-from headrace.ops._example_batch import spans
-from headrace.ops._string import fingerprint64, fingerprints
 from headrace.resources.table import Table
 
 RANDOM = np.random.default_rng(3)
@@ -19,11 +15,6 @@ RANDOM = np.random.default_rng(3)
 def run(value):
     with tf.Graph().as_default(), tf.Session() as session:
         return session.run(value())
-
-
-def test_fingerprints_of_one_length_together():
-    items = [RANDOM.bytes(length) for length in (0, 1, 3, 4, 7, 8, 16, 17, 32, 33, 64, 65) for _ in range(600)]
-    assert fingerprints(items).tolist() == [fingerprint64(item) for item in items]
 
 
 @pytest.mark.parametrize("default", [-1, 7])
@@ -69,7 +60,6 @@ def example(**features):
 
 def test_batches_of_examples_by_columns():
     batch = [example(x=[i / 2, 1.0], n=[-i, 300 * i], s=[b"a" * i * 50]) for i in range(5)]
-    assert all(spans(item) is not None for item in batch)
     features = {
         "x": tf.FixedLenFeature([2], tf.float32), "n": tf.VarLenFeature(tf.int64), "s": tf.FixedLenFeature([], tf.string),
     }  # fmt: skip
@@ -102,18 +92,3 @@ def test_plain_records_as_quoted_ones():
     assert plain[0].tolist() == [1, 4, -7]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Field 0 in record 1 is not a valid int32: 1_0"):
         run(lambda: tf.decode_csv([b"1", b"1_0"], [[0]]))
-
-
-@pytest.mark.parametrize(("stride", "dilation", "pairs"), [(1, 1, (1, 1)), (2, 1, (0, 1)), (1, 2, (2, 2))])
-def test_depthwise_filter_gradient_tap_by_tap(stride, dilation, pairs):
-    x = torch.from_numpy(RANDOM.standard_normal((2, 8, 8, 3)))
-    size = (8 + sum(pairs) - 2 * dilation - 1) // stride + 1
-    grad = torch.from_numpy(RANDOM.standard_normal((2, size, size, 3)))
-    explicit = (0, 0, *pairs, *pairs, 0, 0)
-    wanted = convolution.depthwise_filter_anywhere(
-        x, [3, 3, 3, 1], grad, (1, stride, stride, 1), "EXPLICIT", explicit, "NHWC", (1, dilation, dilation, 1)
-    )
-    found = _arm_convolution.depthwise_filter_gradient(
-        x, [3, 3, 3, 1], grad, (stride, stride), (dilation, dilation), [pairs, pairs]
-    )
-    torch.testing.assert_close(found, wanted)

@@ -1,20 +1,22 @@
-"""Decoders of connectionist temporal classification on numpy arrays [steps, batch, classes]; the last class is the blank."""
+"""Decoders of connectionist temporal classification: CTCGreedyDecoder, CTCBeamSearchDecoder.  They run on the host.
+
+Scores are [steps, batch, classes]; the last class is the blank.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import count
+from itertools import count, groupby
 
 import numpy as np
+import torch
 
 from headrace.core import errors
-from headrace.ops._string import int64s
-
-_FEW = 256  # choices that are rather looked at one by one
-_SORTED = 512  # candidates that are rather all sorted
+from headrace.core.dtypes import float32, float64
+from headrace.core.registry import op
 
 
-def check_lengths(shape, lengths):
+def _check_lengths(shape, lengths):
     steps, batch, _ = shape
     if len(lengths) != batch or (batch and (min(lengths) < 0 or max(lengths) > steps)):
         raise errors.FailedPreconditionError(
@@ -22,51 +24,71 @@ def check_lengths(shape, lengths):
         )
 
 
-def merged(labels):
+def _merged(labels):
     """Without those that equal the one before."""
-    return [label for i, label in enumerate(labels) if not i or label != labels[i - 1]]
+    return [label for label, _ in groupby(labels)]
 
 
-def sparse_parts(sequences):
+def _sparse_parts(sequences):
     """Lists as the three parts of a sparse tensor."""
-    indices = [v for row, sequence in enumerate(sequences) for i in range(len(sequence)) for v in (row, i)]
+    indices = [(row, i) for row, sequence in enumerate(sequences) for i in range(len(sequence))]
     values = [v for sequence in sequences for v in sequence]
     shape = [len(sequences), max(map(len, sequences), default=0)]
-    return int64s(indices).reshape(-1, 2), int64s(values), int64s(shape)
+    return _vector(indices).reshape(-1, 2), _vector(values), _vector(shape)
+
+
+def _vector(numbers):
+    return torch.tensor(numbers, dtype=torch.int64)
 
 
 # ---- the best class of every step
 
+greedy = op(
+    "CTCGreedyDecoder(inputs: T, sequence_length: int32; merge_repeated: bool = False)"
+    " -> (decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T)",
+    T=(float32, float64), host=True, dynamic_shape=True,
+)  # fmt: skip
+greedy.not_differentiable()
 
-def greedy(scores, sequence_length, merge_repeated):
+
+@greedy.shape
+def _(inputs, sequence_length, merge_repeated):
+    dims = inputs.with_rank(3).tuple or (None, None, None)
+    sequence_length.with_rank(1)
+    return [(None, 2), (None,), (2,), (dims[1], 1)]
+
+
+@greedy.kernel
+def _(inputs, sequence_length, merge_repeated):
     """-> the parts of a sparse tensor, and minus the sum of the scores taken."""
+    steps, batch, classes = inputs.shape
     lengths = sequence_length.tolist()
-    check_lengths(scores.shape, lengths)
-    steps, batch, classes = scores.shape
-    choice, full = scores.argmax(2), lengths.count(steps) == batch
-    best = scores.reshape(-1).take(choice + np.arange(0, choice.size * classes, classes).reshape(steps, batch))
-    within = None if full else np.arange(steps)[:, None] < lengths
-    total = np.negative(np.add.reduce(best if full else np.where(within, best, 0), 0, scores.dtype))[:, None]
-    if choice.size <= _FEW:
-        rows = [labels[:length] for labels, length in zip(choice.T.tolist(), lengths, strict=True)]
-        blank = classes - 1
-        found = [[v for v in (merged(row) if merge_repeated else row) if v != blank] for row in rows]
-        return *sparse_parts(found), total
-    choice = np.ascontiguousarray(choice.T)
-    kept = choice != classes - 1
-    if merge_repeated:
-        kept[:, 1:] &= choice[:, 1:] != choice[:, :-1]
-    if not full:
-        kept &= within.T
-    upto = np.add.accumulate(kept, 1, np.int64)
-    values = choice[kept]
-    indices = np.empty((len(values), 2), np.int64)
-    indices[:, 0] = kept.nonzero()[0]
-    indices[:, 1] = upto[kept] - 1
-    return indices, values, np.array([batch, np.maximum.reduce(upto, None, initial=0)], np.int64), total
+    _check_lengths(inputs.shape, lengths)
+    best, choice = inputs.max(2)
+    within = torch.arange(steps)[:, None] < sequence_length
+    rows = [labels[:length] for labels, length in zip(choice.t().tolist(), lengths, strict=True)]
+    decoded = [[v for v in (_merged(row) if merge_repeated else row) if v != classes - 1] for row in rows]
+    return *_sparse_parts(decoded), -torch.where(within, best, 0).sum(0)[:, None]
 
 
 # ---- the best labels
+
+beam = op(
+    "CTCBeamSearchDecoder(inputs: T, sequence_length: int32; beam_width: int, top_paths: int,"
+    " merge_repeated: bool = True) -> (decoded_indices: top_paths*int64, decoded_values: top_paths*int64,"
+    " decoded_shape: top_paths*int64, log_probability: T)",
+    T=(float32, float64), host=True, dynamic_shape=True,
+)  # fmt: skip
+beam.not_differentiable()
+
+
+@beam.shape
+def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
+    dims = inputs.with_rank(3).tuple or (None, None, None)
+    sequence_length.with_rank(1)
+    if not 1 <= top_paths <= beam_width:
+        raise ValueError(f"top_paths ({top_paths}) must be at least 1 and at most beam_width ({beam_width})")
+    return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(dims[1], top_paths)]
 
 
 @np.errstate(invalid="ignore")  # infinite scores
@@ -77,17 +99,8 @@ def _log_softmax(scores):
 
 def _first(values, count):
     """Where the ``count`` least numbers of each row stand, equal ones in order; the first place if there are not as many."""
-    rows, width = values.shape
-    if values.size <= _SORTED or width <= count:
-        found = values.argsort(1, kind="stable")[:, :count]
-        return found if width >= count else np.concatenate([found, np.zeros((rows, count - width), np.int64)], 1)
-    some = np.sort(values.argpartition(count - 1, 1)[:, :count], 1)
-    start = np.arange(rows)[:, None]
-    mine = values.take(some + start * width)
-    greatest = np.maximum.reduce(mine, 1, keepdims=True)
-    if np.count_nonzero(values <= greatest) != rows * count:  # equal ones: which of them?  Or too few numbers
-        return values.argsort(1, kind="stable")[:, :count]
-    return some.take(mine.argsort(1, kind="stable") + start * count)
+    order = values.argsort(1, kind="stable")[:, :count]
+    return np.pad(order, ((0, 0), (0, count - order.shape[1])))
 
 
 class _Search:
@@ -185,13 +198,14 @@ def _labels(number, keys, batch, labels):
     return found[::-1]
 
 
-def beam(inputs, sequence_length, beam_width, top_paths, merge_repeated):
+@beam.kernel
+def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
     """-> the parts of a sparse tensor for each of the best paths, in three lists, and their log-probabilities."""
     lengths = sequence_length.tolist()
-    check_lengths(inputs.shape, lengths)
+    _check_lengths(inputs.shape, lengths)
     batch, labels = inputs.shape[1], inputs.shape[2] - 1
     order = sorted(range(batch), key=lambda row: -lengths[row])
-    scores = _log_softmax(inputs.astype(np.float64))
+    scores = _log_softmax(inputs.numpy().astype(np.float64))
     if order != list(range(batch)):
         scores = scores[:, order]
     search, active = _Search(batch, labels, beam_width), batch
@@ -201,13 +215,13 @@ def beam(inputs, sequence_length, beam_width, top_paths, merge_repeated):
         search.step(np.ascontiguousarray(scores[time, :active]))
     keys = list(search.numbers)
     paths = [[[] for _ in order] for _ in range(top_paths)]
-    total = np.zeros((batch, top_paths), inputs.dtype)
+    total = inputs.new_zeros(batch, top_paths)
     for row, best in sorted(zip(order, search.best(), strict=True)):
         if len(best) < top_paths:
             raise ValueError(f"Less leaves in the beam search than requested: {len(best)} of {top_paths}")
         for i, (score, number) in enumerate(best[:top_paths]):
             found = _labels(number, keys, batch, labels)
-            paths[i][row] = merged(found) if merge_repeated else found
+            paths[i][row] = _merged(found) if merge_repeated else found
             total[row, i] = score
-    parts = [sparse_parts(path) for path in paths]
+    parts = [_sparse_parts(path) for path in paths]
     return *([p[i] for p in parts] for i in range(3)), total
