@@ -5,7 +5,7 @@ import torch
 
 import headrace as tf
 from headrace.core import dtypes
-from headrace.ops._filter_order import OUTPUT_CHANNELS_FIRST, buffer_order
+from headrace.ops.state import OUTPUT_CHANNELS_FIRST, buffer_order
 from headrace.resources.variable import Variable
 
 CUDA = torch.device("cuda")
