@@ -1,14 +1,6 @@
 """The op families: each op whole (signature, shape, gradient, kernel) in one file.  Importing this registers them all."""
 
 from headrace.ops import (
-    _add_product,
-    _hold,
-    _meta,
-    _product_update,
-    _region,
-    _transpose_copy,
-    _update_together,
-    _vjp,
     activation,
     arithmetic,
     audio,
@@ -22,6 +14,7 @@ from headrace.ops import (
     creation,
     ctc,
     ctc_decoder,
+    declare,
     decode,
     decomposition,
     elementwise,
@@ -37,6 +30,7 @@ from headrace.ops import (
     image_resize,
     image_transform,
     indexing,
+    internal,
     joining,
     lookup,
     matmul,
@@ -77,14 +71,8 @@ from headrace.ops import (
 )
 
 __all__ = [
-    "_add_product",
-    "_hold",
-    "_meta",
-    "_product_update",
-    "_region",
-    "_transpose_copy",
-    "_update_together",
-    "_vjp",
+    "declare",
+    "internal",
     "activation",
     "arithmetic",
     "audio",

@@ -10,7 +10,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import FLOATING, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._declare import widen
+from headrace.ops.declare.regular import widen
 
 elu_backward = torch.ops.aten.elu_backward.default
 hardtanh_backward = torch.ops.aten.hardtanh_backward.default

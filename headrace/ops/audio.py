@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from headrace.core.registry import op
-from headrace.ops._string import array_of
+from headrace.ops.shared.string_array import array_of
 from headrace.resources.value import from_numpy
 
 # ---- files

@@ -8,7 +8,7 @@ from headrace.core.dtypes import ANY, FLOATING
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._summarise import summarise
+from headrace.ops.shared.summarise import summarise
 
 check = op(
     "Assert(condition: bool, data: list(T); summarize: int = 3) -> ()",

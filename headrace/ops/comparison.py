@@ -12,7 +12,7 @@ from headrace.core.dtypes import ANY, NUMERIC, QUANTIZED, REAL
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._declare import binary, broadcast, sum_to_shape, unary, whole_value, widen
+from headrace.ops.declare.regular import binary, broadcast, sum_to_shape, unary, whole_value, widen
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
 

@@ -9,7 +9,7 @@ from headrace.core.dtypes import COMPLEX
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._declare import unbroadcast
+from headrace.ops.declare.regular import unbroadcast
 
 PARTS = (dtypes.float32, dtypes.float64)
 

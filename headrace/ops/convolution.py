@@ -16,7 +16,7 @@ from headrace.core.dtypes import FLOATING, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops._window import (
+from headrace.ops.shared.window import (
     arrange,
     channel,
     check_window,

@@ -14,7 +14,7 @@ import torch
 from headrace.core.dtypes import ANY, float32, float64, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._sparse import check_parts, entries
+from headrace.ops.shared.sparse_entry import check_parts, entries
 from headrace.resources.dispatch import autograd
 
 # ---- the loss

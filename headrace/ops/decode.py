@@ -14,7 +14,7 @@ import torch
 
 from headrace.core import dtypes, errors
 from headrace.core.registry import op
-from headrace.ops._string import array_of, decode, each, listed, on_host
+from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
 
 # ---- numbers
 

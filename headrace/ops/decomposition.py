@@ -12,7 +12,7 @@ from headrace.core.dtypes import FLOAT_OR_COMPLEX, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops._declare import conjugate
+from headrace.ops.declare.regular import conjugate
 
 MATRIX = (dtypes.float64, dtypes.float32, dtypes.float16, dtypes.complex64, dtypes.complex128)
 

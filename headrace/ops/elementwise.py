@@ -11,7 +11,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._declare import conjugate, follow, unary
+from headrace.ops.declare.regular import conjugate, follow, unary
 
 
 def _times(derivative):

@@ -19,8 +19,8 @@ from headrace.core.dtypes import ANY, REAL, DType, complex64, complex128, string
 from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._string import array_of, each, listed
-from headrace.ops._summarise import summarise, summarise_ends, to_array
+from headrace.ops.shared.string_array import array_of, each, listed
+from headrace.ops.shared.summarise import summarise, summarise_ends, to_array
 from headrace.resources.dispatch import autograd
 from headrace.resources.value import FROM_TORCH, from_numpy
 

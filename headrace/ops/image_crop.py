@@ -9,7 +9,7 @@ from headrace.core.dtypes import REAL
 from headrace.core.errors import OutOfRangeError
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._opaque import is_traced
+from headrace.ops.internal.opaque import is_traced
 
 crop = op(
     "CropAndResize(image: T, boxes: float32, box_ind: int32, crop_size: host int32; "

@@ -12,7 +12,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._unsigned import move_as_signed
+from headrace.ops.declare.unsigned import move_as_signed
 
 _ATTRS = "align_corners: bool = False, half_pixel_centers: bool = False"
 _FLOATS = (dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.float64)

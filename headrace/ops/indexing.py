@@ -17,7 +17,7 @@ from headrace.core.shape import TensorShape, unknown_shape
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
 from headrace.graph.structures import IndexedSlices
-from headrace.ops._unsigned import move_as_signed
+from headrace.ops.declare.unsigned import move_as_signed
 
 NOT_STRING = tuple(d for d in ANY if d not in (dtypes.string, dtypes.resource, dtypes.variant))
 

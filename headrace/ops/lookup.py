@@ -11,7 +11,7 @@ import torch
 from headrace.core import errors
 from headrace.core.dtypes import ANY, DType, float32, float64, int32, int64, resource, string, variant
 from headrace.core.registry import op
-from headrace.ops._string import array_of, on_host
+from headrace.ops.shared.string_array import array_of, on_host
 from headrace.resources.table import Table
 from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
 

@@ -9,7 +9,7 @@ from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, REAL, bfloat16, flo
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._declare import conjugate, sum_to_shape, widen
+from headrace.ops.declare.regular import conjugate, sum_to_shape, widen
 from headrace.resources.value import as_tensor
 
 INTEGERS = (int32, int64)

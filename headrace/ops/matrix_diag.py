@@ -11,7 +11,7 @@ from headrace.core.dtypes import INDEX, NUMERIC
 from headrace.core.dtypes import bool as bool_dtype
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._unsigned import move_as_signed
+from headrace.ops.declare.unsigned import move_as_signed
 
 _TYPES = (*NUMERIC, bool_dtype)
 

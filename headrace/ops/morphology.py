@@ -7,7 +7,7 @@ import torch
 from headrace.core.dtypes import FLOATING, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._window import check_choice, output_size, padding_of
+from headrace.ops.shared.window import check_choice, output_size, padding_of
 
 _ATTRS = "strides: list(int), rates: list(int), padding: string"
 

@@ -10,7 +10,7 @@ import torch
 from headrace.core.dtypes import INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
-from headrace.ops._string import array_of, listed
+from headrace.ops.shared.string_array import array_of, listed
 
 string_ngrams = op(
     "StringNGrams(data: string, data_splits: Tsplits; separator: string, ngram_widths: list(int), left_pad: string, "

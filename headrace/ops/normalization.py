@@ -12,7 +12,7 @@ from headrace.core import dtypes
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops._window import CHANNELS_LAST, channel, check_choice, from_torch, to_torch
+from headrace.ops.shared.window import CHANNELS_LAST, channel, check_choice, from_torch, to_torch
 
 _native_batch_norm_legit_functional = torch.ops.aten._native_batch_norm_legit_functional.default
 native_batch_norm_backward = torch.ops.aten.native_batch_norm_backward.default

@@ -13,7 +13,7 @@ from headrace.core.registry import op
 from headrace.core.shape import unknown_shape
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
-from headrace.ops._unsigned import move_as_signed
+from headrace.ops.declare.unsigned import move_as_signed
 
 _SMALL = 4096  # the largest value, in elements, followed while building
 

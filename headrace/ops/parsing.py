@@ -16,8 +16,8 @@ import torch
 from headrace.core import dtypes
 from headrace.core.example import from_json, read_feature, read_feature_lists, read_features
 from headrace.core.registry import op
-from headrace.ops._sparse import runs
-from headrace.ops._string import array_of
+from headrace.ops.shared.sparse_entry import runs
+from headrace.ops.shared.string_array import array_of
 from headrace.resources.value import from_numpy
 
 VALUES = (dtypes.float32, dtypes.int64, dtypes.string)

@@ -10,7 +10,7 @@ from headrace.core.dtypes import ANY, INDEX, NUMERIC
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, unknown_shape
 from headrace.graph import raw_ops
-from headrace.ops._unsigned import move_as_signed
+from headrace.ops.declare.unsigned import move_as_signed
 
 where = op("Where(input: T) -> (index: int64)", T=(*NUMERIC, dtypes.bool), dynamic_shape=True)
 where.not_differentiable()

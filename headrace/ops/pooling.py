@@ -18,8 +18,8 @@ from headrace.core.dtypes import FLOATING, INDEX, REAL
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops import _opaque
-from headrace.ops._window import (
+from headrace.ops.internal import opaque
+from headrace.ops.shared.window import (
     CHANNELS_LAST,
     arrange,
     channel,
@@ -137,7 +137,7 @@ def prepare(input, g, data_format):
 def max_with_indices(x, g):
     """Maxima and where they are, as flat spatial positions of the prepared input."""
     if x.dim() == 4:
-        return _opaque.max_pool2d(x, g.window, g.stride, g.padding, g.ceil)
+        return opaque.max_pool2d(x, g.window, g.stride, g.padding, g.ceil)
     return max_pool3d_with_indices(x, g.window, g.stride, g.padding, (1, 1, 1), g.ceil)
 
 
@@ -148,7 +148,7 @@ def max_pool(input, ksize, strides, padding, explicit, data_format):
     x = prepare(input, g, data_format)
     if x.dim() == 5:
         y = torch.max_pool3d(x, g.window, g.stride, g.padding, 1, g.ceil)
-    elif _opaque.is_traced(x):
+    elif opaque.is_traced(x):
         y = max_with_indices(x, g)[0]
     else:
         y = torch.max_pool2d(x, g.window, g.stride, g.padding, 1, g.ceil)
@@ -181,7 +181,7 @@ def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format, i
     dy = restore_first(to_torch(grad, data_format), g.drop)
     check_same(dy, indices)
     if x.dim() == 4:
-        dx = _opaque.max_pool2d_backward(dy, x, g.window, g.stride, g.padding, g.ceil, indices)
+        dx = opaque.max_pool2d_backward(dy, x, g.window, g.stride, g.padding, g.ceil, indices)
     else:
         dx = max_pool3d_with_indices_backward(dy, x, g.window, g.stride, g.padding, (1, 1, 1), g.ceil, indices)
     return from_torch(unpad(dx, g.pad), data_format)

@@ -16,7 +16,7 @@ from headrace.core.dtypes import ANY, FLOATING, INDEX, REAL, bfloat16, float16, 
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._gamma import sample_slope
+from headrace.ops.shared.gamma import sample_slope
 
 _SQRT_2 = math.sqrt(2.0)
 _WITHIN_2_SIGMA = 0.9544996  # just inside erf(2 / sqrt(2)), so that rounding never reaches the bound

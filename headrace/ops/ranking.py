@@ -8,7 +8,7 @@ import torch
 from headrace.core.dtypes import INDEX, REAL, int64
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._declare import WIDE_UNSIGNED
+from headrace.ops.declare.regular import WIDE_UNSIGNED
 
 
 def _top_shape(input, k):

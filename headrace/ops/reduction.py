@@ -17,7 +17,7 @@ from headrace.core.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REA
 from headrace.core.registry import op
 from headrace.core.shape import unknown_shape
 from headrace.graph import raw_ops
-from headrace.ops._declare import WIDE_UNSIGNED, whole_value
+from headrace.ops.declare.regular import WIDE_UNSIGNED, whole_value
 
 
 def _reduced(input, axis, keep_dims):

@@ -11,8 +11,8 @@ from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
-from headrace.ops._declare import WIDE_UNSIGNED
-from headrace.ops._opaque import is_traced
+from headrace.ops.declare.regular import WIDE_UNSIGNED
+from headrace.ops.internal.opaque import is_traced
 
 SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
 ORDERED = tuple(t for t in REAL if t not in WIDE_UNSIGNED)

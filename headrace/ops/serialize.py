@@ -9,8 +9,8 @@ from headrace.core import dtypes
 from headrace.core.dtypes import ANY, resource, string, variant
 from headrace.core.registry import op
 from headrace.core.tensor_proto import decode, encode
-from headrace.ops._sparse import check_parts, entries, join, select
-from headrace.ops._string import array_of, scalar_of
+from headrace.ops.shared.sparse_entry import check_parts, entries, join, select
+from headrace.ops.shared.string_array import array_of, scalar_of
 from headrace.resources.value import FROM_TORCH
 
 HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)

@@ -10,8 +10,8 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.registry import op
-from headrace.ops._sparse import check_inside, check_parts
-from headrace.ops._string import array_of
+from headrace.ops.shared.sparse_entry import check_inside, check_parts
+from headrace.ops.shared.string_array import array_of
 from headrace.resources.value import from_numpy
 
 VALUES = (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.string)

@@ -15,7 +15,7 @@ from headrace.core.dtypes import ANY, INDEX, NUMERIC
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape, unknown_shape
 from headrace.graph import raw_ops
-from headrace.ops._declare import sum_to_shape
+from headrace.ops.declare.regular import sum_to_shape
 
 # ---- questions about shapes: answers stay on the host
 

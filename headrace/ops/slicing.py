@@ -11,8 +11,8 @@ from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
-from headrace.ops._slice_index import python_index
-from headrace.ops._unsigned import move_as_signed
+from headrace.ops.declare.unsigned import move_as_signed
+from headrace.ops.shared.slice_index import python_index
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 _MASK_TEXT = ", ".join(f"{m}: int = 0" for m in _MASKS)

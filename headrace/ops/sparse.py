@@ -9,8 +9,8 @@ import torch
 from headrace.core.dtypes import ANY, NUMERIC, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._declare import WIDE_UNSIGNED
-from headrace.ops._sparse import (
+from headrace.ops.declare.regular import WIDE_UNSIGNED
+from headrace.ops.shared.sparse_entry import (
     check_inside,
     check_parts,
     coordinates,

@@ -9,7 +9,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.registry import op
-from headrace.ops._string import array_of, fingerprint64
+from headrace.ops.shared.string_array import array_of, fingerprint64
 
 _VALUES = (dtypes.int64, dtypes.string)
 _MASK = (1 << 64) - 1

@@ -10,8 +10,8 @@ import torch
 from headrace.core.dtypes import ANY, INDEX, NUMERIC, REAL, float16, float32, float64, resource, string, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops._declare import WIDE_UNSIGNED, conjugate
-from headrace.ops._sparse import (
+from headrace.ops.declare.regular import WIDE_UNSIGNED, conjugate
+from headrace.ops.shared.sparse_entry import (
     LARGEST,
     check_inside,
     check_parts,

@@ -11,8 +11,8 @@ from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops._declare import binary, unary
-from headrace.ops._gamma import gamma_slope
+from headrace.ops.declare.regular import binary, unary
+from headrace.ops.shared.gamma import gamma_slope
 
 PRECISE = (dtypes.float32, dtypes.float64)
 

@@ -13,8 +13,8 @@ import torch
 from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
-from headrace.ops._sparse import runs
-from headrace.ops._string import (
+from headrace.ops.shared.sparse_entry import runs
+from headrace.ops.shared.string_array import (
     array_of,
     decode,
     each,

@@ -17,8 +17,8 @@ from torch.nn.functional import softshrink
 
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INDEX, float32, float64
 from headrace.core.registry import op
-from headrace.ops import _update_together
-from headrace.ops._update_together import different_shapes, on_host
+from headrace.ops.internal import update_together
+from headrace.ops.internal.update_together import different_shapes, on_host
 from headrace.resources.variable import locked
 
 _GRADS = ("grad", "delta")
@@ -569,4 +569,4 @@ dense(
     _power_sign,
 )  # fmt: skip
 
-_update_together.declare({"gradient_descent": gradient_descent, "momentum": momentum, "adam": adam, "adagrad": adagrad})
+update_together.declare({"gradient_descent": gradient_descent, "momentum": momentum, "adam": adam, "adagrad": adagrad})

@@ -12,7 +12,7 @@ import torch
 
 from headrace.core.dtypes import INDEX
 from headrace.core.registry import op
-from headrace.ops._string import array_of
+from headrace.ops.shared.string_array import array_of
 
 _OUT = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 _ERRORS = ("strict", "replace", "ignore")

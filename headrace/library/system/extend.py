@@ -13,7 +13,7 @@ from typing import Any
 from headrace.core import registry
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
-from headrace.ops import _declare
+from headrace.ops.declare import regular
 
 
 def op(signature: str, /, **options: Any) -> OpDef:
@@ -34,7 +34,7 @@ def unary(
 
     ``array`` is a kernel on numpy arrays, for small values.
     """
-    return _declare.unary(name, kernel, types, gradient, out, array=array, view=view, **traits)
+    return regular.unary(name, kernel, types, gradient, out, array=array, view=view, **traits)
 
 
 def binary(
@@ -45,7 +45,7 @@ def binary(
 
     ``array`` is a kernel on numpy arrays, for small values.
     """
-    return _declare.binary(name, kernel, types, gradient, out, array=array, view=view, **traits)
+    return regular.binary(name, kernel, types, gradient, out, array=array, view=view, **traits)
 
 
 def remove_op(name: str) -> None:

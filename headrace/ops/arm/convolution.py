@@ -15,7 +15,6 @@ import torch
 from torch.nn import functional
 
 from headrace.core.dtypes import float32, float64
-from headrace.ops._opaque import is_traced
 from headrace.ops.convolution import (
     check_gradient,
     conv2d,
@@ -31,6 +30,7 @@ from headrace.ops.convolution import (
     geometry,
     paddings,
 )
+from headrace.ops.internal.opaque import is_traced
 
 LARGEST = 1 << 20  # elements of patches made at a time: more gains nothing and is held beside the activations
 _MUCH = 1 << 23  # multiplications: with fewer, the convolutions of each class of rows are not worth their calls

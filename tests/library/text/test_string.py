@@ -9,7 +9,7 @@ from golden import program
 from golden.string_programs import PROGRAMS
 
 import headrace as tf
-from headrace.ops._string import fingerprint64, murmur64, siphash
+from headrace.ops.shared.string_array import fingerprint64, murmur64, siphash
 
 MANY = 2**62 + 1
 golden = functools.cache(lambda: program.load("string"))

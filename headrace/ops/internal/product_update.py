@@ -11,7 +11,7 @@ import torch
 
 from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
-from headrace.ops import _opaque
+from headrace.ops.internal import opaque
 from headrace.resources.variable import locked
 
 apply_product = op(
@@ -25,7 +25,7 @@ apply_product.shape(lambda var, alpha, a, b, use_locking, transpose_a, transpose
 
 def accumulate(buffer, a, b):
     """buffer += a b"""
-    if _opaque.is_traced(buffer):
+    if opaque.is_traced(buffer):
         _accumulate()(buffer, a, b)
     else:
         buffer.addmm_(a, b)

@@ -1,0 +1,1 @@
+"""What several op families share.  Registers nothing."""
