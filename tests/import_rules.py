@@ -1,38 +1,34 @@
 """An import-linter contract of our own, used by `.importlinter`: op families are independent of each other."""
 
+from collections.abc import Iterator
+
 from grimp import ImportGraph
 from importlinter.contracts.independence import IndependenceContract
 from importlinter.domain.contract import ContractCheck
 
 PACKAGE = "headrace.ops"
-PLUG_INS = (f"{PACKAGE}.arm",)
+ROOMS = ("declare", "internal", "shared")  # any family may import these; they import no family
+PLUG_INS = ("arm",)  # add kernels to ops that families declare: they may import families, which do not import them
 
 
 class FamilyContract(IndependenceContract):
-    """Independence, with two exceptions.
-
-    Any family may import the modules they share, whose names start with an underscore.  A plug-in, which adds kernels to ops that
-    are declared elsewhere, may import the families; they do not import it.
-    """
+    """Independence, except that families may import the rooms they share, and plug-ins may import families."""
 
     type_name = "families"
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        if PACKAGE in graph.modules:
-            for shared in graph.find_children(PACKAGE):
-                if shared.startswith(f"{PACKAGE}._"):
-                    _forget_importers(graph, shared)
-            for plug_in in PLUG_INS:
-                for module in (plug_in, *graph.find_descendants(plug_in)):
-                    _forget_imports(graph, module)
+        for module in _modules(graph, ROOMS):
+            for importer in graph.find_modules_that_directly_import(module):
+                graph.remove_import(importer=importer, imported=module)
+        for module in _modules(graph, PLUG_INS):
+            for imported in graph.find_modules_directly_imported_by(module):
+                graph.remove_import(importer=module, imported=imported)
         return super().check(graph, verbose)
 
 
-def _forget_importers(graph: ImportGraph, shared: str) -> None:
-    for importer in graph.find_modules_that_directly_import(shared):
-        graph.remove_import(importer=importer, imported=shared)
-
-
-def _forget_imports(graph: ImportGraph, module: str) -> None:
-    for imported in graph.find_modules_directly_imported_by(module):
-        graph.remove_import(importer=module, imported=imported)
+def _modules(graph: ImportGraph, folders: tuple[str, ...]) -> Iterator[str]:
+    """The folders of the package, and all modules in them."""
+    for folder in folders:
+        name = f"{PACKAGE}.{folder}"
+        if name in graph.modules:
+            yield from (name, *graph.find_descendants(name))
