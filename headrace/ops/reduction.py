@@ -89,35 +89,19 @@ def _unreduce(node, tensor, mean=False):
 # ---- sums
 
 
-def _is_whole(x, axis):
-    return type(axis) is list and len(axis) == x.ndim and axis == list(range(x.ndim))
-
-
-def sum_along(x, axis, keep):
-    if type(axis) is int and axis > 0:  # no more questions
-        return torch.sum(x, axis, keep)
-    if axis == []:
-        return x.clone()
-    if not keep and _is_whole(x, axis):
-        return torch.sum(x)  # takes less time to call
-    return torch.sum(x, axis, keep)
+def _sum(x, axis, keep):
+    return x.clone() if axis == [] else torch.sum(x, axis, keep)
 
 
 def _integer_sum(x, axis, keep):
     return x.clone() if axis == [] else torch.sum(x, axis, keep, dtype=x.dtype)
 
 
-total = _reduction("Sum", NUMERIC, sum_along, _unreduce, _integer_sum, array=np.add.reduce)
+total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum, array=np.add.reduce)
 
 
-def mean_along(x, axis, keep):
-    if type(axis) is int and axis > 0:
-        return torch.mean(x, axis, keep)
-    if axis == []:
-        return x.clone()
-    if not keep and _is_whole(x, axis):
-        return torch.mean(x)
-    return torch.mean(x, axis, keep)
+def _mean(x, axis, keep):
+    return x.clone() if axis == [] else torch.mean(x, axis, keep)
 
 
 def _integer_mean(x, axis, keep):
@@ -127,7 +111,7 @@ def _integer_mean(x, axis, keep):
     return torch.div(result, max(1, x.numel() // max(1, result.numel())), rounding_mode="trunc").to(x.dtype)
 
 
-mean = _reduction("Mean", NUMERIC, mean_along, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)
+mean = _reduction("Mean", NUMERIC, _mean, lambda node, grad: _unreduce(node, grad, mean=True), _integer_mean)
 
 
 @mean.array_kernel(T=FLOATING)

@@ -4,6 +4,6 @@ Only an Arm processor runs them (``machine="aarch64"``).  A kernel stands here i
 not speed up it hands to the general kernel of the family.  Families know nothing of this folder.
 """
 
-from headrace.ops.arm import convolution, matmul, reduction
+from headrace.ops.arm import convolution, matmul
 
-__all__ = ["convolution", "matmul", "reduction"]
+__all__ = ["convolution", "matmul"]
