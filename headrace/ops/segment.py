@@ -62,7 +62,7 @@ _smallest = _combine("amin", _highest)
 
 def _check_sorted(ids):
     """Refuses ids that are not sorted, where that can be seen without waiting: on the host, and not while traced."""
-    if is_traced(ids) or not ids.is_cpu or not ids.numel():
+    if is_traced(ids) or not ids.is_cpu or ids.ndim != 1 or not ids.numel():
         return
     if ids[0] < 0 or bool((ids[1:] < ids[:-1]).any()):
         some = np.array2string(ids.numpy(), threshold=20, edgeitems=8)
