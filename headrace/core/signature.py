@@ -98,21 +98,19 @@ class Signature:
 
 def _split(text: str, separator: str = ",") -> list[str]:
     """Splits at separators that are not inside brackets or quotes."""
-    parts, depth, quote, start = [], 0, "", 0
-    for i, c in enumerate(text):
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"":
-            quote = c
-        elif c in "([{":
-            depth += 1
-        elif c in ")]}":
-            depth -= 1
-        elif c == separator and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
+    parts: list[str] = []
+    for piece in text.split(separator):
+        if parts and _is_open(parts[-1]):
+            parts[-1] += separator + piece
+        else:
+            parts.append(piece)
     return [p.strip() for p in parts if p.strip()]
+
+
+def _is_open(text: str) -> bool:
+    """Whether a bracket or a quote is open at the end; there are hundreds of signatures to read at import, so it must be quick."""
+    count = text.count
+    return count("(") > count(")") or count("[") > count("]") or count('"') % 2 == 1 or count("'") % 2 == 1
 
 
 def _parse_arg(text: str, where: str) -> Arg:
