@@ -10,11 +10,7 @@ from headrace.passes.step_graph import Node
 
 
 class Ops:
-    """Op types by name.
-
-    >>> PRODUCT = Ops("MatMul")
-    >>> if node in PRODUCT: ...
-    """
+    """Op types by name: ``PRODUCT = Ops("MatMul")`` at the top of a pass, ``if node in PRODUCT`` in it."""
 
     __slots__ = ("_names",)
 

@@ -58,9 +58,7 @@ class Stage(Enum):
     LOWER = "an interpreted step -> one whose loops are primitives, where they must be"
     SPECIALISE = "a step -> the step for feeds of some shapes"
     FOLD = "a specialised step, or a body of one -> the same with what its shapes tell worked out"
-    COMPILE = (
-        "a specialised step, or a body of one -> the same with one node in the place of each region that was compiled"
-    )
+    COMPILE = "a specialised step, or a body of one -> compiled regions in it, each a single node"
     STRANDS = "a step -> strands, with the nodes in the order to run"
     FRAMES = "a step with primitives of control flow -> nodes that can run one by one"
     BODY = "a body -> its nodes in the order to run"

@@ -165,9 +165,8 @@ def topological(nodes: list[Node], priority: Callable[[Node], Any]) -> list[Node
     after: dict[Node, list[Node]] = {n: [] for n in nodes}
     ready: list[tuple[Any, int, Node]] = []
     for i, node in enumerate(nodes):
-        before = {
-            p for p in node.predecessors() if p.op_def.traits.primitive != "next"
-        }  # what closes a loop comes later
+        # What closes a loop comes later.
+        before = {p for p in node.predecessors() if p.op_def.traits.primitive != "next"}
         waiting[node] = len(before)
         for p in before:
             after[p].append(node)
