@@ -79,6 +79,12 @@ class Traits:
         object.__setattr__(self, "has_effect", effect)
 
 
+def is_own_code(function: Any) -> bool:
+    """Whether Headrace itself defines the function, or a library in C++, and not a user's program."""
+    code = getattr(function, "__code__", None)
+    return code is None or code.co_filename.startswith(_PACKAGE)
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One implementation.  ``device`` None means any, ``machine`` any processor; ``types`` restricts type attributes.

@@ -110,6 +110,11 @@ def deterministic() -> bool:
     return given == "1" or (not given and _asked[0])
 
 
+def ask_deterministic(wanted: bool) -> None:
+    """Says whether determinism is asked for where the environment says nothing."""
+    _asked[0] = wanted
+
+
 def configure(devices: Sequence[Device], config: ConfigProto) -> None:
     """Applies what a session's config says about the devices.  These are settings of the process, as they are in torch.
 

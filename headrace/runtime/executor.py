@@ -45,9 +45,7 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
             seconds = perf_counter() - start
     choice.note(threads, seconds)
     if tier is not None and plan.tier is tier:
-        tier.spent += seconds
-        if tier.spent > tier.cost:
-            tier.consider(feeds)
+        tier.note(plan, feeds, seconds)
     return result
 
 

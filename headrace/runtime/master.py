@@ -14,6 +14,8 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.pipeline import Options, passes_off
 from headrace.passes.step_graph import StepGraph
+from headrace.runtime.compiler.background import compile_in_background
+from headrace.runtime.compiler.compile import compile_region
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.fed_shapes import FedShapes, may_vary
@@ -30,6 +32,8 @@ class Master:
         self.config = config
         self.worker = LocalWorker(config)
         self.compile_mode = compile_mode(config)
+        # A step that waits for its code has no use for another process.
+        self._compile_region = compile_region if self.compile_mode == "always" else compile_in_background
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()
         self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
@@ -62,10 +66,10 @@ class Master:
             return make_plan(request, self.worker, self._options(), shapes)
 
     def _compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
-        return make_compiled_plan(plan.request, shapes, self.worker, self._compiler_options())
+        return make_compiled_plan(plan.request, shapes, self.worker, self._compiler_options(), self._compile_region)
 
     def _compile_many(self, plan: StepPlan, seen: Sequence[Sequence[Sequence[int]]]) -> StepPlan:
-        return make_dynamic_plan(plan.request, seen, self.worker, self._compiler_options())
+        return make_dynamic_plan(plan.request, seen, self.worker, self._compiler_options(), self._compile_region)
 
     def _compiler_options(self) -> Options:
         return replace(self._options(), interpreted=False)

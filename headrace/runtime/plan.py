@@ -16,7 +16,7 @@ from headrace.passes.specialise import telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
 from headrace.runtime.codegen import Binder, Program, choose_arrays, generate
-from headrace.runtime.compiler.compile import Call, compile_region
+from headrace.runtime.compiler.compile import Call, CompileRegion
 from headrace.runtime.compiler.dynamic import compile_dynamic
 from headrace.runtime.compiler.regions import compile_regions
 from headrace.runtime.device import deterministic
@@ -91,17 +91,18 @@ def _framed(request: Request, graph: StepGraph, worker: LocalWorker) -> StepPlan
 
 
 def make_compiled_plan(
-    request: Request, shapes: Sequence[Sequence[int]], worker: LocalWorker, options: Options
+    request: Request, shapes: Sequence[Sequence[int]], worker: LocalWorker, options: Options, compile_one: CompileRegion
 ) -> StepPlan:
     """A plan of the step for these feed shapes with compiled regions.  One that fails to compile stays interpreted."""
     graph = _specialised(request, shapes, options)
-    regions = compile_regions(graph, worker, options, compile_region, compile_region)
+    regions = compile_regions(graph, worker, options, compile_one, compile_one)
     return _finish(request, graph, worker, regions, options)
 
 
 def make_dynamic_plan(
-    request: Request, seen: Sequence[Sequence[Sequence[int]]], worker: LocalWorker, options: Options
-) -> StepPlan:
+    request: Request, seen: Sequence[Sequence[Sequence[int]]], worker: LocalWorker, options: Options,
+    compile_body: CompileRegion,
+) -> StepPlan:  # fmt: skip
     """A plan of the step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
     example = telling(seen)
     hints = {
@@ -115,7 +116,7 @@ def make_dynamic_plan(
         return compile_dynamic(region, binder, hints)
 
     graph = _specialised(request, varying(seen), options)
-    regions = compile_regions(graph, worker, options, compile_one, compile_region, dynamic=True)
+    regions = compile_regions(graph, worker, options, compile_one, compile_body, dynamic=True)
     return _finish(request, graph, worker, regions, options)
 
 

@@ -1,31 +1,34 @@
 """Tiers: a step starts as generated Python and, when it proves hot, moves to compiled code without stalling.
 
-Decides only when to compile what; ``plan`` knows how.  Each combination of feed shapes that recurs gets its own compiled plan,
-up to a bound; rare ones stay interpreted.  Where there are many combinations, one plan is compiled for all of them.
+Decides only when to compile what, and which plan to keep; ``plan`` knows how.  Each combination of feed shapes that recurs gets
+its own compiled plan, up to a bound; rare ones stay interpreted.  A compiled plan that turns out slower than the interpreted
+one is dropped.  Where there are many combinations, one plan is compiled for all of them.
 """
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.core import process
 from headrace.core.config import ConfigProto
+from headrace.runtime.compiler.background import queue
 from headrace.runtime.plan import StepPlan
+from headrace.runtime.trial import Trial
 
 log = logging.getLogger("headrace.compile")
 
 MODES = ("auto", "off", "always")
-SECONDS = 2.0  # interpreted runs must have cost as long as compiling is likely to take ...
-SECONDS_PER_NODE = 0.05
-RUNS = 10  # ... and shapes must have recurred so often after that
+# What compiling costs a program whose step wants all cores, for the time its process takes part of them.
+SECONDS = 1.0
+SECONDS_PER_NODE = 0.025
+# What compiling is expected to save: so much a node, but a fair part of the step at least, and never more than half of it.
+SAVED_PER_NODE = 20e-6
+LEAST_SAVED, MOST_SAVED = 0.1, 0.5
+RUNS = 10  # runs of the same shapes, once compiling would have paid for itself, before it is asked for
 ARTIFACTS = 8  # compiled plans kept per kind of step
 MANY = 16  # combinations of shapes after which one plan is made for all
 
@@ -48,13 +51,15 @@ def compile_mode(config: ConfigProto) -> str:
 
 
 class Tier:
-    """The tiers of one planned step.  ``choose`` and ``consider`` are thread-safe; ``spent`` is a rough sum and may race."""
+    """The tiers of one planned step.  Thread-safe, but ``spent`` and ``runs`` are rough sums and may race."""
 
     def __init__(self, plan: StepPlan, mode: str, compile_plan: Compile, compile_many: CompileMany) -> None:
         self.mode = mode
         self.hot = mode == "always"
-        self.spent = 0.0  # seconds of interpreted runs since the last look
+        self.spent = 0.0  # seconds of interpreted runs
+        self.runs = 0
         self.cost = SECONDS + SECONDS_PER_NODE * len(plan.graph.nodes)
+        self._saved_a_run = SAVED_PER_NODE * len(plan.graph.nodes)
         self._plan = plan
         self._compile = compile_plan
         self._compile_many = compile_many
@@ -63,6 +68,7 @@ class Tier:
         self._seen: dict[Key, int] = {}
         self._asked: set[Key] = set()
         self.compiled: dict[Key, StepPlan] = {}
+        self._trials: dict[Key, Trial] = {}  # of compiled plans that have yet to prove faster
         self._lock = threading.Lock()
 
     @staticmethod
@@ -72,6 +78,8 @@ class Tier:
     def choose(self, feeds: Sequence[Any]) -> StepPlan | None:
         """The compiled plan for feeds of these shapes, if there is one by now; in mode "always" it is made here."""
         key = self.key(feeds)
+        if self._trials and key in self._trials:
+            return self.compiled.get(key) if self._trials[key].compiled_next() else None
         found = self.compiled.get(key)
         if found is None and self.mode == "always":
             with self._lock:
@@ -98,8 +106,23 @@ class Tier:
                 self.compiled[key] = self._plan
             return self._plan
 
+    def note(self, plan: StepPlan, feeds: Sequence[Any], seconds: float) -> None:
+        """What a run took, of the interpreted plan or of one that is on trial."""
+        if plan is self._plan:
+            self.spent += seconds
+            self.runs += 1
+            if self.pays():
+                self.consider(feeds)
+        if self._trials:
+            self._compare(plan is not self._plan, self.key(feeds), seconds)
+
+    def pays(self) -> bool:
+        """Whether compiled code would have saved its cost by now.  What is still to come is likely to be as long again."""
+        saved = max(self.runs * self._saved_a_run, self.spent * LEAST_SAVED)
+        return min(saved, self.spent * MOST_SAVED) > self.cost
+
     def consider(self, feeds: Sequence[Any]) -> None:
-        """Called when interpretation has cost as much as compiling would: asks for shapes that keep coming."""
+        """Called when compiling would have paid for itself by now: asks for shapes that keep coming."""
         key = self.key(feeds)
         with self._lock:
             if len(self._seen) < 1024:
@@ -114,74 +137,48 @@ class Tier:
         queue.submit(lambda: self._install(key))
 
     def _install(self, key: Key) -> None:
-        self.compiled.update(self._timed(lambda: self._compile(self._plan, key), key))
+        plan = self._timed(lambda: self._compile(self._plan, key))
+        if plan is None:
+            return
+        if _timed_by_the_host(plan):
+            plan.tier = self  # its runs are noted
+            self._trials[key] = Trial()
+        self.compiled[key] = plan
+        self.hot = True
 
     def _install_many(self, seen: list[Key]) -> None:
-        self.dynamic = self._timed(lambda: self._compile_many(self._plan, seen), None).get(None)
+        self.dynamic = self._timed(lambda: self._compile_many(self._plan, seen))
+        self.hot = self.hot or self.dynamic is not None
 
-    def _timed(self, make: Callable[[], StepPlan], key: Any) -> dict[Any, StepPlan]:
-        """The plan under its key; nothing if the compiler took no part of it."""
+    def _timed(self, make: Callable[[], StepPlan]) -> StepPlan | None:
+        """The plan; None if the compiler took no part of it."""
         start = time.perf_counter()
         plan = make()
         if not plan.regions:
-            return {}
-        self.hot = True
+            return None
         log.info("compiled a step of %d nodes in %.1f s", len(self._plan.graph.nodes), time.perf_counter() - start)
-        return {key: plan}
+        return plan
 
-
-class CompileQueue:
-    """Compiles one thing at a time on a thread of its own, which ends when there is nothing left to do."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._jobs: list[Callable[[], None]] = []
-        self._thread: threading.Thread | None = None
-        self._stopped = False
-
-    def submit(self, job: Callable[[], None]) -> None:
+    def _compare(self, compiled: bool, key: Key, seconds: float) -> None:
+        """Notes a run of one of two plans; after enough of each, keeps the faster."""
+        trial = self._trials.get(key)
+        if trial is None or not trial.note(compiled, seconds):
+            return
         with self._lock:
-            if self._stopped:
+            if self._trials.pop(key, None) is None:
                 return
-            self._jobs.append(job)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="headrace-compile", daemon=True)
-                self._thread.start()
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._jobs:
-                    self._thread = None
-                    return
-                job = self._jobs.pop(0)
-            try:
-                with process.short_turns():
-                    job()
-            except Exception:  # noqa: BLE001 - a failed compilation must never hurt the step
-                log.warning("compilation failed; the step stays interpreted", exc_info=True)
-
-    def wait(self, timeout: float | None = None) -> None:
-        """Waits until everything submitted so far is done (for tests and benchmarks)."""
-        thread = self._thread
-        if thread is not None:
-            thread.join(timeout)
-
-    def stop(self) -> None:
-        """Drops what waits, interrupts what runs, and takes nothing more.
-
-        For the interpreter's exit, which ends a thread wherever it is: torch's C++ answers that by aborting the process.
-        """
-        with self._lock:
-            self._stopped = True
-            self._jobs.clear()
-            thread = self._thread
-        report = sys.unraisablehook  # the exit may come in the middle of a weak reference's callback, which is no news
-        sys.unraisablehook = lambda what: None if what.exc_type is SystemExit else report(what)
-        while thread is not None and thread.is_alive():
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-            thread.join(1.0)  # a call into C++ or of the C++ compiler ends first; what swallows the exit is told again
+            if trial.compiled_is_faster:
+                self.compiled[key].tier = None
+            else:
+                del self.compiled[key]
+                self.hot = bool(self.compiled) or self.dynamic is not None
+        log.info(
+            "keeps the %s plan of a step of %d nodes: %.3g ms compiled, %.3g ms interpreted",
+            "compiled" if trial.compiled_is_faster else "interpreted", len(self._plan.graph.nodes),
+            trial.best[True] * 1e3, trial.best[False] * 1e3,
+        )  # fmt: skip
 
 
-queue = CompileQueue()
-atexit.register(queue.stop)
+def _timed_by_the_host(plan: StepPlan) -> bool:
+    """Whether a run is over when the host says so; an accelerator may still be at work."""
+    return all("device:CPU" in n.device for n in plan.graph.nodes if n.device)

@@ -45,11 +45,11 @@ class CannotCompile(Exception):
 
 
 def trace_region(
-    region: Region, binder: Binder, strides: Sequence[Sequence[int] | None] = ()
+    region: Region, binder: Binder, lying: Sequence[Sequence[int] | None] = ()
 ) -> tuple[Any, list[Any], list[Value]]:
     """The region as an FX graph of (plain inputs, large constants, buffers); fake inputs; the large constants' values.
 
-    ``strides`` are those of the buffers, where they are not the usual ones.
+    ``lying``: the strides of the buffers, where they are not the usual ones.
     """
     # Imported here: they pull in sympy, which a program that never compiles should not pay for.
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -57,7 +57,7 @@ def trace_region(
 
     device = binder.torch_device(region.device)
     small = [v for v in region.constants if v.op.attrs["value"].size <= 1]
-    large = [v for v in region.constants if v.op.attrs["value"].size > 1]
+    large = large_constants(region)
     plain = region.plain
     order = [*plain, *large, *small, *region.refs]
     places: dict[Value, Any] = dict.fromkeys([*plain, *large, *small], device)
@@ -65,7 +65,7 @@ def trace_region(
     fake_mode = FakeTensorMode()
     with fake_mode:
         fakes = [_empty(v, device) for v in [*plain, *large]]
-        buffers = [_empty(v, device, s) for v, s in zip_longest(region.refs, strides)]
+        buffers = [_empty(v, device, s) for v, s in zip_longest(region.refs, lying)]
 
         def function(*arguments: Any) -> tuple[Any, ...]:
             given = list(arguments[: len(plain) + len(large)])
@@ -138,26 +138,45 @@ def compile_region(region: Region, binder: Binder) -> Call:
     """A function (plain inputs, variables) -> outputs that updates the variables in place."""
     device = binder.torch_device(region.device)
     with compiler:
-        graph, fakes, large = trace_region(region, binder, _strides(region, binder))
-        artifact = compile_graph(graph, fakes, f"region_{next(_numbers)}", binder.threads)
+        graph, fakes, large = trace_region(region, binder, strides(region, binder))
+        artifact = compile_graph(graph, fakes, title(), binder.threads)
+        if device.type == "cpu":
+            return call_on_cpu(direct(artifact, fakes, region.fetched), region, binder)
     captured = [binder.constant(v.op, device) for v in large]
-    call: Call
     if device.type == "cuda":
-        call = GraphedCall(artifact, captured, device)
-    elif device.type == "cpu":
-        with compiler:
-            code = direct(artifact, fakes, region.fetched)
+        return _finished(GraphedCall(artifact, captured, device), region)
 
-        def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-            return code([*inputs, *captured, *[r.value for r in refs]])
-    else:
+    def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
+        return artifact(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
 
-        def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-            return artifact(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
+    return _finished(call, region)
 
+
+def call_on_cpu(code: Callable[[list[Any]], Any], region: Region, binder: Binder) -> Call:
+    """Compiled code (a function of a list of inputs, large constants and buffers) as the region's function."""
+    device = binder.torch_device(region.device)
+    captured = [binder.constant(v.op, device) for v in large_constants(region)]
+
+    def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
+        return code([*inputs, *captured, *[r.value for r in refs]])
+
+    return _finished(call, region)
+
+
+def _finished(call: Call, region: Region) -> Call:
     if not all(v.op.op_def.traits.feed for v in region.plain):
         call = straightened(call)
     return with_locks(call, region)
+
+
+def title() -> str:
+    """The name of the next region's dump."""
+    return f"region_{next(_numbers)}"
+
+
+def large_constants(region: Region) -> list[Value]:
+    """The constants that are inputs of compiled code; smaller ones become part of it."""
+    return [v for v in region.constants if v.op.attrs["value"].size > 1]
 
 
 def straightened(call: Call) -> Call:
@@ -206,7 +225,7 @@ def with_locks(call: Call, region: Region) -> Call:
     return locked_call
 
 
-def _strides(region: Region, binder: Binder) -> list[Sequence[int] | None]:
+def strides(region: Region, binder: Binder) -> list[Sequence[int] | None]:
     """How the variables lie in memory, where they have a value yet."""
     variables = [binder.state(v.op) for v in region.refs]
     return [v.value.stride() if v.initialized and v.value.shape == r.shape.tuple else None

@@ -12,8 +12,13 @@ from typing import Any
 
 import torch
 
-LARGEST = 1 << 24  # bytes of inputs: for larger steps the layers do not matter, and trying would cost memory
+LARGEST = 1 << 24  # bytes of inputs: for larger steps the layers do not matter, and trying would cost memory ...
+LARGEST_ELSEWHERE = 1 << 28  # ... unless the code has to leave the process, which it can only do without them
 DEEPEST = 12
+
+
+class NotDirect(Exception):
+    """The code inside an artifact cannot be used by itself; carries the reason."""
 
 
 def direct(
@@ -27,13 +32,30 @@ def direct(
     def whole(inputs: list[Any]) -> Any:
         return apart(artifact(*inputs), inputs, fetched)
 
-    inside = _inside(artifact)
-    if inside is None or sum(f.numel() * f.element_size() for f in fakes) > LARGEST:
-        return whole
     try:
-        return inside if _same(whole, inside, fakes) else whole
-    except Exception:  # noqa: BLE001 - made-up values may be refused (a matrix that has no inverse): nothing was learned
+        inside, is_apart = bare(artifact, fakes, fetched, LARGEST)
+    except NotDirect:
         return whole
+    return inside if is_apart else whole
+
+
+def bare(
+    artifact: Callable[..., Any], fakes: Sequence[Any], fetched: Sequence[int], largest: int = LARGEST_ELSEWHERE
+) -> tuple[Callable[[list[Any]], Any], bool]:
+    """The code inside the artifact, and whether each of its results has memory of its own; if not, they need ``apart``."""
+    inside = _inside(artifact)
+    if inside is None:
+        raise NotDirect("the artifact has an unknown form")
+    size = sum(f.numel() * f.element_size() for f in fakes)
+    if size > largest:
+        raise NotDirect(f"its inputs take {size} bytes, more than {largest}")
+    try:
+        is_apart = _try(lambda inputs: apart(artifact(*inputs), inputs, fetched), inside, fakes)
+    except Exception as e:  # made-up values may be refused (a matrix that has no inverse): nothing was learned
+        raise NotDirect(f"it refuses made-up inputs: {type(e).__name__}") from e
+    if is_apart is None:
+        raise NotDirect("it needs the layers around it")
+    return inside, is_apart
 
 
 def apart(results: Sequence[Any], inputs: Sequence[Any], wanted: Sequence[int]) -> Sequence[Any]:
@@ -85,19 +107,18 @@ def _parts(thing: Any) -> list[Any]:
     return [p for p in parts if callable(p) and not isinstance(p, (type, torch.Tensor))]
 
 
-def _same(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any]) -> bool:
-    """Whether both give the same results and leave the same in their inputs, and each result has its own memory."""
-    made = [_made_up(f, i) for i, f in enumerate(fakes)]
-    first, second = [t.clone() for t in made], [t.clone() for t in made]
+def _try(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any]) -> bool | None:
+    """None if the two give other results or leave other values in their inputs; else whether all memory is distinct."""
+    first, second = ([_made_up(f, i) for i, f in enumerate(fakes)] for _ in range(2))
     expected = list(whole(list(first)))
     found = list(inside(list(second)))
     if len(found) != len(expected):
-        return False
+        return None
     for a, b in zip([*expected, *first], [*found, *second], strict=True):
         if not isinstance(b, torch.Tensor) or a.shape != b.shape or a.dtype != b.dtype or a.stride() != b.stride():
-            return False
+            return None
         if not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)):
-            return False
+            return None
     places = [t.untyped_storage().data_ptr() for t in [*second, *found] if t.numel()]
     return len(set(places)) == len(places)
 

@@ -1,0 +1,175 @@
+"""Compiling in the background: the queue of what to compile, its thread, and the process that does the work.
+
+The thread only passes regions to the process and loads what comes back, so that steps go on undisturbed.  What the process cannot
+do (CUDA, ops of the user's own, one plan for many shapes) is compiled on the thread itself, one short turn after another.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from headrace.passes.region import Region
+from headrace.runtime import compile as in_process
+from headrace.runtime.codegen import Binder
+from headrace.runtime.compiler.compile import Call, CannotCompile, call_on_cpu, compile_region
+from headrace.runtime.compiler.direct import apart
+from headrace.runtime.compiler.loose_code import NeedsCompiler, put
+from headrace.runtime.compiler.process import CompileProcess, Died
+from headrace.runtime.compiler.region_json import CannotSend, encode
+from headrace.runtime.device import deterministic
+
+log = logging.getLogger("headrace.compile")
+
+# A step gives up the interpreter at every kernel and gets it back after a turn of the compiler at the latest.  Fifty small
+# kernels beside a thread that only counts took 2.7 times as long with Python's own 5 ms, and as long as alone with this.
+TURN = 2e-4
+KEEP = 20.0  # seconds that the process waits for more to do
+BLINK = 0.5  # seconds that the interpreter's exit may wait for the thread
+
+Job = Callable[[], None]
+
+
+class CompileQueue:
+    """Compiles one thing at a time on a thread of its own, which ends some time after there is nothing left to do."""
+
+    def __init__(self) -> None:
+        self.process = CompileProcess()
+        self._changed = threading.Condition()
+        self._jobs: list[Job] = []
+        self._busy = False
+        self._resting = False
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def submit(self, job: Job) -> None:
+        with self._changed:
+            if self._stopped:
+                return
+            self._jobs.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="headrace-compile", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            before = sys.getswitchinterval()
+            sys.setswitchinterval(min(before, TURN))
+            try:
+                job()
+            except Exception:  # noqa: BLE001 - a failed compilation must never hurt the step
+                log.warning("compilation failed; the step stays interpreted", exc_info=True)
+            finally:
+                sys.setswitchinterval(before)
+
+    def _next(self) -> Job | None:
+        """The next job; None, after a while without any, when the thread is to end."""
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
+            keep = KEEP if self.process.running else 0.0
+            self._changed.wait_for(lambda: self._jobs or self._resting or self._stopped, keep)
+            if self._jobs:
+                self._busy = True
+                return self._jobs.pop(0)
+            self.process.close()
+            self._thread = None
+            return None
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Waits until everything submitted so far is done (for tests and benchmarks)."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._thread is None or not (self._jobs or self._busy), timeout)
+
+    def rest(self) -> None:
+        """Finishes what was submitted, then ends the thread and the process at once; more may be submitted afterwards."""
+        with self._changed:
+            thread, self._resting = self._thread, True
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join()
+        self._resting = False
+
+    def stop(self) -> None:
+        """Drops what waits, ends the process, interrupts the thread, and takes nothing more.
+
+        For the interpreter's exit, which ends a thread wherever it is: torch's C++ answers that by aborting the process.
+        A thread that waits for a C++ compiler is left to its wait, where it does no harm.
+        """
+        with self._changed:
+            self._stopped = True
+            self._jobs.clear()
+            thread = self._thread
+            self._changed.notify_all()
+        self.process.stop()
+        if thread is None or not thread.is_alive():
+            return
+        report = sys.unraisablehook  # the exit may come in the middle of a weak reference's callback
+        sys.unraisablehook = lambda what: None if what.exc_type is SystemExit else report(what)
+        end = time.monotonic() + BLINK
+        while thread.is_alive() and time.monotonic() < end:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+            thread.join(0.05)  # what swallows the exit is told again
+
+
+queue = CompileQueue()
+atexit.register(queue.stop)
+
+
+_of_the_original: list[CompileProcess] = []
+
+
+def _in_a_copy() -> None:
+    """A copy of this process has no such thread, and the compiling process is none of its business."""
+    _of_the_original.append(queue.process)
+    queue.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_in_a_copy)
+
+
+def compile_in_background(region: Region, binder: Binder) -> Call:
+    """The region's function, compiled by the process if it can, else here.  For the queue's thread."""
+    if binder.torch_device(region.device).type != "cpu":
+        return compile_region(region, binder)
+    try:
+        parts = _ask(region, binder)
+        code = put(parts)
+    except (CannotSend, NeedsCompiler) as e:
+        log.info(
+            "compiles %d nodes from %s on a thread of this process: %s", len(region.nodes), region.nodes[0].name, e
+        )
+        return compile_region(region, binder)
+    if parts["apart"]:
+        return call_on_cpu(code, region, binder)
+
+    def separated(inputs: list[Any]) -> Any:
+        return apart(code(list(inputs)), inputs, region.fetched)
+
+    return call_on_cpu(separated, region, binder)
+
+
+def _ask(region: Region, binder: Binder) -> dict[str, Any]:
+    lying = in_process.strides(region, binder)
+    request = {
+        "region": encode(region, binder, lying), "threads": binder.threads, "deterministic": deterministic(),
+        "title": in_process.title(),
+    }  # fmt: skip
+    try:
+        answer = queue.process.ask(request)
+    except Died as e:
+        raise CannotCompile(str(e)) from e
+    if "error" in answer:
+        raise CannotCompile(answer["error"])
+    if "need" in answer:
+        raise NeedsCompiler(answer["need"])
+    code: dict[str, Any] = answer["code"]
+    return code

@@ -1,0 +1,120 @@
+"""Compiled code that runs without the compiler: taken out of torch's compiler in one process, put to work in another.
+
+For the CPU torch's compiler writes a Python module: kernels in C++, each built into a shared library, and one function that
+calls them, torch's own kernels and little else.  ``take`` cuts that function out, with the paths of the libraries; ``put``
+makes a callable of it.  Importing the compiler for that would hold the interpreter for seconds.
+
+Modules that need more than is known here are refused: they can only run beside the compiler that made them.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import BuiltinFunctionType, SimpleNamespace
+from typing import Any
+
+import torch
+
+Code = Callable[[list[Any]], Any]
+_RUNNER = "Runner"  # the class whose method ``call`` is the compiled function
+_CATALOGUE = "extern_kernels"  # the compiler's names for kernels of torch
+
+
+class NeedsCompiler(Exception):
+    """Compiled code that cannot be taken out of the compiler's process; carries the reason."""
+
+
+def take(code: Code) -> dict[str, Any]:
+    """``code``, the method that torch's compiler made, in terms of JSON."""
+    module = getattr(getattr(code, "__func__", None), "__globals__", {})
+    path = module.get("__file__")
+    if path is None or type(getattr(code, "__self__", None)).__name__ != _RUNNER or code.__self__.partitions:  # type: ignore[attr-defined]
+        raise NeedsCompiler("the compiled function is not one method of a module")
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    runner = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == _RUNNER)
+    used = {n.id for n in ast.walk(runner) if isinstance(n, ast.Name)} & module.keys()
+    kernels, libraries = _kernels(module, used), _from_catalogue(module, runner)
+    header = _header(tree, used - kernels.keys() - {_CATALOGUE, _RUNNER})
+    text = "\n".join(ast.unparse(n) for n in [*header, runner])
+    return {"text": text, "path": path, "kernels": kernels, "torch": libraries}
+
+
+def put(parts: dict[str, Any]) -> Code:
+    """The callable that ``take`` was given: a function of a list of tensors, which it empties."""
+    namespace: dict[str, Any] = {name: _library(path) for name, path in parts["kernels"].items()}
+    namespace[_CATALOGUE] = SimpleNamespace(**{name: getattr(torch, name) for name in parts["torch"]})
+    exec(compile(parts["text"], parts["path"], "exec"), namespace)
+    code: Code = namespace[_RUNNER]([]).call
+    return code
+
+
+def _kernels(module: dict[str, Any], used: set[str]) -> dict[str, str]:
+    """The kernels written in C++, by name, with the shared library of each."""
+    found = {}
+    for name in used:
+        library = getattr(module[name], "__self__", None)
+        path = getattr(library, "__file__", None)
+        if isinstance(module[name], BuiltinFunctionType) and path is not None and module[name].__name__ == "kernel":
+            found[name] = path
+    return found
+
+
+def _from_catalogue(module: dict[str, Any], runner: ast.AST) -> list[str]:
+    """The kernels of torch that the function finds in the compiler's catalogue; they must be torch's own functions."""
+    names = {
+        n.attr for n in ast.walk(runner)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == _CATALOGUE
+    }  # fmt: skip
+    for name in names:
+        if getattr(torch, name, None) is not getattr(module[_CATALOGUE], name):
+            raise NeedsCompiler(f"it calls {_CATALOGUE}.{name}, which is the compiler's own")
+    return sorted(names)
+
+
+def _header(tree: ast.Module, wanted: set[str]) -> list[ast.stmt]:
+    """The imports and short names (``aten = torch.ops.aten``) at the top that define the wanted names."""
+    kept = []
+    for statement in tree.body:
+        names = _defined(statement) & wanted
+        if names:
+            wanted = wanted - names
+            kept.append(statement)
+    if wanted:
+        raise NeedsCompiler(f"it uses {', '.join(sorted(wanted))} of the compiler's module")
+    return [n for n in tree.body if isinstance(n, ast.Import) and n.names[0].name == "torch"][:1] + kept
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """The names that a statement defines without help of the compiler."""
+    if isinstance(statement, ast.Import):
+        return {a.asname or a.name for a in statement.names}
+    if isinstance(statement, ast.ImportFrom) and not (statement.module or "").startswith("torch._inductor"):
+        return {a.asname or a.name for a in statement.names}
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and _is_torchs(statement.value):
+        return {statement.targets[0].id} - {"inductor_ops"}  # some of those exist only where the compiler is imported
+    return set()
+
+
+def _is_torchs(value: ast.expr) -> bool:
+    """Whether this is ``torch.a.b``."""
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    return isinstance(value, ast.Name) and value.id == "torch"
+
+
+@cache
+def _library(path: str) -> Any:
+    """The kernel in a shared library that torch's compiler built.  It asks this variable how to find a tensor's memory."""
+    pointer: Any = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
+    os.environ["_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = str(pointer)
+    spec = importlib.util.spec_from_file_location(f"{Path(path).stem}.kernel", path)
+    if spec is None or spec.loader is None:
+        raise NeedsCompiler(f"{path} is no library of Python's")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel

@@ -1,0 +1,94 @@
+"""The handle of the process that compiles in the background, so that the compiler never holds this interpreter.
+
+Starts ``compile_server`` when first asked, one for the whole program, in a process group of its own: Ctrl-C on the terminal
+does not reach it, and all it has started can be ended at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+MOST_DEATHS = 2  # of the process: then there is something wrong with the machine, and nothing more is compiled
+
+
+class Died(Exception):
+    """The process ended without an answer, or cannot be started."""
+
+
+class CompileProcess:
+    """``ask`` and ``close`` are for one thread at a time; ``stop`` may be called from any."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._deaths = 0
+        self._stopped = False
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one request.  Waits for it without the interpreter."""
+        process = self._process or self._start()
+        line = b""
+        if process.stdin is not None and process.stdout is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(request).encode("ascii") + b"\n")
+                process.stdin.flush()
+                line = process.stdout.readline()
+        if not line.endswith(b"\n"):
+            self.close()
+            if self._stopped:
+                raise SystemExit
+            self._deaths += 1
+            raise Died(f"the compiling process ended with code {process.returncode}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._deaths >= MOST_DEATHS:
+            raise Died(f"the compiling process ended {self._deaths} times; nothing more is compiled in the background")
+        # One compilation at a time is the point: no pool of processes below it.
+        path = os.pathsep.join(p for p in sys.path if p)
+        environment = {**os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        command = [sys.executable, "-P", "-m", "headrace.runtime.compiler.server", str(os.getpid())]
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+                process_group=0,
+            )  # fmt: skip
+        except OSError as e:
+            self._deaths += 1
+            raise Died(f"the compiling process cannot be started: {e}") from e
+        return self._process
+
+    def stop(self) -> None:
+        """Ends the process for good; the thread of an ``ask`` under way ends too."""
+        self._stopped = True
+        self._kill()
+
+    def _kill(self) -> None:
+        """Ends the process at once, with the compilers it has started."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Ends the process and forgets it."""
+        process = self._process
+        if process is None:
+            return
+        self._kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        self._process = None

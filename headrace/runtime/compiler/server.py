@@ -1,0 +1,107 @@
+"""The process that compiles regions for another one: ``python -m headrace.runtime.compiler.server <pid of the other>``.
+
+Reads one region a line from its standard input, as JSON, and answers with one line each: the compiled code, or why there is none.
+It works at low priority, and ends, with every compiler it has started, when its input is closed or the other process is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import select
+import signal
+import sys
+import threading
+from typing import IO, Any
+
+import torch
+
+from headrace.core.registry import Kernel
+from headrace.passes.step_graph import Node
+from headrace.resources.invoke import find_kernel
+from headrace.runtime import device as devices
+from headrace.runtime.compiler.compile import CannotCompile, compile_graph, trace_region
+from headrace.runtime.compiler.direct import NotDirect, bare
+from headrace.runtime.compiler.loose_code import NeedsCompiler, take
+from headrace.runtime.compiler.region_json import decode
+
+NICE = 10  # of two cores that a step keeps busy this takes a tenth of one; a lower priority would never be done
+LOOK = 1.0  # seconds between looks at whether the other process lives
+
+
+def main(parent: int) -> None:
+    """Answers until the input ends."""
+    os.nice(NICE)
+    torch.set_grad_enabled(False)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, parent, lines), daemon=True).start()
+    while True:
+        answers.write(json.dumps(answer(json.loads(lines.get()))).encode("ascii") + b"\n")
+        answers.flush()
+
+
+def _read(requests: IO[bytes], parent: int, lines: queue.SimpleQueue[bytes]) -> None:
+    """Passes requests on, and ends the process at the end of the input, whatever the compiler is doing."""
+    while True:
+        if select.select([requests], [], [], LOOK)[0]:
+            line = requests.readline()
+            if not line:
+                _end()
+            lines.put(line)
+        elif os.getppid() != parent:  # a copy of the other process may still hold the pipe open
+            _end()
+
+
+def _end() -> None:
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # a C++ compiler at work too
+    os._exit(0)
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """``code``, or the ``error`` for which nobody can compile this, or the ``need`` for the asking process to do it."""
+    try:
+        return {"code": _compiled(request)}
+    except (NeedsCompiler, NotDirect) as e:
+        return {"need": str(e)}
+    except Exception as e:  # noqa: BLE001 - whatever the compiler says, the asking process logs it
+        first = (str(e).strip().splitlines() or [""])[0]
+        return {"error": first if isinstance(e, CannotCompile) else f"{type(e).__name__}: {first}"}
+
+
+def _compiled(request: dict[str, Any]) -> dict[str, Any]:
+    devices.ask_deterministic(request["deterministic"])
+    region, strides = decode(request["region"])
+    binder = ServerBinder(request["threads"])
+    graph, fakes, _ = trace_region(region, binder, strides)
+    artifact = compile_graph(graph, fakes, request["title"], binder.threads)
+    code, is_apart = bare(artifact, fakes, region.fetched)
+    return {**take(code), "apart": is_apart}
+
+
+class ServerBinder:
+    """Binds kernels for tracing; nothing runs here, so there are neither states nor constants."""
+
+    arrays = False
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+
+    def kernel(self, node: Node, kernel_type: str) -> Kernel:
+        return find_kernel(node.op_def, kernel_type, node.attrs)
+
+    def state(self, node: Node) -> Any:
+        raise CannotCompile(f"{node.name} ({node.type}) keeps state of its own")
+
+    def constant(self, node: Node, torch_device: Any) -> Any:
+        raise CannotCompile(f"constant {node.name} is not an input of its region")
+
+    def torch_device(self, name: str) -> Any:
+        return torch.device("cpu")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
