@@ -41,6 +41,15 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def compiler_rests(nothing_leaks: None) -> Iterator[None]:
+    """Ends the compiling process, which waits a while for more to do, with the test that has started it."""
+    yield
+    background = sys.modules.get("headrace.runtime.background")
+    if background is not None:
+        background.queue.rest()
+
+
+@pytest.fixture(autouse=True)
 def fresh_default_graph(nothing_leaks: None) -> Iterator[None]:
     """Gives every test an empty default graph."""
     _reset_default_graph()

@@ -140,7 +140,7 @@ class Tier:
         plan = self._timed(lambda: self._compile(self._plan, key))
         if plan is None:
             return
-        if _timed_by_the_host(plan):
+        if _timed_by_the_host(self._plan):
             plan.tier = self  # its runs are noted
             self._trials[key] = Trial()
         self.compiled[key] = plan

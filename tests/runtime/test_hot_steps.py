@@ -9,11 +9,13 @@ import numpy as np
 
 import headrace as tf
 from headrace.runtime import tier
+from headrace.runtime.trial import Trial
 
 
 def test_a_hot_step_is_compiled_in_the_background_and_swapped_in(monkeypatch):
     monkeypatch.setattr(tier, "SECONDS", 0.0)
     monkeypatch.setattr(tier, "SECONDS_PER_NODE", 0.0)
+    monkeypatch.setattr(Trial, "compiled_is_faster", True)
 
     def losses(mode, steps):
         with tf.Graph().as_default():
@@ -35,12 +37,38 @@ def test_a_hot_step_is_compiled_in_the_background_and_swapped_in(monkeypatch):
                 if tiers is not None:
                     session.run(loss, {x: rng.randn(5, 4)})  # a shape that was not seen: interpreted, not compiled
                     assert list(tiers.compiled) == [((8, 4),)]
+                    assert tiers.compiled[(8, 4),].tier is None  # the comparison with the interpreted plan is over
         return found, when
 
     found, when = losses("auto", 60)
     assert when is not None and when >= tier.RUNS  # interpreted at first
     np.testing.assert_allclose(found, losses("off", 60)[0], rtol=1e-5)
 
+
+def test_the_program_itself_never_imports_the_compiler(tmp_path):
+    """What it costs to import torch's compiler is the compiling process's alone."""
+    ended = run(WITHOUT_COMPILER, tmp_path)
+    assert ended == ["1", "[]"]
+
+
+WITHOUT_COMPILER = """
+import sys
+
+import numpy as np
+
+import headrace as tf
+from headrace.runtime import tier
+
+tier.SECONDS = tier.SECONDS_PER_NODE = 0.0
+x = tf.placeholder(tf.float32, [4])
+y = tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0)
+with tf.Session() as session:
+    for _ in range(12):
+        session.run(y, {x: np.ones(4)})
+    tier.queue.wait(200)
+    print(len(session._master.plan((x,), (y,), ()).tier.compiled))
+print(sorted({"torch._inductor", "sympy"} & set(sys.modules)))
+"""
 
 PROGRAM = """
 import numpy as np
@@ -56,15 +84,17 @@ print(counters["inductor"]["fxgraph_cache_hit"], counters["inductor"]["fxgraph_c
 """
 
 
+def run(program, folder):
+    """The words that a program prints which keeps its compiled code in the folder."""
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder)}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=environment, check=True
+    )
+    return ended.stdout.split()
+
+
 def test_compiled_code_is_found_on_disk_by_the_next_process(tmp_path):
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
-    results = []
-    for _ in range(2):
-        ended = subprocess.run(
-            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, env=environment, check=True
-        )
-        results.append(ended.stdout.split())
-    (first, *made), (second, *found) = results
+    (first, *made), (second, *found) = [run(PROGRAM, tmp_path) for _ in range(2)]
     assert first == second
     assert made == ["0", "1"] and found == ["1", "0"]
 

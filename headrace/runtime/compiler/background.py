@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from headrace.core import process
 from headrace.passes.region import Region
-from headrace.runtime import compile as in_process
 from headrace.runtime.codegen import Binder
+from headrace.runtime.compiler import compile as in_process
 from headrace.runtime.compiler.compile import Call, CannotCompile, call_on_cpu, compile_region
 from headrace.runtime.compiler.direct import apart
 from headrace.runtime.compiler.loose_code import NeedsCompiler, put
@@ -28,9 +29,6 @@ from headrace.runtime.device import deterministic
 
 log = logging.getLogger("headrace.compile")
 
-# A step gives up the interpreter at every kernel and gets it back after a turn of the compiler at the latest.  Fifty small
-# kernels beside a thread that only counts took 2.7 times as long with Python's own 5 ms, and as long as alone with this.
-TURN = 2e-4
 KEEP = 20.0  # seconds that the process waits for more to do
 BLINK = 0.5  # seconds that the interpreter's exit may wait for the thread
 
@@ -61,14 +59,11 @@ class CompileQueue:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            before = sys.getswitchinterval()
-            sys.setswitchinterval(min(before, TURN))
             try:
-                job()
+                with process.short_turns():
+                    job()
             except Exception:  # noqa: BLE001 - a failed compilation must never hurt the step
                 log.warning("compilation failed; the step stays interpreted", exc_info=True)
-            finally:
-                sys.setswitchinterval(before)
 
     def _next(self) -> Job | None:
         """The next job; None, after a while without any, when the thread is to end."""
@@ -138,7 +133,7 @@ os.register_at_fork(after_in_child=_in_a_copy)
 
 def compile_in_background(region: Region, binder: Binder) -> Call:
     """The region's function, compiled by the process if it can, else here.  For the queue's thread."""
-    if binder.torch_device(region.device).type != "cpu":
+    if binder.torch_device(region.device).type != "cpu" or not queue.process.can_run():
         return compile_region(region, binder)
     try:
         parts = _ask(region, binder)

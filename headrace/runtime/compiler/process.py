@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 MOST_DEATHS = 2  # of the process: then there is something wrong with the machine, and nothing more is compiled
@@ -32,6 +33,11 @@ class CompileProcess:
     @property
     def running(self) -> bool:
         return self._process is not None
+
+    @staticmethod
+    def can_run() -> bool:
+        """Whether this program can start another Python; a frozen one would start itself."""
+        return bool(sys.executable) and not getattr(sys, "frozen", False)
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one request.  Waits for it without the interpreter."""
@@ -54,8 +60,8 @@ class CompileProcess:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._deaths >= MOST_DEATHS:
             raise Died(f"the compiling process ended {self._deaths} times; nothing more is compiled in the background")
+        path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[2])])
         # One compilation at a time is the point: no pool of processes below it.
-        path = os.pathsep.join(p for p in sys.path if p)
         environment = {**os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         command = [sys.executable, "-P", "-m", "headrace.runtime.compiler.server", str(os.getpid())]
         try:

@@ -33,7 +33,6 @@ LOOK = 1.0  # seconds between looks at whether the other process lives
 def main(parent: int) -> None:
     """Answers until the input ends."""
     os.nice(NICE)
-    torch.set_grad_enabled(False)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()

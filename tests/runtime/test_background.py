@@ -1,0 +1,171 @@
+"""Compiling in the background: through the other process, without it when it fails, and no trace of it afterwards."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace import extend
+from headrace.core.registry import REGISTRY
+from headrace.runtime import background, compile_process, tier
+from headrace.runtime.compile_process import CompileProcess, Died
+
+STARTED = """
+import atexit, sys, time
+atexit.register(lambda: print(time.monotonic() - begin))  # after the queue's own
+from headrace.runtime.background import queue
+
+queue.submit(lambda: queue.process.ask({}))
+while queue.process._process is None:
+    pass
+print(queue.process._process.pid, flush=True)
+begin = time.monotonic()
+"""
+
+
+def wait_for_the_end(pid, seconds=30.0):
+    """Waits until no such process runs; a process that ended and that nobody has waited for has no command line."""
+    end = time.monotonic() + seconds
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+        assert time.monotonic() < end, f"process {pid} still runs"
+        time.sleep(0.02)
+
+
+def test_a_program_ends_at_once_while_something_is_compiled():
+    """The compiling process takes seconds to start; nobody waits for it, and nobody is left behind."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", STARTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    pid = int(program.stdout.readline())
+    seconds, complaints = program.communicate(timeout=60)
+    assert (program.returncode, complaints) == (0, "")
+    assert float(seconds) < 1.5
+    wait_for_the_end(pid, 1.0)
+
+
+def test_the_compiling_process_ends_with_a_program_that_is_killed():
+    program = subprocess.Popen(
+        [sys.executable, "-c", STARTED + "queue.wait()\nprint('answered', flush=True)\nsys.stdin.read()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    pid = int(program.stdout.readline())
+    assert program.stdout.readline() == "answered\n"
+    os.kill(program.pid, signal.SIGKILL)
+    program.communicate()
+    wait_for_the_end(pid)
+
+
+def test_a_copy_of_the_program_leaves_the_compiling_process_alone():
+    process = background.queue.process
+    copy = os.fork()
+    if copy == 0:
+        os._exit(0 if background.queue.process is not process and not background.queue.process.running else 1)
+    assert os.waitpid(copy, 0)[1] == 0
+    assert background.queue.process is process
+
+
+def run_hot(monkeypatch, make=lambda x: tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0), runs=40):
+    """The plan's tier and the results of a step that is compiled as soon as it may be."""
+    monkeypatch.setattr(tier, "SECONDS", 0.0)
+    monkeypatch.setattr(tier, "SECONDS_PER_NODE", 0.0)
+    x = tf.placeholder(tf.float32, [4])
+    y = make(x)
+    with tf.Session() as session:
+        results = []
+        for i in range(runs):
+            if i == tier.RUNS + 2:
+                background.queue.wait(200)
+            results.append(session.run(y, {x: np.ones(4)}))
+        return session._master.plan((x,), (y,), ()).tier, results
+
+
+def test_two_deaths_are_enough_and_say_so_once(monkeypatch, caplog):
+    """A compiling process that cannot live leaves the step interpreted, with one line."""
+    monkeypatch.setattr(compile_process.sys, "executable", "/bin/false")
+    process = CompileProcess()
+    for _ in range(2):
+        with pytest.raises(Died, match="ended with code 1"):
+            process.ask({})
+    with pytest.raises(Died, match="ended 2 times; nothing more is compiled in the background"):
+        process.ask({})
+
+    monkeypatch.setattr(background.queue, "process", process)
+    with caplog.at_level(logging.INFO, "headrace.compile"):
+        steps, results = run_hot(monkeypatch)
+    assert not steps.compiled and not steps.hot
+    np.testing.assert_allclose(results, 4 * (np.e * np.tanh(1.0) + 1.0), rtol=1e-6)
+    (line,) = caplog.messages
+    assert "stays interpreted" in line and "nothing more is compiled in the background" in line
+
+
+def test_what_the_compiler_refuses_stays_interpreted(monkeypatch, caplog):
+    monkeypatch.setattr(background.queue.process, "ask", lambda request: {"error": "no such luck"})
+    steps, results = run_hot(monkeypatch)
+    assert not steps.compiled and len(set(results)) == 1
+    (line,) = caplog.messages
+    assert line.endswith("CannotCompile: no such luck") and "test_background.py" in line
+
+
+def test_what_the_process_cannot_do_is_compiled_on_the_thread(monkeypatch, caplog):
+    """The process answers that the code needs the compiler; the program compiles it itself, and says so."""
+    asked = []
+
+    def compile_here(region, binder):
+        asked.append([n.type for n in region.nodes])
+        raise background.CannotCompile("seen enough")
+
+    monkeypatch.setattr(background.queue.process, "ask", lambda request: {"need": "it calls the compiler's own"})
+    monkeypatch.setattr(background, "compile_region", compile_here)
+    with caplog.at_level(logging.INFO, "headrace.compile"):
+        run_hot(monkeypatch)
+    assert asked == [["Exp", "Tanh", "Mul", "AddV2", "Sum"]]
+    assert "on a thread of this process: it calls the compiler's own" in caplog.messages[0]
+    assert "seen enough" in caplog.messages[1]
+
+
+def test_an_op_of_the_users_own_is_never_sent(request, monkeypatch, caplog):
+    monkeypatch.setattr(background.queue.process, "ask", lambda request: pytest.fail("was sent"))
+    monkeypatch.setattr(background, "compile_region", lambda region, binder: lambda inputs, refs: [inputs[0].sum()])
+    double = extend.op("TestBackgroundDouble(x: float32) -> (y: float32)", view=False)
+    request.addfinalizer(lambda: REGISTRY.remove(double.name))
+    double.shape(lambda x: x)
+    double.kernel(lambda x: x * 2)
+    with caplog.at_level(logging.INFO, "headrace.compile"):
+        run_hot(monkeypatch, lambda x: tf.reduce_sum(tf.exp(extend.raw_ops.TestBackgroundDouble(x)) + 1.0))
+    assert "op TestBackgroundDouble is declared by the program" in caplog.messages[0]
+
+
+def test_code_from_the_process_computes_and_updates_variables(monkeypatch):
+    """A region with a large constant, a variable, a result that is also kept, and results that share memory."""
+    monkeypatch.setattr("headrace.runtime.trial.Trial.compiled_is_faster", True)
+    monkeypatch.setattr(tier, "SECONDS", 0.0)
+    monkeypatch.setattr(tier, "SECONDS_PER_NODE", 0.0)
+    results = {}
+    for mode in ("auto", "off"):
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, [2, 3])
+            v = tf.Variable(np.arange(6, dtype=np.float32).reshape(3, 2))
+            y = tf.matmul(tf.tanh(x), v) * tf.constant([0.5, 2.0])
+            grown = tf.assign_add(v, tf.matmul(tf.exp(-x), y, transpose_a=True))
+            fetches = [y, tf.reshape(y, [4]), grown]
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                outputs = []
+                for i in range(tier.RUNS + 40):
+                    if i == tier.RUNS + 2:
+                        background.queue.wait(200)
+                    outputs.append(session.run(fetches, {x: np.full([2, 3], 0.01 * (-1) ** i)}))
+                results[mode] = outputs
+                if mode == "auto":
+                    steps = session._master.plan((x,), tuple(fetches), ()).tier
+                    assert [p.regions for p in steps.compiled.values()] == [1]
+    for ours, expected in zip(results["auto"], results["off"], strict=True):
+        for a, b in zip(ours, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4)

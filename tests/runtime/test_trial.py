@@ -1,0 +1,96 @@
+"""Which plan is kept, decided on made-up times: nothing is compiled here."""
+
+import logging
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from headrace.runtime import tier
+from headrace.runtime.tier import Tier
+from headrace.runtime.trial import RUNS, Trial
+
+FEEDS = [np.zeros([2, 3])]
+KEY = ((2, 3),)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "interpreted", "faster"),
+    [
+        ([1.0] * 9, [2.0] * 9, True),
+        ([5.23] * 9, [3.97] * 9, False),
+        ([9.0, 9.0, 9.0, 1.0], [2.0, 2.0, 2.0, 2.0], True),  # the best counts: the first runs are cold
+        ([2.0, 2.0, 2.0], [9.0, 9.0, 1.0], False),
+        ([1.0] * 3, [1.0] * 3, False),
+    ],
+)
+def test_the_best_of_each_plan_counts(compiled, interpreted, faster):
+    trial = Trial(len(compiled))
+    times = {True: iter(compiled), False: iter(interpreted)}
+    over, turns = False, []
+    while not over:
+        turns.append(trial.compiled_next())
+        over = trial.note(turns[-1], next(times[turns[-1]]))
+    assert turns == [True, False] * len(compiled)
+    assert trial.compiled_is_faster is faster
+
+
+def make_tier(nodes=()):
+    """A tier of a step that compiles at once, and its two plans."""
+    interpreted = SimpleNamespace(graph=SimpleNamespace(nodes=nodes))
+    compiled = SimpleNamespace(regions=1, tier=None)
+    return Tier(interpreted, "auto", lambda plan, shapes: compiled, lambda plan, seen: compiled), interpreted, compiled
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(0.5, "compiled"), (2.0, "interpreted")])
+def test_the_faster_plan_is_kept(caplog, seconds, kept):
+    steps, interpreted, compiled = make_tier()
+    steps._install(KEY)
+    with caplog.at_level(logging.INFO, "headrace.compile"):
+        for _ in range(2 * RUNS):
+            plan = steps.choose(FEEDS) or interpreted
+            assert plan is interpreted or plan.tier is steps  # so that its runs are timed
+            steps.note(plan, FEEDS, seconds if plan is compiled else 1.0)
+    assert (steps.choose(FEEDS) is compiled) == (kept == "compiled") == steps.hot
+    assert compiled.tier is None or kept == "interpreted"
+    (line,) = caplog.messages
+    assert f"keeps the {kept} plan of a step of 0 nodes: {seconds * 1e3:.3g} ms compiled, 1e+03 ms interpreted" == line
+
+
+def test_other_shapes_are_interpreted_during_a_trial():
+    steps, _, _ = make_tier()
+    steps._install(KEY)
+    assert steps.choose([np.zeros([7])]) is None
+
+
+def test_what_an_accelerator_computes_is_not_timed_by_the_host():
+    steps, _, compiled = make_tier([SimpleNamespace(device="/job:localhost/replica:0/task:0/device:GPU:0")])
+    steps._install(KEY)
+    assert all(steps.choose(FEEDS) is compiled for _ in range(5))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "milliseconds", "when"),
+    [
+        (100, 2.0, 7.0),  # small kernels: half may be saved, so after twice the cost of 3.5 s
+        (100, 4.0, 7.0),
+        (100, 8.0, 14.0),  # 2 ms of 8 may be saved
+        (100, 2000.0, 35.0),  # large kernels: a tenth at least
+        (1000, 2.0, 52.0),  # more nodes take longer to compile
+    ],
+)
+def test_compiling_is_asked_for_when_it_would_have_paid(nodes, milliseconds, when):
+    steps, interpreted, _ = make_tier([SimpleNamespace(device="")] * nodes)
+    asked = []
+    steps.consider = asked.append
+    seconds = milliseconds / 1e3
+    while not asked:
+        steps.note(interpreted, FEEDS, seconds)
+    assert when < steps.spent <= when + 2 * seconds
+
+
+def test_steps_that_have_cost_little_are_never_compiled():
+    steps, interpreted, _ = make_tier()
+    for _ in range(100):
+        steps.note(interpreted, FEEDS, tier.SECONDS / 100)
+    assert not steps._seen
