@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 import headrace as tf
 from headrace import extend
 from headrace.core.registry import REGISTRY
-from headrace.runtime import background, compile_process, tier
+from headrace.runtime import background, compile_process, compile_server, tier
 from headrace.runtime.compile_process import CompileProcess, Died
 
 STARTED = """
@@ -169,3 +170,21 @@ def test_code_from_the_process_computes_and_updates_variables(monkeypatch):
     for ours, expected in zip(results["auto"], results["off"], strict=True):
         for a, b in zip(ours, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4)
+
+
+def test_a_library_appears_when_it_is_complete(tmp_path, monkeypatch):
+    """Torch would take the beginning of a library, left by a process that was ended, for a good one ever after."""
+    from torch._inductor import cpp_builder
+
+    target, seen = tmp_path / "kernel.so", []
+
+    def build(command, cwd):
+        *_, unfinished = shlex.split(command)
+        Path(unfinished).write_text("built")
+        seen.append(target.exists())
+
+    monkeypatch.setattr(cpp_builder, "_run_compile_cmd", build)
+    compile_server.write_whole_libraries()
+    cpp_builder.run_compile_cmd(f"c++ 'a file.cpp' -o {target}", str(tmp_path))
+    assert seen == [False] and target.read_text() == "built"
+    assert list(tmp_path.iterdir()) == [target]

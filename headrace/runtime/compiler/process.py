@@ -17,6 +17,8 @@ from typing import Any
 
 MOST_DEATHS = 2  # of the process: then there is something wrong with the machine, and nothing more is compiled
 
+PATIENCE = 2.0  # seconds to end when asked to
+
 
 class Died(Exception):
     """The process ended without an answer, or cannot be started."""
@@ -77,22 +79,26 @@ class CompileProcess:
     def stop(self) -> None:
         """Ends the process for good; the thread of an ``ask`` under way ends too."""
         self._stopped = True
-        self._kill()
+        self._end(signal.SIGTERM)
 
-    def _kill(self) -> None:
-        """Ends the process at once, with the compilers it has started."""
+    def _end(self, how: int) -> None:
+        """Sends a signal to the process and the compilers it has started."""
         process = self._process
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(process.pid, how)
 
     def close(self) -> None:
         """Ends the process and forgets it."""
         process = self._process
         if process is None:
             return
-        self._kill()
-        process.wait()
+        self._end(signal.SIGTERM)  # a C++ compiler removes its temporary files
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._end(signal.SIGKILL)
+            process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
