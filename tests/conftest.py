@@ -44,7 +44,7 @@ def nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 def compiler_rests(nothing_leaks: None) -> Iterator[None]:
     """Ends the compiling process, which waits a while for more to do, with the test that has started it."""
     yield
-    background = sys.modules.get("headrace.runtime.background")
+    background = sys.modules.get("headrace.runtime.compiler.background")
     if background is not None:
         background.queue.rest()
 

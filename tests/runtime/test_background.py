@@ -16,12 +16,12 @@ import headrace as tf
 from headrace import extend
 from headrace.core.registry import REGISTRY
 from headrace.runtime import background, compile_process, compile_server, tier
-from headrace.runtime.compile_process import CompileProcess, Died
+from headrace.runtime.compiler.process import CompileProcess, Died
 
 STARTED = """
 import atexit, sys, time
 atexit.register(lambda: print(time.monotonic() - begin))  # after the queue's own
-from headrace.runtime.background import queue
+from headrace.runtime.compiler.background import queue
 
 queue.submit(lambda: queue.process.ask({}))
 while queue.process._process is None:

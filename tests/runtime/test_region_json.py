@@ -8,7 +8,7 @@ import pytest
 import headrace as tf
 from headrace.core.config import ConfigProto
 from headrace.passes.region import find_regions
-from headrace.runtime.region_json import LARGEST, CannotSend, decode, encode
+from headrace.runtime.compiler.region_json import LARGEST, CannotSend, decode, encode
 from headrace.runtime.worker import LocalWorker
 
 
