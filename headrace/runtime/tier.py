@@ -78,8 +78,9 @@ class Tier:
     def choose(self, feeds: Sequence[Any]) -> StepPlan | None:
         """The compiled plan for feeds of these shapes, if there is one by now; in mode "always" it is made here."""
         key = self.key(feeds)
-        if self._trials and key in self._trials:
-            return self.compiled.get(key) if self._trials[key].compiled_next() else None
+        trial = self._trials.get(key) if self._trials else None
+        if trial is not None and not trial.compiled_next():
+            return None
         found = self.compiled.get(key)
         if found is None and self.mode == "always":
             with self._lock:

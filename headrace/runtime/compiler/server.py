@@ -71,10 +71,10 @@ def write_whole_libraries() -> None:
 
     build = cpp_builder._run_compile_cmd
 
-    def run(command: str, cwd: str) -> None:
-        words = shlex.split(command)
+    def run(cmd_line: str, cwd: str) -> None:
+        words = shlex.split(cmd_line)
         if "-o" not in words[:-1]:
-            build(command, cwd)
+            build(cmd_line, cwd)
             return
         at = words.index("-o") + 1
         target = os.path.join(cwd, words[at])
