@@ -312,7 +312,7 @@ from headrace.autodiff.registration import NoGradient as no_gradient
 
 # ---- section: eager
 from headrace.eager.context import (
-    disable_eager_execution as disable_eager_execution, eager as eager,
+    disable_eager_execution as disable_eager_execution, eager_mode as eager_mode,
     enable_eager_execution as enable_eager_execution, executing_eagerly as executing_eagerly,
     executing_eagerly_outside_functions as executing_eagerly_outside_functions,
 )

@@ -58,3 +58,8 @@ def test_a_gradient_through_a_kernel_does_not_import_the_compiler() -> None:
     done = _run(program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("]] ")[1] == "False\n"
+
+
+def test_eager_is_the_package_and_nothing_else() -> None:
+    code = "import sys, headrace, headrace.eager as package; assert package is headrace.eager is sys.modules['headrace.eager']"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -108,7 +108,7 @@ def _split(text: str, separator: str = ",") -> list[str]:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a bracket or a quote is open at the end.  Import reads hundreds of signatures, so it must be quick."""
+    """Whether a bracket or a quote is open at the end.  Quick, since import reads hundreds of signatures."""
     count = text.count
     return count("(") > count(")") or count("[") > count("]") or count('"') % 2 == 1 or count("'") % 2 == 1
 

@@ -357,8 +357,8 @@ def disable_eager_execution() -> None:
 
 
 @contextlib.contextmanager
-def eager() -> Iterator[None]:
-    """Ops called in this block, in this thread, run at once: ``with headrace.eager():``."""
+def eager_mode() -> Iterator[None]:
+    """Ops called in this block, in this thread, run at once: ``with headrace.eager_mode():``."""
     with the_context().as_default():
         yield
 

@@ -12,7 +12,7 @@ from headrace.eager.tensor import EagerTensor
 
 @pytest.fixture(autouse=True)
 def _eagerly():
-    with tf.eager():
+    with tf.eager_mode():
         yield
 
 
@@ -193,7 +193,7 @@ class TestNumbersOnTheHost:
         rng = np.random.default_rng(0)
         for shape, axis in [((3, 4), None), ((3, 4), 0), ((3, 4), 1), ((4, 3), None), ((2, 3, 4), [0, 2])] * 2:
             value = rng.normal(size=shape).astype(np.float32)
-            with tf.eager():
+            with tf.eager_mode():
                 x = tf.constant(value)
                 with tf.GradientTape() as outer:
                     outer.watch(x)
@@ -217,7 +217,7 @@ class TestNumbersOnTheHost:
             seen.append(op.inputs[1].numpy().tolist())
             return tf.broadcast_to(tf.reshape(grad, [1, 1]), [3, 4]), None
 
-        with tf.eager():
+        with tf.eager_mode():
             x = tf.ones([3, 4])
             tf.reduce_sum(x), tf.reduce_sum(x)
             with tf.GradientTape() as tape:

@@ -11,7 +11,7 @@ from headrace.graph import raw_ops
 
 @pytest.fixture(autouse=True)
 def _eagerly():
-    with tf.eager():
+    with tf.eager_mode():
         yield
 
 
@@ -148,7 +148,7 @@ def test_updates_from_several_threads():
     v, one = tf.Variable(tf.zeros([8])), tf.ones([8])
 
     def add(_):
-        with tf.eager():
+        with tf.eager_mode():
             for _ in range(200):
                 v.assign_add(one)
 

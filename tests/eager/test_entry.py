@@ -12,7 +12,7 @@ from headrace.graph import raw_ops
 
 @pytest.fixture(autouse=True)
 def _eagerly():
-    with tf.eager():
+    with tf.eager_mode():
         yield
 
 

@@ -15,7 +15,7 @@ from headrace.graph import raw_ops
 
 @pytest.fixture(autouse=True)
 def _eagerly():
-    with tf.eager():
+    with tf.eager_mode():
         yield
 
 
@@ -183,7 +183,7 @@ class TestPlans:
         wrong = []
 
         def work(seed):
-            with tf.eager():
+            with tf.eager_mode():
                 values = np.random.default_rng(seed).normal(size=(3, 4)).astype(np.float32)
                 for _ in range(50):
                     with tf.GradientTape() as tape:

@@ -13,7 +13,7 @@ from headrace.contrib import eager as tfe
 
 @pytest.fixture(autouse=True)
 def at_once():
-    with tf.eager():
+    with tf.eager_mode():
         yield
 
 
@@ -166,7 +166,7 @@ class TestGradient:
             tape.watch(x)
 
             def other():
-                with tf.eager():
+                with tf.eager_mode():
                     x * x
 
             thread = threading.Thread(target=other)

@@ -12,7 +12,7 @@ import headrace as tf
 
 @pytest.fixture(autouse=True)
 def at_once():
-    with tf.eager():
+    with tf.eager_mode():
         yield
 
 
@@ -203,7 +203,7 @@ class TestModes:
             y = tf.constant(1.0) + 1
             with tf.Session() as session:
                 assert session.run(y) == 2.0
-            with tf.eager():
+            with tf.eager_mode():
                 assert (tf.constant(1.0) + 1).numpy() == 2.0
         assert tf.executing_eagerly()
 
@@ -223,7 +223,7 @@ class TestModes:
 
         def look():
             seen.append(tf.executing_eagerly())
-            with tf.eager():
+            with tf.eager_mode():
                 seen.append(float(tf.reduce_sum(tf.ones([10]))))
 
         threads = [threading.Thread(target=look) for _ in range(4)]

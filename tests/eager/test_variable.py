@@ -12,7 +12,7 @@ from headrace.contrib import eager as tfe
 
 @pytest.fixture(autouse=True)
 def at_once():
-    with tf.eager():
+    with tf.eager_mode():
         yield
 
 

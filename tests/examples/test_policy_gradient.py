@@ -16,7 +16,7 @@ def test_it_learns_to_balance_in_the_graph(example, capsys):
 def test_the_modes_play_the_same_episodes(example):
     main = example("policy_gradient")["main"]
     inside, beside = (main(["--mode", mode, "--steps", "5"]) for mode in ("graph", "feed"))
-    with tf.eager():
+    with tf.eager_mode():
         eager = main(["--mode", "eager", "--steps", "5"])
     assert inside == pytest.approx(beside, abs=1.0) and inside == pytest.approx(eager, abs=1.0)
     assert inside[:2] == beside[:2] == eager[:2]

@@ -156,7 +156,7 @@ class TestRead:
             load(A, return_elements=["q"])
         with pytest.raises(ValueError, match="Invalid return output 3 of node 'a'"):
             load(A, return_elements=["a:3"])
-        with tf.eager(), pytest.raises(RuntimeError, match="builds nodes"):
+        with tf.eager_mode(), pytest.raises(RuntimeError, match="builds nodes"):
             load(A)
 
 

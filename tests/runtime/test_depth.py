@@ -62,7 +62,7 @@ def test_two_functions_that_call_each_other():
 
 
 def test_at_once():
-    with tf.eager():
+    with tf.eager_mode():
         assert float(summed()(tf.constant(DEEP), tf.constant(1.0, tf.float64))) == pytest.approx(DEEP * 1.001)
         with pytest.raises(tf.errors.ResourceExhaustedError, match="the function add .* called itself"):
             summed()(tf.constant(10**9), tf.constant(1.0, tf.float64))

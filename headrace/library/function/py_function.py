@@ -15,7 +15,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.source import at
-from headrace.eager.context import eager
+from headrace.eager.context import eager_mode
 from headrace.eager.tape import GradientTape
 from headrace.eager.tensor import EagerTensor
 from headrace.graph import context, raw_ops
@@ -76,7 +76,7 @@ class _EagerFunction:
             return tape, given, self.results(self._func(*given))
 
     def __call__(self, *arrays: Any) -> list[Any]:
-        with eager():
+        with eager_mode():
             call = self._run(arrays)
             if self._differentiated:
                 with self._lock:
@@ -107,7 +107,7 @@ class _Backward:
         self._skipped = count + len(outputs)
 
     def __call__(self, *arrays: Any) -> list[Any]:
-        with eager():
+        with eager_mode():
             tape, given, outputs = self._forward.latest(arrays[: self._count])
             weights = [convert_to_tensor(g) for g in arrays[self._skipped :]]
             found = tape.gradient(

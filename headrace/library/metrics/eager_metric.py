@@ -82,7 +82,7 @@ class Metric:
 class Mean(Metric):
     """The mean of all values, weighted if weights are given.
 
-    >>> with tf.eager():
+    >>> with tf.eager_mode():
     ...     mean = tf.contrib.eager.metrics.Mean()
     ...     _ = mean([1.0, 2.0]), mean(6.0)
     ...     print(mean.result().numpy())

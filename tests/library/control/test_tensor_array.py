@@ -216,7 +216,7 @@ class TestHigherOrder:
 class TestAtOnce:
     @pytest.fixture(autouse=True)
     def at_once(self):
-        with tf.eager():
+        with tf.eager_mode():
             yield
 
     def test_a_write_changes_the_object(self):

@@ -144,5 +144,5 @@ class TestErrors:
             array().grad("a").write(0, tf.constant([1, 2]))
 
     def test_where_ops_run_at_once(self):
-        with tf.Graph().as_default(), tf.eager(), pytest.raises(NotImplementedError, match="executing eagerly"):
+        with tf.Graph().as_default(), tf.eager_mode(), pytest.raises(NotImplementedError, match="executing eagerly"):
             tf.TensorArray(tf.float32, 2).grad("a")

@@ -277,7 +277,7 @@ class TestErrors:
             assert run(found) == Pair(3, 8)
 
     def test_structures_at_once(self):
-        with tf.eager():
+        with tf.eager_mode():
             for body in (lambda i, s: (i + 1, [s[0]]), lambda i, s: (i + 1, s, s)):
                 with pytest.raises(ValueError, match=r"structure of its loop variables(.|\n)*test_while_loop.py"):
                     tf.while_loop(lambda i, s: i < 5, body, (0, [1.0, 2.0]))

@@ -165,7 +165,7 @@ def test_inside_branches_loops_and_functions() -> None:
 
 def test_eagerly() -> None:
     word = fc.indicator_column(fc.categorical_column_with_vocabulary_list("word", ["cat", "dog"]))
-    with tf.eager():
+    with tf.eager_mode():
         rows = fc.input_layer({"word": tf.constant([["dog"], ["cow"]]), "x": [[1.5], [2.5]]}, [word, X])
         assert rows.numpy().tolist() == [[0, 1, 1.5], [0, 0, 2.5]]
 

@@ -58,7 +58,7 @@ class TestCall:
         assert run(fibonacci(10)) == 55
 
     def test_at_once(self):
-        with tf.eager():
+        with tf.eager_mode():
             assert tf.Defun(tf.float32)(lambda x: x * 2)(3.0).numpy() == 6
 
     def test_where_tensorflow_has_it(self):

@@ -247,7 +247,7 @@ class TestRecursion:
 class TestEager:
     @pytest.fixture(autouse=True)
     def at_once(self):
-        with tf.eager():
+        with tf.eager_mode():
             yield
 
     def test_calls_run(self):

@@ -34,7 +34,7 @@ def test_made_on_every_call_is_an_error():
         with pytest.raises(ValueError, match="tried to create variables on non-first call") as e:
             f(tf.constant(1.0))
         assert f"test_function_variables.py:{f.python_function.__code__.co_firstlineno}" in str(e.value)
-    with tf.Graph().as_default(), tf.eager(), pytest.raises(ValueError, match="on non-first call"):
+    with tf.Graph().as_default(), tf.eager_mode(), pytest.raises(ValueError, match="on non-first call"):
         f(tf.constant(1.0))
 
 
@@ -70,7 +70,7 @@ def test_a_function_that_makes_variables_is_traced_twice(eager):
             made.append(tf.Variable(3.0))
         return x * made[0]
 
-    with tf.Graph().as_default(), tf.eager() if eager else tf.Session() as session:
+    with tf.Graph().as_default(), tf.eager_mode() if eager else tf.Session() as session:
         y = [f(tf.constant(2.0)), f(tf.constant(4.0))]
         if not eager:
             session.run(tf.global_variables_initializer())

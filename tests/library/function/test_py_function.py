@@ -47,7 +47,7 @@ class TestPyFunction:
             np.testing.assert_allclose(session.run([end, tf.gradients(end, x)[0]]), [256.0, 8 * 2.0**7])
 
     def test_at_once(self):
-        with tf.eager():
+        with tf.eager_mode():
             x = tf.constant(5.0)
             with tf.GradientTape() as tape:
                 tape.watch(x)
@@ -58,7 +58,7 @@ class TestPyFunction:
     def test_wrong(self):
         with pytest.raises(ValueError, match="callable"):
             tf.py_function(3, [], tf.float32)
-        with tf.eager(), pytest.raises(ValueError, match="returned 2 values, but Tout names 1"):
+        with tf.eager_mode(), pytest.raises(ValueError, match="returned 2 values, but Tout names 1"):
             tf.py_function(lambda: (1.0, 2.0), [], tf.float32)
         with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="returned 2 values"):
             session.run(tf.py_function(lambda: (1.0, 2.0), [], tf.float32))
@@ -70,7 +70,7 @@ class TestPyFunction:
 
 class TestMetrics:
     def test_mean(self):
-        with tf.eager():
+        with tf.eager_mode():
             mean = tfe.metrics.Mean("m")
             assert [mean(v).numpy() for v in (1.0, 3.0)] == [1.0, 3.0]
             mean([10.0, 20.0], weights=[1.0, 0.0])
@@ -83,7 +83,7 @@ class TestMetrics:
                 mean.add_variable("late")
 
     def test_accuracies(self):
-        with tf.eager():
+        with tf.eager_mode():
             accuracy = tfe.metrics.Accuracy()
             accuracy([1, 2, 3, 4], [1, 0, 3, 4])
             accuracy([1], [1], weights=4.0)
@@ -102,7 +102,7 @@ class TestMetrics:
             assert binary.result().numpy() == pytest.approx(1 / 3)
 
     def test_one_must_say_how(self):
-        with tf.eager():
+        with tf.eager_mode():
             metric = tfe.metrics.Metric()
             with pytest.raises(NotImplementedError, match="Metric must define call"):
                 metric(1)

@@ -217,7 +217,7 @@ def test_peak_memory_falls(mode: str, which: str) -> None:
 
 class TestEager:
     def test_values_and_variables(self) -> None:
-        with tf.eager():
+        with tf.eager_mode():
             w = tf.Variable([2.0])
             calls = []
 

@@ -26,7 +26,7 @@ def test_derivatives_of_first_and_second_order():
 
 
 def test_cells_and_loops_at_once():
-    with tf.eager():
+    with tf.eager_mode():
         cell = tf.nn.rnn_cell.BasicLSTMCell(3)
         x = tf.constant(X.astype(np.float32))
         static, _ = tf.nn.static_rnn(cell, tf.unstack(x, axis=1), dtype=tf.float32)

@@ -56,7 +56,7 @@ def test_a_loaded_op_is_a_function_of_the_module(write: Callable[..., Path]) -> 
         value, gradient = sess.run([y, slope], {x: [[0.5, 3.0]]})
     np.testing.assert_array_equal(value, [[0.5, 1.0]])
     np.testing.assert_array_equal(gradient, [[1.0, 0.0]])
-    with tf.eager():
+    with tf.eager_mode():
         assert module.cap_at2d(tf.constant(5.0)).numpy() == 2.0
 
 

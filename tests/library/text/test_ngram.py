@@ -55,7 +55,7 @@ def test_any_rank_and_open_shapes() -> None:
     pairs = tf.strings.ngrams(y, 2)
     assert run(pairs, {y: np.zeros([2, 0], object)}).shape == (2, 0)
     assert run(pairs, {y: np.zeros([0, 3], object)}).shape == (0, 0)
-    with tf.eager():
+    with tf.eager_mode():
         assert tf.strings.ngrams(["a", "b"], 2).numpy().tolist() == [b"a b"]
 
 

@@ -96,7 +96,7 @@ def test_contrib_manager_shrinks_after_two_bad_steps() -> None:
 
 
 def test_in_eager_mode() -> None:
-    with tf.eager():
+    with tf.eager_mode():
         w = tf.Variable(3.0)
         opt = experimental.MixedPrecisionLossScaleOptimizer(tf.train.GradientDescentOptimizer(0.5), 8)
         opt.minimize(lambda: tf.square(w))
