@@ -34,7 +34,7 @@ def test_same_as_tensorflow_compiled(name: str) -> None:
 
 
 def test_effects_in_a_function_run_at_once_in_their_order() -> None:
-    with tf.eager():
+    with tf.eager_mode():
         a, b = tf.Variable(0), tf.Variable(0)
 
         @tf.function
