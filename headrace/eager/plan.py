@@ -48,12 +48,12 @@ class Step:
         try:
             if self.listed:
                 value = function([t._value for t in first], *rest)
-            elif rest or count > 2:
-                value = function(*[t._value for t in first], *rest)
-            elif count == 1:  # most calls have one tensor or two; a star would cost as much as the kernel
-                value = function(first[0]._value)
+            elif count == 1:  # most ops have one tensor or two: a star too many costs as much as their kernels
+                value = function(first[0]._value, *rest) if rest else function(first[0]._value)
+            elif count == 2:
+                value = function(first[0]._value, first[1]._value, *rest)
             else:
-                value = function(first[0]._value, first[1]._value)
+                value = function(*[t._value for t in first], *rest)
         except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
             raise explain(e, self.bound.op_def, (*first, *later)) from e
         made = EagerTensor()

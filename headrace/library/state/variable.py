@@ -379,13 +379,13 @@ class Variable(metaclass=VariableMeta):
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        made = update.assign_add(self._variable, delta, use_locking=use_locking, name=name)
+        made = raw_ops.AssignAdd(self._variable, delta, use_locking=use_locking, name=name)
         return self._changed(made, read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        made = update.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
+        made = raw_ops.AssignSub(self._variable, delta, use_locking=use_locking, name=name)
         return self._changed(made, read_value)
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
