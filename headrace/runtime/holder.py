@@ -114,7 +114,7 @@ class Holder:
 
     def host(self, value: Value) -> str:
         """The value as a Python number or a list of them; strings as they are.  That of a constant is known wherever it lies."""
-        if value.op.op_def.name == "Const":
+        if value.op.op_def.traits.constant:
             return self._script.literal(host_value(np.asarray(value.op.attrs["value"])))
         name = self.names[value]
         if self.places[value] is NUMBER or value.dtype.base_dtype.name == "string":

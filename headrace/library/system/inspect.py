@@ -11,7 +11,6 @@ from inspect import getcallargs as getcallargs
 from inspect import getdoc as getdoc
 from inspect import getfile as getfile
 from inspect import getframeinfo as getframeinfo
-from inspect import getfullargspec as getfullargspec
 from inspect import getmembers as getmembers
 from inspect import getmodule as getmodule
 from inspect import getmro as getmro
@@ -41,11 +40,20 @@ class ArgSpec(NamedTuple):
     defaults: tuple[Any, ...] | None
 
 
+def getfullargspec(obj: Callable[..., Any]) -> FullArgSpec:
+    """The arguments of the function behind all its decorators.
+
+    >>> getfullargspec(tf.nn.relu).args
+    ['features', 'name']
+    """
+    return _inspect.getfullargspec(_inspect.unwrap(obj))
+
+
 def getargspec(obj: Callable[..., Any]) -> ArgSpec:
     """The arguments of a function, a method, a class or an object that can be called.
 
     >>> getargspec(lambda x, *rest, y=2: x).args
     ['x']
     """
-    found = _inspect.getfullargspec(obj)
-    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+    spec = getfullargspec(obj)
+    return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)

@@ -10,13 +10,15 @@ custom op costs more to call.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import torch
 
+from headrace.resources.torch_op import defines
+
 aten = torch.ops.aten
 MOST_OFFSETS = 25
+_library = torch.library.Library("headrace", "FRAGMENT")
 
 
 def is_traced(tensor: torch.Tensor) -> bool:
@@ -53,7 +55,7 @@ def _stored_offsets(x: Any, window: list[int], stride: list[int], padding: list[
     return y, prims._low_memory_max_pool_offsets_to_indices(offsets, window, size, stride, padding, [1, 1])
 
 
-@cache
+@defines("max_pool2d", "max_pool2d_backward")
 def _custom() -> tuple[Any, Any]:
     """The two custom ops, made on first use."""
 
@@ -63,20 +65,21 @@ def _custom() -> tuple[Any, Any]:
     def backward(grad, x, window, stride, padding, ceil, indices):  # type: ignore[no-untyped-def]
         return aten.max_pool2d_with_indices_backward.default(grad, x, window, stride, padding, (1, 1), ceil, indices)
 
-    pool = torch.library.custom_op(
-        "headrace::max_pool2d", forward, mutates_args=(),
-        schema="(Tensor x, int[] window, int[] stride, int[] padding, bool ceil) -> (Tensor, Tensor)",
-    )  # fmt: skip
-    pool.register_fake(forward)
-    back = torch.library.custom_op(
-        "headrace::max_pool2d_backward", backward, mutates_args=(),
-        schema="(Tensor grad, Tensor x, int[] window, int[] stride, int[] padding, bool ceil, Tensor indices) -> Tensor",
-    )  # fmt: skip
-    back.register_fake(backward)
-    return pool, back
+    # Not ``torch.library.custom_op``: calling one of those imports the compiler.
+    for name, function, schema in (
+        ("max_pool2d", forward, "(Tensor x, int[] window, int[] stride, int[] padding, bool ceil) -> (Tensor, Tensor)"),
+        (
+            "max_pool2d_backward", backward,
+            "(Tensor grad, Tensor x, int[] window, int[] stride, int[] padding, bool ceil, Tensor indices) -> Tensor",
+        ),
+    ):  # fmt: skip
+        _library.define(name + schema, tags=torch.Tag.pt2_compliant_tag)
+        _library.impl(name, function, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"headrace::{name}", function, lib=_library)
+    return torch.ops.headrace.max_pool2d.default, torch.ops.headrace.max_pool2d_backward.default
 
 
-@cache
+@defines("keep")
 def _keep() -> Any:
     """A custom op that claims to change its argument, so that the compiler must store it, and does nothing."""
 

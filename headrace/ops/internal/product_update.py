@@ -5,13 +5,12 @@ A compiler would make the product in a buffer of its own and add that, so in wha
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 
 from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
 from headrace.ops.internal import opaque
+from headrace.resources.torch_op import defines
 from headrace.resources.variable import locked
 
 apply_product = op(
@@ -35,7 +34,7 @@ def _add_product(buffer, a, b):
     buffer.addmm_(a, b)
 
 
-@cache
+@defines("accumulate")
 def _accumulate():
     """The call that a compiler sees, made on first use."""
     call = torch.library.custom_op(

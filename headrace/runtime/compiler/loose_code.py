@@ -20,6 +20,8 @@ from typing import Any
 
 import torch
 
+from headrace.resources.torch_op import define
+
 Code = Callable[[list[Any]], Any]
 _RUNNER = "Runner"  # the class whose method ``call`` is the compiled function
 _CATALOGUE = "extern_kernels"  # the compiler's names for kernels of torch
@@ -41,11 +43,16 @@ def take(code: Code) -> dict[str, Any]:
     kernels, libraries = _kernels(module, used), _from_catalogue(module, runner)
     header = _header(tree, used - kernels.keys() - {_CATALOGUE, _RUNNER})
     text = "\n".join(ast.unparse(n) for n in [*header, runner])
-    return {"text": text, "path": path, "kernels": kernels, "torch": libraries}
+    return {"text": text, "path": path, "kernels": kernels, "torch": libraries, "ops": _ops(runner)}
 
 
 def put(parts: dict[str, Any]) -> Code:
     """The callable that ``take`` was given: a function of a list of tensors, which it empties."""
+    for family, name in parts["ops"]:
+        if family == "headrace":
+            define(name)
+        if not hasattr(getattr(torch.ops, family), name):
+            raise NeedsCompiler(f"it calls torch.ops.{family}.{name}, which this process does not have")
     namespace: dict[str, Any] = {name: _library(path) for name, path in parts["kernels"].items()}
     namespace[_CATALOGUE] = SimpleNamespace(**{name: getattr(torch, name) for name in parts["torch"]})
     exec(compile(parts["text"], parts["path"], "exec"), namespace)
@@ -74,6 +81,12 @@ def _from_catalogue(module: dict[str, Any], runner: ast.AST) -> list[str]:
         if getattr(torch, name, None) is not getattr(module[_CATALOGUE], name):
             raise NeedsCompiler(f"it calls {_CATALOGUE}.{name}, which is the compiler's own")
     return sorted(names)
+
+
+def _ops(runner: ast.AST) -> list[tuple[str, str]]:
+    """The ops of torch that the function calls by their full names: ``torch.ops.aten.topk``."""
+    chains = [ast.unparse(n).split(".") for n in ast.walk(runner) if isinstance(n, ast.Attribute)]
+    return sorted({(c[2], c[3]) for c in chains if c[:2] == ["torch", "ops"] and len(c) >= 4})
 
 
 def _header(tree: ast.Module, wanted: set[str]) -> list[ast.stmt]:

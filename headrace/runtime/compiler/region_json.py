@@ -77,7 +77,7 @@ def _node(node: Node, attrs: dict[str, Any], inputs: list[tuple[int, int]], outp
 def _outside(value: Value) -> dict[str, Any]:
     """A stand-in for what makes the value: the constant, the variable's handle, or just something of its kind."""
     node = value.op
-    if node.op_def.name == "Const":
+    if node.op_def.traits.constant:
         array = np.asarray(node.attrs["value"])
         attrs = {**{k: _encode(v) for k, v in node.attrs.items() if k != "value"}, "value": _constant(array)}
     elif node.op_def.traits.handle:
