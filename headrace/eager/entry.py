@@ -72,8 +72,8 @@ class Memory:
     def whole(self, key: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
         """The key with what the function looks at, of these tensors."""
         if self.level == RANK:
-            return (*key, *[t._value.ndim for t in tensors])
-        return (*key, *[t._value.shape for t in tensors]) if self.level == SHAPE else tuple(key)
+            return ("ranks", *key, *[t._value.ndim for t in tensors])
+        return ("shapes", *key, *[t._value.shape for t in tensors]) if self.level == SHAPE else tuple(key)
 
     def learn(
         self, key: Sequence[Any], tensors: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]

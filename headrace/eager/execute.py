@@ -136,11 +136,11 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
     if bound is None:
         return how(context, args, kwargs)
     if bound.plain:
-        return run_plain(bound, inputs)
+        return _run_plain(bound, inputs)
     return _update(bound, inputs) if bound.updates else how.wrap(bound, run(bound, inputs, context))
 
 
-def run_plain(bound: Bound, inputs: Sequence[Any]) -> EagerTensor:
+def _run_plain(bound: Bound, inputs: Sequence[Any]) -> EagerTensor:
     """Runs an op of tensors that gives one."""
     try:
         value = bound.function(*[t._value for t in inputs], *bound.attrs)

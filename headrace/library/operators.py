@@ -7,6 +7,7 @@ of a mismatch), on the left it must.  ``==`` and ``!=`` compare identity, as in 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,7 @@ def _remembered(operator: Binary) -> Binary:
     """The operator of eager tensors.  A Python number is made a tensor first: it is no part of what is remembered."""
     remembered = at_once(operator)
 
+    @functools.wraps(operator)
     def apply(x: Any, y: Any) -> Any:
         kind = y.__class__
         if (kind is float and x._kind in _FLOATS) or (kind is int and x._kind in _NUMBERS):
