@@ -1,9 +1,9 @@
 """Gradients of nodes that hold bodies: each body is differentiated into another body, held by another node.
 
-A conditional's gradient is a conditional; a loop's gradient is a loop that runs as many iterations, backwards.  What a
-gradient body needs of the forward body it gets from a *record*: the forward node is given one more output that holds, for
-the branch taken or for each iteration, exactly the values asked for.  Shapes are recorded as shapes, not as the tensors
-that have them; constants are built again; captured values are captured again.
+A conditional's gradient is a conditional; a loop's gradient is a loop that runs as many iterations, backwards.  A gradient
+body gets what it needs of the forward body from a *stash*: the forward node gets one more output that holds, for the branch
+taken or for each iteration, exactly the values asked for.  Shapes are stashed as shapes, not as the tensors that have them;
+constants are built again; captured values are captured again.
 
     %y = While(%x; body: x -> x * w)
 
@@ -41,39 +41,39 @@ _LIKE = {"ZerosLike": 0, "OnesLike": 1}
 
 
 class GradientBody(FuncGraph):
-    """The body of a gradient.  Tensors of the forward body used in it come from the record.
+    """The body of a gradient.  Tensors of the forward body used in it come from the stash.
 
-    With a ``name`` it is a function, for every call of the forward one: what that captured comes from the record too.
+    With a ``name`` it is a function that serves every call of the forward function: its captures come from the stash too.
     """
 
     def __init__(self, outer_graph: Graph, forward: FuncGraph, swap: bool = False, name: str = "") -> None:
         super().__init__(f"the gradient of {forward.kind}", outer_graph, name)
         self.forward = forward
         self.swap = swap  # tensors wait in the host's memory
-        self.recorded: dict[Tensor, Tensor] = {}
-        self.record: Tensor | None = None  # the argument that holds this body's frame of the record
+        self.stashed: dict[Tensor, Tensor] = {}
+        self.stash: Tensor | None = None  # the argument that holds what this body pops
         self._popped: Operation | None = None
         self._sources = {} if name else {inner: outer for outer, inner in forward.captures.items()}
 
     @property
     def rest(self) -> Tensor:
-        """The record without this body's frame."""
+        """The stash without the values of this body."""
         if self._popped is None:
-            raise ValueError("nothing was recorded")
+            raise ValueError("nothing was stashed")
         return self._popped._outputs[0]
 
     def create_op(self, op_type: Any, inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Operation:
         definition = op_type if isinstance(op_type, OpDef) else REGISTRY.get(op_type)
         if inputs and all(t.op.graph is self.forward for t in inputs):
-            if definition.traits.host_output:  # the shape is recorded, not the tensor
+            if definition.traits.host_output:  # the shape is stashed, not the tensor
                 with self.forward.as_default(), self.forward.plain_scopes():
                     return self.forward.create_op(definition, inputs, *args, **kwargs)
             if definition.name in _LIKE and inputs[0].dtype.base_dtype.name != "string":
                 shape = raw_ops.Shape(inputs[0])
                 filler = convert_to_tensor(_LIKE[definition.name], inputs[0].dtype.base_dtype)
-                made: Tensor = raw_ops.Fill(shape, filler, name=kwargs.get("name"))
-                made.set_shape(inputs[0]._shape)
-                return made.op
+                filled: Tensor = raw_ops.Fill(shape, filler, name=kwargs.get("name"))
+                filled.set_shape(inputs[0]._shape)
+                return filled.op
         return super().create_op(op_type, inputs, *args, **kwargs)
 
     def _own(self, tensor: Tensor, op_type: str) -> Tensor:
@@ -82,29 +82,29 @@ class GradientBody(FuncGraph):
         return super()._own(tensor, op_type)
 
     def _from_forward(self, tensor: Tensor) -> Tensor:
-        found = self.recorded.get(tensor, self._copied.get(tensor))
-        if found is not None:
-            return found
+        copy = self.stashed.get(tensor, self._copied.get(tensor))
+        if copy is not None:
+            return copy
         if tensor in self._sources:
             return self.capture(self._sources[tensor])
         if tensor.op.op_def.traits.constant:
-            found = self._copied[tensor] = self.copy_constant(tensor)
-            return found
-        known = constant_value(tensor) if tensor.dtype.base_dtype.is_integer else None
-        if known is not None:
+            copy = self._copied[tensor] = self.copy_constant(tensor)
+            return copy
+        static_value = constant_value(tensor) if tensor.dtype.base_dtype.is_integer else None
+        if static_value is not None:
             with self.plain_scopes(), self.as_default():
-                value = known.astype(tensor.dtype.as_numpy_dtype)  # what is known statically may be of a wider type
-                found = self._copied[tensor] = make_constant(value, tensor.dtype.base_dtype)
-            return found
+                value = static_value.astype(tensor.dtype.as_numpy_dtype)  # a static value may be of a wider type
+                copy = self._copied[tensor] = make_constant(value, tensor.dtype.base_dtype)
+            return copy
         if self.swap and tensor.dtype.base_dtype.is_floating and tensor._shape.ndims != 0:
             return self._swapped(tensor)
-        found = self.recorded[tensor] = self._pop(tensor)
-        return found
+        copy = self.stashed[tensor] = self._pop(tensor)
+        return copy
 
     def _swapped(self, tensor: Tensor) -> Tensor:
         with self.forward.as_default(), self.forward.plain_scopes():
             out: Tensor = raw_ops._SwapOut(tensor)
-        popped = self.recorded[out] = self._pop(out)
+        popped = self.stashed[out] = self._pop(out)
         with self.as_default(), self.plain_scopes():
             back: Tensor = raw_ops._SwapIn(popped, T=tensor.dtype.base_dtype)
         back.set_shape(tensor._shape)
@@ -112,25 +112,25 @@ class GradientBody(FuncGraph):
         return back
 
     def _pop(self, tensor: Tensor) -> Tensor:
-        """One more value of the frame."""
+        """One more value from the stash."""
         if self._popped is None:
             variant = dtypes.variant
-            if self.record is None:
-                self.record = self._new_arg(variant, TensorShape([]), "record")
+            if self.stash is None:
+                self.stash = self._new_arg(variant, TensorShape([]), "stash")
             with self.plain_scopes():
-                self._popped = self.create_op("_PopRecord", [self.record], [variant], name="pop", attrs={"T": ()})
+                self._popped = self.create_op("_PopRecord", [self.stash], [variant], name="pop", attrs={"T": ()})
         popped = self._popped
-        made = Tensor(popped, len(popped._outputs), tensor.dtype.base_dtype, tensor._shape)
-        popped._outputs = (*popped._outputs, made)
+        value = Tensor(popped, len(popped._outputs), tensor.dtype.base_dtype, tensor._shape)
+        popped._outputs = (*popped._outputs, value)
         popped._attrs["T"] = (*popped._attrs["T"], tensor.dtype.base_dtype)
-        return made
+        return value
 
     def push(self, rest: Tensor) -> Tensor:
-        """In the forward body: the record with this body's frame on top."""
+        """In the forward body: the stash with the values of this body on top."""
         with self.forward.as_default(), self.forward.plain_scopes():
-            values = [raw_ops.Identity(t) if t.dtype._is_ref_dtype else t for t in self.recorded]
-            record: Tensor = raw_ops._PushRecord(rest, values)
-            return record
+            values = [raw_ops.Identity(t) if t.dtype._is_ref_dtype else t for t in self.stashed]
+            stash: Tensor = raw_ops._PushRecord(rest, values)
+            return stash
 
 
 def _dense(grad: Any) -> Tensor:
@@ -144,48 +144,50 @@ def _dense(grad: Any) -> Tensor:
 def if_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
     """The gradient of the branch that was taken."""
     graph = context.get_default_graph()
-    given = [i for i, g in enumerate(grads) if g is not None and is_trainable(op._outputs[i].dtype)]
-    flowing = [_dense(grads[i]) for i in given]
+    differentiated = [i for i, g in enumerate(grads) if g is not None and is_trainable(op._outputs[i].dtype)]
+    flowing = [_dense(grads[i]) for i in differentiated]
     asked = [j for j in range(len(op.inputs) - 1) if wanted[j + 1] and is_trainable(op.inputs[j + 1].dtype)]
     branches: list[FuncGraph] = [op.attrs["then_branch"], op.attrs["else_branch"]]
     bodies = [GradientBody(graph, branch) for branch in branches]
-    found = []
+    branch_grads = []
     for branch, body in zip(branches, bodies, strict=True):
         with body.as_default():
             arrived = [body._own(g, "gradient") for g in flowing]
             inputs = branch.inputs
-            found.append(
-                differentiate(branch, [branch.outputs[i] for i in given], arrived, [inputs[j] for j in asked], body)
+            branch_grads.append(
+                differentiate(
+                    branch, [branch.outputs[i] for i in differentiated], arrived, [inputs[j] for j in asked], body
+                )
             )
-    kept = [k for k in range(len(asked)) if any(one[k] is not None for one in found)]
+    kept = [k for k in range(len(asked)) if any(one[k] is not None for one in branch_grads)]
     result: list[Any] = [None] * len(op.inputs)
     if not kept:
         return result
-    for branch, body, one in zip(branches, bodies, found, strict=True):
+    for branch, body, one in zip(branches, bodies, branch_grads, strict=True):
         with body.as_default():
             inputs = branch.inputs
-            made = [zeros(inputs[asked[k]]) if one[k] is None else _dense(one[k]) for k in kept]
-            body.outputs = [body._own(t, "gradient") for t in made]
-    _record_branches(op, graph, bodies)
+            outputs = [zeros(inputs[asked[k]]) if one[k] is None else _dense(one[k]) for k in kept]
+            body.outputs = [body._own(t, "gradient") for t in outputs]
+    _stash_branches(op, graph, bodies)
     node = build_if(graph._own(op.inputs[0], "gradient"), bodies[0], bodies[1], "If")
     for k, tensor in zip(kept, node._outputs, strict=True):
         result[1 + asked[k]] = tensor
     return result
 
 
-def _record_branches(op: Operation, graph: Graph, bodies: Sequence[GradientBody]) -> None:
-    """Makes the forward branches record, and the gradient branches receive it."""
-    if not any(body.recorded for body in bodies):
+def _stash_branches(op: Operation, graph: Graph, bodies: Sequence[GradientBody]) -> None:
+    """Makes the forward branches stash values and the gradient branches receive the stash."""
+    if not any(body.stashed for body in bodies):
         return
     outputs = []
     for body in bodies:
         with body.forward.as_default(), body.forward.plain_scopes():
             empty = raw_ops._EmptyRecord()
-        outputs.append(body.push(empty) if body.recorded else empty)
-    record = graph._own(add_output(op, outputs), "gradient")
+        outputs.append(body.push(empty) if body.stashed else empty)
+    stash = graph._own(add_output(op, outputs), "gradient")
     for body in bodies:
-        if body.record is not None:
-            body.captures[record] = body.record
+        if body.stash is not None:
+            body.captures[stash] = body.stash
 
 
 # ---- loops
@@ -210,14 +212,14 @@ def loop_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     backward = GradientBody(graph, body, op.attrs["swap_memory"])
     with backward.as_default():
         flowing = [backward.add_arg(inputs[j].dtype.base_dtype, inputs[j]._shape, "gradient") for j in variables]
-        found = differentiate(
+        gradients = differentiate(
             body, [body.outputs[j] for j in variables], flowing, [inputs[j] for j in [*variables, *captured]], backward
         )
         following = [
             zeros(inputs[j]) if g is None else _dense(g)
-            for j, g in zip(variables, found[: len(variables)], strict=True)
+            for j, g in zip(variables, gradients[: len(variables)], strict=True)
         ]
-        summed = [(j, g) for j, g in zip(captured, found[len(variables) :], strict=True) if g is not None]
+        summed = [(j, g) for j, g in zip(captured, gradients[len(variables) :], strict=True) if g is not None]
         for j, g in summed:
             total = backward.add_arg(inputs[j].dtype.base_dtype, inputs[j]._shape, "sum")
             following.append(_sum(total, _dense(g)))
@@ -227,16 +229,16 @@ def loop_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     ]
     positions = [first + j for j in variables] + [first + j for j, _ in summed]
     sources = [op.inputs[p] for p in positions]
-    if backward.record is not None:
-        backward.args.append(backward.record)
+    if backward.stash is not None:
+        backward.args.append(backward.stash)
         backward.outputs.append(backward.rest)
-        initial.append(graph._own(_record_loop(op, backward), "gradient"))
+        initial.append(graph._own(_stash_loop(op, backward), "gradient"))
     times = op._outputs[0] if out else op.inputs[0]
     node = build_repeat(
         graph._own(times, "gradient"), [graph._own(t, "gradient") for t in initial], backward, "Repeat",
         swap_memory=op.attrs["swap_memory"],
     )  # fmt: skip
-    result = [None] * len(op.inputs)  # the record is among them by now
+    result = [None] * len(op.inputs)  # the stash is among them by now
     places = {id(t): i for i, t in enumerate(op.inputs)}
     for source, tensor in zip(sources, node._outputs, strict=False):
         i = places[id(source)]
@@ -249,8 +251,8 @@ def _sum(x: Tensor, y: Tensor) -> Tensor:
     return total
 
 
-def _record_loop(op: Operation, backward: GradientBody) -> Tensor:
-    """Makes the forward loop record each iteration; the whole record is one more result of it."""
+def _stash_loop(op: Operation, backward: GradientBody) -> Tensor:
+    """Makes the forward loop stash the values of each iteration; the whole stash is one more result of it."""
     with op.graph.as_default(), outside(op.graph):
         empty: Tensor = raw_ops._EmptyRecord()
     return add_variable(op, empty, backward.push)
@@ -266,7 +268,7 @@ class _Reach:
         self._behind = [self._walk(t) for t in body.outputs]
 
     def _walk(self, output: Tensor) -> set[int]:
-        found: set[int] = set()
+        positions: set[int] = set()
         seen: set[Tensor] = set()
         stack = [output]
         while stack:
@@ -275,15 +277,15 @@ class _Reach:
                 continue
             seen.add(tensor)
             if tensor in self._position:
-                found.add(self._position[tensor])
+                positions.add(self._position[tensor])
             elif gradient_rule(tensor.op) != (True, None):
                 stack.extend(tensor.op.inputs)
-        return found
+        return positions
 
-    def variables(self, given: set[int], wanted: set[int]) -> list[int]:
-        """The loop variables whose gradient both arrives (from the ``given`` outputs) and matters (to ``wanted`` inputs)."""
+    def variables(self, arriving: set[int], wanted: set[int]) -> list[int]:
+        """The loop variables whose gradient arrives from the outputs ``arriving`` and matters to the inputs ``wanted``."""
         count = len(self._behind)
-        arrives = {j for j in given if is_trainable(self.body.args[j].dtype)}
+        arrives = {j for j in arriving if is_trainable(self.body.args[j].dtype)}
         while True:
             more = {i for j in arrives for i in self._behind[j] if i < count} - arrives
             if not more:

@@ -50,7 +50,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                     "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
                     f"'variables' keyword argument; {f.__name__} uses {', '.join(v.name for v in variables)} {at()}"
                 )
-            variables = []  # TF1's variables of the plain kind get no gradient here
+            variables = []  # TF1's plain variables get no gradient here
 
         def rule(op: Any, *grads: Any) -> list[Any]:
             of_variables: Any = []
@@ -88,8 +88,8 @@ def takes_variables(function: Callable[..., Any]) -> bool:
 
 
 def _variables_used(results: list[Any], inputs: list[Any]) -> list[Any]:
-    """The trainable variables that ``results`` depend on other than through ``inputs``, in the order of their making."""
-    known = {v.op: v for v in context.get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)}
+    """The trainable variables that ``results`` depend on other than through ``inputs``, in the order they were made."""
+    variables = {v.op: v for v in context.get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)}
     seen = {t.op for t in inputs}
     waiting = [t.op for t in results]
     while waiting:
@@ -97,11 +97,11 @@ def _variables_used(results: list[Any], inputs: list[Any]) -> list[Any]:
         if op not in seen:
             seen.add(op)
             waiting.extend(t.op for t in op.inputs)
-    return [v for op, v in known.items() if op in seen]
+    return [v for op, v in variables.items() if op in seen]
 
 
 def _call_eagerly(graph: Any, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Runs ``f`` and leaves it to the eager context to record the whole as one op."""
+    """Runs ``f`` and leaves it to the eager context to put the whole on the tape as one op."""
     inputs = [convert_to_tensor(a) for a in args]
     result, grad_fn, variables = graph.run_custom(f, inputs, kwargs)
     is_list = isinstance(result, (list, tuple))

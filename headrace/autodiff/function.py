@@ -5,8 +5,8 @@
     %y, %r = PartitionedCall(%x; f: x -> x * x, push(x))
     %dx = PartitionedCall(%dy, %r; g: dy, r -> dy * 2 * pop(r))
 
-The record is one more output of ``f``; a plan that inlines both calls passes the recorded values directly.  A function that
-calls itself has a gradient that calls itself: while one is being made, the calls in it already know its inputs and outputs.
+The stash is one more output of ``f``; a plan that inlines both calls passes the stashed values directly.  A function that
+calls itself has a gradient that calls itself: while one is being built, the calls in it already know its inputs and outputs.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from headrace.graph.functional import build_call, extend_call
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
 
-# Gradients that users give a function: called with the node and the gradients that arrived, zeros for none.
+# The key of a gradient that the user wrote: it is called with the node and the gradients that arrived, zeros for none.
 CUSTOM: str = "custom"
 
 
 class FunctionGradient:
-    """One gradient of a function: of the outputs ``given`` with respect to the inputs ``asked``."""
+    """One gradient of a function: of the outputs ``differentiated`` with respect to the inputs ``asked``."""
 
-    def __init__(self, f: FuncGraph, given: Sequence[int], asked: Sequence[int]) -> None:
+    def __init__(self, f: FuncGraph, differentiated: Sequence[int], asked: Sequence[int]) -> None:
         self.f = f
-        self.given = tuple(given)
+        self.differentiated = tuple(differentiated)
         self.asked = tuple(asked)
         self.building = True
         self.whole = False  # gives a dense gradient for all that is asked, zeros if need be
         self.body = GradientBody(f.outer_graph, f, name=function_name(f"gradient_of_{f.name or 'body'}"))
-        self.slot: int | None = None  # where among the outputs of f the record is
+        self.slot: int | None = None  # where among the outputs of f the stash is
         self.parts: list[tuple[int, int]] = []  # for each gradient: the input it is of, the number of tensors it takes
 
     def build(self, whole: bool) -> None:
@@ -48,16 +48,19 @@ class FunctionGradient:
         f, body = self.f, self.body
         inputs = f.inputs
         with body.as_default():
-            flowing = [body.add_arg(f.outputs[i].dtype.base_dtype, f.outputs[i]._shape, "gradient") for i in self.given]
-            if whole:  # known before it is built, for the calls inside
+            flowing = [
+                body.add_arg(f.outputs[i].dtype.base_dtype, f.outputs[i]._shape, "gradient")
+                for i in self.differentiated
+            ]
+            if whole:  # decided before the body is built, for the calls inside
                 self.parts = [(j, 1) for j in self.asked]
                 self.slot = len(f.outputs)
                 body.outputs = [inputs[j] for j in self.asked]  # stand-ins: of the same types and shapes
-                body.record = body.add_arg(dtypes.variant, TensorShape([]), "record")
-                f.outputs.append(None)  # type: ignore[arg-type]  # until there is something to record
+                body.stash = body.add_arg(dtypes.variant, TensorShape([]), "stash")
+                f.outputs.append(None)  # type: ignore[arg-type]  # until the stash is built
             try:
-                found = differentiate(
-                    f, [f.outputs[i] for i in self.given], flowing, [inputs[j] for j in self.asked], body
+                gradients = differentiate(
+                    f, [f.outputs[i] for i in self.differentiated], flowing, [inputs[j] for j in self.asked], body
                 )
             except BaseException:
                 if whole:
@@ -66,7 +69,7 @@ class FunctionGradient:
             outputs: list[Any] = []
             if not whole:
                 self.parts = []
-            for j, grad in zip(self.asked, found, strict=True):
+            for j, grad in zip(self.asked, gradients, strict=True):
                 if whole:
                     outputs.append(zeros(inputs[j]) if grad is None else convert_to_tensor(grad))
                 elif isinstance(grad, IndexedSlices):
@@ -76,47 +79,47 @@ class FunctionGradient:
                     outputs.append(convert_to_tensor(grad))
                     self.parts.append((j, 1))
             body.outputs = [body._own(t, "gradient") for t in outputs]
-        self._record()
+        self._stash()
         self.building = False
         f._mutated()
 
-    def _record(self) -> None:
+    def _stash(self) -> None:
         f, body = self.f, self.body
-        if not self.whole and not body.recorded:
+        if not self.whole and not body.stashed:
             return
         with f.as_default(), f.plain_scopes():
             empty = raw_ops._EmptyRecord()
-        record = body.push(empty)
+        stash = body.push(empty)
         if self.slot is None:
             self.slot = len(f.outputs)
-            f.outputs.append(record)
-            body.args.append(body.record)  # type: ignore[arg-type]
+            f.outputs.append(stash)
+            body.args.append(body.stash)  # type: ignore[arg-type]
         else:
-            f.outputs[self.slot] = record
+            f.outputs[self.slot] = stash
 
 
-def of_function(f: FuncGraph, given: Sequence[int], asked: Sequence[int], whole: bool) -> FunctionGradient:
+def of_function(f: FuncGraph, differentiated: Sequence[int], asked: Sequence[int], whole: bool) -> FunctionGradient:
     """The gradient, made when it is first asked for."""
-    key = (tuple(given), tuple(asked), whole)
-    found: FunctionGradient | None = f.gradients.get(key)
-    if found is None:
-        found = f.gradients[key] = FunctionGradient(f, given, asked)
+    key = (tuple(differentiated), tuple(asked), whole)
+    gradient: FunctionGradient | None = f.gradients.get(key)
+    if gradient is None:
+        gradient = f.gradients[key] = FunctionGradient(f, differentiated, asked)
         try:
-            found.build(whole)
+            gradient.build(whole)
         except BaseException:
             del f.gradients[key]
             raise
-    elif found.building:
-        found.body.recursive = True  # this call is inside it
-    return found
+    elif gradient.building:
+        gradient.body.recursive = True  # this call is inside it
+    return gradient
 
 
 def whole_gradient(f: FuncGraph, visible: int, order: int) -> FunctionGradient:
-    """The gradient of everything with respect to everything; that of ``order`` 2 is also of the first one's record."""
+    """The gradient of everything with respect to everything; that of ``order`` 2 is also of the first one's stash."""
     slots = [whole_gradient(f, visible, k).slot for k in range(1, order)]
-    given = [i for i in (*range(visible), *slots) if i is not None and _trainable(f.outputs[i])]
+    differentiated = [i for i in (*range(visible), *slots) if i is not None and _trainable(f.outputs[i])]
     asked = [j for j, t in enumerate(f.inputs) if is_trainable(t.dtype)]
-    return of_function(f, given, asked, True)
+    return of_function(f, differentiated, asked, True)
 
 
 def _trainable(tensor: Tensor | None) -> bool:
@@ -131,47 +134,49 @@ def call_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     if custom is not None:
         visible = op._outputs[: op.attrs["visible"]]
         produced = custom(op, *[zeros(t) if g is None else g for g, t in zip(grads, visible, strict=False)])
-        found = list(produced) if isinstance(produced, (list, tuple)) else [produced]
-        return found + result[len(found) :]
+        gradients = list(produced) if isinstance(produced, (list, tuple)) else [produced]
+        return gradients + result[len(gradients) :]
     graph = context.get_default_graph()
     if f.recursive or graph.executing_eagerly:
-        made = _of_order(f, op, grads)
+        gradient = _of_order(f, op, grads)
     else:
-        given = [i for i, g in enumerate(grads) if g is not None and is_trainable(op._outputs[i].dtype)]
+        differentiated = [i for i, g in enumerate(grads) if g is not None and is_trainable(op._outputs[i].dtype)]
         asked = [j for j, t in enumerate(op.inputs) if wanted[j] and is_trainable(t.dtype)]
-        made = of_function(f, given, asked, False)
-    arguments = [zeros(op._outputs[i]) if grads[i] is None else convert_to_tensor(grads[i]) for i in made.given]
-    if not made.parts:
+        gradient = of_function(f, differentiated, asked, False)
+    arguments = [
+        zeros(op._outputs[i]) if grads[i] is None else convert_to_tensor(grads[i]) for i in gradient.differentiated
+    ]
+    if not gradient.parts:
         return result
-    if made.slot is not None:
-        if len(op._outputs) <= made.slot:
+    if gradient.slot is not None:
+        if len(op._outputs) <= gradient.slot:
             if graph.executing_eagerly:
-                op = graph.call_again(op, made.slot + 1)  # type: ignore[attr-defined]
+                op = graph.call_again(op, gradient.slot + 1)  # type: ignore[attr-defined]
             else:
-                extend_call(op, made.slot + 1)
-        arguments.append(op._outputs[made.slot])
+                extend_call(op, gradient.slot + 1)
+        arguments.append(op._outputs[gradient.slot])
     arguments = [graph._own(t, "gradient") for t in arguments]
-    call = build_call(made.body, arguments, [], made.body.outputs, "PartitionedCall", _stateful(made))
+    call = build_call(gradient.body, arguments, [], gradient.body.outputs, "PartitionedCall", _stateful(gradient))
     outputs = iter(call._outputs)
-    for j, count in made.parts:
+    for j, count in gradient.parts:
         tensors = [next(outputs) for _ in range(count)]
         result[j] = tensors[0] if count == 1 else IndexedSlices(tensors[0], tensors[1], raw_ops.Shape(op.inputs[j]))
     return result
 
 
-def _stateful(made: FunctionGradient) -> bool | None:
-    return False if made.body.recursive else None
+def _stateful(gradient: FunctionGradient) -> bool | None:
+    return False if gradient.body.recursive else None
 
 
 def _of_order(f: FuncGraph, op: Operation, grads: Sequence[Any]) -> FunctionGradient:
-    """The whole gradient that takes in all that arrived: for each record with a gradient, one order more."""
+    """The whole gradient that takes in all that arrived: for each stash with a gradient, one order more."""
     visible = op.attrs["visible"]
     order = 1
     while True:
-        made = whole_gradient(f, visible, order)
-        covered = set(made.given)
+        gradient = whole_gradient(f, visible, order)
+        covered = set(gradient.differentiated)
         if all(i in covered for i, g in enumerate(grads) if g is not None and is_trainable(op._outputs[i].dtype)):
-            return made
+            return gradient
         order += 1
 
 

@@ -102,8 +102,8 @@ def stand_ins(graph: Any, x: Tensor) -> list[Tensor]:
         return [x]
     around = stand_ins(graph.outer_graph, x)
     around += [op._outputs[0] for t in around if t.dtype._is_ref_dtype for op in t._consumers if op.type == "Identity"]
-    found = [graph.captures[t] for t in around if t in graph.captures]
-    return found or [graph._own(x, "gradients")]
+    arguments = [graph.captures[t] for t in around if t in graph.captures]
+    return arguments or [graph._own(x, "gradients")]
 
 
 def _beyond(graph: Any, xs: Sequence[Tensor], standing: Sequence[Tensor]) -> dict[Tensor, Tensor]:
@@ -112,8 +112,8 @@ def _beyond(graph: Any, xs: Sequence[Tensor], standing: Sequence[Tensor]) -> dic
     if not far:
         return {}
     reached = _dependents(graph.outer_graph, far)
-    found = {t: a for t, a in graph.captures.items() if t in reached and is_trainable(t.dtype)}
-    return {t: a for t, a in found.items() if a not in standing or _origin(t) in far}
+    captures = {t: a for t, a in graph.captures.items() if t in reached and is_trainable(t.dtype)}
+    return {t: a for t, a in captures.items() if a not in standing or _origin(t) in far}
 
 
 def _origin(tensor: Tensor) -> Tensor:
@@ -147,13 +147,13 @@ def _dependents(graph: Any, xs: Sequence[Tensor]) -> set[Tensor]:
 
 
 def _continued(
-    graph: Any, xs: Sequence[Tensor], found: Sequence[Any], arrived: dict[Tensor, Any], stops: set[Tensor]
+    graph: Any, xs: Sequence[Tensor], inner: Sequence[Any], arrived: dict[Tensor, Any], stops: set[Tensor]
 ) -> list[Any]:
-    """The gradients found in a body, and what goes on from its captured tensors to the xs in the graphs around it."""
+    """The gradients ``inner`` of a body, and what goes on from its captured tensors to the xs in the graphs around it."""
     outer = graph.outer_graph
     arrived = {t: g for t, g in arrived.items() if g is not None and t not in stops}
     if not arrived:
-        return list(found)
+        return list(inner)
     standing = [stand_ins(outer, x) if x in _around(graph, [x]) else [] for x in xs]
     every = [t for tensors in standing for t in tensors]
     beyond = _beyond(outer, xs, every)
@@ -164,7 +164,7 @@ def _continued(
         sweep.add(t, g)
     sweep.run(list(arrived))
     results, counted = [], [_origin(t) for t in arrived]
-    for x, tensors, inside in zip(xs, standing, found, strict=True):
+    for x, tensors, inside in zip(xs, standing, inner, strict=True):
         parts = [sweep.of(t) for t in tensors]
         results.append(aggregate(parts if x in counted else [inside, *parts]))
     if beyond:
@@ -203,11 +203,11 @@ def _check_ys(ys: Sequence[Tensor], grads: Sequence[Any]) -> None:
             raise TypeError(f"Gradients of complex tensors ({y.name}) must set grad_ys (y.dtype = {base.name})")
 
 
-def _initial_gradient(y: Tensor, given: Any, index: int) -> Any:
-    if given is not None:
-        if isinstance(given, IndexedSlices):
-            return given
-        grad = convert_to_tensor(given, name=f"grad_ys_{index}")
+def _initial_gradient(y: Tensor, grad_y: Any, index: int) -> Any:
+    if grad_y is not None:
+        if isinstance(grad_y, IndexedSlices):
+            return grad_y
+        grad = convert_to_tensor(grad_y, name=f"grad_ys_{index}")
         if is_trainable(y.dtype) and grad.dtype.base_dtype != y.dtype.base_dtype:
             raise TypeError(
                 f"Gradient type {grad.dtype.name} generated for {y.name} with type {y.dtype.name} must be the same"
@@ -307,8 +307,8 @@ class _Sweep:
         grads = [self.of(t) for t in op._outputs]
         if not any(g is not None for g in grads):
             return
-        known, rule = gradient_rule(op)
-        if known and rule is None:
+        registered, rule = gradient_rule(op)
+        if registered and rule is None:
             return
         with self.target.name_scope(self.scope), self.target.name_scope(f"{op.name}_grad"), self._colocated(op):
             if rule in BODY_RULES:
@@ -357,8 +357,8 @@ class _Sweep:
 
 
 def zeros(t: Tensor) -> Tensor:
-    made: Tensor = raw_ops._ZerosVariant(t) if t.dtype.base_dtype.name == "variant" else raw_ops.ZerosLike(t)
-    return made
+    tensor: Tensor = raw_ops._ZerosVariant(t) if t.dtype.base_dtype.name == "variant" else raw_ops.ZerosLike(t)
+    return tensor
 
 
 def differentiate(
@@ -400,7 +400,7 @@ def through_kernel(op: Operation, grads: Sequence[Any]) -> list[Any]:
         list(op.inputs), flowing, op_type=op.type, op_attrs=op.attrs, wanted=wanted,
         Tout=[op.inputs[i].dtype.base_dtype for i in wanted],
     )  # fmt: skip
-    found: list[Any] = [None] * len(op.inputs)
+    result: list[Any] = [None] * len(op.inputs)
     for i, g in zip(wanted, produced, strict=True):
-        found[i] = g
-    return found
+        result[i] = g
+    return result

@@ -24,7 +24,7 @@ def hessians(
         "gate_gradients": gate_gradients,
         "aggregation_method": aggregation_method,
     }
-    found = []
+    matrices = []
     for x, first in zip(xs_list, gradients(ys, xs_list, **options), strict=True):
         if first is None:
             raise ValueError(f"hessians: the ys do not depend on {x!r}")
@@ -39,5 +39,5 @@ def hessians(
             row = gradients(element, x, **options)[0]
             rows.append(raw_ops.ZerosLike(convert_to_tensor(x)) if row is None else convert_to_tensor(row))
         shape = dims.as_list()
-        found.append(raw_ops.Reshape(raw_ops.Pack(rows, axis=0), shape + shape, name=name))
-    return found
+        matrices.append(raw_ops.Reshape(raw_ops.Pack(rows, axis=0), shape + shape, name=name))
+    return matrices

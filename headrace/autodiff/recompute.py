@@ -59,11 +59,11 @@ def _name(f: Callable[..., Any]) -> str:
 class _Part:
     """The nodes between some inputs and results, and the tensors at their border."""
 
-    def __init__(self, results: Sequence[Tensor], made: set[Operation]) -> None:
+    def __init__(self, results: Sequence[Tensor], new: set[Operation]) -> None:
         self.results = list(results)
         self.nodes: list[Operation] = []  # to copy, inputs first
         self.border: list[Tensor] = []  # what the copies start from, of types that gradients pass through
-        live = self._reach([t.op for t in results], made)
+        live = self._reach([t.op for t in results], new)
         moving: set[Tensor] = set()
         border: dict[Tensor, None] = {}
         for op in sorted(live, key=lambda o: o._id):
@@ -77,11 +77,11 @@ class _Part:
         self.border = list(border)
 
     @staticmethod
-    def _reach(ops: list[Operation], made: set[Operation]) -> set[Operation]:
+    def _reach(ops: list[Operation], new: set[Operation]) -> set[Operation]:
         live: set[Operation] = set()
         while ops:
             op = ops.pop()
-            if op in made and op not in live and _repeats(op):
+            if op in new and op not in live and _repeats(op):
                 live.add(op)
                 ops.extend(t.op for t in op.inputs)
         return live
@@ -98,10 +98,10 @@ class _Part:
             held = raw_ops._Hold(border, arrived)
             again = self._copy(dict(zip(self.border, held, strict=True)))
             wanted = [(t, g) for t, g in zip(again, grads, strict=False) if is_trainable(t.dtype)]
-            found = gradients([t for t, _ in wanted], held, [g for _, g in wanted], name="recompute")
+            input_grads = gradients([t for t, _ in wanted], held, [g for _, g in wanted], name="recompute")
             if tupleize:
-                found = _all_or_none(found)
-            return [None] * count + found
+                input_grads = _all_or_none(input_grads)
+            return [None] * count + input_grads
 
         return rule
 
@@ -109,11 +109,11 @@ class _Part:
         graph = context.get_default_graph()
         for op in self.nodes:
             inputs = [values.get(t, t) for t in op.inputs]
-            made = graph.create_op(
+            copy = graph.create_op(
                 op.op_def, inputs, [t.dtype for t in op._outputs], name=op.name.rsplit("/", 1)[-1], attrs=dict(op.attrs)
             )
-            made._device = op.device
-            values.update(zip(op._outputs, made._outputs, strict=True))
+            copy._device = op.device
+            values.update(zip(op._outputs, copy._outputs, strict=True))
         return [values.get(t, t) for t in self.results]
 
 
