@@ -102,10 +102,10 @@ def _nothing(values: Sequence[Any]) -> None:
 
 
 def _make_mapping(kind: type, items: list[tuple[Any, Any]]) -> Any:
-    made = kind()
+    mapping = kind()
     for key, value in items:
-        made[key] = value
-    return made
+        mapping[key] = value
+    return mapping
 
 
 _LEAVES = frozenset((Tensor, Operation))

@@ -37,7 +37,7 @@ class DeviceAttributes(NamedTuple):
 
 
 class _Call:
-    """Everything about one kind of run that does not change between runs."""
+    """Everything about one request that does not change between runs."""
 
     __slots__ = ("feed", "generation", "give", "mutations", "plan", "rebuild")
 

@@ -12,8 +12,8 @@ def build(batch=10_000, rows=1_000_000, learning_rate=0.1, resident=False):
     """The training graph that pulls `batch` of the table's rows towards given vectors."""
     inputs = model.source("inputs", tf.int32, [batch], resident)
     labels = model.source("labels", tf.float32, [batch, WIDTH], resident)
-    found = tf.nn.embedding_lookup(layer.table("embedding", rows, WIDTH), inputs)
-    return model.trained(inputs, labels, found, tf.nn.l2_loss(found - labels, name="loss"), learning_rate)
+    vectors = tf.nn.embedding_lookup(layer.table("embedding", rows, WIDTH), inputs)
+    return model.trained(inputs, labels, vectors, tf.nn.l2_loss(vectors - labels, name="loss"), learning_rate)
 
 
 def example(batch=10_000, rows=1_000_000, seed=0):

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Containers:
-    """State objects by (container, kind, name).  Thread-safe."""
+    """State objects by (container, class, name).  Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,10 +20,10 @@ class Containers:
     def get_or_create(self, container: str, name: str, kind: type[T], make: Callable[[], T]) -> T:
         with self._lock:
             store = self._items.setdefault(container, {})
-            found = store.get((kind, name))
-            if found is None:
-                found = store[(kind, name)] = make()
-            return found  # type: ignore[no-any-return]
+            resource = store.get((kind, name))
+            if resource is None:
+                resource = store[(kind, name)] = make()
+            return resource  # type: ignore[no-any-return]
 
     def find(self, container: str, name: str, kind: type[T]) -> T | None:
         with self._lock:

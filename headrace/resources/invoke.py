@@ -1,6 +1,6 @@
 """Calling a kernel outside a planned step: while building (static evaluation), folding, checking, differentiating.
 
-The same argument convention as generated code: inputs in signature order (lists as lists, host inputs as Python numbers),
+Arguments are passed as generated code passes them: inputs in signature order (lists as lists, host inputs as Python numbers),
 then attributes (dtypes as torch dtypes, shapes as tuples).
 """
 
@@ -69,14 +69,14 @@ def arguments(op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> li
 
 def extras(kernel: Kernel, device: Any, state: Any = None, node: Any = None) -> dict[str, Any]:
     """The keyword-only arguments a kernel asks for."""
-    found: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if kernel.wants_device:
-        found["device"] = device
+        extra["device"] = device
     if kernel.wants_state:
-        found["state"] = state
+        extra["state"] = state
     if kernel.wants_node:
-        found["node"] = node
-    return found
+        extra["node"] = node
+    return extra
 
 
 def find_kernel(op_def: OpDef, device_type: str, attrs: dict[str, Any]) -> Kernel:
@@ -109,6 +109,6 @@ def flat_outputs(op_def: OpDef, result: Any) -> list[Any]:
 
 
 def invoke_on_arrays(op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-    """The same with numpy arrays in and out, on the CPU."""
+    """Runs the op's kernel on numpy arrays, on the CPU; returns its outputs as arrays."""
     values = [from_numpy(np.asarray(a)) for a in inputs]
     return [v.numpy() if isinstance(v, torch.Tensor) else v for v in invoke(op_def, values, attrs)]

@@ -27,7 +27,7 @@ class Table:
         self.fixed = fixed
         self.value_shape = tuple(value_shape)
         self._items: dict[Any, Any] | None = None if fixed else {}
-        self._by_number: _ByNumber | None | bool = False  # not yet known
+        self._by_number: _ByNumber | None | bool = False  # False: not yet built
         self._lock = threading.Lock()
 
     def check(self, key_dtype: Any, value_dtype: Any) -> None:
@@ -40,22 +40,22 @@ class Table:
 
     def initialize(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
         """Fills a fixed table; again only with the same entries."""
-        found: dict[Any, Any] = {}
+        items: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
-            if found.setdefault(key, value) != value:
+            if items.setdefault(key, value) != value:
                 raise errors.FailedPreconditionError(
                     None, None,
-                    f"HashTable has different value for same key. Key {key!r} has {found[key]!r} and trying to add value "
+                    f"HashTable has different value for same key. Key {key!r} has {items[key]!r} and trying to add value "
                     f"{value!r}",
                 )  # fmt: skip
         with self._lock:
             if self.fixed and self._items is not None:
-                if self._items != found:
+                if self._items != items:
                     raise errors.FailedPreconditionError(
                         None, None, f"Table {self.name} was already initialized with different data."
                     )
                 return
-            self._items = found
+            self._items = items
 
     def _filled(self) -> dict[Any, Any]:
         if self._items is None:
@@ -71,7 +71,7 @@ class Table:
             return list(map(items.get, keys, default if isinstance(default, list) else repeat(default)))
 
     def find_numbers(self, keys: np.ndarray[Any, Any], default: Any) -> np.ndarray[Any, Any] | None:
-        """As ``find`` for an array of keys, by position: None if the table's keys or values do not suit that."""
+        """The values of an array of keys, looked up by position; None if the table's keys or values do not suit that."""
         held = self._by_number
         if held is False:
             with self._lock:
@@ -140,8 +140,8 @@ class _ByNumber:
 
     def find(self, keys: np.ndarray[Any, Any], default: Any) -> np.ndarray[Any, Any]:
         """Keys outside come to the first or the last place."""
-        filled, given = self._filled
-        if given != default:
+        filled, filler = self._filled
+        if filler != default:
             filled = np.where(self._present, self._values, default).astype(self._values.dtype, copy=False)
             self._filled = filled, default
         return np.asarray(filled.take(keys.astype(np.int64, copy=False) - self._before, mode="clip"))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-FAR = 8  # versions: from there on the way to the holder costs more, over and over, than one copy
+FAR = 8  # versions: a longer way to the holder costs more, each time, than one copy
 
 
 class TensorList:

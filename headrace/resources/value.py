@@ -42,10 +42,10 @@ Value = Any  # torch.Tensor, or numpy object array for strings
 
 def torch_dtype(dtype: DType) -> torch.dtype:
     """The torch dtype; TypeError for string, resource and variant, which torch cannot hold."""
-    found = TORCH_DTYPES.get(dtype.base_dtype)
-    if found is None:
+    torch_type = TORCH_DTYPES.get(dtype.base_dtype)
+    if torch_type is None:
         raise TypeError(f"{dtype.name} values are not held in torch tensors")
-    return found
+    return torch_type
 
 
 share = torch.from_numpy  # for an array known to be plain: C order, writable, of a dtype torch has

@@ -50,13 +50,13 @@ class Variable:
         raise AttributeError(f"a variable has no {name!r}", name=name, obj=self)
 
     def _view(self) -> Any:
-        """Makes ``array``; again if another thread replaced the buffer meanwhile: what is kept is never of an old one."""
+        """Makes ``array``, again if another thread replaced the buffer meanwhile, so that it never shows an old buffer."""
         while True:
             value = self.value
-            found = value.numpy()
-            self.array, self.viewed = found, True
+            array = value.numpy()
+            self.array, self.viewed = array, True
             if getattr(self, "value", None) is value:
-                return found
+                return array
             self._forget_array()
 
     def hold(self, value: Any) -> None:
