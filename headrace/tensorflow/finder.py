@@ -33,9 +33,9 @@ class Module(ModuleType):
         for target in targets:
             value = _attribute(target, name)
             if value is not _missing:
-                found = _renamed(self.__name__, name, value)
-                self.__dict__[name] = found
-                return found
+                member = _renamed(self.__name__, name, value)
+                self.__dict__[name] = member
+                return member
         if name == "__all__":
             return [name for name in dir(self) if not name.startswith("_")]
         if name.startswith("__") or name in _OWN:
@@ -92,25 +92,25 @@ def _public(target: Any) -> list[str]:
 
 def _everything() -> Iterator[tuple[str, str]]:
     """Every public name: (where, last part)."""
-    found: list[tuple[str, Any]] = [("tf", headrace)]
+    modules: list[tuple[str, Any]] = [("tf", headrace)]
     seen = {id(headrace), id(headrace.compat.v1)}
-    for where, module in found:
+    for where, module in modules:
         for name in _public(module):
             value = getattr(module, name)
             yield f"{where}.{name}", name
             if isinstance(value, ModuleType) and value.__name__.startswith("headrace.") and id(value) not in seen:
                 seen.add(id(value))
-                found.append((f"{where}.{name}", value))
+                modules.append((f"{where}.{name}", value))
 
 
 def target(place: str) -> Any:
     """What is at a dotted place below ``headrace``; None if nothing is."""
-    found: Any = headrace
+    member: Any = headrace
     walked = "headrace"
     for part in place.split(".") if place else ():
         walked = f"{walked}.{part}"
-        value = getattr(found, part, None)
-        if value is None and isinstance(found, ModuleType):
+        value = getattr(member, part, None)
+        if value is None and isinstance(member, ModuleType):
             try:
                 value = importlib.import_module(walked)
             except ModuleNotFoundError as error:
@@ -118,8 +118,8 @@ def target(place: str) -> Any:
                     raise
         if value is None:
             return None
-        found = value
-    return found
+        member = value
+    return member
 
 
 def targets(full: str) -> list[Any] | None:
@@ -127,8 +127,8 @@ def targets(full: str) -> list[Any] | None:
     where = places(_below(full))
     if where is None:
         return None
-    found = [one for one in map(target, where) if one is not None]
-    return found if found or not where else None
+    values = [one for one in map(target, where) if one is not None]
+    return values if values or not where else None
 
 
 class Finder(MetaPathFinder, Loader):
@@ -140,8 +140,8 @@ class Finder(MetaPathFinder, Loader):
             return None
         if targets(fullname) is None:
             parent, _, name = fullname.rpartition(".")
-            known = sys.modules.get(parent)
-            message = missing_name(_shown(parent), name, getattr(known, "_targets", ()))
+            module = sys.modules.get(parent)
+            message = missing_name(_shown(parent), name, getattr(module, "_targets", ()))
             # No `name`: with one, ``from tensorflow import nothing`` would drop this message for one that says less.
             raise ModuleNotFoundError(f"No module named {fullname!r}: {message}")
         return ModuleSpec(fullname, self, origin="headrace", is_package=True)

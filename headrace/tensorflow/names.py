@@ -215,13 +215,13 @@ contrib.layers.python.layers.utils   contrib.slim.utils
 
 
 def _table() -> dict[str, tuple[str, ...]]:
-    found = {}
+    table = {}
     for prefix, text in (("python.", _PYTHON), ("", _CORE)):
         for line in text.split("\n"):
             module, *places = line.split() or [""]
             if module:
-                found[prefix + module] = tuple("" if place == "." else place for place in places)
-    return found
+                table[prefix + module] = tuple("" if place == "." else place for place in places)
+    return table
 
 
 MODULES = _table()

@@ -50,15 +50,15 @@ def examine(source: str, path: str = "<source>") -> Report:
         tree = ast.parse(source, path)
     except SyntaxError as error:
         return Report(path, [], f"line {error.lineno}: not Python 3: {error.msg}")
-    found: dict[str, list[int]] = {}
+    names: dict[str, list[int]] = {}
     for name, line in _names(tree):
         if name:
-            found.setdefault(name, []).append(line)
+            names.setdefault(name, []).append(line)
     uses: dict[str, Use] = {}
-    for name, lines in found.items():
+    for name, lines in names.items():
         shown, problem = _looked_up(name)
-        known = uses.get(shown)
-        uses[shown] = Use(shown, sorted({*lines, *(known.lines if known else [])}), problem)
+        earlier = uses.get(shown)
+        uses[shown] = Use(shown, sorted({*lines, *(earlier.lines if earlier else [])}), problem)
     return Report(path, sorted(uses.values()))
 
 
@@ -130,24 +130,24 @@ def _below(module: str) -> str:
 def _looked_up(name: str) -> tuple[str, str]:
     """-> the part of the name that is TensorFlow's interface, and what to say if Headrace lacks it."""
     name = name.removeprefix("compat.v1.")
-    shown, found = "tf", targets("tensorflow") or []
+    shown, owners = "tf", targets("tensorflow") or []
     module: str | None = ""  # None once inside a class
     for part in name.split(".") if name else ():
         below = f"{module}.{part}".removeprefix(".")
-        values = [value for value in (inspect.getattr_static(one, part, None) for one in found) if value is not None]
-        values = values or [value for value in (getattr(one, part, None) for one in found) if value is not None]
+        values = [value for value in (inspect.getattr_static(one, part, None) for one in owners) if value is not None]
+        values = values or [value for value in (getattr(one, part, None) for one in owners) if value is not None]
         if module is not None and (not values or isinstance(values[0], ModuleType)) and places(below) is not None:
             inner = targets(f"tensorflow.{below}")
             if inner is not None:
-                shown, found, module = f"{shown}.{part}", inner, below
+                shown, owners, module = f"{shown}.{part}", inner, below
                 continue
         if not values:
             whole = f"{shown}.{part}" if module is None else f"tf.{name}"
-            return whole, missing_name(shown, part, found)
+            return whole, missing_name(shown, part, owners)
         shown = f"{shown}.{part}"
         if not isinstance(values[0], type):
             return shown, ""
-        found, module = [values[0]], None
+        owners, module = [values[0]], None
     return shown, ""
 
 
@@ -172,24 +172,24 @@ def report(paths: Sequence[str], only_missing: bool = False) -> int:
         except OSError as error:
             print(f"{path}: {error.strerror}", file=sys.stderr)
             return 2
-        made = examine(source, str(path))
-        status = max(status, int(bool(made.problem or made.missing)))
-        print("\n".join(_described(made, only_missing)))
+        examined = examine(source, str(path))
+        status = max(status, int(bool(examined.problem or examined.missing)))
+        print("\n".join(_described(examined, only_missing)))
     return status
 
 
-def _described(made: Report, only_missing: bool) -> Iterator[str]:
-    if made.problem:
-        yield f"{made.path}: {made.problem}"
+def _described(examined: Report, only_missing: bool) -> Iterator[str]:
+    if examined.problem:
+        yield f"{examined.path}: {examined.problem}"
         return
-    count = len(made.uses)
-    yield f"{made.path}: {count} TensorFlow names, {count - len(made.missing)} present, {len(made.missing)} missing"
-    width = max((len(use.name) for use in made.uses), default=0)
-    for use in made.missing:
+    count = len(examined.uses)
+    yield f"{examined.path}: {count} TensorFlow names, {count - len(examined.missing)} present, {len(examined.missing)} missing"
+    width = max((len(use.name) for use in examined.uses), default=0)
+    for use in examined.missing:
         nearest = use.missing.partition("; ")[2]
         yield f"  missing  {use.name:{width}}  {_lines(use.lines)}" + (f"  ({nearest})" if nearest else "")
     if not only_missing:
-        for use in made.uses:
+        for use in examined.uses:
             if not use.missing:
                 yield f"  present  {use.name:{width}}  {_lines(use.lines)}"
 
