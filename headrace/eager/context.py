@@ -254,7 +254,7 @@ class EagerContext(Graph):
         try:
             with super().gradient_override_map(op_type_map):
                 self.quick = False
-                context.at_once.set(None)
+                context.eager_tapes.set(None)
                 yield
         finally:
             self.quick = not self.several_devices and not self._gradient_overrides

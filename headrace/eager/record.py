@@ -26,16 +26,16 @@ class _Active:
         self.get = self._tapes.get
 
     def set(self, tapes: tuple[Any, ...]) -> Any:
-        graphs.at_once.set(None)
+        graphs.eager_tapes.set(None)
         return self._tapes.set(tapes)
 
     def reset(self, token: Any) -> None:
-        graphs.at_once.set(None)
+        graphs.eager_tapes.set(None)
         self._tapes.reset(token)
 
 
 active = _Active()
-now = graphs.at_once.get  # what ``recording`` said last, or None if it must be asked
+now = graphs.eager_tapes.get  # what ``recording`` said last, or None if it must be asked
 
 
 def recording() -> tuple[Any, ...] | None:
@@ -43,7 +43,7 @@ def recording() -> tuple[Any, ...] | None:
     if not graphs.get_default_graph().quick:
         return None
     tapes = active.get()
-    graphs.at_once.set(tapes)
+    graphs.eager_tapes.set(tapes)
     return tapes
 
 

@@ -6,7 +6,7 @@
 
 A variable used as a tensor stands for its one shared read, ``v/read``, which a body captures like any other value.  That is
 right, and fast, as long as nothing in the body changes the variable.  Where something does, the body reads for itself: each user
-of the value gets a read that waits for the writes the user waits for.  Gradients then record what each iteration saw.
+of the value gets a read that waits for the writes the user waits for.  Gradients then stash what each iteration saw.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def _source(tensor: Tensor) -> Tensor:
 
 def _written(bodies: Sequence[FuncGraph], seen: set[FuncGraph]) -> set[Tensor]:
     """The variables that some node of the bodies, or of bodies in them, changes."""
-    found: set[Tensor] = set()
+    handles: set[Tensor] = set()
     for body in bodies:
         if body in seen:
             continue
         seen.add(body)
         for op in body._nodes:
-            found |= _written_by(op, seen)
-    return found
+            handles |= _written_by(op, seen)
+    return handles
 
 
 def _written_by(op: Operation, seen: set[FuncGraph]) -> set[Tensor]:

@@ -32,18 +32,18 @@ def call(op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if default.executing_eagerly:
         return default.call(op_def, args, kwargs)
     name = kwargs.pop("name", None)
-    given = _bind(op_def, args, kwargs)
-    graph = graph_of_inputs([given.get(a.name) for a in op_def.signature.inputs])
+    arguments = _bind(op_def, args, kwargs)
+    graph = graph_of_inputs([arguments.get(a.name) for a in op_def.signature.inputs])
     if graph is context.get_default_graph():
-        node = _add(graph, op_def, given, name)
+        node = _add(graph, op_def, arguments, name)
     else:
         with graph.as_default():
-            node = _add(graph, op_def, given, name)
+            node = _add(graph, op_def, arguments, name)
     return wrap_outputs(op_def, node)
 
 
 def add_node(graph: Graph, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Operation:
-    """``call`` in the given context, which must be the default one, up to the node itself."""
+    """Does what ``call`` does up to the node itself, in ``graph``, which must be the default one."""
     name = kwargs.pop("name", None)
     return _add(graph, op_def, _bind(op_def, args, kwargs), name)
 
@@ -56,9 +56,9 @@ def wrap_outputs(op_def: OpDef, node: Operation) -> Any:
         return node
     if len(outputs) == 1:
         return list(values) if outputs[0].is_list else values[0]
-    kind = _result_types.get(op_def)
-    if kind is None:
-        kind = _result_types[op_def] = namedtuple(op_def.name.lstrip("_"), [o.name for o in outputs])
+    result_type = _result_types.get(op_def)
+    if result_type is None:
+        result_type = _result_types[op_def] = namedtuple(op_def.name.lstrip("_"), [o.name for o in outputs])
     parts: list[Any] = []
     position = 0
     for out in outputs:
@@ -69,7 +69,7 @@ def wrap_outputs(op_def: OpDef, node: Operation) -> Any:
         else:
             parts.append(values[position])
             position += 1
-    return kind(*parts)
+    return result_type(*parts)
 
 
 def graph_of_inputs(values: Sequence[Any]) -> Graph:
@@ -90,28 +90,28 @@ def _bind(op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[st
     names = [a.name for a in signature.inputs] + [a.name for a in signature.attrs]
     if len(args) > len(names):
         raise TypeError(f"{op_def.name} takes at most {len(names)} arguments ({', '.join(names)}), got {len(args)}")
-    given = dict(zip(names, args, strict=False))
+    arguments = dict(zip(names, args, strict=False))
     extra = {a.name for a in signature.inferred}
     for key, value in kwargs.items():
-        if key in given:
+        if key in arguments:
             raise TypeError(f"{op_def.name} got two values for argument {key!r}")
         if key not in names and key not in extra:
             raise TypeError(f"{op_def.name} has no argument {key!r}; it has {', '.join(names)}")
-        given[key] = value
+        arguments[key] = value
     for arg in signature.inputs:
-        if arg.name not in given:
+        if arg.name not in arguments:
             raise TypeError(f"No argument for input {arg.name!r} of {signature}")
-    return given
+    return arguments
 
 
-def _add(graph: Graph, op_def: OpDef, given: dict[str, Any], name: str | None) -> Operation:
-    attrs = {a.name: _attr_value(op_def, a, given) for a in op_def.signature.attrs}
+def _add(graph: Graph, op_def: OpDef, arguments: dict[str, Any], name: str | None) -> Operation:
+    attrs = {a.name: _attr_value(op_def, a, arguments) for a in op_def.signature.attrs}
     for attr in op_def.signature.inferred:
-        if given.get(attr.name) is not None:
-            attrs[attr.name] = check_attr(op_def, attr, given[attr.name])
+        if arguments.get(attr.name) is not None:
+            attrs[attr.name] = check_attr(op_def, attr, arguments[attr.name])
     name = name or op_def.name.lstrip("_")  # node names must not start with the mark of internal ops
     full = None
-    if _has_python_value(op_def, given):
+    if _has_python_value(op_def, arguments):
         # Constants made of arguments are named inside the node's own scope, as TF1 names them: add, add/y.
         graph.check_name(name)
         full = name[:-1] if name.endswith("/") else graph.unique_name(name)
@@ -120,23 +120,23 @@ def _add(graph: Graph, op_def: OpDef, given: dict[str, Any], name: str | None) -
         old = scopes.name
         scopes.name = full
         try:
-            inputs = _convert_inputs(op_def, given, attrs)
+            inputs = _convert_inputs(op_def, arguments, attrs)
         finally:
             scopes.name = old
     else:
-        inputs = _convert_inputs(op_def, given, attrs)
-    kinds = output_dtypes(op_def, attrs)
+        inputs = _convert_inputs(op_def, arguments, attrs)
+    out_dtypes = output_dtypes(op_def, attrs)
     _check_allowed(op_def, attrs)
     state = inputs[0].op if op_def.signature.inputs and op_def.signature.inputs[0].ref else None
     if state is not None and state.graph is graph:  # what uses a handle is placed with the state behind it
         with graph.colocate_with(state):
-            return graph.create_op(op_def, inputs, kinds, name=name, attrs=attrs)
-    return graph.create_op(op_def, inputs, kinds, name=name, attrs=attrs)
+            return graph.create_op(op_def, inputs, out_dtypes, name=name, attrs=attrs)
+    return graph.create_op(op_def, inputs, out_dtypes, name=name, attrs=attrs)
 
 
-def _has_python_value(op_def: OpDef, given: dict[str, Any]) -> bool:
+def _has_python_value(op_def: OpDef, arguments: dict[str, Any]) -> bool:
     for arg in op_def.signature.inputs:
-        value = given[arg.name]
+        value = arguments[arg.name]
         if isinstance(value, Tensor):
             continue
         if arg.is_list and isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) for v in value):
@@ -148,8 +148,8 @@ def _has_python_value(op_def: OpDef, given: dict[str, Any]) -> bool:
 # ---- attributes
 
 
-def _attr_value(op_def: OpDef, attr: Attr, given: dict[str, Any]) -> Any:
-    value = given.get(attr.name, REQUIRED)
+def _attr_value(op_def: OpDef, attr: Attr, arguments: dict[str, Any]) -> Any:
+    value = arguments.get(attr.name, REQUIRED)
     if value is REQUIRED or (value is None and attr.default is not REQUIRED):
         if attr.default is REQUIRED:
             raise TypeError(f"No argument for attr {attr.name!r} of {op_def.signature}")
@@ -219,10 +219,10 @@ def check_attr(op_def: OpDef, attr: Attr, value: Any) -> Any:
 # ---- inputs
 
 
-def _convert_inputs(op_def: OpDef, given: dict[str, Any], attrs: dict[str, Any]) -> list[Tensor]:
+def _convert_inputs(op_def: OpDef, arguments: dict[str, Any], attrs: dict[str, Any]) -> list[Tensor]:
     inputs: list[Tensor] = []
     for arg in op_def.signature.inputs:
-        value = given[arg.name]
+        value = arguments[arg.name]
         if arg.is_list:
             inputs.extend(_convert_list(op_def, arg, value, attrs))
         else:
@@ -247,7 +247,7 @@ def _convert_one(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) -> 
 
 
 def _preferred(op_def: OpDef, arg: Arg, value: Any) -> DType | None:
-    """The dtype of a Python value that does not say: the only one allowed; for ``[]``, the first (a shape is int32)."""
+    """The dtype of a Python value that has none of its own: the only one allowed; for ``[]``, the first (a shape is int32)."""
     allowed = op_def.signature.allowed.get(arg.type_attr or "")
     empty = isinstance(value, (list, tuple)) and not value
     return allowed[0] if allowed and (len(allowed) == 1 or (empty and dtypes.float32 not in allowed)) else None
@@ -268,10 +268,10 @@ def _to_tensor(
                     f"(at {user_source(2)})"
                 ) from None
             try:
-                found = to_tensor(value, None, arg.name).dtype.name
+                dtype_name = to_tensor(value, None, arg.name).dtype.name
             except (TypeError, ValueError):
                 raise type(e)(f"{e} (argument '{arg.name}' of '{op_def.name}' Op, at {user_source(2)})") from None
-            raise _wrong_dtype(_mismatch(op_def, arg, found, wanted)) from None
+            raise _wrong_dtype(_mismatch(op_def, arg, dtype_name, wanted)) from None
     if wanted is not None and tensor.dtype.base_dtype != wanted.base_dtype:
         raise _wrong_dtype(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, wanted))
     return tensor
@@ -281,20 +281,20 @@ def _wrong_dtype(message: str) -> Exception:
     return context.get_default_graph().wrong_dtype(message)
 
 
-def _mismatch(op_def: OpDef, arg: Arg, found: str, wanted: DType) -> str:
+def _mismatch(op_def: OpDef, arg: Arg, dtype_name: str, wanted: DType) -> str:
     where = f" (at {user_source(2)})"
     if arg.dtype is not None:
         return (
-            f"Input '{arg.name}' of '{op_def.name}' Op has type {found} that does not match expected type of "
+            f"Input '{arg.name}' of '{op_def.name}' Op has type {dtype_name} that does not match expected type of "
             f"{wanted.name}.{where}"
         )
     for other in op_def.signature.inputs:
         if other.type_attr == arg.type_attr and other.name != arg.name:
             return (
-                f"Input '{arg.name}' of '{op_def.name}' Op has type {found} that does not match type "
+                f"Input '{arg.name}' of '{op_def.name}' Op has type {dtype_name} that does not match type "
                 f"{wanted.base_dtype.name} of argument '{other.name}'.{where}"
             )
-    return f"Input '{arg.name}' of '{op_def.name}' Op has type {found}, but attr '{arg.type_attr}' is {wanted.name}.{where}"
+    return f"Input '{arg.name}' of '{op_def.name}' Op has type {dtype_name}, but attr '{arg.type_attr}' is {wanted.name}.{where}"
 
 
 def _convert_list(op_def: OpDef, arg: Arg, value: Any, attrs: dict[str, Any]) -> list[Tensor]:
@@ -352,9 +352,9 @@ def _list_item(
     try:
         return _to_tensor(op_def, one, item, wanted, None, attrs)
     except TypeError as e:
-        kinds = [v.dtype.name if hasattr(v, "dtype") else type(v).__name__ for v in everything]
+        received = [v.dtype.name if hasattr(v, "dtype") else type(v).__name__ for v in everything]
         raise TypeError(
-            f"Tensors in list passed to '{arg.name}' of '{op_def.name}' Op have types [{', '.join(map(str, kinds))}] "
+            f"Tensors in list passed to '{arg.name}' of '{op_def.name}' Op have types [{', '.join(map(str, received))}] "
             f"that don't all match: {e}"
         ) from None
 
@@ -363,16 +363,16 @@ def _list_item(
 
 
 def output_dtypes(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:
-    found: list[DType] = []
+    result: list[DType] = []
     for out in op_def.signature.outputs:
         if out.type_list_attr:
-            kinds = list(attrs[out.type_list_attr])
+            dtype_list = list(attrs[out.type_list_attr])
         else:
-            kinds = [out.dtype or attrs[out.type_attr or ""]]
+            dtype_list = [out.dtype or attrs[out.type_attr or ""]]
             if out.number_attr:
-                kinds = kinds * attrs[out.number_attr]
-        found.extend(k._as_ref if out.ref else k for k in kinds)
-    return found
+                dtype_list = dtype_list * attrs[out.number_attr]
+        result.extend(dtype._as_ref if out.ref else dtype for dtype in dtype_list)
+    return result
 
 
 def _check_allowed(op_def: OpDef, attrs: dict[str, Any]) -> None:

@@ -124,7 +124,7 @@ def _narrow(array: Array, leaves: list[Any], value: Any) -> Array:
 
 
 def _shape_probe(value: Any) -> Any:
-    """The same nesting with every leaf replaced by 0, so that numpy tells its shape."""
+    """The nested value with every leaf replaced by 0, so that numpy tells its shape."""
     return [_shape_probe(v) for v in value] if isinstance(value, (list, tuple)) else 0
 
 
@@ -143,7 +143,7 @@ def _natural_dtype(leaves: list[Any]) -> DType | None:
 
 
 def _check_leaf(leaf: Any, dtype: DType) -> None:
-    """TF1 refuses a value of another kind than the dtype: no float for an integer, no number for a bool."""
+    """Refuses a value that TF1 does not convert to the dtype: a float for an integer, a number for a bool."""
     if isinstance(leaf, np.ndarray):
         return
     if dtype == dtypes.string:

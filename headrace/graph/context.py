@@ -28,12 +28,12 @@ class _Stack:
     @contextmanager
     def push(self, item: Any, what: str) -> Iterator[Any]:
         self._items.set((*self.get(), item))
-        at_once.set(None)
+        eager_tapes.set(None)
         try:
             yield item
         finally:
             items = self.get()
-            at_once.set(None)
+            eager_tapes.set(None)
             if not items or items[-1] is not item:
                 self._items.set(tuple(x for x in items if x is not item))
                 raise AssertionError(
@@ -42,9 +42,11 @@ class _Stack:
             self._items.set(items[:-1])
 
 
-# What eager execution knows of this thread without asking: the tapes that record, or None if it must ask whether ops run
-# at once at all.  Whatever changes the answer forgets it (sets None); ``eager/record.py`` keeps it.
-at_once: contextvars.ContextVar[tuple[Any, ...] | None] = contextvars.ContextVar("headrace_at_once", default=None)
+# What eager execution knows of this thread without asking: the tapes that watch, or None if it must ask whether ops run
+# eagerly at all.  Whatever changes the answer forgets it (sets None); ``eager/record.py`` keeps it.
+eager_tapes: contextvars.ContextVar[tuple[Any, ...] | None] = contextvars.ContextVar(
+    "headrace_eager_tapes", default=None
+)
 
 _graphs = _Stack("headrace_graphs")
 _sessions = _Stack("headrace_sessions")
@@ -53,7 +55,9 @@ _lock = threading.Lock()
 _new_graph: list[Callable[[], Graph]] = []
 
 
-entered_graphs = _graphs.get  # the graphs entered in this thread, innermost last: for the few who cannot afford a call
+entered_graphs = (
+    _graphs.get
+)  # the graphs entered in this thread, innermost last: for callers that cannot afford a function call
 
 
 def set_graph_factory(factory: Callable[[], Graph]) -> None:
@@ -112,7 +116,7 @@ def on_reset(forget: Callable[[], None]) -> None:
 
 def set_global_eager(graph: Graph | None) -> None:
     """What ops go to where no graph was entered: an eager context, or with None the default graph."""
-    at_once.set(None)
+    eager_tapes.set(None)
     if graph is None:
         _global.pop("eager", None)
     else:
@@ -120,7 +124,7 @@ def set_global_eager(graph: Graph | None) -> None:
 
 
 def executing_eagerly() -> bool:
-    """Whether ops run at once here instead of becoming nodes."""
+    """Whether ops run eagerly here instead of becoming nodes."""
     return get_default_graph().executing_eagerly
 
 

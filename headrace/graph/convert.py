@@ -40,17 +40,17 @@ def register_tensor_conversion_function(base_type: Any, conversion_func: Convert
     _cache.clear()
 
 
-def _candidates(kind: type) -> list[tuple[Any, Converter]]:
-    found = _cache.get(kind)
-    if found is None:
-        found = [
-            (base, function)
+def _candidates(value_type: type) -> list[tuple[Any, Converter]]:
+    candidates = _cache.get(value_type)
+    if candidates is None:
+        candidates = [
+            (base, converter)
             for priority in sorted(_converters)
-            for base, function in _converters[priority]
-            if issubclass(kind, base)
+            for base, converter in _converters[priority]
+            if issubclass(value_type, base)
         ]
-        _cache[kind] = found
-    return found
+        _cache[value_type] = candidates
+    return candidates
 
 
 def convert_to_tensor(
@@ -76,7 +76,7 @@ def convert_to_tensor(
 
 
 def located(error: Exception, where: str) -> Exception:
-    """The same error, with the user's line at the end of its message if it has none yet."""
+    """An equal error with the user's line at the end of its message, if it has none yet."""
     if type(error) not in (TypeError, ValueError) or "(at " in str(error):
         return error
     return type(error)(f"{error} {where}")
@@ -94,11 +94,11 @@ def to_tensor(
                 f"(made at {value.op.source}); nothing is converted silently, use tf.cast"
             )
         return value
-    for base, function in _candidates(type(value)):
+    for base, converter in _candidates(type(value)):
         result: Any = None
         if dtype is None and preferred is not None:
             try:
-                result = function(value, dtype=preferred, name=name, as_ref=as_ref)
+                result = converter(value, dtype=preferred, name=name, as_ref=as_ref)
             except (TypeError, ValueError):
                 result = NotImplemented
             if result is not NotImplemented and result.dtype.base_dtype != preferred.base_dtype:
@@ -106,14 +106,14 @@ def to_tensor(
                     f"convert_to_tensor did not convert to the preferred dtype: {result.dtype.name} vs {preferred.name}"
                 )
         if result is None or result is NotImplemented:
-            result = function(value, dtype=dtype, name=name, as_ref=as_ref)
+            result = converter(value, dtype=dtype, name=name, as_ref=as_ref)
         if result is NotImplemented:
             continue
         if not isinstance(result, Tensor) and not hasattr(result, "numpy"):
-            raise RuntimeError(f"Conversion function {function!r} for type {base} returned non-Tensor: {result!r}")
+            raise RuntimeError(f"Conversion function {converter!r} for type {base} returned non-Tensor: {result!r}")
         if dtype is not None and not dtype.is_compatible_with(result.dtype):
             raise RuntimeError(
-                f"Conversion function {function!r} for type {base} returned incompatible dtype: requested = "
+                f"Conversion function {converter!r} for type {base} returned incompatible dtype: requested = "
                 f"{dtype.name}, actual = {result.dtype.name}"
             )
         return result  # type: ignore[no-any-return]
@@ -198,9 +198,9 @@ def _pack(values: Any, dtype: DType | None, name: str) -> Tensor:
 _packers: list[Callable[[list[Tensor], str], Tensor]] = []
 
 
-def install_pack(function: Callable[[list[Tensor], str], Tensor]) -> None:
+def install_pack(pack: Callable[[list[Tensor], str], Tensor]) -> None:
     """Called once by ``build``, which this module cannot import: how to stack tensors."""
-    _packers[:] = [function]
+    _packers[:] = [pack]
 
 
 def _is_tensor_like(value: Any) -> bool:
@@ -216,9 +216,9 @@ def _holds_tensor(value: Any) -> bool:
 def _dtype_of_first_tensor(value: Any) -> DType | None:
     if isinstance(value, (list, tuple)):
         for item in value:
-            found = _dtype_of_first_tensor(item)
-            if found is not None:
-                return found
+            dtype = _dtype_of_first_tensor(item)
+            if dtype is not None:
+                return dtype
         return None
     return value.dtype.base_dtype if _is_tensor_like(value) else None
 

@@ -33,7 +33,7 @@ def function_name(name: str) -> str:
 
 
 class UnknownResult(Exception):  # noqa: N818 - nothing is wrong
-    """A function calls itself while nothing is known of its result yet: whoever has another branch goes on with that one."""
+    """A function calls itself before its result is known.  Whoever has another branch goes on with that one."""
 
 
 class FuncGraph(Graph):
@@ -42,9 +42,9 @@ class FuncGraph(Graph):
     With a ``name`` it is the body of a function: ``outputs`` are its results, ``control_outputs`` what must run besides.
     """
 
-    def __init__(self, kind: str, outer_graph: Graph, name: str = "") -> None:
+    def __init__(self, description: str, outer_graph: Graph, name: str = "") -> None:
         super().__init__()
-        self.kind = kind  # in words, for messages: "the body of a loop"
+        self.description = description  # in words, for messages: "the body of a loop"
         self.outer_graph = outer_graph
         self.root: Graph = outer_graph.root if isinstance(outer_graph, FuncGraph) else outer_graph
         self.building_function = True
@@ -55,7 +55,7 @@ class FuncGraph(Graph):
         self.outputs: list[Tensor] = []
         self.control_outputs: list[Operation] = []
         self.name = name
-        self.recursive = False  # whether it calls itself, so that no plan can take its nodes for the call
+        self.recursive = False  # whether it calls itself, so that no plan can inline its calls
         self.gradients: dict[Any, Any] = {}  # what autodiff made of it, by what was asked
         self.outer_controls: dict[Operation, list[Operation]] = {}  # outside nodes -> those here that wait for them
         self._copied: dict[Tensor, Tensor] = {}
@@ -66,7 +66,7 @@ class FuncGraph(Graph):
         self._container = outer_graph._container
         self._gradient_overrides = outer_graph._gradient_overrides
         self.reads_anew = bool(name) or outer_graph.reads_anew
-        if name:  # in plans its nodes are told from those of all other graphs
+        if name:  # so that plans tell its nodes from those of all other graphs
             self.prefix = f"{name if name.startswith('__') else function_name(name)}/"
             return
         self.prefix = outer_graph.prefix
@@ -99,13 +99,13 @@ class FuncGraph(Graph):
         while outer.op.inputs and outer.dtype._is_ref_dtype:
             passed.append(outer.op)
             outer = outer.op.inputs[0]
-        found = self.captures.get(outer)
-        if found is None:
-            found = self.captures[outer] = self._new_arg(outer.dtype, outer._shape, outer.op.name.split("/")[-1])
-            found.op._device = outer.op.device
+        argument = self.captures.get(outer)
+        if argument is None:
+            argument = self.captures[outer] = self._new_arg(outer.dtype, outer._shape, outer.op.name.split("/")[-1])
+            argument.op._device = outer.op.device
         for op in passed:
-            self.outer_controls.setdefault(op, []).append(found.op)
-        return found
+            self.outer_controls.setdefault(op, []).append(argument.op)
+        return argument
 
     def _new_arg(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
         attrs = {"dtype": dtype.base_dtype, "shape": shape}
@@ -116,9 +116,9 @@ class FuncGraph(Graph):
         """A constant of another graph in this one; the array itself is shared."""
         op = tensor.op
         with self.plain_scopes():
-            made = self.create_op(op.op_def, [], [tensor.dtype], name=op.name.split("/")[-1], attrs=dict(op.attrs))
-        made._device = op.device
-        return made._outputs[0]
+            copy = self.create_op(op.op_def, [], [tensor.dtype], name=op.name.split("/")[-1], attrs=dict(op.attrs))
+        copy._device = op.device
+        return copy._outputs[0]
 
     @contextmanager
     def plain_scopes(self) -> Iterator[None]:
@@ -204,7 +204,7 @@ class FuncGraph(Graph):
             yield
 
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
-        """What was executed is in no graph to be placed with: an op that uses a handle is placed with its state anyway."""
+        """Does nothing for what ran eagerly: it is in no graph, and an op that uses a handle is placed with its state anyway."""
         graph = getattr(getattr(op, "op", op), "graph", None)
         return (
             nullcontext()
@@ -236,29 +236,29 @@ class FuncGraph(Graph):
         return any(not (n.op_def.traits.pure or n.op_def.traits.argument) for n in self._nodes)
 
     def __repr__(self) -> str:
-        return f"<{self.kind} made at {self.source}, {len(self._nodes)} nodes>"
+        return f"<{self.description} made at {self.source}, {len(self._nodes)} nodes>"
 
 
 def needed_controls(bodies: Sequence[FuncGraph]) -> list[Operation]:
-    """What outside the bodies must have run before them: what some node waits for that their results depend on."""
-    found: dict[Operation, None] = {}
+    """The outside nodes that must run before the bodies: those that some node waits for on which their results depend."""
+    controls: dict[Operation, None] = {}
     for body in bodies:
         if body.outer_controls:
             needed = _behind([*(t.op for t in body.outputs if t is not None), *body.control_outputs])
-            found.update((op, None) for op, waiting in body.outer_controls.items() if not needed.isdisjoint(waiting))
-    return list(found)
+            controls.update((op, None) for op, waiting in body.outer_controls.items() if not needed.isdisjoint(waiting))
+    return list(controls)
 
 
 def _behind(ops: Sequence[Operation]) -> set[Operation]:
-    """The nodes that these depend on, and they themselves."""
-    found = set(ops)
-    stack = list(found)
+    """The nodes themselves and all that they depend on."""
+    reached = set(ops)
+    stack = list(reached)
     while stack:
         op = stack.pop()
-        more = {*(t.op for t in op.inputs), *op._control_inputs} - found
-        found |= more
+        more = {*(t.op for t in op.inputs), *op._control_inputs} - reached
+        reached |= more
         stack.extend(more)
-    return found
+    return reached
 
 
 def share_captures(bodies: Sequence[FuncGraph]) -> list[Tensor]:
@@ -273,7 +273,7 @@ def share_captures(bodies: Sequence[FuncGraph]) -> list[Tensor]:
 
 
 def order_effects(body: FuncGraph) -> list[Operation]:
-    """Makes what changes or waits for the outside run in the order it was built; returns what must run for all of it to run.
+    """Makes the nodes with effects run in the order they were built; returns what must run for all of them to run.
 
     A read of a variable sees the writes built before it and none of those after it.
     """
@@ -293,8 +293,8 @@ def order_effects(body: FuncGraph) -> list[Operation]:
             before = [writes.get(h) for h in handles]
             for h in handles:
                 reads.setdefault(h, []).append(op)
-        known = {t.op for t in op.inputs} | set(op._control_inputs)
-        op._control_inputs.extend(b for b in dict.fromkeys(before) if b is not None and b not in known)
+        inputs = {t.op for t in op.inputs} | set(op._control_inputs)
+        op._control_inputs.extend(b for b in dict.fromkeys(before) if b is not None and b not in inputs)
     return [] if last is None else [last]
 
 
@@ -306,7 +306,7 @@ def _handle_of(ref: Tensor) -> Tensor:
 
 def lifted(tensor: Tensor, target: Graph) -> Tensor | None:
     """A tensor of a function's body computed again outside it; None if it depends on the function's arguments."""
-    made: dict[Operation, Any] = {}
+    copies: dict[Operation, Any] = {}
     order: list[Operation] = []
     stack = [tensor.op]
     while stack:
@@ -316,8 +316,8 @@ def lifted(tensor: Tensor, target: Graph) -> Tensor | None:
         order.append(op)
         stack.extend(t.op for t in op.inputs)
     for op in dict.fromkeys(reversed(order)):
-        inputs = [made[t.op]._outputs[t.value_index] for t in op.inputs]
-        kinds = [t.dtype for t in op._outputs]
-        made[op] = target.create_op(op.op_def, inputs, kinds, name=op.name.split("/")[-1], attrs=dict(op.attrs))
-    found: Tensor = made[tensor.op]._outputs[tensor.value_index]
-    return found
+        inputs = [copies[t.op]._outputs[t.value_index] for t in op.inputs]
+        out_dtypes = [t.dtype for t in op._outputs]
+        copies[op] = target.create_op(op.op_def, inputs, out_dtypes, name=op.name.split("/")[-1], attrs=dict(op.attrs))
+    copy: Tensor = copies[tensor.op]._outputs[tensor.value_index]
+    return copy

@@ -5,10 +5,10 @@
     _Repeat(count, loop variables, captured values, handles; body) -> final loop variables
     PartitionedCall(arguments, captured values, handles; f) -> results
 
-``Stateless...`` is the same node when its bodies only compute (a call is ``Stateful...`` when its function does more).
-A gradient may later add a *record* to a node it
-differentiates: one more output (of a loop: one more loop variable) that holds what the backward pass needs.  Records come after
-the outputs the user sees, so whoever holds an output keeps it; a step that does not use the record does not make it.
+``Stateless...`` is the node when its bodies only compute (a call is ``Stateful...`` when its function does more).  A gradient
+may later add a *stash* to a node it differentiates: one more output (of a loop: one more loop variable) that holds what the
+backward pass needs.  Stashes come after the outputs the user sees, so whoever holds an output keeps it; a step that does not
+use the stash does not make it.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def first_result(op: Any) -> int:
 
 
 def build_if(cond: Tensor, then_branch: FuncGraph, else_branch: FuncGraph, name: str) -> Operation:
-    """The node in the default graph; outputs as the branches'."""
+    """Makes the node in the default graph; it has the outputs of its branches."""
     shapes = [_either(a._shape, b._shape) for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True)]
     attrs = {
         "then_branch": then_branch, "else_branch": else_branch, "output_shapes": tuple(shapes), "visible": len(shapes),
         "Tout": tuple(t.dtype.base_dtype for t in then_branch.outputs),
     }  # fmt: skip
-    kinds = list(attrs["Tout"])  # type: ignore[call-overload]
-    return _create("If", [cond], [then_branch, else_branch], kinds, attrs, name)
+    out_dtypes = list(attrs["Tout"])  # type: ignore[call-overload]
+    return _create("If", [cond], [then_branch, else_branch], out_dtypes, attrs, name)
 
 
 def build_while(
@@ -58,47 +58,47 @@ def build_while(
     **options: Any,
 ) -> Operation:  # fmt: skip
     """``cond`` and ``body`` take the loop variables as arguments; ``shapes`` hold in every iteration."""
-    kinds = tuple(t.dtype.base_dtype for t in body.outputs)
+    variable_dtypes = tuple(t.dtype.base_dtype for t in body.outputs)
     attrs = {
-        "cond": cond, "body": body, "output_shapes": tuple(shapes), "visible": len(shapes), "T": kinds,
+        "cond": cond, "body": body, "output_shapes": tuple(shapes), "visible": len(shapes), "T": variable_dtypes,
         "parallel_iterations": 10, "back_prop": True, "swap_memory": False, **options,
     }  # fmt: skip
-    return _create("While", list(variables), [cond, body], [dtypes.int32, *kinds], attrs, name)
+    return _create("While", list(variables), [cond, body], [dtypes.int32, *variable_dtypes], attrs, name)
 
 
 def build_repeat(count: Tensor, variables: Sequence[Tensor], body: FuncGraph, name: str, **options: Any) -> Operation:
     """A loop whose number of iterations is known when it starts."""
-    kinds = tuple(t.dtype.base_dtype for t in body.outputs)
+    variable_dtypes = tuple(t.dtype.base_dtype for t in body.outputs)
     shapes = tuple(_either(a._shape, b._shape) for a, b in zip(variables, body.outputs, strict=True))
     attrs = {
-        "body": body, "output_shapes": shapes, "visible": len(shapes), "T": kinds, "back_prop": True,
+        "body": body, "output_shapes": shapes, "visible": len(shapes), "T": variable_dtypes, "back_prop": True,
         "swap_memory": False, **options,
     }  # fmt: skip
-    return _create("_Repeat", [count, *variables], [body], list(kinds), attrs, name)
+    return _create("_Repeat", [count, *variables], [body], list(variable_dtypes), attrs, name)
 
 
 def build_call(
     f: FuncGraph, args: Sequence[Tensor], captured: Sequence[Tensor], outputs: Sequence[Tensor], name: str,
     stateful: bool | None = None, controls: Sequence[Operation] = (),
 ) -> Operation:  # fmt: skip
-    """A call of a function; the captured values, then handles, as this graph has them; results like ``outputs``."""
+    """A call of a function.  Captures are passed as this graph has them, values first; the results resemble ``outputs``."""
     graph = context.get_default_graph()
     inputs = [graph._own(t, "call") for t in (*args, *captured)]
     inputs.sort(key=lambda t: t.dtype._is_ref_dtype)  # handles last
-    kind, attrs = call_attributes(f, inputs, outputs, stateful)
+    op_type, attrs = call_attributes(f, inputs, outputs, stateful)
     with graph.control_dependencies(controls):
-        return graph.create_op(REGISTRY.get(kind), inputs, attrs["Tout"], name=name or kind, attrs=attrs)
+        return graph.create_op(REGISTRY.get(op_type), inputs, attrs["Tout"], name=name or op_type, attrs=attrs)
 
 
 def call_attributes(
     f: FuncGraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], stateful: bool | None = None
 ) -> tuple[str, dict[str, Any]]:
     """The type and the attributes of a call's node."""
-    kinds = tuple(t.dtype.base_dtype for t in outputs)
+    out_dtypes = tuple(t.dtype.base_dtype for t in outputs)
     attrs = {
         "f": f, "Tin": tuple(t.dtype for t in inputs if not t.dtype._is_ref_dtype),
-        "Tref": tuple(t.dtype.base_dtype for t in inputs if t.dtype._is_ref_dtype), "Tout": kinds,
-        "output_shapes": tuple(t._shape for t in outputs), "visible": len(kinds), "config": "", "config_proto": "",
+        "Tref": tuple(t.dtype.base_dtype for t in inputs if t.dtype._is_ref_dtype), "Tout": out_dtypes,
+        "output_shapes": tuple(t._shape for t in outputs), "visible": len(out_dtypes), "config": "", "config_proto": "",
         "executor_type": "",
     }  # fmt: skip
     return "StatefulPartitionedCall" if (f.stateful if stateful is None else stateful) else "PartitionedCall", attrs
@@ -120,7 +120,7 @@ def extend_call(op: Operation, count: int) -> None:
 
 
 def _create(
-    kind: str,
+    op_type: str,
     inputs: list[Tensor],
     bodies: Sequence[FuncGraph],
     outputs: Sequence[Any],
@@ -139,9 +139,9 @@ def _create(
     attrs["Tin"] = tuple(t.dtype.base_dtype for t in values)
     attrs["Tref"] = tuple(t.dtype.base_dtype for t in refs)
     if not any(body.stateful for body in bodies):
-        kind = f"_Stateless{kind[1:]}" if kind.startswith("_") else f"Stateless{kind}"
+        op_type = f"_Stateless{op_type[1:]}" if op_type.startswith("_") else f"Stateless{op_type}"
     with graph.control_dependencies(needed_controls(bodies)):
-        return graph.create_op(REGISTRY.get(kind), [*inputs, *values, *refs], outputs, name=name, attrs=attrs)
+        return graph.create_op(REGISTRY.get(op_type), [*inputs, *values, *refs], outputs, name=name, attrs=attrs)
 
 
 def _run_effects(body: FuncGraph) -> None:
@@ -153,13 +153,13 @@ def _run_effects(body: FuncGraph) -> None:
 
 
 def _either(a: TensorShape, b: TensorShape) -> TensorShape:
-    """The most that is known of a shape that is one of two."""
+    """What two shapes have in common."""
     if a.tuple is None or b.tuple is None or len(a.tuple) != len(b.tuple):
         return TensorShape(None)
     return TensorShape([x if x == y else None for x, y in zip(a.tuple, b.tuple, strict=True)])
 
 
-# ---- records
+# ---- stashes
 
 
 def add_output(op: Operation, branch_outputs: Sequence[Tensor]) -> Tensor:
@@ -172,22 +172,22 @@ def add_output(op: Operation, branch_outputs: Sequence[Tensor]) -> Tensor:
 def add_variable(op: Operation, initial: Tensor, make_next: Any) -> Tensor:
     """One more loop variable; ``make_next(argument)`` gives its next value, built in the body.  Returns its final value."""
     body: FuncGraph = op.attrs["body"]
-    kind = initial.dtype.base_dtype
-    argument = body.add_arg(kind, initial._shape, "record")
+    dtype = initial.dtype.base_dtype
+    argument = body.add_arg(dtype, initial._shape, "stash")
     with body.as_default():
         body.outputs.append(make_next(argument))
     if "cond" in op.attrs:
-        op.attrs["cond"].add_arg(kind, initial._shape, "record")
+        op.attrs["cond"].add_arg(dtype, initial._shape, "stash")
     position = first_variable(op) + len(body.args) - 1
     op.inputs = (*op.inputs[:position], initial, *op.inputs[position:])
     initial._consumers.append(op)
-    return _append_output(op, kind, "T")
+    return _append_output(op, dtype, "T")
 
 
-def _append_output(op: Operation, kind: Any, attr: str) -> Tensor:
-    tensor = Tensor(op, len(op._outputs), kind, _SCALAR)
+def _append_output(op: Operation, dtype: Any, attr: str) -> Tensor:
+    tensor = Tensor(op, len(op._outputs), dtype, _SCALAR)
     op._outputs = (*op._outputs, tensor)
-    op._attrs[attr] = (*op._attrs[attr], kind)
+    op._attrs[attr] = (*op._attrs[attr], dtype)
     op._attrs["output_shapes"] = (*op._attrs["output_shapes"], _SCALAR)
     op.graph._mutated()
     return tensor

@@ -30,7 +30,7 @@ _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 class Graph:
     """A dataflow graph.  Building wrong things raises TypeError or ValueError at the user's line."""
 
-    executing_eagerly = False  # True for the context that runs ops at once (eager/context.py)
+    executing_eagerly = False  # True for the context that runs ops immediately (eager/context.py)
     quick = False  # True while, besides, dtypes and attributes alone decide how an op is run
     prefix = ""  # of the names that its nodes have in plans: a function's, whose names are its own
     reads_anew = False  # whether each use of a variable is a read of its own: in functions, whose effects are in order
@@ -55,11 +55,11 @@ class Graph:
     # ---- making nodes
 
     def call(self, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Runs the op at once: only for contexts that execute eagerly."""
+        """Runs the op immediately: only for contexts that execute eagerly."""
         raise NotImplementedError("a graph does not run ops when they are called")
 
     def constant(self, value: Any, dtype: DType | None) -> Tensor:
-        """The same for a constant."""
+        """Makes a constant immediately: only for contexts that execute eagerly."""
         raise NotImplementedError("a graph has constants only as nodes")
 
     def wrong_dtype(self, message: str) -> Exception:
@@ -213,26 +213,22 @@ class Graph:
                     raise TypeError(f"{e} {at()}") from None
                 ops.append(element.op if isinstance(element, Tensor) else element)
             scopes.control = [*old, ControlScope(ops)]
-        old_flow = scopes.flow
-        if control_inputs is None:
-            scopes.flow = None
         try:
             yield
         finally:
             scopes.control = old
-            scopes.flow = old_flow
 
     def _current_controls(self, inputs: Sequence[Tensor]) -> list[Operation]:
         control = self._scopes.control
         if not control:
             return []
-        found: list[Operation] = []
+        ops: list[Operation] = []
         producers = {t.op for t in inputs}
         for scope in control:
             if any(scope.knows(p) for p in producers):
                 continue
-            found.extend(op for op in scope.ops if op not in producers and op not in found)
-        return found
+            ops.extend(op for op in scope.ops if op not in producers and op not in ops)
+        return ops
 
     def _control_dependencies_for_inputs(self, inputs: Sequence[Tensor]) -> list[Operation]:
         return self._current_controls(inputs)
@@ -255,8 +251,8 @@ class Graph:
             if scope.spec is None and scope.function is None:
                 break
             if scope.function is not None:
-                given = scope.function(node)
-                device = given.to_string() if isinstance(given, DeviceSpec) else given
+                chosen = scope.function(node)
+                device = chosen.to_string() if isinstance(chosen, DeviceSpec) else chosen
                 node._device = DeviceSpec.from_string(device or "").to_string()
             elif scope.spec is not None:
                 node._device = scope.merged(node._device)
@@ -548,7 +544,7 @@ def _component(item: Any) -> Any:
 def _home(op: Operation) -> str:
     graph: Any = op.graph
     if graph.building_function:
-        return f"{graph.kind} (made at {graph.source}), so that it has no value outside,"
+        return f"{graph.description} (made at {graph.source}), so that it has no value outside,"
     return "another graph"
 
 
@@ -557,7 +553,7 @@ def _foreign(tensor: Tensor, op_type: str) -> str:
     graph: Any = tensor.op.graph
     if graph.building_function:
         return (
-            f"Tensor {tensor.name!r} (made at {tensor.op.source}) belongs to {graph.kind} (made at {graph.source}) and "
+            f"Tensor {tensor.name!r} (made at {tensor.op.source}) belongs to {graph.description} (made at {graph.source}) and "
             f"cannot be used by the {op_type} outside it (at {user_source(3)}). Return it from there and use the result."
         )
     return (

@@ -17,7 +17,7 @@ from headrace.graph.operation import Tensor
 
 
 class Functions:
-    """The functions of a library, and those of them that are bodies by now."""
+    """The functions of a library, and the bodies made of them so far."""
 
     def __init__(self, library: Any) -> None:
         self._definitions = {f.signature.name: f for f in library.function}
@@ -28,20 +28,20 @@ class Functions:
         return name in self._definitions
 
     def get(self, name: str, user: str) -> Any:
-        found = self._definitions.get(name)
-        if found is None:
-            known = ", ".join(sorted(self._definitions)) or "no function"
+        definition = self._definitions.get(name)
+        if definition is None:
+            available = ", ".join(sorted(self._definitions)) or "no function"
             raise ValueError(
-                f"Node '{user}': function '{name}' is not in the library of the graph_def, which has {known}"
+                f"Node '{user}': function '{name}' is not in the library of the graph_def, which has {available}"
             )
-        for attr in found.signature.attr:
+        for attr in definition.signature.attr:
             raise ValueError(f"function '{name}' has a type of its own choosing, attr '{attr.name}': Headrace reads functions "
                              "of fixed types")  # fmt: skip
-        return found
+        return definition
 
 
 class _Typed:
-    """A dtype with the face of a tensor of unknown shape."""
+    """A dtype that looks like a tensor of unknown shape."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype, self._shape = dtype, TensorShape(None)
@@ -55,16 +55,16 @@ class Holder:
         self.functions: Functions = importer.functions
 
     def make(self, node: Any, inputs: Sequence[Tensor]) -> Made:
-        kind = node.op
-        if kind.endswith("If"):
+        op_type = node.op
+        if op_type.endswith("If"):
             return self._if(node, inputs)
-        if kind.endswith("While"):
+        if op_type.endswith("While"):
             return self._while(node, inputs)
-        if kind.endswith("Repeat"):
+        if op_type.endswith("Repeat"):
             return self._repeat(node, inputs)
-        if kind.endswith("Case"):
+        if op_type.endswith("Case"):
             return self._case(node, inputs)
-        name = node.attr["f"].func.name if kind.endswith("PartitionedCall") else kind
+        name = node.attr["f"].func.name if op_type.endswith("PartitionedCall") else op_type
         return self._call(node, name, inputs)
 
     def _name(self, node: Any) -> str:
@@ -79,27 +79,27 @@ class Holder:
     # ---- bodies
 
     def _body(
-        self, kind: str, name: str, node: Any, outer: Any, given: Sequence[tuple[Tensor, TensorShape | None]],
+        self, description: str, name: str, node: Any, outer: Any, passed: Sequence[tuple[Tensor, TensorShape | None]],
         results: Sequence[int] | None = None,
     ) -> FuncGraph:  # fmt: skip
-        """``given``: each input, and its shape if it is an argument; other inputs are captured."""
+        """``passed``: each input, and its shape if it is an argument; other inputs are captured."""
         definition = self.functions.get(name, node.name)
-        body = FuncGraph(kind, outer)
-        self._fill(body, definition, given, results)
+        body = FuncGraph(description, outer)
+        self._fill(body, definition, passed, results)
         return body
 
     def _fill(
-        self, body: FuncGraph, definition: Any, given: Sequence[tuple[Tensor, TensorShape | None]],
+        self, body: FuncGraph, definition: Any, passed: Sequence[tuple[Tensor, TensorShape | None]],
         results: Sequence[int] | None,
     ) -> None:  # fmt: skip
         names = [a.name for a in definition.signature.input_arg]
-        if len(names) != len(given):
+        if len(names) != len(passed):
             raise ValueError(
-                f"function '{definition.signature.name}' takes {len(names)} arguments, it is given {len(given)}"
+                f"function '{definition.signature.name}' takes {len(names)} arguments, it is given {len(passed)}"
             )
         with body.as_default():
             arguments: dict[str, Tensor] = {}
-            for arg, (tensor, shape) in zip(definition.signature.input_arg, given, strict=True):
+            for arg, (tensor, shape) in zip(definition.signature.input_arg, passed, strict=True):
                 wanted = dtypes.as_dtype(arg.type)
                 if (
                     tensor.dtype.base_dtype != wanted
@@ -129,9 +129,9 @@ class Holder:
 
     def _if(self, node: Any, inputs: Sequence[Tensor]) -> Made:
         graph = self.importer.graph
-        given = [(t, None) for t in inputs[1:]]
+        passed = [(t, None) for t in inputs[1:]]
         branches = [
-            self._body(f"the {attr} of a conditional", node.attr[attr].func.name, node, graph, given)
+            self._body(f"the {attr} of a conditional", node.attr[attr].func.name, node, graph, passed)
             for attr in ("then_branch", "else_branch")
         ]
         visible = len(branches[0].outputs)
@@ -152,10 +152,10 @@ class Holder:
     def _case(self, node: Any, inputs: Sequence[Tensor]) -> Made:
         names = [f.name for f in node.attr["branches"].list.func]
         graph = self.importer.graph
-        given = [(t, None) for t in inputs[1:]]
+        passed = [(t, None) for t in inputs[1:]]
 
         def choose(outer: Any, first: int, name: str) -> Any:
-            chosen = self._body("a branch of a case", names[first], node, outer, given)
+            chosen = self._body("a branch of a case", names[first], node, outer, passed)
             if first == len(names) - 1:
                 return chosen
             rest = choose_rest(outer, first + 1)
@@ -164,7 +164,7 @@ class Holder:
 
         def choose_rest(outer: Any, first: int) -> FuncGraph:
             if first == len(names) - 1:
-                return self._body("a branch of a case", names[first], node, outer, given)
+                return self._body("a branch of a case", names[first], node, outer, passed)
             body = FuncGraph("the other branches of a case", outer)
             with body.as_default():
                 body.outputs = list(choose(body, first, "If")._outputs)
@@ -192,12 +192,12 @@ class Holder:
         if all(fixed) and not all(t.dtype._is_ref_dtype for t in inputs):
             fixed[next(i for i, t in enumerate(inputs) if not t.dtype._is_ref_dtype)] = False
         shapes = self._loop_shapes(node, inputs)
-        given = [(t, None if f else s) for t, f, s in zip(inputs, fixed, shapes, strict=True)]
+        passed = [(t, None if f else s) for t, f, s in zip(inputs, fixed, shapes, strict=True)]
         variables = [i for i, f in enumerate(fixed) if not f]
-        cond = self._body("the condition of a loop", node.attr["cond"].func.name, node, graph, given)
+        cond = self._body("the condition of a loop", node.attr["cond"].func.name, node, graph, passed)
         with cond.as_default():
             cond.outputs = [cond._own(_decision(cond.outputs[0]), "condition")]
-        body = self._body("the body of a loop", name, node, graph, given, variables)
+        body = self._body("the body of a loop", name, node, graph, passed, variables)
         parallel = node.attr["parallel_iterations"].i if "parallel_iterations" in node.attr else 10
         op = build_while(
             [inputs[i] for i in variables], cond, body, [shapes[i] for i in variables], self._name(node),
@@ -216,8 +216,8 @@ class Holder:
 
     def _repeat(self, node: Any, inputs: Sequence[Tensor]) -> Made:
         count = len(node.attr["T"].list.type)
-        given = [(t, t._shape if i < count else None) for i, t in enumerate(inputs[1:])]
-        body = self._body("the gradient of a loop", node.attr["body"].func.name, node, self.importer.graph, given)
+        passed = [(t, t._shape if i < count else None) for i, t in enumerate(inputs[1:])]
+        body = self._body("the gradient of a loop", node.attr["body"].func.name, node, self.importer.graph, passed)
         op = build_repeat(
             inputs[0], inputs[1 : 1 + count], body, self._name(node), back_prop=node.attr["back_prop"].b,
             swap_memory=node.attr["swap_memory"].b,
@@ -244,16 +244,16 @@ class Holder:
 
     def _function(self, name: str, definition: Any, node: Any, inputs: Sequence[Tensor]) -> FuncGraph:
         graph = self.importer.graph
-        kinds = tuple(t if t.dtype._is_ref_dtype else t.dtype for t in inputs)
-        key = (name, graph, kinds)
+        signature = tuple(t if t.dtype._is_ref_dtype else t.dtype for t in inputs)
+        key = (name, graph, signature)
         body = self.functions.bodies.get(key)
         if body is None:
             body = FuncGraph(f"the function {name}", graph, name)
             self.functions.under_way[name] = body
             try:
                 shapes = _argument_shapes(definition)
-                given = [(t, None if t.dtype._is_ref_dtype else s) for t, s in zip(inputs, shapes, strict=False)]
-                self._fill(body, definition, given, None)
+                passed = [(t, None if t.dtype._is_ref_dtype else s) for t, s in zip(inputs, shapes, strict=False)]
+                self._fill(body, definition, passed, None)
             finally:
                 del self.functions.under_way[name]
             self.functions.bodies[key] = body
@@ -261,14 +261,14 @@ class Holder:
 
 
 def _argument_shapes(definition: Any) -> list[TensorShape]:
-    found = []
+    shapes = []
     for i, _ in enumerate(definition.signature.input_arg):
         attr = definition.arg_attr[i].attr if i in definition.arg_attr else {}
-        shapes = attr["_output_shapes"].list.shape if "_output_shapes" in attr else []
-        one = shapes[0] if len(shapes) == 1 else None
-        known = one is not None and not one.unknown_rank
-        found.append(TensorShape([None if d.size < 0 else d.size for d in one.dim] if known else None))  # type: ignore[union-attr]
-    return found
+        declared = attr["_output_shapes"].list.shape if "_output_shapes" in attr else []
+        one = declared[0] if len(declared) == 1 else None
+        ranked = one is not None and not one.unknown_rank
+        shapes.append(TensorShape([None if d.size < 0 else d.size for d in one.dim] if ranked else None))  # type: ignore[union-attr]
+    return shapes
 
 
 def _unique(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -287,5 +287,5 @@ def _decision(tensor: Tensor) -> Tensor:
         return tensor
     if base == dtypes.string:
         raise ValueError(f"{tensor.name} decides a condition and is a string; Headrace takes bools and numbers")
-    found: Tensor = raw_ops.NotEqual(tensor, convert_to_tensor(0, base))
-    return found
+    decision: Tensor = raw_ops.NotEqual(tensor, convert_to_tensor(0, base))
+    return decision

@@ -119,14 +119,14 @@ _DEEP = 200  # how far back a value is followed; beyond, it counts as unknown
 
 
 def _follow(tensor: Tensor, seen: dict[Tensor, Any], depth: int) -> np.ndarray[Any, Any] | None:
-    """``partial_value`` within one question: each tensor is looked at once however many paths lead to it."""
-    known: np.ndarray[Any, Any] | None = tensor._static_value
-    if known is not None:
-        return known
+    """Follows one question of ``partial_value``: each tensor is looked at once, however many paths lead to it."""
+    static_value: np.ndarray[Any, Any] | None = tensor._static_value
+    if static_value is not None:
+        return static_value
     if tensor not in seen:
         seen[tensor] = _computed(tensor, seen, depth) if depth < _DEEP else _unknown_elements(tensor)
-    found: np.ndarray[Any, Any] | None = seen[tensor]
-    return found
+    value: np.ndarray[Any, Any] | None = seen[tensor]
+    return value
 
 
 def _computed(tensor: Tensor, seen: dict[Tensor, Any], depth: int) -> np.ndarray[Any, Any] | None:
@@ -163,7 +163,7 @@ def _unknown_elements(tensor: Tensor) -> np.ndarray[Any, Any] | None:
 
 
 def known_value(tensor: Tensor) -> Any:
-    """The same as plain Python numbers and nested lists, for shape rules."""
+    """What ``partial_value`` knows of a tensor, as plain Python numbers and nested lists, for shape rules."""
     value = partial_value(tensor)
     return None if value is None else value.tolist()
 

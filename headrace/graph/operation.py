@@ -167,8 +167,8 @@ class Tensor:
         return self.op.name, self.value_index
 
     @classmethod
-    def _override_operator(cls, operator: str, function: Callable[..., Any]) -> None:
-        setattr(cls, operator, function)
+    def _override_operator(cls, operator: str, method: Callable[..., Any]) -> None:
+        setattr(cls, operator, method)
         cls.OVERLOADABLE_OPERATORS.add(operator)
 
 

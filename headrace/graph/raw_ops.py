@@ -20,18 +20,18 @@ def __getattr__(name: str) -> Callable[..., _Any]:
         raise AttributeError(f"no op type is called {name!r}")
     op_def = REGISTRY.get(name)
 
-    def function(*args: _Any, **kwargs: _Any) -> _Any:
+    def add_node(*args: _Any, **kwargs: _Any) -> _Any:
         default = _default()
         if default.executing_eagerly:
             return default.call(op_def, args, kwargs)
         return call(op_def, args, kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = str(op_def.signature)
-    function.op_def = op_def  # type: ignore[attr-defined]
+    add_node.__name__ = add_node.__qualname__ = name
+    add_node.__doc__ = str(op_def.signature)
+    add_node.op_def = op_def  # type: ignore[attr-defined]
     _made.add(name)
-    globals()[name] = function  # found without coming here from now on
-    return function
+    globals()[name] = add_node  # Python finds it by itself from now on
+    return add_node
 
 
 _made: set[str] = set()

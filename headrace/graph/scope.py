@@ -36,34 +36,34 @@ class DeviceScope:
 
     __slots__ = ("_cache", "function", "spec")
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, device: Any) -> None:
         self.function: Callable[[Operation], Any] | None = None
         self.spec: DeviceSpec | None = None
         self._cache: dict[str, str] = {}
-        if given is None:
+        if device is None:
             return
-        if isinstance(given, DeviceSpec):
-            self.spec = given
-        elif isinstance(given, str):
+        if isinstance(device, DeviceSpec):
+            self.spec = device
+        elif isinstance(device, str):
             try:
-                self.spec = DeviceSpec.from_string(given)
+                self.spec = DeviceSpec.from_string(device)
             except ValueError as e:
                 raise ValueError(f"{e} {at()}") from None
-        elif callable(given):
-            self.function = given
+        elif callable(device):
+            self.function = device
         else:
             raise TypeError(
-                f"device takes a string, a DeviceSpec, a function of the node or None, got {given!r} {at()}"
+                f"device takes a string, a DeviceSpec, a function of the node or None, got {device!r} {at()}"
             )
 
     def merged(self, inner: str) -> str:
         """This scope's device with the fields that ``inner`` already fixes winning."""
-        known = self._cache.get(inner)
-        if known is None:
+        device = self._cache.get(inner)
+        if device is None:
             spec = DeviceSpec.from_string(self.spec.to_string() if self.spec else "")
-            known = spec.make_merged_spec(DeviceSpec.from_string(inner)).to_string() if inner else spec.to_string()
-            self._cache[inner] = known
-        return known
+            device = spec.make_merged_spec(DeviceSpec.from_string(inner)).to_string() if inner else spec.to_string()
+            self._cache[inner] = device
+        return device
 
 
 class ColocationScope:
@@ -92,4 +92,3 @@ class ThreadScopes(threading.local):
         self.control: list[ControlScope] = []
         self.devices: list[DeviceScope] = []
         self.colocation: list[ColocationScope] = []
-        self.flow: Any = None  # the control-flow construct being built, if any

@@ -22,14 +22,14 @@ def verify_graph(graph: Any) -> None:
         seen.add(node.name)
     done: set[int] = set()
     for node in nodes:
-        problems.extend(_check_node(node, members))
+        problems.extend(_node_problems(node, members))
         done.add(id(node))
     problems.extend(_cycles(nodes))
     if problems:
         raise ValueError("invalid graph:\n  " + "\n  ".join(problems))
 
 
-def _check_node(node: Any, members: set[int]) -> list[str]:
+def _node_problems(node: Any, members: set[int]) -> list[str]:
     problems = []
     for tensor in node.inputs:
         if id(tensor.op) not in members:
@@ -44,11 +44,11 @@ def _check_node(node: Any, members: set[int]) -> list[str]:
         if attr.name not in node.attrs:
             problems.append(f"{node.name} ({node.op_def.name}) lacks attribute {attr.name!r}")
     if not problems:
-        problems.extend(_check_types(node))
+        problems.extend(_type_problems(node))
     return problems
 
 
-def _check_types(node: Any) -> list[str]:
+def _type_problems(node: Any) -> list[str]:
     problems = []
     position = 0
     for arg in node.op_def.signature.inputs:
