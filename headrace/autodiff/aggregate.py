@@ -35,9 +35,9 @@ def aggregate(grads: Sequence[Any]) -> Any:
 
 
 def _concatenate(slices: Sequence[IndexedSlices]) -> IndexedSlices:
-    kinds = {s.indices.dtype.base_dtype for s in slices}
+    index_dtypes = {s.indices.dtype.base_dtype for s in slices}
     indices = [s.indices for s in slices]
-    if len(kinds) > 1:
+    if len(index_dtypes) > 1:
         indices = [raw_ops.Cast(i, DstT="int64") for i in indices]
     shape = next((s.dense_shape for s in slices if s.dense_shape is not None), None)
     return IndexedSlices(raw_ops.ConcatV2([s.values for s in slices], 0), raw_ops.ConcatV2(indices, 0), shape)

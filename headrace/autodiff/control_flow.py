@@ -47,7 +47,7 @@ class GradientBody(FuncGraph):
     """
 
     def __init__(self, outer_graph: Graph, forward: FuncGraph, swap: bool = False, name: str = "") -> None:
-        super().__init__(f"the gradient of {forward.kind}", outer_graph, name)
+        super().__init__(f"the gradient of {forward.description}", outer_graph, name)
         self.forward = forward
         self.swap = swap  # tensors wait in the host's memory
         self.stashed: dict[Tensor, Tensor] = {}

@@ -81,9 +81,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def takes_variables(function: Callable[..., Any]) -> bool:
+def takes_variables(gradient_function: Callable[..., Any]) -> bool:
     """Whether a gradient function has a parameter ``variables``."""
-    parameters = inspect.signature(function).parameters
+    parameters = inspect.signature(gradient_function).parameters
     return "variables" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 

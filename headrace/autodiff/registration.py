@@ -20,9 +20,9 @@ class RegisterGradient:
             raise TypeError(f"op_type must be a string, got {op_type!r}")
         self._op_type = op_type
 
-    def __call__(self, function: Rule) -> Rule:
-        _register(self._op_type, function)
-        return function
+    def __call__(self, rule: Rule) -> Rule:
+        _register(self._op_type, rule)
+        return rule
 
 
 def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TF1's name
@@ -35,14 +35,14 @@ def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TF1's name
 NoGradient = NotDifferentiable
 
 
-def _register(name: str, function: Rule | None) -> None:
+def _register(name: str, rule: Rule | None) -> None:
     taken = _registered_at.get(name)
     if taken is None and name in REGISTRY and REGISTRY.get(name).has_gradient_rule:
         taken = REGISTRY.get(name).location
     if taken is not None:
         raise KeyError(f"Registering two gradients with name {name!r}! (Previous registration was at {taken})")
     _registered_at[name] = str(user_source(3))
-    REGISTRY.gradients[name] = function
+    REGISTRY.gradients[name] = rule
 
 
 def unregister_gradient(name: str) -> None:
@@ -54,11 +54,11 @@ def unregister_gradient(name: str) -> None:
 _unique = [0]
 
 
-def register_anonymous(function: Rule) -> str:
+def register_anonymous(rule: Rule) -> str:
     """Registers under a fresh name, for ``custom_gradient``."""
     _unique[0] += 1
     name = f"CustomGradient-{_unique[0]}"
-    REGISTRY.gradients[name] = function
+    REGISTRY.gradients[name] = rule
     return name
 
 

@@ -124,9 +124,9 @@ def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
             raise TypeError(f"complex values cannot be fed to a {dtype.name} tensor")
         return array.astype(wanted, copy=False)
     except (ValueError, TypeError, OverflowError) as e:
-        kind = ValueError if isinstance(e, ValueError) else TypeError
+        error_class = ValueError if isinstance(e, ValueError) else TypeError
         if "inhomogeneous" in str(e):
             raise ValueError(
                 f"the value fed is inhomogeneous: its nested sequences have different lengths. Pad them to one length {where()}"
             ) from None
-        raise kind(f"{e} {where()}") from None
+        raise error_class(f"{e} {where()}") from None

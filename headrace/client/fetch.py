@@ -16,9 +16,9 @@ Rebuild = Callable[[Sequence[Any]], Any]
 _conversions: list[tuple[type, Callable[[Any], tuple[list[Any], Rebuild]]]] = []
 
 
-def register_fetch_conversion(kind: type, function: Callable[[Any], tuple[list[Any], Rebuild]]) -> None:
-    """Teaches ``Session.run`` to fetch objects of a type: ``function(value)`` gives parts and how to put them together."""
-    _conversions.insert(0, (kind, function))
+def register_fetch_conversion(fetched_type: type, expand: Callable[[Any], tuple[list[Any], Rebuild]]) -> None:
+    """Teaches ``Session.run`` to fetch objects of a type: ``expand(value)`` gives its parts and how to put them together."""
+    _conversions.insert(0, (fetched_type, expand))
 
 
 class Fetches:
@@ -40,9 +40,9 @@ class Fetches:
             )
         if isinstance(fetch, (Tensor, Operation, str, bytes)) or hasattr(fetch, "_as_graph_element"):
             return self._element(graph, fetch)
-        for kind, function in _conversions:
-            if isinstance(fetch, kind):
-                parts, rebuild = function(fetch)
+        for fetched_type, expand in _conversions:
+            if isinstance(fetch, fetched_type):
+                parts, rebuild = expand(fetch)
                 children = [self._visit(graph, p) for p in parts]
                 return lambda values: rebuild([c(values) for c in children])
         if isinstance(fetch, IndexedSlices):
@@ -55,8 +55,8 @@ class Fetches:
             if isinstance(fetch, tuple) and hasattr(fetch, "_fields"):
                 make = type(fetch)
                 return lambda values: make(*[c(values) for c in children])
-            kind = type(fetch) if type(fetch) in (list, tuple) else list
-            return lambda values: kind([c(values) for c in children])
+            sequence = type(fetch) if type(fetch) in (list, tuple) else list
+            return lambda values: sequence([c(values) for c in children])
         if isinstance(fetch, Mapping):
             named = [(k, self._visit(graph, v)) for k, v in fetch.items()]
             mapping = type(fetch) if type(fetch).__init__ is dict.__init__ or isinstance(fetch, dict) else dict
@@ -101,8 +101,8 @@ def _nothing(values: Sequence[Any]) -> None:
     return None
 
 
-def _make_mapping(kind: type, items: list[tuple[Any, Any]]) -> Any:
-    mapping = kind()
+def _make_mapping(mapping_type: type, items: list[tuple[Any, Any]]) -> Any:
+    mapping = mapping_type()
     for key, value in items:
         mapping[key] = value
     return mapping
@@ -113,11 +113,11 @@ _LEAVES = frozenset((Tensor, Operation))
 
 def fetch_key(fetch: Any) -> Any:
     """A hashable key that is equal for structures that fetch the same things in the same shape."""
-    kind = type(fetch)
-    if kind is list or kind is tuple:
-        return (kind, *[f if type(f) in _LEAVES else fetch_key(f) for f in fetch])
-    if kind is dict:
-        return (kind, *[(k, fetch_key(v)) for k, v in fetch.items()])
+    fetch_type = type(fetch)
+    if fetch_type is list or fetch_type is tuple:
+        return (fetch_type, *[f if type(f) in _LEAVES else fetch_key(f) for f in fetch])
+    if fetch_type is dict:
+        return (fetch_type, *[(k, fetch_key(v)) for k, v in fetch.items()])
     if isinstance(fetch, tuple):
-        return (kind, *[fetch_key(f) for f in fetch])
+        return (fetch_type, *[fetch_key(f) for f in fetch])
     return fetch

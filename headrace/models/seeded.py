@@ -16,14 +16,14 @@ def initial_value(name, shape, seed=0):
     `kernel`: normal with variance 2 / fan-in, a tenth as wide before a softmax (`logits`), so that losses start near
     that of a guess; `table`: uniform in +-0.05; `gamma` and `moving_variance`: ones; others zeros.
     """
-    scope, _, kind = name.rpartition("/")
+    scope, _, role = name.rpartition("/")
     random = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    if kind == "kernel":
+    if role == "kernel":
         scale = math.sqrt(2.0 / math.prod(shape[:-1])) * (0.1 if scope.endswith("logits") else 1.0)
         return random.standard_normal(shape, np.float32) * np.float32(scale)
-    if kind == "table":
+    if role == "table":
         return (random.random(shape, np.float32) - np.float32(0.5)) * np.float32(0.1)
-    if kind in ("gamma", "moving_variance"):
+    if role in ("gamma", "moving_variance"):
         return np.ones(shape, np.float32)
     return np.zeros(shape, np.float32)
 

@@ -17,21 +17,21 @@ class Containers:
         self._items: dict[str, dict[tuple[type, str], Any]] = {}
         self.generation = 0
 
-    def get_or_create(self, container: str, name: str, kind: type[T], make: Callable[[], T]) -> T:
+    def get_or_create(self, container: str, name: str, resource_class: type[T], make: Callable[[], T]) -> T:
         with self._lock:
             store = self._items.setdefault(container, {})
-            resource = store.get((kind, name))
+            resource = store.get((resource_class, name))
             if resource is None:
-                resource = store[(kind, name)] = make()
+                resource = store[(resource_class, name)] = make()
             return resource  # type: ignore[no-any-return]
 
-    def find(self, container: str, name: str, kind: type[T]) -> T | None:
+    def find(self, container: str, name: str, resource_class: type[T]) -> T | None:
         with self._lock:
-            return self._items.get(container, {}).get((kind, name))
+            return self._items.get(container, {}).get((resource_class, name))
 
-    def all(self, kind: type[T]) -> list[T]:
+    def all(self, resource_class: type[T]) -> list[T]:
         with self._lock:
-            return [v for store in self._items.values() for (k, _), v in store.items() if k is kind]
+            return [v for store in self._items.values() for (k, _), v in store.items() if k is resource_class]
 
     def reset(self, container: str) -> None:
         """Forgets everything in the container; plans made before must look their state up again."""

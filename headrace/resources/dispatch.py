@@ -35,12 +35,12 @@ def autograd() -> Iterator[None]:
         yield
 
 
-def with_autograd(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_autograd(wrapped: Callable[..., Any]) -> Callable[..., Any]:
     """The function, run with torch's autograd."""
 
-    @functools.wraps(function)
+    @functools.wraps(wrapped)
     def run(*args: Any, **kwargs: Any) -> Any:
         with autograd():
-            return function(*args, **kwargs)
+            return wrapped(*args, **kwargs)
 
     return run

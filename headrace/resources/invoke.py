@@ -82,8 +82,8 @@ def extras(kernel: Kernel, device: Any, state: Any = None, node: Any = None) -> 
 def find_kernel(op_def: OpDef, device_type: str, attrs: dict[str, Any]) -> Kernel:
     kernel = op_def.find_kernel(device_type, attrs)
     if kernel is None:
-        kinds = {n: attrs[n].name for n in attrs if isinstance(attrs[n], DType)}
-        raise TypeError(f"op {op_def.name} has no kernel for device {device_type!r} and types {kinds}")
+        type_names = {n: attrs[n].name for n in attrs if isinstance(attrs[n], DType)}
+        raise TypeError(f"op {op_def.name} has no kernel for device {device_type!r} and types {type_names}")
     return kernel
 
 

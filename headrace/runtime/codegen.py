@@ -76,7 +76,7 @@ _Recursions = dict[tuple[StepGraph, Any], _Recursive]
 def _function_name(node: Node) -> str:
     """The function that a node calls, in words, with the line that defines it."""
     f = node.origin.attrs.get("f") if node.origin is not None else None
-    return f"the function of {node.name}" if f is None else f"{f.kind} ({f.defined or f.source})"
+    return f"the function of {node.name}" if f is None else f"{f.description} ({f.defined or f.source})"
 
 
 class _Writer:
