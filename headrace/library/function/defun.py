@@ -41,8 +41,8 @@ class Defun:
         kwargs.pop("capture_by_value", None)
         kwargs.pop("noinline", None)
         if kwargs:
-            known = ", ".join([*self._options, "capture_by_value", "noinline"])
-            raise TypeError(f"Defun has no argument {sorted(kwargs)[0]!r}; it has {known} {at()}")
+            accepted = ", ".join([*self._options, "capture_by_value", "noinline"])
+            raise TypeError(f"Defun has no argument {sorted(kwargs)[0]!r}; it has {accepted} {at()}")
 
     def __call__(self, func: Callable[..., Any]) -> DefinedFunction:
         if not callable(func):
@@ -164,30 +164,30 @@ class DefinedFunction:
         with lock:
             around = graph
             while True:
-                found: Trace | None = around._traces.get(self, {}).get(key)
-                if found is not None:
-                    return found
+                traced: Trace | None = around._traces.get(self, {}).get(key)
+                if traced is not None:
+                    return traced
                 if not isinstance(around, FuncGraph):
                     break
                 around = around.outer_graph
-            made = self._trace(types)
-            hoist(made)
-            made.body.outer_graph._traces.setdefault(self, {})[key] = made
-            return made
+            new = self._trace(types)
+            hoist(new)
+            new.body.outer_graph._traces.setdefault(self, {})[key] = new
+            return new
 
     def _trace(self, types: list[DType]) -> Trace:
         names = [*self._names, *(f"arg{i}" for i in range(len(self._names), len(types)))]
         specs = [Spec(t, TensorSpec(None).shape, n) for t, n in zip(types, names, strict=False)]
         self._check_name()
-        made = trace(
+        traced = trace(
             self, self._func, self._name, tuple(types), specs, lambda tensors: (tensors, {}), convert_result=_results,
             body_name=self._given_name or "",
         )  # fmt: skip
         if self._python_grad_func is not None:
-            made.body.gradients[CUSTOM] = self._python_grad_func
+            traced.body.gradients[CUSTOM] = self._python_grad_func
         elif self._grad_func is not None:
-            made.body.gradients[CUSTOM] = self._through_grad_func
-        return made
+            traced.body.gradients[CUSTOM] = self._through_grad_func
+        return traced
 
     def _check_name(self) -> None:
         """A name given by the user stands for one function of a graph."""

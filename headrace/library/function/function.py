@@ -141,12 +141,12 @@ class Function:
         if instance is None:
             return self
         key = f"_function_{self._name}_{id(self):x}"
-        found = getattr(instance, "__dict__", {}).get(key)
-        if found is None:
+        method = getattr(instance, "__dict__", {}).get(key)
+        if method is None:
             bound = self._python_function.__get__(instance, owner)
-            found = Function(bound, self._name, self._input_signature, self._relax_shapes)
-            instance.__dict__[key] = found
-        return found
+            method = Function(bound, self._name, self._input_signature, self._relax_shapes)
+            instance.__dict__[key] = method
+        return method
 
     # ---- calling
 
@@ -155,26 +155,26 @@ class Function:
         quick = None
         if graph.executing_eagerly and not kwargs and len(args) == self._arity:
             quick = _quick_key(args)
-            found = self._quick.get(quick)
-            if found is not None:
-                return found.call(args)
-        given = self._arguments(args, kwargs)
-        tensors = given.tensors
+            traced = self._quick.get(quick)
+            if traced is not None:
+                return traced.call(args)
+        arguments = self._arguments(args, kwargs)
+        tensors = arguments.tensors
         if graph.building_function:
-            tracing = recursive_call(self, given.key, tensors)
+            tracing = recursive_call(self, arguments.key, tensors)
             if tracing is not None:
                 return tracing.call(tensors, "")
-        found = self._find(graph, given)
+        traced = self._find(graph, arguments)
         if quick is not None and self._input_signature is None:
-            self._quick[quick] = found
-        return found.call(tensors)
+            self._quick[quick] = traced
+        return traced.call(tensors)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments; ``tf.TensorSpec`` may stand for tensors."""
         if self._input_signature is not None and not args and not kwargs:
             args = tuple(self._input_signature)
-        given = self._arguments(args, kwargs)
-        return ConcreteFunction(self._find(context.get_default_graph(), given), given, self._name)
+        arguments = self._arguments(args, kwargs)
+        return ConcreteFunction(self._find(context.get_default_graph(), arguments), arguments, self._name)
 
     def _arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> _Arguments:
         try:
@@ -232,17 +232,17 @@ class Function:
         signature = self._input_signature
         if kwargs:
             raise ValueError(f"{self._name} has an input_signature: it takes no keyword-only arguments {at()}")
-        given, beyond = args[: len(signature)], args[len(signature) :]
+        inputs, beyond = args[: len(signature)], args[len(signature) :]
         defaults = [p.default for p in self._parameters[len(signature) : len(args)]]
         if any(a is not d for a, d in zip(beyond, defaults, strict=False)) or len(beyond) > len(defaults):
             raise TypeError(
                 f"{self._name} takes {len(signature)} arguments as specified by its input_signature, got {len(args)} {at()}"
             )
         try:
-            leaves = _leaves_like(given, signature)
+            leaves = _leaves_like(inputs, signature)
         except ValueError:
-            raise self._incompatible(given) from None
-        found = []
+            raise self._incompatible(inputs) from None
+        tensors = []
         for spec, leaf in zip(nest.flatten(signature), leaves, strict=True):
             if isinstance(leaf, TensorSpec):
                 tensor: Any = leaf
@@ -250,65 +250,67 @@ class Function:
                 try:
                     tensor = convert_to_tensor(leaf, None if isinstance(leaf, Tensor) else spec.dtype)
                 except (TypeError, ValueError) as e:
-                    raise ValueError(f"{self._incompatible(given)} ({e})") from None
+                    raise ValueError(f"{self._incompatible(inputs)} ({e})") from None
             if tensor.dtype.base_dtype != spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
-                raise self._incompatible(given)
-            found.append(tensor)
-        return (*nest.pack_sequence_as(list(signature), found), *beyond)
+                raise self._incompatible(inputs)
+            tensors.append(tensor)
+        return (*nest.pack_sequence_as(list(signature), tensors), *beyond)
 
-    def _incompatible(self, given: Sequence[Any]) -> ValueError:
+    def _incompatible(self, inputs: Sequence[Any]) -> ValueError:
         return ValueError(
-            f"Python inputs incompatible with input_signature of {self._name}:\n  inputs: {tuple(given)}\n"
+            f"Python inputs incompatible with input_signature of {self._name}:\n  inputs: {tuple(inputs)}\n"
             f"  input_signature: {self._input_signature} {at()}"
         )
 
     # ---- traces
 
     def _store(self, graph: Graph) -> dict[Any, Trace]:
-        found: dict[Any, Trace] = self._traces if graph.executing_eagerly else graph._traces.setdefault(self, {})
-        return found
+        store: dict[Any, Trace] = self._traces if graph.executing_eagerly else graph._traces.setdefault(self, {})
+        return store
 
-    def _find(self, graph: Graph, given: _Arguments) -> Trace:
-        found = self._known(graph, given)
-        if found is None:
+    def _find(self, graph: Graph, arguments: _Arguments) -> Trace:
+        traced = self._lookup(graph, arguments)
+        if traced is None:
             with lock:
-                found = self._known(graph, given) or self._make(graph, given)
-        return found
+                traced = self._lookup(graph, arguments) or self._make(graph, arguments)
+        return traced
 
-    def _known(self, graph: Graph, given: _Arguments) -> Trace | None:
+    def _lookup(self, graph: Graph, arguments: _Arguments) -> Trace | None:
         """The trace, made here or in a graph around this one."""
-        key = given.whole_key
+        key = arguments.whole_key
         while True:
-            found = self._store(graph).get(key)
-            if found is None and self._relax_shapes:
-                relaxed = self._store(graph).get((given.key, "relaxed"))
-                if relaxed is not None and all(s.accepts(t) for s, t in zip(relaxed.specs, given.tensors, strict=True)):
-                    found = relaxed
-            if found is not None or not isinstance(graph, FuncGraph):
-                return found
+            traced = self._store(graph).get(key)
+            if traced is None and self._relax_shapes:
+                relaxed = self._store(graph).get((arguments.key, "relaxed"))
+                if relaxed is not None and all(
+                    s.accepts(t) for s, t in zip(relaxed.specs, arguments.tensors, strict=True)
+                ):
+                    traced = relaxed
+            if traced is not None or not isinstance(graph, FuncGraph):
+                return traced
             graph = graph.outer_graph
 
-    def _make(self, graph: Graph, given: _Arguments) -> Trace:
-        specs = given.specs
+    def _make(self, graph: Graph, arguments: _Arguments) -> Trace:
+        specs = arguments.specs
         last: Any = self._store(graph).get("last")
         relax = False
-        if self._relax_shapes and last is not None and last.key == given.key:
+        if self._relax_shapes and last is not None and last.key == arguments.key:
             specs = [s.joined(old.shape) for s, old in zip(specs, last.specs, strict=True)]
             relax = True
-        made = trace(
-            self, self._python_function, self._name, given.key, specs, given.with_tensors, may_create=last is None,
+        traced = trace(
+            self, self._python_function, self._name, arguments.key, specs, arguments.with_tensors, may_create=last is None,
             singletons=True,
         )  # fmt: skip
-        hoist(made)
-        store = self._store(made.body.outer_graph)
-        store[(given.key, "relaxed") if relax else given.whole_key] = made
-        store["last"] = given  # type: ignore[assignment]
-        self._held.extend(leaf for i, leaf in enumerate(given.leaves) if i not in given.positions)
-        self._count += 2 if made.created else 1
-        self._report(len(store) - 1, last, given)
-        return made
+        hoist(traced)
+        store = self._store(traced.body.outer_graph)
+        store[(arguments.key, "relaxed") if relax else arguments.whole_key] = traced
+        store["last"] = arguments  # type: ignore[assignment]
+        self._held.extend(leaf for i, leaf in enumerate(arguments.leaves) if i not in arguments.positions)
+        self._count += 2 if traced.created else 1
+        self._report(len(store) - 1, last, arguments)
+        return traced
 
-    def _report(self, count: int, last: _Arguments | None, given: _Arguments) -> None:
+    def _report(self, count: int, last: _Arguments | None, arguments: _Arguments) -> None:
         if count < _MANY or last is None or count % _MANY or (count // _MANY) & (count // _MANY - 1):
             return
         defined = inspect.unwrap(self._python_function).__code__ if inspect.isfunction(self._python_function) else None
@@ -317,31 +319,31 @@ class Function:
             "%s%s has been traced %d times, which costs time and memory. The last call, at %s, needed a new trace: %s. Pass "
             "tensors instead of Python values that change, or fix the shapes with input_signature or "
             "experimental_relax_shapes=True.",
-            self._name, where, count, user_source(2), _difference(last, given),
+            self._name, where, count, user_source(2), _difference(last, arguments),
         )  # fmt: skip
 
 
-def _leaves_like(given: Any, like: Any) -> list[Any]:
+def _leaves_like(value: Any, like: Any) -> list[Any]:
     """The parts of what is given that stand where ``like`` has leaves; ValueError if it is nested differently."""
     if not nest.is_sequence(like):
-        return [given]
+        return [value]
     if isinstance(like, dict):
-        if not isinstance(given, dict) or set(given) != set(like):
+        if not isinstance(value, dict) or set(value) != set(like):
             raise ValueError("other keys")
-        return [leaf for key in sorted(like) for leaf in _leaves_like(given[key], like[key])]
-    if not isinstance(given, (list, tuple)) or len(given) != len(like):
+        return [leaf for key in sorted(like) for leaf in _leaves_like(value[key], like[key])]
+    if not isinstance(value, (list, tuple)) or len(value) != len(like):
         raise ValueError("another number of items")
-    return [leaf for g, spec in zip(given, like, strict=True) for leaf in _leaves_like(g, spec)]
+    return [leaf for g, spec in zip(value, like, strict=True) for leaf in _leaves_like(g, spec)]
 
 
-def _difference(last: _Arguments, given: _Arguments) -> str:
+def _difference(last: _Arguments, arguments: _Arguments) -> str:
     """In what the arguments differ from those of the trace before."""
-    if last.key[0] != given.key[0]:
+    if last.key[0] != arguments.key[0]:
         return "its arguments are nested differently than before"
-    for i, (old, new) in enumerate(zip(last.key[1], given.key[1], strict=False)):
+    for i, (old, new) in enumerate(zip(last.key[1], arguments.key[1], strict=False)):
         if old != new:
             return f"argument {i} is {_shown(new)}, before it was {_shown(old)}"
-    for spec, old_spec in zip(given.specs, last.specs, strict=False):
+    for spec, old_spec in zip(arguments.specs, last.specs, strict=False):
         if spec.shape.tuple != old_spec.shape.tuple:
             return f"a tensor of shape {spec.shape} is passed, before it was {old_spec.shape}"
     return "it is called in another graph or body"
@@ -354,9 +356,9 @@ def _shown(token: Any) -> str:
 class ConcreteFunction:
     """One trace of a function: a graph with fixed kinds of arguments."""
 
-    def __init__(self, made: Trace, given: _Arguments, name: str) -> None:
-        self._trace = made
-        self._given = given
+    def __init__(self, traced: Trace, arguments: _Arguments, name: str) -> None:
+        self._trace = traced
+        self._arguments = arguments
         self._name = name
 
     @property
@@ -387,21 +389,21 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> Any:
         specs = iter(TensorSpec(s.shape, s.dtype, s.name) for s in self._trace.specs)
-        leaves = list(self._given.leaves)
-        for i in self._given.positions:
+        leaves = list(self._arguments.leaves)
+        for i in self._arguments.positions:
             leaves[i] = next(specs)
-        return nest.pack_sequence_as(self._given.structure, leaves, expand_composites=True)
+        return nest.pack_sequence_as(self._arguments.structure, leaves, expand_composites=True)
 
     def __call__(self, *tensors: Any) -> Any:
         """Takes the tensors among the function's arguments, in their order."""
         specs = self._trace.specs
         if len(tensors) != len(specs):
             raise TypeError(f"{self._name} takes {len(specs)} tensors here, got {len(tensors)} {at()}")
-        given = [convert_to_tensor(t, s.dtype) for t, s in zip(tensors, specs, strict=True)]
-        for tensor, spec in zip(given, specs, strict=True):
+        inputs = [convert_to_tensor(t, s.dtype) for t, s in zip(tensors, specs, strict=True)]
+        for tensor, spec in zip(inputs, specs, strict=True):
             if not spec.shape.is_compatible_with(tensor.shape):
                 raise ValueError(f"{self._name} takes a tensor of shape {spec.shape} here, got {tensor.shape} {at()}")
-        return self._trace.call(given)
+        return self._trace.call(inputs)
 
     def __repr__(self) -> str:
         return f"<tf.ConcreteFunction {self.name}, {len(self.graph._nodes)} nodes>"

@@ -43,10 +43,10 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
     kinds = [dtypes.as_dtype(t).base_dtype for t in (Tout if several else [Tout])]
     function = _EagerFunction(func, kinds)
     if context.executing_eagerly():
-        made = function.results(func(*[convert_to_tensor(x) for x in inp]))
+        outputs = function.results(func(*[convert_to_tensor(x) for x in inp]))
     else:
-        made = raw_ops.EagerPyFunc(list(inp), token=f"pyfunc_{next(_tokens)}", Tout=kinds, func=function, name=name)
-    return made if several else made[0]
+        outputs = raw_ops.EagerPyFunc(list(inp), token=f"pyfunc_{next(_tokens)}", Tout=kinds, func=function, name=name)
+    return outputs if several else outputs[0]
 
 
 class _EagerFunction:
@@ -71,9 +71,9 @@ class _EagerFunction:
 
     def _run(self, arrays: Sequence[Any]) -> tuple[GradientTape, list[Any], list[Any]]:
         with GradientTape(persistent=True) as tape:
-            given = [convert_to_tensor(a) for a in arrays]
-            tape.watch([t for t in given if t.dtype.is_floating or t.dtype.is_complex])
-            return tape, given, self.results(self._func(*given))
+            inputs = [convert_to_tensor(a) for a in arrays]
+            tape.watch([t for t in inputs if t.dtype.is_floating or t.dtype.is_complex])
+            return tape, inputs, self.results(self._func(*inputs))
 
     def __call__(self, *arrays: Any) -> list[Any]:
         with eager_mode():
@@ -108,12 +108,12 @@ class _Backward:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         with eager_mode():
-            tape, given, outputs = self._forward.latest(arrays[: self._count])
+            tape, inputs, outputs = self._forward.latest(arrays[: self._count])
             weights = [convert_to_tensor(g) for g in arrays[self._skipped :]]
-            found = tape.gradient(
-                [outputs[i] for i in self._flowing], [given[i] for i in self._wanted], weights, "zero"
+            gradients = tape.gradient(
+                [outputs[i] for i in self._flowing], [inputs[i] for i in self._wanted], weights, "zero"
             )
-            return [convert_to_tensor(g).numpy() for g in found]  # type: ignore[attr-defined]
+            return [convert_to_tensor(g).numpy() for g in gradients]  # type: ignore[attr-defined]
 
     def backward(self, count: int, wanted: Sequence[int], outputs: Sequence[DType]) -> Any:
         raise LookupError(

@@ -54,10 +54,10 @@ def _wrapped(f: Callable[..., Any], tupleize: bool) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def function(*args: Any, **kwargs: Any) -> Any:
-        given = {**kwargs, "is_recomputing": False} if tells else kwargs
+        options = {**kwargs, "is_recomputing": False} if tells else kwargs
         if context.executing_eagerly():
-            return _eagerly(f, args, given)
-        return recomputed(f, args, given, tupleize)
+            return _eagerly(f, args, options)
+        return recomputed(f, args, options, tupleize)
 
     return function
 
@@ -78,9 +78,9 @@ def _eagerly(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
                     tape.watch(value)
                 outcome = f(*inputs, **again)
             results = list(outcome) if isinstance(outcome, (list, tuple)) else [outcome]
-            found = tape.gradient(results, [*inputs, *variables], output_gradients=list(grads))
-            of_inputs = found[: len(inputs)]
-            return (of_inputs, found[len(inputs) :]) if variables else of_inputs
+            gradients = tape.gradient(results, [*inputs, *variables], output_gradients=list(grads))
+            of_inputs = gradients[: len(inputs)]
+            return (of_inputs, gradients[len(inputs) :]) if variables else of_inputs
 
         return f(*inputs, **kwargs), gradient
 

@@ -99,11 +99,11 @@ class Trace:
 
     def _run(self, graph: Any, tensors: Sequence[Any]) -> Any:
         if self.prepared is None:
-            body, given = self.body, captured(self.body)
-            kind, attrs = call_attributes(body, [*tensors, *given], body.outputs[: self.visible])
-            self.prepared = REGISTRY.get(kind), given, attrs
-        definition, given, attrs = self.prepared
-        return self.pack(graph.run_function(definition, [*tensors, *given], attrs))
+            body, captures = self.body, captured(self.body)
+            kind, attrs = call_attributes(body, [*tensors, *captures], body.outputs[: self.visible])
+            self.prepared = REGISTRY.get(kind), captures, attrs
+        definition, captures, attrs = self.prepared
+        return self.pack(graph.run_function(definition, [*tensors, *captures], attrs))
 
     def pack(self, op: Any) -> Any:
         if self.alone:
@@ -124,11 +124,11 @@ def captured(body: FuncGraph) -> list[Tensor]:
 class Tracing:
     """A trace under way."""
 
-    def __init__(self, owner: Any, key: Any, specs: list[Spec], known: Result | None) -> None:
+    def __init__(self, owner: Any, key: Any, specs: list[Spec], expected: Result | None) -> None:
         self.owner = owner
         self.key = key
         self.specs = specs
-        self.known = known
+        self.expected = expected
         self.called = False  # by itself
         self.body: FuncGraph | None = None
         self.anchors: set[FuncGraph] = set()
@@ -136,18 +136,18 @@ class Tracing:
     def call(self, tensors: Sequence[Tensor], name: str) -> Any:
         """A call of the function inside its own body."""
         self.called = True
-        known, body = self.known, self.body
+        expected, body = self.expected, self.body
         if body is not None:
             _anchor({body})
-        if known is None or body is None:
+        if expected is None or body is None:
             raise UnknownResult(self.owner)
         body.recursive = True
-        inner = [body.captures[t] for t in known.captured if t in body.captures]
+        inner = [body.captures[t] for t in expected.captured if t in body.captures]
         inner = [t for t in inner if not t.dtype._is_ref_dtype] + [t for t in inner if t.dtype._is_ref_dtype]
-        op = build_call(body, tensors, inner, [_Typed(s) for s in known.specs], name, known.stateful)  # type: ignore[misc]
+        op = build_call(body, tensors, inner, [_Typed(s) for s in expected.specs], name, expected.stateful)  # type: ignore[misc]
         results = iter(op._outputs)
-        leaves = nest.flatten(known.structure, expand_composites=True)
-        return pack_tensors(known.structure, [None if leaf is None else next(results) for leaf in leaves])
+        leaves = nest.flatten(expected.structure, expand_composites=True)
+        return pack_tensors(expected.structure, [None if leaf is None else next(results) for leaf in leaves])
 
 
 class _Typed:
@@ -211,13 +211,13 @@ def trace(
     """
     outer = context.get_default_graph()
     specs = list(specs)
-    known: Result | None = None
+    expected: Result | None = None
     variables: list[Any] = []
     for attempt in range(_ATTEMPTS):
-        tracing = Tracing(owner, key, specs, known)
+        tracing = Tracing(owner, key, specs, expected)
         token = under_way.set((*under_way.get(), tracing))
         try:
-            made = _trace_once(
+            traced = _trace_once(
                 tracing, outer, python_function, name, arguments, variables if may_create and not attempt else None,
                 convert_result, body_name,
             )  # fmt: skip
@@ -239,19 +239,19 @@ def trace(
             if variables and singletons and not attempt:
                 continue
             break
-        found = _result(made, known)
-        if known is not None and _agree(found, known):
+        result = _result(traced, expected)
+        if expected is not None and _agree(result, expected):
             break
-        known = found
+        expected = result
     else:
         raise ValueError(
             f"the result of the recursive function {name} does not settle: it has another type, structure or set of "
             f"captured tensors each time it is traced {at()}"
         )
-    made.specs = specs
-    made.anchors = tracing.anchors
-    made.created = bool(variables) and singletons
-    return made
+    traced.specs = specs
+    traced.anchors = tracing.anchors
+    traced.created = bool(variables) and singletons
+    return traced
 
 
 def _trace_once(
@@ -263,7 +263,7 @@ def _trace_once(
     tracing.body = body
     with body.as_default(), variable_creator_scope(_creator(name, variables)):
         tensors = [body.add_arg(s.dtype, s.shape, s.name) for s in tracing.specs]
-        for tensor in tracing.known.captured if tracing.known else ():
+        for tensor in tracing.expected.captured if tracing.expected else ():
             body.capture(tensor)
         args, kwargs = arguments(tensors)
         result = python_function(*args, **kwargs)
@@ -320,54 +320,56 @@ def _as_tensor(leaf: Any, name: str) -> Tensor:
     return tensor
 
 
-def _creator(name: str, made: list[Any] | None) -> Callable[..., Any]:
+def _creator(name: str, variables: list[Any] | None) -> Callable[..., Any]:
     """Puts the variables that a trace makes into the list; without one it may make none."""
 
     def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        if made is None:
+        if variables is None:
             raise ValueError(
                 f"tf.function-decorated function tried to create variables on non-first call: {name} makes one in each trace "
                 "(the first call of a function that makes variables traces it twice). Make it once, outside the function or "
                 f"under a condition such as `if self.v is None:` {at()}"
             )
-        made.append(next_creator(**kwargs))
-        return made[-1]
+        variables.append(next_creator(**kwargs))
+        return variables[-1]
 
     return create
 
 
-def _result(made: Trace, known: Result | None) -> Result:
-    leaves = nest.flatten(made.structure, expand_composites=True)
+def _result(traced: Trace, expected: Result | None) -> Result:
+    leaves = nest.flatten(traced.structure, expand_composites=True)
     stand_ins = [
         (leaf if isinstance(leaf, TensorArray) else 0) if kept else None
-        for leaf, kept in zip(leaves, made.kept, strict=True)
+        for leaf, kept in zip(leaves, traced.kept, strict=True)
     ]
-    specs = [Spec(t.dtype.base_dtype, t._shape) for t in made.body.outputs]
-    every = list(made.body.captures)
-    stateful = made.body.stateful
-    if known is not None:
-        every = [*known.captured, *(t for t in every if t not in known.captured)]
-        stateful = stateful or known.stateful
-        if len(specs) == len(known.specs) and all(a.dtype == b.dtype for a, b in zip(specs, known.specs, strict=True)):
-            specs = [b.joined(a.shape) for a, b in zip(specs, known.specs, strict=True)]
-    return Result(nest.pack_sequence_as(made.structure, stand_ins, expand_composites=True), specs, every, stateful)
+    specs = [Spec(t.dtype.base_dtype, t._shape) for t in traced.body.outputs]
+    every = list(traced.body.captures)
+    stateful = traced.body.stateful
+    if expected is not None:
+        every = [*expected.captured, *(t for t in every if t not in expected.captured)]
+        stateful = stateful or expected.stateful
+        if len(specs) == len(expected.specs) and all(
+            a.dtype == b.dtype for a, b in zip(specs, expected.specs, strict=True)
+        ):
+            specs = [b.joined(a.shape) for a, b in zip(specs, expected.specs, strict=True)]
+    return Result(nest.pack_sequence_as(traced.structure, stand_ins, expand_composites=True), specs, every, stateful)
 
 
-def _agree(found: Result, known: Result) -> bool:
+def _agree(result: Result, expected: Result) -> bool:
     try:
-        nest.assert_same_structure(found.structure, known.structure, expand_composites=True)
+        nest.assert_same_structure(result.structure, expected.structure, expand_composites=True)
     except (TypeError, ValueError):
         return False
-    same = [(s.dtype, s.shape.tuple) for s in found.specs] == [(s.dtype, s.shape.tuple) for s in known.specs]
-    return same and len(found.captured) == len(known.captured) and found.stateful == known.stateful
+    same = [(s.dtype, s.shape.tuple) for s in result.specs] == [(s.dtype, s.shape.tuple) for s in expected.specs]
+    return same and len(result.captured) == len(expected.captured) and result.stateful == expected.stateful
 
 
-def hoist(made: Trace) -> None:
+def hoist(traced: Trace) -> None:
     """Moves a body out of the bodies around it as far as what it captured comes from outside them, for calls from there."""
-    body = made.body
+    body = traced.body
     while isinstance(body.outer_graph, FuncGraph) and not body.outer_controls:
         around = body.outer_graph
-        if around in made.anchors:
+        if around in traced.anchors:
             break
         sources = {inner: outer for outer, inner in around.captures.items()}
         if not all(t in sources for t in body.captures):
