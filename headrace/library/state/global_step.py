@@ -17,11 +17,11 @@ from headrace.library.state.variable_scope import get_variable
 def get_global_step(graph: Graph | None = None) -> Any:
     """The global step of the graph, or None."""
     graph = graph or context.get_default_graph()
-    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
-    if len(found) > 1:
-        raise ValueError(f"Multiple items in the GLOBAL_STEP collection: {found}")
-    if found:
-        step = found[0]
+    steps = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(steps) > 1:
+        raise ValueError(f"Multiple items in the GLOBAL_STEP collection: {steps}")
+    if steps:
+        step = steps[0]
     else:
         try:
             step = graph.get_tensor_by_name("global_step:0")
@@ -51,8 +51,8 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
     """The global step of the graph, created if there is none."""
     graph = graph or context.get_default_graph()
-    found = get_global_step(graph)
-    return create_global_step(graph) if found is None else found
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
 
 
 def assert_global_step(global_step_tensor: Any) -> None:

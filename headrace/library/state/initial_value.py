@@ -38,9 +38,9 @@ def guard(scope: str, tensor: Tensor) -> Tensor:
         elif op.type not in _SAFE_READERS and any(t in safe for t in op.inputs):
             inputs = [safe.get(t, t) for t in op.inputs]
             dtypes = [t.dtype for t in op._outputs]
-            made = graph.create_op(op.op_def, inputs, dtypes, name=f"{op.name}_{scope}", attrs=dict(op.attrs))
-            made.colocation = op.colocation
-            safe.update(zip(op._outputs, made._outputs, strict=True))
+            copy = graph.create_op(op.op_def, inputs, dtypes, name=f"{op.name}_{scope}", attrs=dict(op.attrs))
+            copy.colocation = op.colocation
+            safe.update(zip(op._outputs, copy._outputs, strict=True))
     return safe.get(tensor, tensor)
 
 

@@ -57,19 +57,21 @@ class Module:
 
     @property
     def submodules(self) -> tuple[Module, ...]:
-        found: dict[int, Module] = {}
+        modules: dict[int, Module] = {}
         for one in self._members():
             if isinstance(one, Module):
-                found.setdefault(id(one), one)
-                found.update({id(m): m for m in one.submodules if id(m) not in found})
-        return tuple(found.values())
+                modules.setdefault(id(one), one)
+                modules.update({id(m): m for m in one.submodules if id(m) not in modules})
+        return tuple(modules.values())
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        found: dict[int, Any] = {}
+        variables: dict[int, Any] = {}
         for module in (self, *self.submodules):
-            found.update({id(v): v for v in module._members() if isinstance(v, Variable) and id(v) not in found})
-        return tuple(found.values())
+            variables.update(
+                {id(v): v for v in module._members() if isinstance(v, Variable) and id(v) not in variables}
+            )
+        return tuple(variables.values())
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:

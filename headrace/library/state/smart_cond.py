@@ -16,8 +16,8 @@ def smart_constant_value(pred: Any) -> bool | None:
     if isinstance(pred, bool):
         return pred
     if isinstance(pred, (Tensor, Variable)):
-        known = constant_value(pred) if isinstance(pred, Tensor) else None
-        return None if known is None else bool(known)
+        value = constant_value(pred) if isinstance(pred, Tensor) else None
+        return None if value is None else bool(value)
     if pred in (0, 1):  # also numpy's bools
         return bool(pred)
     raise TypeError(f"`pred` must be a Tensor, a Python bool, or 1 or 0. Found instead: {pred!r}")
@@ -25,7 +25,7 @@ def smart_constant_value(pred: Any) -> bool | None:
 
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
     """``true_fn()`` or ``false_fn()``, decided now where ``pred`` is known and by a conditional where it is a tensor."""
-    known = smart_constant_value(pred)
-    if known is not None:
-        return true_fn() if known else false_fn()
+    value = smart_constant_value(pred)
+    if value is not None:
+        return true_fn() if value else false_fn()
     return cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)

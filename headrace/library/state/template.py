@@ -87,8 +87,8 @@ class Template:
             self._variables_created = True
             return result
         except Exception as error:
-            made = "".join(self._made_at).strip()
-            error.add_note(f"in template {self._name!r}, originally defined at:\n{made}")
+            where = "".join(self._made_at).strip()
+            error.add_note(f"in template {self._name!r}, originally defined at:\n{where}")
             raise
 
     # ---- what it is

@@ -58,10 +58,10 @@ class SaveSliceInfo:
         self, full_name: str | None = None, full_shape: Any = None, var_offset: Any = None, var_shape: Any = None,
         save_slice_info_def: Any = None, import_scope: str | None = None,
     ) -> None:  # fmt: skip
-        given = save_slice_info_def
-        if given is not None:
-            full_name, full_shape = given.full_name, given.full_shape
-            var_offset, var_shape = given.var_offset, given.var_shape
+        info = save_slice_info_def
+        if info is not None:
+            full_name, full_shape = info.full_name, info.full_shape
+            var_offset, var_shape = info.var_offset, info.var_shape
             if import_scope:
                 full_name = f"{import_scope}/{full_name}"
         self.full_name = full_name
@@ -86,8 +86,8 @@ def _outside(value: Any, graph: Graph) -> Any:
     """An initial value computed in a function's body, computed where the variable is made."""
     if not isinstance(value, Tensor) or value.graph is graph or not value.graph.reads_anew:
         return value
-    found = lifted(value, graph)
-    return value if found is None else found
+    outside = lifted(value, graph)
+    return value if outside is None else outside
 
 
 class VariableMeta(type):
@@ -98,9 +98,9 @@ class VariableMeta(type):
             return super().__call__(*args, **kwargs)
         bound = _SIGNATURE.bind(None, *args, **kwargs)
         bound.apply_defaults()
-        given = dict(bound.arguments)
-        del given["self"]
-        return create(super().__call__, given)
+        arguments = dict(bound.arguments)
+        del arguments["self"]
+        return create(super().__call__, arguments)
 
 
 class Variable(metaclass=VariableMeta):
@@ -347,11 +347,11 @@ class Variable(metaclass=VariableMeta):
     def __float__(self) -> float:
         return float(self.value())  # type: ignore[arg-type]
 
-    def _changed(self, made: Any, read_value: bool) -> Any:
+    def _changed(self, assigned: Any, read_value: bool) -> Any:
         """What an update gives: the new value, or the op; when ops run at once the variable itself, or nothing."""
         if self._snapshot is None:
             return self if read_value else None
-        return made if read_value else made.op
+        return assigned if read_value else assigned.op
 
     def eval(self, session: Any = None) -> Any:
         """The value in ``session`` or the default session."""
@@ -369,24 +369,24 @@ class Variable(metaclass=VariableMeta):
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Sets the value.  The result is the new value, or the op itself with ``read_value=False``."""
         try:
-            made = update.assign(self._variable, value, use_locking=use_locking, name=name)
+            assigned = update.assign(self._variable, value, use_locking=use_locking, name=name)
         except errors.InvalidArgumentError as e:  # when ops run at once
             if "shapes" in e.message:
                 raise ValueError(f"Cannot assign to variable {self._name}: {e.message}") from e
             raise
-        return self._changed(made, read_value)
+        return self._changed(assigned, read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        made = raw_ops.AssignAdd(self._variable, delta, use_locking=use_locking, name=name)
-        return self._changed(made, read_value)
+        assigned = raw_ops.AssignAdd(self._variable, delta, use_locking=use_locking, name=name)
+        return self._changed(assigned, read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        made = raw_ops.AssignSub(self._variable, delta, use_locking=use_locking, name=name)
-        return self._changed(made, read_value)
+        assigned = raw_ops.AssignSub(self._variable, delta, use_locking=use_locking, name=name)
+        return self._changed(assigned, read_value)
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         return self._scatter(update.scatter_add, sparse_delta, use_locking, name)
@@ -416,8 +416,8 @@ class Variable(metaclass=VariableMeta):
     def _scatter(self, function: Callable[..., Any], delta: Any, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta!r}")
-        made = function(self._variable, delta.indices, delta.values, use_locking=use_locking, name=name)
-        return self._changed(made, True)
+        assigned = function(self._variable, delta.indices, delta.values, use_locking=use_locking, name=name)
+        return self._changed(assigned, True)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         return update.scatter_nd_add(self._variable, indices, updates, use_locking=True, name=name)

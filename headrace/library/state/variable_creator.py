@@ -80,8 +80,8 @@ def _creators(graph: Graph) -> _Creators:
     store = graph.get_collection_ref(_CREATORS_KEY)
     if not store:
         store.append(_Creators())
-    found: _Creators = store[0]
-    return found
+    creators: _Creators = store[0]
+    return creators
 
 
 class _ResourceDefault:

@@ -155,10 +155,12 @@ class VariableScope:
         full_name = f"{self._name}/{name}" if self._name else name
         with context.get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
-                found = convert.convert_to_tensor(initializer).dtype.base_dtype
+                value_dtype = convert.convert_to_tensor(initializer).dtype.base_dtype
                 wanted = dtypes.as_dtype(dtype).base_dtype
-                if found != wanted:
-                    raise ValueError(f"Initializer type '{found.name}' and explicit dtype '{wanted.name}' don't match.")
+                if value_dtype != wanted:
+                    raise ValueError(
+                        f"Initializer type '{value_dtype.name}' and explicit dtype '{wanted.name}' don't match."
+                    )
             return var_store.get_variable(
                 full_name, shape=shape, dtype=_first(dtype, self._dtype),
                 initializer=_first(initializer, self._initializer), regularizer=_first(regularizer, self._regularizer),
@@ -172,8 +174,8 @@ class VariableScope:
             )  # fmt: skip
 
 
-def _first(given: Any, default: Any) -> Any:
-    return default if given is None else given
+def _first(value: Any, default: Any) -> Any:
+    return default if value is None else value
 
 
 class _ScopeStore(threading.local):
@@ -205,10 +207,10 @@ class _ScopeStore(threading.local):
 
 
 def _scopes() -> _ScopeStore:
-    found = context.get_default_graph().get_collection_ref(_SCOPES_KEY)
-    if not found:
-        found.append(_ScopeStore())
-    store: _ScopeStore = found[0]
+    stores = context.get_default_graph().get_collection_ref(_SCOPES_KEY)
+    if not stores:
+        stores.append(_ScopeStore())
+    store: _ScopeStore = stores[0]
     return store
 
 
@@ -218,10 +220,10 @@ def unique_scope(prefix: str) -> str:
 
 
 def _get_default_variable_store() -> VariableStore:
-    found = context.get_default_graph().get_collection_ref(_STORE_KEY)
-    if not found:
-        found.append(VariableStore())
-    store: VariableStore = found[0]
+    stores = context.get_default_graph().get_collection_ref(_STORE_KEY)
+    if not stores:
+        stores.append(VariableStore())
+    store: VariableStore = stores[0]
     return store
 
 
@@ -386,27 +388,27 @@ class variable_scope:
 
     @contextmanager
     def _enter_in(self, graph: Any) -> Iterator[VariableScope]:
-        given = self._name_or_scope
-        if given is None:
+        named = self._name_or_scope
+        if named is None:
             op_scope = self._default_name or ""
         else:
-            op_scope = given if isinstance(given, str) else given.name.split("/")[-1]
+            op_scope = named if isinstance(named, str) else named.name.split("/")[-1]
         if not self._auxiliary_name_scope:
             current = graph.get_name_scope()
             manager = graph.name_scope(f"{current}/" if current else "")
         elif op_scope:
             manager = graph.name_scope(op_scope)
         else:  # entering the root scope leaves the name scope alone
-            with pure_variable_scope(given or "", self._reuse, None, **self._options) as scope:
+            with pure_variable_scope(named or "", self._reuse, None, **self._options) as scope:
                 yield scope
             return
         with manager as name_scope:
             original: str | None = name_scope
-            if given is None:
-                given = _scopes().unique(self._default_name or "")
-            elif isinstance(given, VariableScope):
-                original = given.original_name_scope
-            with pure_variable_scope(given, self._reuse, original, **self._options) as scope:
+            if named is None:
+                named = _scopes().unique(self._default_name or "")
+            elif isinstance(named, VariableScope):
+                original = named.original_name_scope
+            with pure_variable_scope(named, self._reuse, original, **self._options) as scope:
                 yield scope
 
 

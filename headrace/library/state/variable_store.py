@@ -146,23 +146,23 @@ class VariableStore:
         return variable
 
     def _shared(self, name: str, shape: TensorShape, dtype: DType, reuse: Any) -> Variable:
-        found = self._vars[name]
+        variable = self._vars[name]
         if reuse is False:
             raise ValueError(
                 f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
-                f"VarScope? {at()} Originally defined at:\n\n  {found.op.source}\n"
+                f"VarScope? {at()} Originally defined at:\n\n  {variable.op.source}\n"
             )
-        if not shape.is_compatible_with(found.shape):
+        if not shape.is_compatible_with(variable.shape):
             raise ValueError(
-                f"Trying to share variable {name}, but specified shape {shape} and found shape {found.shape} (made at "
-                f"{found.op.source}). {at()}"
+                f"Trying to share variable {name}, but specified shape {shape} and found shape {variable.shape} (made at "
+                f"{variable.op.source}). {at()}"
             )
-        if not dtype.is_compatible_with(found.dtype):
+        if not dtype.is_compatible_with(variable.dtype):
             raise ValueError(
-                f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {found.dtype.name} "
-                f"(made at {found.op.source}). {at()}"
+                f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {variable.dtype.name} "
+                f"(made at {variable.op.source}). {at()}"
             )
-        return found
+        return variable
 
     def _regularize(self, name: str, variable: Variable, regularizer: Callable[..., Any]) -> None:
         graph = variable.graph
@@ -195,12 +195,12 @@ class VariableStore:
         if partitions is None:
             raise ValueError(f"PartitionedVariable {name} needs a partitioner to be created")
         self._check_shards(name, max(partitions))
-        made = []
+        shards = []
         for i, (offset, size) in enumerate(slices(shape.as_list(), partitions)):
-            made.append(self._shard(f"{name}/part_{i}", shape, offset, size, dtype, initializer, from_value, options))
-            made[-1]._set_save_slice_info(SaveSliceInfo(name, shape.as_list(), offset, size))
+            shards.append(self._shard(f"{name}/part_{i}", shape, offset, size, dtype, initializer, from_value, options))
+            shards[-1]._set_save_slice_info(SaveSliceInfo(name, shape.as_list(), offset, size))
         kind = initializer.dtype.base_dtype if from_value else dtype
-        result = PartitionedVariable(name, shape, kind, made, partitions)
+        result = PartitionedVariable(name, shape, kind, shards, partitions)
         self._partitioned[name] = result
         return result
 
@@ -238,20 +238,20 @@ class VariableStore:
     def _shared_partitioned(
         self, name: str, shape: TensorShape, dtype: DType, partitions: list[int] | None, reuse: Any
     ) -> PartitionedVariable:
-        found = self._partitioned[name]
+        variable = self._partitioned[name]
         if reuse is False:
             raise ValueError(
                 f"Partitioned variable with name {name} already exists. Did you mean to set reuse=True or "
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
         what = f"Trying to reuse partitioned variable {name}, but specified"
-        if not shape.is_compatible_with(found.get_shape()):
-            raise ValueError(f"{what} shape {shape} and found shape {found.get_shape()}.")
-        if not dtype.is_compatible_with(found.dtype):
-            raise ValueError(f"{what} dtype {dtype.name} and found dtype {found.dtype.name}.")
-        if partitions is not None and found._get_partitions() != partitions:
-            raise ValueError(f"{what} partitions {partitions} and found partitions {found._get_partitions()}.")
-        return found
+        if not shape.is_compatible_with(variable.get_shape()):
+            raise ValueError(f"{what} shape {shape} and found shape {variable.get_shape()}.")
+        if not dtype.is_compatible_with(variable.dtype):
+            raise ValueError(f"{what} dtype {dtype.name} and found dtype {variable.dtype.name}.")
+        if partitions is not None and variable._get_partitions() != partitions:
+            raise ValueError(f"{what} partitions {partitions} and found partitions {variable._get_partitions()}.")
+        return variable
 
 
 def default_initializer(name: str, dtype: DType) -> Any:

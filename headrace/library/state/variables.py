@@ -134,10 +134,10 @@ def report_uninitialized_variables(
     with name_scope(name):
         if not var_list:
             return convert.constant([], "string", shape=[0])
-        known = [is_variable_initialized(v) for v in var_list]
+        initialized = [is_variable_initialized(v) for v in var_list]
         graph = context.get_default_graph()
         with graph.device("/cpu:0"):
-            missing = raw_ops.LogicalNot(raw_ops.Pack(known, axis=0, name="stack"))
+            missing = raw_ops.LogicalNot(raw_ops.Pack(initialized, axis=0, name="stack"))
             names = convert.constant([v.op.name for v in var_list])
             with graph.name_scope("boolean_mask"):
                 where = raw_ops.Squeeze(raw_ops.Where(missing), [1])
