@@ -19,7 +19,7 @@ from headrace.library.control.tensor_array import TensorArray
 
 def flat_tensors(structure: Any, body: FuncGraph, done: Tensor) -> list[Tensor]:
     """The leaves as tensors of the body, which must be the default graph.  An operation becomes ``done`` after it."""
-    found = []
+    tensors = []
     for leaf in nest.flatten(structure, expand_composites=True):
         if isinstance(leaf, Operation):
             with body.control_dependencies([leaf]):
@@ -30,8 +30,8 @@ def flat_tensors(structure: Any, body: FuncGraph, done: Tensor) -> list[Tensor]:
             tensor = convert_to_tensor(leaf)
         if tensor.dtype._is_ref_dtype:
             tensor = raw_ops.Identity(tensor)
-        found.append(body._own(tensor, "result of the body"))
-    return found
+        tensors.append(body._own(tensor, "result of the body"))
+    return tensors
 
 
 def pack_tensors(structure: Any, tensors: Sequence[Any]) -> Any:

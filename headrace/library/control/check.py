@@ -88,8 +88,8 @@ def _binary(
         if data is None:
             data = [what, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
         holds = getattr(raw_ops, op_type)(x, y)
-        known = constant_value(holds)
-        if known is not None and not np.all(known):
+        outcome = constant_value(holds)
+        if outcome is not None and not np.all(outcome):
             x_value, y_value = constant_value(x), constant_value(y)
             raise InvalidArgumentError(None, None, f"{what}\nx ({x.name}) = \n{x_value}\ny ({y.name}) = \n{y_value}")
         return Assert(_all(holds), data, summarize)
@@ -268,13 +268,15 @@ def _rank(
     """``holds(found, wanted)`` decides statically, ``op_type`` at run time; any of ``ranks`` will do."""
     wanted = [_check_rank_argument(convert_to_tensor(r, dtypes.int32, name="rank")) for r in ranks]
     x = convert_to_tensor(x, name="x")
-    known = [None if v is None else int(v) for v in map(constant_value, wanted)]
-    found = x.shape.ndims
-    if found is not None and None not in known:
-        if any(holds(found, k) for k in known):
+    static_ranks = [None if v is None else int(v) for v in map(constant_value, wanted)]
+    static_rank = x.shape.ndims
+    if static_rank is not None and None not in static_ranks:
+        if any(holds(static_rank, k) for k in static_ranks):
             return _static_ok()
-        text = " or ".join(str(k) for k in known)
-        raise ValueError(f"{prefix}Tensor {x.name} must have rank {how}{text}.  Received rank {found}, shape {x.shape}")
+        text = " or ".join(str(k) for k in static_ranks)
+        raise ValueError(
+            f"{prefix}Tensor {x.name} must have rank {how}{text}.  Received rank {static_rank}, shape {x.shape}"
+        )
     if data is None:
         data = [
             f"{prefix}Tensor {x.name} must have rank {how or 'in '}".rstrip(),
@@ -381,10 +383,12 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = N
     for tensor in tensors or ():
         if tensor is None:
             continue
-        found = tensor.dtype.base_dtype
-        if expected is not None and found is not expected:
-            raise ValueError(f"Expected {expected!r}, got {found!r} of tensor {getattr(tensor, 'name', tensor)}.")
-        expected = found
+        tensor_dtype = tensor.dtype.base_dtype
+        if expected is not None and tensor_dtype is not expected:
+            raise ValueError(
+                f"Expected {expected!r}, got {tensor_dtype!r} of tensor {getattr(tensor, 'name', tensor)}."
+            )
+        expected = tensor_dtype
     if expected is None:
         expected = dtypes.float32
     if not expected.is_floating:

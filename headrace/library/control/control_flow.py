@@ -173,18 +173,18 @@ def _one_holds(preds: Sequence[Tensor]) -> Any:
     return group(Assert(raw_ops.LessEqual(count, 1), [message, packed]))
 
 
-def _checked_pairs(given: Any, exclusive: bool) -> list[tuple[Any, Branch]]:
-    if isinstance(given, dict):
-        pairs = list(given.items())
-        if not isinstance(given, OrderedDict):
+def _checked_pairs(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Branch]]:
+    if isinstance(pred_fn_pairs, dict):
+        pairs = list(pred_fn_pairs.items())
+        if not isinstance(pred_fn_pairs, OrderedDict):
             if not context.executing_eagerly():
                 pairs.sort(key=lambda pair: getattr(pair[0], "name", ""))
             if not exclusive:
                 log.warn(
                     "case: a dictionary without exclusive=True; the conditions are tried in the order of their names."
                 )
-    elif isinstance(given, (list, tuple)):
-        pairs = list(given)
+    elif isinstance(pred_fn_pairs, (list, tuple)):
+        pairs = list(pred_fn_pairs)
     else:
         raise TypeError("pred_fn_pairs must be a list, tuple, or dict")
     for pair in pairs:
@@ -221,8 +221,8 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Branch | None = Non
         if not callable(function):
             raise TypeError(f"fn for key {key} must be callable.")
     if [key for key, _ in items] != list(range(len(items))):
-        found = ", ".join(str(key) for key, _ in items)
-        raise ValueError(f"the keys of branch_fns must be 0 to {len(items) - 1}, each once; got {found} {at()}")
+        keys = ", ".join(str(key) for key, _ in items)
+        raise ValueError(f"the keys of branch_fns must be 0 to {len(items) - 1}, each once; got {keys} {at()}")
     with name_scope(name, "switch_case", [branch_index]):
         index = convert_to_tensor(branch_index, name="branch_index")
         if not index.dtype.base_dtype.is_integer:

@@ -55,10 +55,10 @@ def _results(dtypes_: list[Any], rows: _Rows, infer_shape: bool) -> list[TensorA
 
 
 def _stacked(arrays: list[TensorArray], rows: _Rows) -> list[Tensor]:
-    found = [a.stack() for a in arrays]
-    for tensor in found:
+    tensors = [a.stack() for a in arrays]
+    for tensor in tensors:
         tensor.set_shape(TensorShape([rows.static]).concatenate(TensorShape(None)))
-    return found
+    return tensors
 
 
 def map_fn(

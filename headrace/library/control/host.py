@@ -102,13 +102,13 @@ def _stream_name(stream: Any) -> str:
         return "stdout"
     if isinstance(stream, str) and (stream.startswith("file://") or stream in ("stdout", "stderr")):
         return stream
-    found = _STREAMS.get(stream) or _STREAMS.get(getattr(logging, getattr(stream, "__name__", ""), None))
-    if found is None:
+    name = _STREAMS.get(stream) or _STREAMS.get(getattr(logging, getattr(stream, "__name__", ""), None))
+    if name is None:
         raise ValueError(
             f"Unsupported output stream: {stream!r}. Supported are sys.stdout, sys.stderr, logging functions and "
             '"file://" paths.'
         )
-    return found
+    return name
 
 
 def _template(inputs: Sequence[Any], sep: str) -> tuple[list[Tensor], str, str]:

@@ -64,25 +64,25 @@ class TensorArray:
         self._dtype = dtypes.as_dtype(dtype).base_dtype
         self._dynamic_size = bool(dynamic_size)
         self._colocate_with_first_write_call = colocate_with_first_write_call
-        known = as_shape(element_shape)
+        item_shape = as_shape(element_shape)
         if handle is not None:
             if flow is None:
                 raise ValueError("an array made from a handle needs its flow, which holds the elements")
-            self._elements = _Elements(known, infer_shape or known.ndims is not None, None)
+            self._elements = _Elements(item_shape, infer_shape or item_shape.ndims is not None, None)
             self._handle, self._flow = handle, flow
             return
         with name_scope(name, "TensorArray", [handle, size, flow]) as scope:
             count = convert_to_tensor(size, dtypes.int32, name="size")
             fixed = None if self._dynamic_size else constant_value(count)
             self._elements = _Elements(
-                known, infer_shape or known.ndims is not None, None if fixed is None else int(fixed)
+                item_shape, infer_shape or item_shape.ndims is not None, None if fixed is None else int(fixed)
             )
-            made = raw_ops.TensorArrayV3(
-                count, dtype=self._dtype, element_shape=known, dynamic_size=self._dynamic_size,
+            array = raw_ops.TensorArrayV3(
+                count, dtype=self._dtype, element_shape=item_shape, dynamic_size=self._dynamic_size,
                 clear_after_read=True if clear_after_read is None else clear_after_read,
                 identical_element_shapes=infer_shape, tensor_array_name=tensor_array_name or "", name=scope,
             )  # fmt: skip
-            self._handle, self._flow = made.handle, made.flow
+            self._handle, self._flow = array.handle, array.flow
 
     # ---- what it is
 
@@ -235,9 +235,14 @@ class TensorArray:
         with name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
             tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
             sizes = raw_ops.Cast(convert_to_tensor(lengths, name="lengths"), DstT=dtypes.int64)
-            known = constant_value(sizes)
-            if self._elements.infer and known is not None and len(set(known.tolist())) == 1 and tensor.shape.ndims:
-                self._elements.meet(TensorShape([int(known[0])]).concatenate(tensor.shape[1:]))
+            static_sizes = constant_value(sizes)
+            if (
+                self._elements.infer
+                and static_sizes is not None
+                and len(set(static_sizes.tolist())) == 1
+                and tensor.shape.ndims
+            ):
+                self._elements.meet(TensorShape([int(static_sizes[0])]).concatenate(tensor.shape[1:]))
             return self._written(raw_ops.TensorArraySplitV3(self._handle, tensor, sizes, self._flow))
 
     def size(self, name: str | None = None) -> Tensor:
@@ -287,8 +292,8 @@ class _GradientArray(TensorArray):
     def _place(self, index: Any) -> Tensor:
         """The index, or indices, once it is sure that the array has them: a gradient alone does not know its size."""
         place = convert_to_tensor(index, dtypes.int32)
-        known, size = constant_value(place), self._elements.size
-        if known is not None and size is not None and (known >= 0).all() and (known < size).all():
+        positions, size = constant_value(place), self._elements.size
+        if positions is not None and size is not None and (positions >= 0).all() and (positions < size).all():
             return place
         inside = raw_ops.LogicalAnd(place >= 0, place < self.size())
         every = raw_ops.All(inside, list(range(place.shape.ndims or 0)))
@@ -307,9 +312,9 @@ class _GradientArray(TensorArray):
         return item
 
     def _item_shape(self, index: Any) -> Any:
-        known = self.element_shape
-        if known.is_fully_defined():
-            return constant(known.as_list(), dtypes.int32)
+        shape = self.element_shape
+        if shape.is_fully_defined():
+            return constant(shape.as_list(), dtypes.int32)
         return raw_ops.Shape(self._primal.read(index))
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
@@ -325,16 +330,18 @@ class _GradientArray(TensorArray):
         with name_scope(name, "TensorArrayGather", [self._handle, indices]):
             places = convert_to_tensor(indices, dtypes.int32)
             like = self._primal.gather(places)
-            found: Tensor = raw_ops._ArrayStacked(self._flow, places, raw_ops.Shape(like), dtype=self._dtype)
-        found.set_shape(like.shape)
-        return found
+            items: Tensor = raw_ops._ArrayStacked(self._flow, places, raw_ops.Shape(like), dtype=self._dtype)
+        items.set_shape(like.shape)
+        return items
 
     def concat(self, name: str | None = None) -> Tensor:
         """All gradients joined along their first dimension."""
         with name_scope(name, "TensorArrayConcat", [self._handle]):
             like = raw_ops.TensorArrayConcatV3(self._primal.handle, self._primal.flow, dtype=self._dtype)
-            found: Tensor = raw_ops._ArrayConcat(self._flow, like.lengths, raw_ops.Shape(like.value), dtype=self._dtype)
-        return found
+            joined: Tensor = raw_ops._ArrayConcat(
+                self._flow, like.lengths, raw_ops.Shape(like.value), dtype=self._dtype
+            )
+        return joined
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The gradients with the rows of ``value`` added at ``indices``."""

@@ -75,8 +75,8 @@ def _run_now(cond: Any, body: Any, loop_vars: Any, limit: Any, same_structure: b
             loop_vars, unpacked = (loop_vars,), True
         _check_structure(before, loop_vars)
         count += 1
-    found = nest.map_structure(lambda v: v if isinstance(v, TensorArray) else convert_to_tensor(v), loop_vars)
-    return found[0] if unpacked else found
+    results = nest.map_structure(lambda v: v if isinstance(v, TensorArray) else convert_to_tensor(v), loop_vars)
+    return results[0] if unpacked else results
 
 
 def _counted(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Tensor) -> tuple[Any, Any, Any, Any]:
@@ -158,8 +158,8 @@ class _Loop:
         """The structure that the body returned, and the final values."""
         decide = FuncGraph("the condition of a loop", self.graph)
         with decide.as_default():
-            given = cond(*_arguments(self._arguments(decide)))
-            chosen = convert_to_tensor(given, name="pred")
+            decision = cond(*_arguments(self._arguments(decide)))
+            chosen = convert_to_tensor(decision, name="pred")
             if chosen.dtype.base_dtype != dtypes.bool or chosen.shape.ndims not in (None, 0):
                 kind = TypeError if chosen.dtype.base_dtype != dtypes.bool else ValueError
                 raise kind(
