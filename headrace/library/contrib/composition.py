@@ -49,9 +49,9 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **k
     with variable_scope(scope, "Stack", [inputs]):
         values = convert_to_tensor(inputs)
         prefix = scope or _layer_name(layer, "stack")
-        for i, given in enumerate(stack_args):
+        for i, layer_args in enumerate(stack_args):
             kwargs["scope"] = f"{prefix}_{i + 1}"
-            values = layer(values, *(given if isinstance(given, (list, tuple)) else [given]), **kwargs)
+            values = layer(values, *(layer_args if isinstance(layer_args, (list, tuple)) else [layer_args]), **kwargs)
         return values
 
 

@@ -48,8 +48,8 @@ class ExternalOptimizerInterface:
         self._slices = [slice(int(b), int(e)) for b, e in zip([0, *ends[:-1]], ends, strict=True)]
 
     def _gradient(self, tensor: Any) -> Any:
-        found = gradients(tensor, self._vars)
-        return _packed([g if g is not None else creation.zeros_like(v) for g, v in zip(found, self._vars, strict=True)])
+        grads = gradients(tensor, self._vars)
+        return _packed([g if g is not None else creation.zeros_like(v) for g, v in zip(grads, self._vars, strict=True)])
 
     def minimize(
         self, session: Any = None, feed_dict: Mapping[Any, Any] | None = None, fetches: Sequence[Any] | None = None,
@@ -144,8 +144,8 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
             loss_grad_func, initial_val.astype(np.float64), jac=True, method=method, callback=step_callback, **options
         )
         self.result = result
-        found: np.ndarray = result.x.astype(dtype)
-        return found
+        minimum: np.ndarray = result.x.astype(dtype)
+        return minimum
 
 
 def _scipy_optimize() -> Any:

@@ -51,7 +51,7 @@ def _cast(name: str, value: Any, kind: type) -> Any:
 
 def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
     """``"a=1,b=[2,3],c[0]=4"`` as {name: value}; values set by index are dictionaries from index to value."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     position = 0
     while position < len(values):
         match = _PARAMETER.match(values, position)
@@ -72,12 +72,12 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
         else:
             value = _converted(name, match["value"], kind)
         if match["index"] is not None:
-            found.setdefault(name, {})[int(match["index"])] = value
-        elif name in found:
+            results.setdefault(name, {})[int(match["index"])] = value
+        elif name in results:
             raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
         else:
-            found[name] = value
-    return found
+            results[name] = value
+    return results
 
 
 class HParams:

@@ -38,12 +38,12 @@ def transform(
         maps = maps[None] if maps.shape.ndims == 1 else maps
         if output_shape is None:
             size = array.shape(batch)[1:3]
-            known = batch.shape.as_list()[1:3]
-            size = convert_to_tensor(known, dtypes.int32) if None not in known else size
+            static_size = batch.shape.as_list()[1:3]
+            size = convert_to_tensor(static_size, dtypes.int32) if None not in static_size else size
         else:
             size = convert_to_tensor(output_shape, dtypes.int32, name="output_shape")
-        made: Any = raw_ops.ImageProjectiveTransformV2(batch, maps, size, interpolation=interpolation.upper())
-        return made[0, :, :, 0] if rank == 2 else made[0] if rank == 3 else made
+        transformed: Any = raw_ops.ImageProjectiveTransformV2(batch, maps, size, interpolation=interpolation.upper())
+        return transformed[0, :, :, 0] if rank == 2 else transformed[0] if rank == 3 else transformed
 
 
 def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None) -> Any:
@@ -138,9 +138,9 @@ def adjust_hsv_in_yiq(
         there, back = constant(_TO_YIQ, kind), constant(np.linalg.inv(_TO_YIQ.astype(np.float64)), kind)
         matrix = value * linalg.matmul(linalg.matmul(there, turn), back)
         sizes = array.shape(x)
-        made = array.reshape(linalg.matmul(array.reshape(x, [-1, 3]), matrix), sizes)
-        made.set_shape(x.shape)
-        return made
+        adjusted = array.reshape(linalg.matmul(array.reshape(x, [-1, 3]), matrix), sizes)
+        adjusted.set_shape(x.shape)
+        return adjusted
 
 
 def random_hsv_in_yiq(
@@ -176,9 +176,9 @@ def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> A
         columns, rows = creation.meshgrid(creation.range(width), creation.range(height))
         places = math.cast(array.stack([rows, columns], axis=2), flow.dtype.base_dtype)
         wanted = array.reshape(array.expand_dims(places, 0) - flow, array.stack([batch, height * width, 2]))
-        found = array.reshape(_interpolated(image, wanted, batch, height, width), sizes)
-        found.set_shape(image.shape)
-        return found
+        warped = array.reshape(_interpolated(image, wanted, batch, height, width), sizes)
+        warped.set_shape(image.shape)
+        return warped
 
 
 def _interpolated(image: Any, wanted: Any, batch: Any, height: Any, width: Any) -> Any:

@@ -106,9 +106,9 @@ def _parameters(
     trainable: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Variables (beta, gamma), None for one that is not wanted."""
-    made = []
+    variables = []
     for name, wanted, default in (("beta", center, ZEROS), ("gamma", scale, ONES)):
-        made.append(
+        variables.append(
             model_variable(
                 name, shape=shape, dtype=dtype, initializer=(initializers or {}).get(name, default),
                 collections=collecting.variable_collections(variables_collections, name), trainable=trainable,
@@ -116,7 +116,7 @@ def _parameters(
             if wanted
             else None
         )  # fmt: skip
-    return made[0], made[1]
+    return variables[0], variables[1]
 
 
 @add_arg_scope

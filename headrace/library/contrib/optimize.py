@@ -117,10 +117,10 @@ def _optimizer(optimizer: Any, rate: Any) -> Any:
             raise ValueError(f"Learning rate is None, but should be specified if optimizer is class ({optimizer}).")
         return optimizer(learning_rate=rate)  # type: ignore[call-arg]
     if callable(optimizer):
-        made = optimizer(rate) if rate is not None else optimizer()
-        if isinstance(made, Optimizer):
-            return made
-        raise ValueError(f"Unrecognized optimizer: function should return subclass of Optimizer. Got {made}.")
+        instance = optimizer(rate) if rate is not None else optimizer()
+        if isinstance(instance, Optimizer):
+            return instance
+        raise ValueError(f"Unrecognized optimizer: function should return subclass of Optimizer. Got {instance}.")
     raise ValueError(
         f"Unrecognized optimizer: should be string, subclass of Optimizer, instance of subclass of Optimizer or "
         f"function with one argument. Got {optimizer}."
@@ -148,17 +148,17 @@ def multiply_gradients(grads_and_vars: GradsAndVars, gradient_multipliers: Mappi
     """Gradients times factors given by variable or by its name."""
     if not isinstance(gradient_multipliers, Mapping) or not gradient_multipliers:
         raise ValueError("`gradient_multipliers` must be a non-empty dictionary.")
-    made = []
+    multiplied = []
     for grad, var in grads_and_vars:
         key = var if var in gradient_multipliers else var.op.name if var.op.name in gradient_multipliers else var.name
         if key in gradient_multipliers:
             if grad is None:
                 raise ValueError("Requested multiple of `None` gradient.")
             factor = gradient_multipliers[key]
-            made.append(_map((grad, var), lambda v, f=factor: v * math.cast(f, v.dtype)))  # type: ignore[misc]
+            multiplied.append(_map((grad, var), lambda v, f=factor: v * math.cast(f, v.dtype)))  # type: ignore[misc]
         else:
-            made.append((grad, var))
-    return made
+            multiplied.append((grad, var))
+    return multiplied
 
 
 def clip_gradient_norms(gradients_to_variables: GradsAndVars, max_norm: float) -> GradsAndVars:

@@ -14,10 +14,10 @@ _ALIASES_KEY = ("__tensor_aliases",)
 
 
 def _aliases() -> dict[Any, list[str]]:
-    found = context.get_default_graph().get_collection_ref(_ALIASES_KEY)
-    if not found:
-        found.append({})
-    aliases: dict[Any, list[str]] = found[0]
+    stores = context.get_default_graph().get_collection_ref(_ALIASES_KEY)
+    if not stores:
+        stores.append({})
+    aliases: dict[Any, list[str]] = stores[0]
     return aliases
 
 
@@ -49,10 +49,10 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
 def convert_collection_to_dict(collection: str, clear_collection: bool = False) -> OrderedDict[str, Any]:
     """The tensors of a collection by their names: slim's end points."""
     graph = context.get_default_graph()
-    found = OrderedDict((alias, t) for t in graph.get_collection(collection) for alias in get_tensor_aliases(t))
+    aliased = OrderedDict((alias, t) for t in graph.get_collection(collection) for alias in get_tensor_aliases(t))
     if clear_collection:
         graph.clear_collection(collection)
-    return found
+    return aliased
 
 
 def variable_collections(collections: Any, name: str) -> list[str]:

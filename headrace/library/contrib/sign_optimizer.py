@@ -51,11 +51,11 @@ def get_cosine_decay_fn(decay_steps: int, num_periods: float = 0.5, zero_after: 
         done = math.cast(math.minimum(math.cast(global_step, dtypes.int32), decay_steps), dtypes.float32) / float(
             decay_steps
         )
-        found = 0.5 * (1.0 + math.cos(2.0 * num_periods * python_math.pi * done))
+        decayed = 0.5 * (1.0 + math.cos(2.0 * num_periods * python_math.pi * done))
         if zero_after is None:
-            return found
+            return decayed
         return cond(
-            math.greater_equal(2.0 * num_periods * done, zero_after), lambda: convert_to_tensor(0.0), lambda: found
+            math.greater_equal(2.0 * num_periods * done, zero_after), lambda: convert_to_tensor(0.0), lambda: decayed
         )
 
     return decay
@@ -73,10 +73,10 @@ def get_restart_decay_fn(decay_steps: int, num_periods: int = 1, zero_after: flo
             decay_steps
         )
         place = math.floormod(done * num_periods, 1.0)
-        found = 0.5 * (1.0 + math.cos(python_math.pi * place))
+        decayed = 0.5 * (1.0 + math.cos(python_math.pi * place))
         if zero_after is None:
-            return found
-        return cond(math.greater_equal(done * num_periods, zero_after), lambda: convert_to_tensor(0.0), lambda: found)
+            return decayed
+        return cond(math.greater_equal(done * num_periods, zero_after), lambda: convert_to_tensor(0.0), lambda: decayed)
 
     return decay
 
@@ -101,8 +101,10 @@ class _SignOptimizer(Optimizer):
             self._zeros_slot(var, "m", self._name)
 
     def _numbers(self, var: Any, first: Any) -> list[Any]:
-        given = (self._rate, first, self._sign_decay, self._beta)
-        return [cast(convert_to_tensor(self._call_if_callable(v), dtypes.float32), var.dtype.base_dtype) for v in given]
+        numbers = (self._rate, first, self._sign_decay, self._beta)
+        return [
+            cast(convert_to_tensor(self._call_if_callable(v), dtypes.float32), var.dtype.base_dtype) for v in numbers
+        ]
 
     def _sparse(self, grad: Any, var: Any, factor: Callable[[Any, Any], Any], first: Any) -> Any:
         """Only the rows of the gradient move; the average, everywhere."""

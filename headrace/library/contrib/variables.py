@@ -110,13 +110,13 @@ def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
 
 def get_unique_variable(var_op_name: str) -> Any:
     """The only variable of that full name."""
-    found = get_variables(scope=var_op_name)
-    found = [v for v in found if v.op.name == var_op_name] or found
-    if not found:
+    candidates = get_variables(scope=var_op_name)
+    candidates = [v for v in candidates if v.op.name == var_op_name] or candidates
+    if not candidates:
         raise ValueError(f"Couldn't find variable {var_op_name}")
-    if len(found) > 1:
+    if len(candidates) > 1:
         raise ValueError(f"Variable {var_op_name} does not uniquely identify a variable")
-    return found[0]
+    return candidates[0]
 
 
 def get_variable_full_name(var: Any) -> str:
@@ -128,8 +128,8 @@ def get_variable_full_name(var: Any) -> str:
 
 def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
     """The variables of the scopes to include (all by default) that are in none of the scopes to exclude."""
-    for given, what in ((include, "include"), (exclude, "exclude")):
-        if given is not None and not isinstance(given, (list, tuple)):
+    for scopes, what in ((include, "include"), (exclude, "exclude")):
+        if scopes is not None and not isinstance(scopes, (list, tuple)):
             raise TypeError(f"{what} is provided but is not a list or a tuple.")
     if include is None:
         chosen = get_variables()
@@ -161,17 +161,17 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Operatio
     feeds: dict[Any, Any] = {}
     assigns = []
     for name, value in var_names_to_values.items():
-        found = [v for v in get_variables() if v.op.name == name] or get_variables(name)
-        if not found:
+        candidates = [v for v in get_variables() if v.op.name == name] or get_variables(name)
+        if not candidates:
             raise ValueError(f"Variable {name} wasn't found")
-        if len(found) > 1:
-            found = [v for v in found if v.op.name == name]
-            if not found:
+        if len(candidates) > 1:
+            candidates = [v for v in candidates if v.op.name == name]
+            if not candidates:
                 raise ValueError(f"Variable {name} is found multiple times: {[v.name for v in get_variables(name)]}")
-        target = found[0]
-        given: Tensor = creation.placeholder(target.dtype.base_dtype, target.shape)
-        assigns.append(target.assign(given))
-        feeds[given] = value
+        target = candidates[0]
+        new_value: Tensor = creation.placeholder(target.dtype.base_dtype, target.shape)
+        assigns.append(target.assign(new_value))
+        feeds[new_value] = value
     return group(*assigns), feeds
 
 
