@@ -52,10 +52,10 @@ class IdentityCategoricalColumn(CategoricalColumn):
         return self.number_buckets
 
     def transform_feature(self, features: Features) -> SparseTensor:
-        given = as_sparse_ids(features.get(self.key))
-        if not given.dtype.is_integer:
-            raise ValueError(f"Invalid input, not integer. key: {self.key} dtype: {given.dtype!r}")
-        ids = cast(given.values, dtypes.int64, name="values")
+        sparse = as_sparse_ids(features.get(self.key))
+        if not sparse.dtype.is_integer:
+            raise ValueError(f"Invalid input, not integer. key: {self.key} dtype: {sparse.dtype!r}")
+        ids = cast(sparse.values, dtypes.int64, name="values")
         limit = cast(self.num_buckets, dtypes.int64, name="num_buckets")
         if self.default_value is None:
             message = f"Ids of column {self.key} must be in [0, {self.num_buckets}), or give it a default_value."
@@ -66,7 +66,7 @@ class IdentityCategoricalColumn(CategoricalColumn):
             outside = logical_or(less(ids, cast(0, dtypes.int64)), greater_equal(ids, limit), name="out_of_range")
             default = fill(array.shape(ids), cast(self.default_value, dtypes.int64), name="default_values")
             ids = where(outside, default, ids)
-        return SparseTensor(given.indices, ids, given.dense_shape)
+        return SparseTensor(sparse.indices, ids, sparse.dense_shape)
 
 
 @says_where
@@ -85,23 +85,23 @@ def categorical_column_with_identity(
     return IdentityCategoricalColumn(key, num_buckets, default_value)
 
 
-def _check_compatible(key: str, dtype: Any, given: SparseTensor) -> None:
-    if dtype.is_integer != given.dtype.is_integer:
+def _check_compatible(key: str, dtype: Any, sparse: SparseTensor) -> None:
+    if dtype.is_integer != sparse.dtype.is_integer:
         raise ValueError(
             f"Column dtype and SparseTensors dtype must be compatible. key: {key}, column dtype: {dtype!r}, "
-            f"tensor dtype: {given.dtype!r}"
+            f"tensor dtype: {sparse.dtype!r}"
         )
-    check_words(given.dtype, f"column_name: {key} input_tensor")
+    check_words(sparse.dtype, f"column_name: {key} input_tensor")
 
 
 def _words(key: str, dtype: Any, features: Features) -> SparseTensor:
     """The feature as strings or int64."""
-    given = as_sparse_ids(features.get(key))
-    check_words(given.dtype, f"column_name: {key} input_tensor")
-    _check_compatible(key, dtype, given)
-    if not given.dtype.is_integer or given.dtype == dtypes.int64:
-        return given
-    return SparseTensor(given.indices, cast(given.values, dtypes.int64), given.dense_shape)
+    sparse = as_sparse_ids(features.get(key))
+    check_words(sparse.dtype, f"column_name: {key} input_tensor")
+    _check_compatible(key, dtype, sparse)
+    if not sparse.dtype.is_integer or sparse.dtype == dtypes.int64:
+        return sparse
+    return SparseTensor(sparse.indices, cast(sparse.values, dtypes.int64), sparse.dense_shape)
 
 
 class _WordsColumn(CategoricalColumn):
@@ -134,15 +134,15 @@ class VocabularyListCategoricalColumn(_WordsColumn):
         return len(self.vocabulary_list) + self.num_oov_buckets
 
     def transform_feature(self, features: Features) -> SparseTensor:
-        given = _words(self.key, self.dtype, features)
+        sparse = _words(self.key, self.dtype, features)
         words = np.array(self.vocabulary_list, np.int64) if self.dtype.is_integer else list(self.vocabulary_list)
         with init_scope():  # tables_initializer() cannot reach into a branch or loop
             table = index_table_from_tensor(
                 words, self.num_oov_buckets, self.default_value,
                 dtype=dtypes.int64 if self.dtype.is_integer else self.dtype, name=f"{self.key}_lookup",
             )  # fmt: skip
-        found: SparseTensor = table.lookup(given)
-        return found
+        ids: SparseTensor = table.lookup(sparse)
+        return ids
 
 
 @says_where
@@ -158,13 +158,13 @@ def categorical_column_with_vocabulary_list(
         raise ValueError(f"vocabulary_list {vocabulary_list} must be non-empty, column_name: {key}")
     if len(set(vocabulary_list)) != len(vocabulary_list):
         raise ValueError(f"Duplicate keys in vocabulary_list {vocabulary_list}, column_name: {key}")
-    found = dtypes.as_dtype(np.array(vocabulary_list).dtype)
+    vocabulary_dtype = dtypes.as_dtype(np.array(vocabulary_list).dtype)
     _check_buckets(key, num_oov_buckets, default_value if default_value != -1 else None)
-    check_words(found, f"column_name: {key} vocabulary")
-    kind = found if dtype is None else dtypes.as_dtype(dtype)
+    check_words(vocabulary_dtype, f"column_name: {key} vocabulary")
+    kind = vocabulary_dtype if dtype is None else dtypes.as_dtype(dtype)
     check_words(kind, f"column_name: {key}")
-    if kind.is_integer != found.is_integer:
-        raise ValueError(f"dtype {kind!r} and vocabulary dtype {found!r} do not match, column_name: {key}")
+    if kind.is_integer != vocabulary_dtype.is_integer:
+        raise ValueError(f"dtype {kind!r} and vocabulary dtype {vocabulary_dtype!r} do not match, column_name: {key}")
     return VocabularyListCategoricalColumn(key, tuple(vocabulary_list), kind, default_value, num_oov_buckets)
 
 
@@ -193,14 +193,14 @@ class VocabularyFileCategoricalColumn(_WordsColumn):
         return self.vocabulary_size + self.num_oov_buckets
 
     def transform_feature(self, features: Features) -> SparseTensor:
-        given = _words(self.key, self.dtype, features)
+        words = _words(self.key, self.dtype, features)
         with init_scope():
             table = index_table_from_file(
                 self.vocabulary_file, self.num_oov_buckets, self.vocabulary_size, self.default_value,
                 key_dtype=dtypes.int64 if self.dtype.is_integer else self.dtype, name=f"{self.key}_lookup",
             )  # fmt: skip
-        found: SparseTensor = table.lookup(given)
-        return found
+        ids: SparseTensor = table.lookup(words)
+        return ids
 
 
 @says_where
@@ -239,10 +239,10 @@ class HashedCategoricalColumn(_WordsColumn):
         return self.hash_bucket_size
 
     def transform_feature(self, features: Features) -> SparseTensor:
-        given = _words(self.key, self.dtype, features)
-        words = given.values if given.dtype == dtypes.string else as_string(given.values)
+        sparse = _words(self.key, self.dtype, features)
+        words = sparse.values if sparse.dtype == dtypes.string else as_string(sparse.values)
         ids = string_to_hash_bucket_fast(words, self.hash_bucket_size, name="lookup")
-        return SparseTensor(given.indices, ids, given.dense_shape)
+        return SparseTensor(sparse.indices, ids, sparse.dense_shape)
 
 
 @says_where

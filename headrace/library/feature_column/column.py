@@ -84,16 +84,16 @@ class Features:
 
     def __init__(self, features: Mapping[str, Any]) -> None:
         self._features = dict(features)
-        self._made: dict[Any, Any] = {}
+        self._transformed: dict[Any, Any] = {}
 
     def get(self, key: str | FeatureColumn) -> Any:
         """The tensor of a feature's name or of a column."""
-        if key not in self._made:
+        if key not in self._transformed:
             if isinstance(key, FeatureColumn):
-                self._made[key] = key.transform_feature(self)
+                self._transformed[key] = key.transform_feature(self)
             else:
-                self._made[key] = self._raw(key)
-        return self._made[key]
+                self._transformed[key] = self._raw(key)
+        return self._transformed[key]
 
     def _raw(self, key: str) -> Any:
         if key not in self._features:

@@ -132,8 +132,8 @@ def embedding_column(
     )  # fmt: skip
 
 
-def _initializer(given: Any, dimension: int) -> Any:
-    return TruncatedNormal(mean=0.0, stddev=1 / math.sqrt(dimension)) if given is None else given
+def _initializer(initializer: Any, dimension: int) -> Any:
+    return TruncatedNormal(mean=0.0, stddev=1 / math.sqrt(dimension)) if initializer is None else initializer
 
 
 def _check_table(dimension: Any, checkpoint: Any, tensor_name: Any) -> None:

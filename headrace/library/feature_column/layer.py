@@ -81,8 +81,8 @@ def input_layer(
         return array.concat(outputs, 1)
 
 
-def _collections(given: Any) -> list[Any]:
-    collections = list(given or [])
+def _collections(names: Any) -> list[Any]:
+    collections = list(names or [])
     for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES):
         if key not in collections:
             collections.append(key)
@@ -135,22 +135,22 @@ def linear_model(
     with variable_scope(None, default_name="linear_model") as scope:
         pass
     names = [_unique(column.name) for column in columns]
-    found: dict[Any, Any] = {}
+    variables: dict[Any, Any] = {}
     with name_scope(scope.name.split("/")[-1]), variable_scope(scope):
         cache, sums = Features(features), []
         for column, name in zip(columns, names, strict=True):
             with variable_scope(name):
                 total, weights = _weighted_sum(column, cache, units, sparse_combiner, collections, trainable)
                 sums.append(total)
-                found[column] = _listed(weights)
+                variables[column] = _listed(weights)
         _check_batch_sizes(sums, columns)
         total = add_n(sums, name="weighted_sum_no_bias")
         bias = get_variable(
             "bias_weights", [units], dtypes.float32, Zeros(), trainable=trainable, collections=collections
         )
-        found["bias"] = _listed(bias)
+        variables["bias"] = _listed(bias)
         if cols_to_vars is not None:
-            cols_to_vars.update(found)
+            cols_to_vars.update(variables)
         return bias_add(total, bias, name="weighted_sum")
 
 

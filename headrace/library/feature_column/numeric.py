@@ -49,17 +49,17 @@ class NumericColumn(DenseColumn):
         return self.shape
 
     def transform_feature(self, features: Features) -> Any:
-        given = features.get(self.key)
-        if isinstance(given, SparseTensor):
+        feature = features.get(self.key)
+        if isinstance(feature, SparseTensor):
             raise ValueError(
                 "The corresponding Tensor of numerical column must be a Tensor. SparseTensor is not supported. "
                 f"key: {self.key}"
             )
-        if given.dtype == dtypes.string:
-            raise ValueError(f"numeric_column takes numbers, got strings. key: {self.key}, feature: {given}")
+        if feature.dtype == dtypes.string:
+            raise ValueError(f"numeric_column takes numbers, got strings. key: {self.key}, feature: {feature}")
         if self.normalizer_fn is not None:
-            given = self.normalizer_fn(given)
-        return cast(given, dtypes.float32)
+            feature = self.normalizer_fn(feature)
+        return cast(feature, dtypes.float32)
 
     def get_dense_tensor(self, features: Features, weight_collections: Any, trainable: bool) -> Tensor:
         dense: Tensor = features.get(self)
@@ -103,18 +103,18 @@ def _default(value: Any, shape: tuple[int, ...], dtype: Any, key: str) -> Any:
     """One number for every element, or an array of the column's shape, as nested tuples."""
     if value is None:
         return None
-    given = np.asarray(value)
-    if given.dtype.kind not in "iuf" or (given.dtype.kind == "f" and not dtype.is_floating):
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and not dtype.is_floating):
         raise TypeError(
             f"default_value must be compatible with dtype. default_value: {value}, dtype: {dtype!r}, key: {key}"
         )
-    if given.ndim == 0:
-        return _nested(np.full(shape, given).tolist())
-    if given.shape != shape:
+    if array.ndim == 0:
+        return _nested(np.full(shape, array).tolist())
+    if array.shape != shape:
         raise ValueError(
             f"The shape of default_value must be equal to given shape. default_value: {value}, shape: {shape}, key: {key}"
         )
-    return _nested(given.tolist())
+    return _nested(array.tolist())
 
 
 def _nested(value: Any) -> Any:
