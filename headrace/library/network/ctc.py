@@ -106,8 +106,8 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
     if not isinstance(truth, (SparseTensor, SparseTensorValue)):
         raise TypeError("Truth must be a SparseTensor.")
     hypothesis, truth = SparseTensor.from_value(hypothesis), SparseTensor.from_value(truth)
-    found: Tensor = raw_ops.EditDistance(
+    distances: Tensor = raw_ops.EditDistance(
         hypothesis.indices, hypothesis.values, hypothesis.dense_shape, truth.indices, truth.values, truth.dense_shape,
         normalize, name=name,
     )  # fmt: skip
-    return found
+    return distances

@@ -27,12 +27,12 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         counts = reduction.reduce_sum(math.cast(kept, lengths.dtype.base_dtype), 1)
         longest = reduction.reduce_max(counts)
         places = indexing.where(creation.sequence_mask(counts, maxlen=longest))
-        made = indexing.scatter_nd(
+        collapsed = indexing.scatter_nd(
             places, indexing.boolean_mask(labels, kept),
             array.stack([array.shape(labels, out_type=dtypes.int64)[0], math.cast(longest, dtypes.int64)]),
         )  # fmt: skip
-        made.set_shape([labels.shape.as_list()[0], None])
-        return made, counts
+        collapsed.set_shape([labels.shape.as_list()[0], None])
+        return collapsed, counts
 
 
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

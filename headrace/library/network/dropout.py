@@ -61,10 +61,10 @@ def _dropout(
             raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate:g} {at()}")
         rate = convert_to_tensor(rate, dtype=x.dtype, name="rate")
         rate.shape.assert_has_rank(0)
-        known = constant_value(rate)
-        if known is not None and known == 0:
+        static_rate = constant_value(rate)
+        if static_rate is not None and static_rate == 0:
             return x
-        if known is not None and known == 1:  # after rounding
+        if static_rate is not None and static_rate == 1:  # after rounding
             return raw_ops.ZerosLike(x)  # type: ignore[no-any-return]
         keep_scale = 1 / (convert_to_tensor(keep_prob, dtype=x.dtype) if isinstance(keep_prob, Tensor) else 1 - rate)
         noise = _uniform(_noise_shape(x, noise_shape), x.dtype, seed)

@@ -78,11 +78,11 @@ def _lookup_sharded(shards: Sequence[Any], ids: Tensor, strategy: str, scope: st
     shard = raw_ops.Cast(shard, DstT=dtypes.int32) if shard.dtype != dtypes.int32 else shard
     rows = raw_ops.DynamicPartition(row, shard, count)
     back = raw_ops.DynamicPartition(places, shard, count)
-    found = []
+    parts = []
     for params, wanted in zip(shards, rows, strict=True):
         with colocate_with(params):
-            found.append(_gather(params, wanted))
-    merged = raw_ops.ParallelDynamicStitch(back, found, name=scope)
+            parts.append(_gather(params, wanted))
+    merged = raw_ops.ParallelDynamicStitch(back, parts, name=scope)
     inner = _row_shape(shards)
     if ids.shape.ndims == 1:
         result = merged

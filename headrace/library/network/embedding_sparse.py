@@ -113,18 +113,18 @@ def safe_embedding_lookup_sparse(
         ids, empty = sparse_fill_empty_rows(ids, default_id or 0)
         if weights is not None:
             weights, _ = sparse_fill_empty_rows(weights, 1.0)
-        found = embedding_lookup_sparse(
+        combined = embedding_lookup_sparse(
             tables, ids, weights, combiner=combiner, partition_strategy=partition_strategy,
             name=None if default_id is None else scope, max_norm=max_norm,
         )  # fmt: skip
         if default_id is None:
-            columns = array.stack([1, array.shape(found)[1]])
+            columns = array.stack([1, array.shape(combined)[1]])
             blank = array.tile(array.reshape(empty, [-1, 1]), columns)
-            found = where(blank, creation.zeros_like(found), found, name=scope)
+            combined = where(blank, creation.zeros_like(combined), combined, name=scope)
         lead = slice(cast(original, dtypes.int32), [0], [rank - 1])
-        result = array.reshape(found, array.concat([lead, slice(array.shape(found), [1], [-1])], 0))
+        result = array.reshape(combined, array.concat([lead, slice(array.shape(combined), [1], [-1])], 0))
         lead_shape = unknown_shape(None if static_rank is None else static_rank - 1)
-        result.set_shape(lead_shape.concatenate(found.shape[1:]))
+        result.set_shape(lead_shape.concatenate(combined.shape[1:]))
         return result
 
 

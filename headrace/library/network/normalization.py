@@ -100,9 +100,9 @@ def sufficient_statistics(
 def _count(x: Tensor, axes: list[int]) -> Tensor:
     """How many elements are reduced, in x's dtype."""
     dims = x.shape.tuple
-    known = [] if dims is None else [d for d in (dims[a] for a in axes) if d is not None]
-    if len(known) == len(axes):
-        return constant(math.prod(known), dtype=x.dtype)
+    static_sizes = [] if dims is None else [d for d in (dims[a] for a in axes) if d is not None]
+    if len(static_sizes) == len(axes):
+        return constant(math.prod(static_sizes), dtype=x.dtype)
     sizes = raw_ops.Cast(raw_ops.Shape(x), DstT=x.dtype)
     return raw_ops.Prod(raw_ops.GatherV2(sizes, axes, 0), [0], name="count")
 
@@ -172,11 +172,11 @@ def fused_batch_norm(
     offset = convert_to_tensor(offset, dtypes.float32, name="offset")
     if mean is None:
         mean, variance = constant([], dtypes.float32), constant([], dtypes.float32)
-    found = raw_ops.FusedBatchNormV3(
+    results = raw_ops.FusedBatchNormV3(
         x, scale, offset, mean, variance, epsilon=max(epsilon, _MIN_EPSILON), data_format=data_format,
         is_training=is_training, name=name,
     )  # fmt: skip
-    return found[0], found[1], found[2]
+    return results[0], results[1], results[2]
 
 
 @at_once
