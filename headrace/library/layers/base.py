@@ -48,11 +48,11 @@ def snake_case(name: str) -> str:
 
 def _unique_layer_name(base: str) -> str:
     """``base_1``, ``base_2``...: names of layer objects, counted for each graph apart from the names of scopes."""
-    found = context.get_default_graph().get_collection_ref(_NAMES_KEY)
-    if not found:
-        found.append({})
-    found[0][base] = found[0].get(base, 0) + 1
-    return f"{base}_{found[0][base]}"
+    stores = context.get_default_graph().get_collection_ref(_NAMES_KEY)
+    if not stores:
+        stores.append({})
+    stores[0][base] = stores[0].get(base, 0) + 1
+    return f"{base}_{stores[0][base]}"
 
 
 class Layer:
@@ -225,8 +225,8 @@ class Layer:
                 for part in parts:
                     if part not in before:
                         self._regularize(name, part, regularizer)
-        known = self._trainable_weights if trainable else self._non_trainable_weights
-        known.extend(part for part in parts if part not in known)
+        weights = self._trainable_weights if trainable else self._non_trainable_weights
+        weights.extend(part for part in parts if part not in weights)
         return variable
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:
@@ -260,11 +260,11 @@ class Layer:
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds ops that should run with each training step to the layer's updates and to UPDATE_OPS."""
         for update in nest.flatten(updates):
-            made = update() if callable(update) and not isinstance(update, (Tensor, Operation)) else update
+            op = update() if callable(update) and not isinstance(update, (Tensor, Operation)) else update
             if context.executing_eagerly():
                 continue  # it has run
-            self._updates.append(made)
-            _add_once(GraphKeys.UPDATE_OPS, made)
+            self._updates.append(op)
+            _add_once(GraphKeys.UPDATE_OPS, op)
 
     def get_losses_for(self, inputs: Any) -> list[Any]:
         """The losses that depend on ``inputs``; with None, those that depend on no input of the layer."""
@@ -276,7 +276,7 @@ class Layer:
 
     def _depending(self, items: list[Any], inputs: Any) -> list[Any]:
         if inputs is None:
-            reached = reachable_from([i for given, _ in self._calls for i in nest.flatten(given)], items)
+            reached = reachable_from([i for inputs, _ in self._calls for i in nest.flatten(inputs)], items)
             return [item for item in items if item not in reached]
         reached = reachable_from(nest.flatten(inputs), items)
         return [item for item in items if item in reached]
@@ -424,5 +424,5 @@ class Layer:
 
 def _add_once(collection: str, item: Any) -> None:
     graph = item.graph
-    if not any(item is known for known in graph.get_collection_ref(collection)):
+    if not any(item is member for member in graph.get_collection_ref(collection)):
         graph.add_to_collection(collection, item)

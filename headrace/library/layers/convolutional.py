@@ -33,9 +33,9 @@ def numbers(value: Any, count: int, name: str) -> tuple[int, ...]:
 
 def normalize_padding(value: Any, causal: bool = False) -> str:
     """ "valid" or "same" ("causal" where allowed)."""
-    known = ("valid", "same", "causal") if causal else ("valid", "same")
-    if not isinstance(value, str) or value.lower() not in known:
-        accepted = ", ".join(f'"{k}"' for k in known)
+    allowed = ("valid", "same", "causal") if causal else ("valid", "same")
+    if not isinstance(value, str) or value.lower() not in allowed:
+        accepted = ", ".join(f'"{k}"' for k in allowed)
         raise ValueError(f"The `padding` argument must be one of {accepted}. Received: {value} {at()}")
     return value.lower()
 

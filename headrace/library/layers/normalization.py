@@ -41,8 +41,8 @@ class BatchNormalization(Layer):
     ) -> None:  # fmt: skip
         super().__init__(name=name, trainable=trainable, **kwargs)
         special = {"renorm": renorm, "virtual_batch_size": virtual_batch_size, "adjustment": adjustment}
-        for what, given in special.items():
-            if given and fused:
+        for what, value in special.items():
+            if value and fused:
                 raise ValueError(f"Passing both `fused=True` and `{what}` is not supported")
         if adjustment is not None and virtual_batch_size is not None:
             raise ValueError("When using virtual_batch_size, adjustment cannot be specified")
@@ -203,8 +203,8 @@ class BatchNormalization(Layer):
         else:
             if self.adjustment is not None:
                 scale, offset = self._adjusted(inputs, training, scale, offset)
-            found = self._moments(inputs, rest, virtual or len(self.axis) > 1)
-            batch = [math.cast(m, self.moving_mean.dtype.base_dtype) for m in found]
+            moments = self._moments(inputs, rest, virtual or len(self.axis) > 1)
+            batch = [math.cast(m, self.moving_mean.dtype.base_dtype) for m in moments]
             averages = (self.moving_mean, self.moving_variance)
             mean, variance = smart_cond(training, lambda: batch, lambda: [convert_to_tensor(a) for a in averages])
             seen = batch
@@ -232,11 +232,11 @@ class BatchNormalization(Layer):
 
     def _follow(self, mean: Tensor, variance: Tensor, training: Any) -> None:
         """The averages move a little toward the batch's values; not at all (momentum 1) while not training."""
-        known = smart_constant_value(training)
-        if known is False:
+        static_training = smart_constant_value(training)
+        if static_training is False:
             return
         momentum: Any = self.momentum
-        if known is None:
+        if static_training is None:
             momentum = smart_cond(training, lambda: constant(float(self.momentum)), lambda: constant(1.0))
         for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
             self.add_update(self._moved(average, value, momentum, training), inputs=True)

@@ -20,10 +20,10 @@ _KEYS = ("rmax", "rmin", "dmax")
 
 def check_clipping(clipping: Mapping[str, Any] | None) -> dict[str, Any]:
     """The limits, with no others than there are."""
-    given = dict(clipping or {})
-    if set(given) - set(_KEYS):
+    options = dict(clipping or {})
+    if set(options) - set(_KEYS):
         raise ValueError(f"renorm_clipping {clipping} contains keys not in {list(_KEYS)}")
-    return given
+    return options
 
 
 class Renorm:

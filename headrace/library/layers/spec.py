@@ -34,8 +34,8 @@ class InputSpec:
 
     def __repr__(self) -> str:
         fields = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
-        given = [f"{name}={getattr(self, name)}" for name in fields if getattr(self, name)]
-        return f"InputSpec({', '.join(given)})"
+        fields_set = [f"{name}={getattr(self, name)}" for name in fields if getattr(self, name)]
+        return f"InputSpec({', '.join(fields_set)})"
 
 
 def check_inputs(spec: Any, inputs: Any, layer_name: str) -> None:
@@ -71,7 +71,7 @@ def _problem(spec: InputSpec, value: Any) -> str | None:
     for axis, size in spec.axes.items():
         if size is not None and dims[axis] not in (size, None):
             return f"expected axis {axis} of input shape to have value {size} but received input with shape {dims}"
-    for wanted, found in zip(spec.shape or (), dims, strict=False):
-        if wanted is not None and found is not None and wanted != found:
+    for wanted, dim in zip(spec.shape or (), dims, strict=False):
+        if wanted is not None and dim is not None and wanted != dim:
             return f"expected shape={spec.shape}, found shape={dims}"
     return None
