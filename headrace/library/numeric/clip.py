@@ -87,14 +87,14 @@ def clip_by_global_norm(
         scale = clip_norm * least
         scale = scale + (length - length)
         clipped: list[Any] = []
-        for i, given in enumerate(t_list):
-            t = None if given is None else convert_to_tensor_or_indexed_slices(given, name=f"t_{i}")
+        for i, value in enumerate(t_list):
+            t = None if value is None else convert_to_tensor_or_indexed_slices(value, name=f"t_{i}")
             if t is None:
                 clipped.append(None)
                 continue
             scaled = _values(t) * scale
-            made = raw_ops.Identity(scaled, name=f"{scope}_{i}")
-            clipped.append(IndexedSlices(made, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else made)
+            tensor = raw_ops.Identity(scaled, name=f"{scope}_{i}")
+            clipped.append(IndexedSlices(tensor, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else tensor)
         return clipped, length
 
 

@@ -59,8 +59,8 @@ def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name:
         return result
     if isinstance(axis, (list, tuple, np.ndarray)) and len(axis) == 0:
         axis = np.zeros(0, np.int32)
-    found: Tensor = op(input_tensor, axis, keep_dims=keepdims, name=name)
-    return found
+    reduced: Tensor = op(input_tensor, axis, keep_dims=keepdims, name=name)
+    return reduced
 
 
 reduce_sum = _reduce(
@@ -357,8 +357,8 @@ def confusion_matrix(
             size = raw_ops.Maximum(reduce_max(guess), reduce_max(truth)) + 1
         else:
             size = cast(num_classes, dtypes.int64)
-        known = constant_value(size)
-        shape = raw_ops.Pack([size, size]) if known is None else constant([int(known)] * 2, dtypes.int64)
+        static_size = constant_value(size)
+        shape = raw_ops.Pack([size, size]) if static_size is None else constant([int(static_size)] * 2, dtypes.int64)
         indices = raw_ops.Pack([truth, guess], axis=1)
         values = cast(constant(1) if weights is None else weights, kind)
         if values.shape.ndims == 0:

@@ -49,20 +49,20 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     array([[1, 0],
            [3, 2]], dtype=int32)
     """
-    found: Tensor = raw_ops.UnravelIndex(indices, dims, name=name)
-    return found
+    coordinates: Tensor = raw_ops.UnravelIndex(indices, dims, name=name)
+    return coordinates
 
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
     """The n-th smallest (or, reversed, largest) element of each row, counted from 0."""
-    found: Tensor = raw_ops.NthElement(input, n, reverse=reverse, name=name)
-    return found
+    elements: Tensor = raw_ops.NthElement(input, n, reverse=reverse, name=name)
+    return elements
 
 
 def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Tensor:
     """The number of boundaries at or below each element."""
-    found: Tensor = raw_ops.Bucketize(input, boundaries=boundaries, name=name)
-    return found
+    buckets: Tensor = raw_ops.Bucketize(input, boundaries=boundaries, name=name)
+    return buckets
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
@@ -96,9 +96,9 @@ def repeat_with_axis(data: Any, repeats: Any, axis: int, name: str | None = None
         ends = reduction.cumsum(each)
         total = reduction.reduce_sum(each)
         places = searchsorted(ends, creation.range(total), side="right")
-        made = indexing.gather(data, places, axis=axis)
-        _note_shape(made, data, times, axis)
-        return made
+        repeated = indexing.gather(data, places, axis=axis)
+        _note_shape(repeated, data, times, axis)
+        return repeated
 
 
 def _counts(repeats: Any) -> Tensor:
@@ -113,15 +113,15 @@ def _counts(repeats: Any) -> Tensor:
     return times
 
 
-def _note_shape(made: Tensor, data: Tensor, times: Tensor, axis: int) -> None:
+def _note_shape(repeated: Tensor, data: Tensor, times: Tensor, axis: int) -> None:
     """What the shape is, where the counts are known."""
-    known = constant_value(times)
+    static_times = constant_value(times)
     dims = data.shape.as_list() if data.shape.ndims is not None else None
-    if known is None or dims is None:
+    if static_times is None or dims is None:
         return
     size = dims[axis]
-    if np.ndim(known):
-        count: int | None = int(np.sum(known))
+    if np.ndim(static_times):
+        count: int | None = int(np.sum(static_times))
     else:
-        count = None if size is None else size * int(known)
-    made.set_shape([*dims[:axis], count, *dims[axis + 1 :]])
+        count = None if size is None else size * int(static_times)
+    repeated.set_shape([*dims[:axis], count, *dims[axis + 1 :]])
