@@ -100,14 +100,14 @@ def _like(instance: Any, children: Sequence[Any]) -> Any:
     if isinstance(instance, Mapping):
         values = dict(zip(_sorted_keys(instance), children, strict=True))
         if hasattr(instance, "default_factory"):
-            made: Any = kind(instance.default_factory)
+            mapping: Any = kind(instance.default_factory)
         elif not isinstance(instance, MutableMapping):
             return kind({key: values[key] for key in instance})  # type: ignore[call-arg]
         else:
-            made = kind()
+            mapping = kind()
         for key in instance:
-            made[key] = values[key]
-        return made
+            mapping[key] = values[key]
+        return mapping
     if is_namedtuple(instance) or is_attrs(instance):
         return kind(*children)
     if isinstance(instance, IndexedSlices):
@@ -365,8 +365,8 @@ def map_structure_with_tuple_paths_up_to(
     if not inputs:
         raise ValueError("Cannot map over no sequences")
     check_types, expand = _options(kwargs, check_types=True, expand_composites=False)
-    found = [flatten_with_tuple_paths_up_to(shallow_tree, tree, check_types, expand) for tree in inputs]
-    results = [func(pairs[0][0], *[value for _, value in pairs]) for pairs in zip(*found, strict=True)]
+    path_pairs = [flatten_with_tuple_paths_up_to(shallow_tree, tree, check_types, expand) for tree in inputs]
+    results = [func(pairs[0][0], *[value for _, value in pairs]) for pairs in zip(*path_pairs, strict=True)]
     return pack_sequence_as(shallow_tree, results, expand)
 
 
@@ -386,19 +386,19 @@ def get_traverse_shallow_structure(
             return False
         return _like(structure, [get_traverse_shallow_structure(traverse_fn, c, expand_composites) for c in children])
     assert_shallow_structure(answer, structure, expand_composites=expand_composites)
-    made = []
+    shallow = []
     for flag, child in zip(_children(answer), children, strict=True):
         if not isinstance(flag, bool):
             raise TypeError(f"traverse_fn didn't return a depth=1 structure of bools, got: {answer!r}")
-        made.append(get_traverse_shallow_structure(traverse_fn, child, expand_composites) if flag else False)
-    return _like(structure, made)
+        shallow.append(get_traverse_shallow_structure(traverse_fn, child, expand_composites) if flag else False)
+    return _like(structure, shallow)
 
 
 def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
     """Keys and values flattened alike: ``{(4, 5): (a, b)}`` becomes ``{4: a, 5: b}``."""
     if not isinstance(dictionary, Mapping):
         raise TypeError("input must be a dictionary")
-    made: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for key, value in dictionary.items():
         if not is_sequence(key):
             pairs = [(key, value)]
@@ -406,10 +406,10 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
             assert_same_structure(key, value, check_types=False)
             pairs = list(zip(flatten(key), flatten(value), strict=True))
         for k, v in pairs:
-            if k in made:
+            if k in flat:
                 raise ValueError(f"Could not flatten dictionary: key {k} is not unique.")
-            made[k] = v
-    return made
+            flat[k] = v
+    return flat
 
 
 def list_to_tuple(structure: Any) -> Any:

@@ -67,10 +67,10 @@ def _graph(x: Tensor) -> Any:
 
 def _install(operator: str, function: Binary) -> None:
     for name, method in ((f"__{operator}__", _forward), (f"__r{operator}__", _reflected)):
-        made = method(function, operator)
-        made.__name__ = made.__qualname__ = name
-        Tensor._override_operator(name, made)
-        setattr(Immediate, name, _remembered(made))
+        implementation = method(function, operator)
+        implementation.__name__ = implementation.__qualname__ = name
+        Tensor._override_operator(name, implementation)
+        setattr(Immediate, name, _remembered(implementation))
 
 
 def _remembered(operator: Binary) -> Binary:

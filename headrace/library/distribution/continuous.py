@@ -264,9 +264,9 @@ class Exponential(Gamma):
         self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
     ) -> None:
         with name_scope(name, values=[rate]) as scope:
-            (given,) = floats(("rate", rate))
-            one = raw_ops.OnesLike(given, name="concentration")
-        super().__init__(one, given, validate_args, allow_nan_stats, name=scope)
+            (rates,) = floats(("rate", rate))
+            one = raw_ops.OnesLike(rates, name="concentration")
+        super().__init__(one, rates, validate_args, allow_nan_stats, name=scope)
         self._parameters = {"rate": rate}
 
     def _sample_shaped(self, shape: Tensor, seed: int | None) -> Tensor:

@@ -23,12 +23,14 @@ def _logits_and_probs(logits: Any, probs: Any, several: bool) -> tuple[Any, Any]
     if (logits is None) == (probs is None):
         raise ValueError("Must pass probs or logits, but not both.")
     if probs is not None:
-        (given,) = floats(("probs", probs))
+        (parameter,) = floats(("probs", probs))
         with name_scope("logits"):
-            log = raw_ops.Log(given)
-            return (log if several else raw_ops.Sub(log, raw_ops.Log1p(-given), name="sub")), given
-    (given,) = floats(("logits", logits))
-    return given, (softmax.softmax(given, name="probs") if several else raw_ops.Sigmoid(given, name="probs"))
+            log = raw_ops.Log(parameter)
+            return (log if several else raw_ops.Sub(log, raw_ops.Log1p(-parameter), name="sub")), parameter
+    (parameter,) = floats(("logits", logits))
+    return parameter, (
+        softmax.softmax(parameter, name="probs") if several else raw_ops.Sigmoid(parameter, name="probs")
+    )
 
 
 class Bernoulli(Distribution):
@@ -95,8 +97,10 @@ class Categorical(Distribution):
             if self._logits.shape.ndims is None:
                 raise ValueError("Categorical needs logits or probs of known rank")
             sizes: Any = array.shape(self._logits)
-            known = self._logits.shape.as_list()[-1]
-            self._event_size = raw_ops.Identity(known, name="event_size") if known is not None else sizes[-1]
+            static_size = self._logits.shape.as_list()[-1]
+            self._event_size = (
+                raw_ops.Identity(static_size, name="event_size") if static_size is not None else sizes[-1]
+            )
         super().__init__(
             dtypes.as_dtype(dtype), NOT_REPARAMETERIZED, validate_args, allow_nan_stats,
             {"logits": logits, "probs": probs, "dtype": dtype}, [self._logits, self._probs], scope.removesuffix("/"),

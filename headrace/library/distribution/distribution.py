@@ -200,8 +200,8 @@ class Distribution:
     def _moment(self, what: str, name: str, otherwise: Callable[[], Any] | None = None) -> Tensor:
         with self._scope(name):
             if self._has(what) or otherwise is None:
-                found: Tensor = self._own(what)()
-                return found
+                moment: Tensor = self._own(what)()
+                return moment
             try:
                 return otherwise()  # type: ignore[no-any-return]
             except NotImplementedError:
@@ -211,8 +211,8 @@ class Distribution:
         with self._scope(name, [value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self._dtype)
             if self._has(what) or otherwise is None:
-                found: Tensor = self._own(what)(value)
-                return found
+                result: Tensor = self._own(what)(value)
+                return result
             try:
                 return otherwise(value)  # type: ignore[no-any-return]
             except NotImplementedError:
@@ -228,13 +228,13 @@ _METHODS = (
 def floats(*values: tuple[str, Any]) -> list[Tensor]:
     """Parameters as tensors of one floating dtype: that of the first tensor among them, or float32."""
     dtype = next((v.dtype.base_dtype for _, v in values if hasattr(v, "dtype") and hasattr(v, "graph")), None)
-    made = []
+    tensors = []
     for name, value in values:
         tensor = convert_to_tensor(value, dtype, name=f"{name}/input")
         tensor = tensor if tensor.dtype.is_floating else math.cast(tensor, "float32")
         dtype = tensor.dtype.base_dtype
-        made.append(raw_ops.Identity(tensor, name=name))
-    return made
+        tensors.append(raw_ops.Identity(tensor, name=name))
+    return tensors
 
 
 # ---- divergences
@@ -269,8 +269,8 @@ def kl_divergence(
             function = _divergences.get((kind_a, kind_b))
             if function is not None:
                 with name_scope("KullbackLeibler"):
-                    found: Tensor = function(distribution_a, distribution_b, name=name)
-                    return found
+                    divergence: Tensor = function(distribution_a, distribution_b, name=name)
+                    return divergence
     raise NotImplementedError(
         "No KL(distribution_a || distribution_b) registered for distribution_a type "
         f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}"

@@ -34,14 +34,14 @@ def sample_distorted_bounding_box(
     else:
         seeds = get_seed(seed)
     with name_scope(name, "sample_distorted_bounding_box"):
-        found = raw_ops.SampleDistortedBoundingBoxV2(
+        sampled = raw_ops.SampleDistortedBoundingBoxV2(
             image_size, bounding_boxes, min_object_covered, seed=seeds[0] or 0, seed2=seeds[1] or 0,
             aspect_ratio_range=[0.75, 1.33] if aspect_ratio_range is None else list(aspect_ratio_range),
             area_range=[0.05, 1.0] if area_range is None else list(area_range),
             max_attempts=100 if max_attempts is None else max_attempts,
             use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes), name=name,
         )  # fmt: skip
-        begin, size, box = found
+        begin, size, box = sampled
         return begin, size, box
 
 

@@ -44,8 +44,8 @@ def _batch(image: Any) -> tuple[Tensor, bool]:
 
 def _static(value: Any) -> int | None:
     if isinstance(value, Tensor):
-        known = constant_value(value)
-        return None if known is None else int(known)
+        static_value = constant_value(value)
+        return None if static_value is None else int(static_value)
     return int(value)
 
 
@@ -69,9 +69,9 @@ def _require(what: str, condition: Any) -> list[Any]:
 
 def _compare(a: Any, b: Any) -> Any:
     """a >= b: a bool, or a tensor."""
-    known = _static(a), _static(b)
-    if known[0] is not None and known[1] is not None:
-        return known[0] >= known[1]
+    static_values = _static(a), _static(b)
+    if static_values[0] is not None and static_values[1] is not None:
+        return static_values[0] >= static_values[1]
     return raw_ops.GreaterEqual(convert_to_tensor(a, dtypes.int32), convert_to_tensor(b, dtypes.int32))
 
 
@@ -254,9 +254,9 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         def thrice() -> Tensor:
             return reverse(transpose(image, swapped), [columns])
 
-        known = constant_value(k)
-        if known is not None:
-            return [lambda: identity(image), once, twice, thrice][int(known)]()
+        static_k = constant_value(k)
+        if static_k is not None:
+            return [lambda: identity(image), once, twice, thrice][int(static_k)]()
         cases = [(equal(k, 1), once), (equal(k, 2), twice), (equal(k, 3), thrice)]
         result: Tensor = case(cases, default=lambda: identity(image), exclusive=True, name=scope)
         result.set_shape([None] * image.shape.ndims)
@@ -308,9 +308,9 @@ def sobel_edges(image: Any) -> Tensor:
     kernels = np.array([[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]], np.float32)
     filters = np.tile(kernels.transpose(1, 2, 0)[:, :, None, :], (1, 1, channels, 1))
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
-    found = raw_ops.DepthwiseConv2dNative(padded, filters, strides=[1, 1, 1, 1], padding="VALID")
+    edges = raw_ops.DepthwiseConv2dNative(padded, filters, strides=[1, 1, 1, 1], padding="VALID")
     have = image.shape.as_list()
     where = _vector([have[i] if have[i] is not None else shape(image)[i] for i in range(4)] + [2])
-    result = reshape(found, where)
+    result = reshape(edges, where)
     result.set_shape([*have, 2])
     return result

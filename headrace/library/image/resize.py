@@ -84,8 +84,8 @@ def resize_images(
             )
         if preserve_aspect_ratio:
             size = _same_ratio(images, size)
-        known = constant_value(size)
-        rows, columns = (None, None) if known is None else (int(known[0]), int(known[1]))
+        static_size = constant_value(size)
+        rows, columns = (None, None) if static_size is None else (int(static_size[0]), int(static_size[1]))
         if rows is None or columns is None or (height, width) != (rows, columns):
             if not callable(method) and method not in _BY_METHOD:
                 raise ValueError("Resize method is not implemented.")
@@ -109,7 +109,7 @@ def _same_ratio(images: Tensor, size: Tensor) -> Tensor:
     """The largest size within `size` that has the images' ratio of height to width."""
     _, height, width, _ = images.shape.as_list()
     have = shape(images)
-    real = [cast(have[i + 1] if known is None else known, dtypes.float32) for i, known in enumerate((height, width))]
+    real = [cast(have[i + 1] if static is None else static, dtypes.float32) for i, static in enumerate((height, width))]
     scale = minimum(cast(size[0], dtypes.float32) / real[0], cast(size[1], dtypes.float32) / real[1])
     return stack([cast(round(scale * n), dtypes.int32) for n in real])
 

@@ -101,14 +101,14 @@ class _Attention:
     def __call__(self, query: Any) -> list[Any]:
         """What each head finds [batch, size] for a state."""
         query = array.concat(nest.flatten(query), 1) if nest.is_sequence(query) else query
-        found = []
+        contexts = []
         for head, (features, v) in enumerate(self.heads):
             with variable_scope(f"Attention_{head}"):
                 y = array.reshape(Linear(query, self.size, True)(query), [-1, 1, 1, self.size])
                 weights = softmax(reduction.reduce_sum(v * math.tanh(features + y), [2, 3]))
                 attended = reduction.reduce_sum(array.reshape(weights, [-1, self.length, 1, 1]) * self.hidden, [1, 2])
-                found.append(array.reshape(attended, [-1, self.size]))
-        return found
+                contexts.append(array.reshape(attended, [-1, self.size]))
+        return contexts
 
 
 def attention_decoder(

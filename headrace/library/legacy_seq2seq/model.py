@@ -164,22 +164,24 @@ def model_with_buckets(
 
     ``seq2seq(encoder_inputs, decoder_inputs)`` gives the outputs and a state.
     """
-    for what, given, wanted in (
+    for what, sequence, wanted in (
         ("encoder_inputs", encoder_inputs, buckets[-1][0]),
         ("targets", targets, buckets[-1][1]),
         ("weights", weights, buckets[-1][1]),
     ):
-        if len(given) < wanted:
-            raise ValueError(f"Length of {what} ({len(given)}) must be at least that of last bucket ({wanted}).")
+        if len(sequence) < wanted:
+            raise ValueError(f"Length of {what} ({len(sequence)}) must be at least that of last bucket ({wanted}).")
     losses, outputs = [], []
     every = [*encoder_inputs, *decoder_inputs, *targets, *weights]
     with name_scope(name, "model_with_buckets", every):
         for j, (encoder_length, length) in enumerate(buckets):
             with variable_scope(get_variable_scope(), reuse=True if j > 0 else None):
-                made, _ = seq2seq(encoder_inputs[:encoder_length], decoder_inputs[:length])
-                outputs.append(made)
+                bucket_outputs, _ = seq2seq(encoder_inputs[:encoder_length], decoder_inputs[:length])
+                outputs.append(bucket_outputs)
                 loss = sequence_loss_by_example if per_example_loss else sequence_loss
                 losses.append(
-                    loss(made, targets[:length], weights[:length], softmax_loss_function=softmax_loss_function)
+                    loss(
+                        bucket_outputs, targets[:length], weights[:length], softmax_loss_function=softmax_loss_function
+                    )
                 )
     return outputs, losses

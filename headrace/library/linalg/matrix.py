@@ -125,8 +125,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
             whole = static[0] + static[1]
             if product.shape.tuple == tuple(whole):
                 return product
-            known: Tensor = raw_ops.Reshape(product, np.array(whole, np.int32), name=scope)
-            return known
+            reshaped: Tensor = raw_ops.Reshape(product, np.array(whole, np.int32), name=scope)
+            return reshaped
         shape = raw_ops.ConcatV2([_as_tensor(free_left), _as_tensor(free_right)], 0)
         result: Tensor = raw_ops.Reshape(product, shape, name=scope)
         if isinstance(free_left, _Free) and isinstance(free_right, _Free):
@@ -214,9 +214,9 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     kwargs.pop("optimize", None)
     if kwargs:
         raise TypeError(f"einsum() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    given = list(inputs[0]) if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)) else list(inputs)
-    with name_scope(name, "einsum", given):
-        result: Tensor = raw_ops.Einsum(given, equation=equation)
+    operands = list(inputs[0]) if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)) else list(inputs)
+    with name_scope(name, "einsum", operands):
+        result: Tensor = raw_ops.Einsum(operands, equation=equation)
         return result
 
 

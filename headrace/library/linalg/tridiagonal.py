@@ -74,8 +74,8 @@ def tridiagonal_solve(
             right = array.matrix_transpose(right, conjugate=conjugate_rhs)
         if conjugate_rhs and (single or not transpose_rhs):
             right = math.conj(right)
-        found = raw_ops.TridiagonalSolve(table, right, partial_pivoting)
-        return array.squeeze(found, -1) if single else found
+        solution = raw_ops.TridiagonalSolve(table, right, partial_pivoting)
+        return array.squeeze(solution, -1) if single else solution
 
 
 def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None) -> Tensor:

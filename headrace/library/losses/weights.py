@@ -35,35 +35,35 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 
 def _fits_statically(weights: Tensor, values: Tensor) -> bool:
     """True if the static shapes fit, False if they do not say."""
-    given, wanted = weights.shape.tuple, values.shape.tuple
-    if given == ():
+    weights_shape, wanted = weights.shape.tuple, values.shape.tuple
+    if weights_shape == ():
         return True
-    if given is None or wanted is None:
+    if weights_shape is None or wanted is None:
         return False
-    problem = f"{_PROBLEM} values.rank={len(wanted)}. weights.rank={len(given)}."
+    problem = f"{_PROBLEM} values.rank={len(wanted)}. weights.rank={len(weights_shape)}."
     problem += f" values.shape={values.shape}. weights.shape={weights.shape}."
-    if len(given) != len(wanted):
+    if len(weights_shape) != len(wanted):
         raise ValueError(problem)
-    known = True
-    for a, b in zip(given, wanted, strict=True):
+    fits = True
+    for a, b in zip(weights_shape, wanted, strict=True):
         if a is None or (b is None and a != 1):
-            known = False
+            fits = False
         elif a not in (1, b):
             raise ValueError(problem)
-    return known
+    return fits
 
 
 def _fits_dynamically(weights: Tensor, values: Tensor) -> Tensor:
-    given, wanted = raw_ops.Shape(weights), raw_ops.Shape(values)
+    weights_shape, wanted = raw_ops.Shape(weights), raw_ops.Shape(values)
 
     def dimensions_fit() -> Tensor:
-        equal = raw_ops.LogicalOr(raw_ops.Equal(given, wanted), raw_ops.Equal(given, 1))
+        equal = raw_ops.LogicalOr(raw_ops.Equal(weights_shape, wanted), raw_ops.Equal(weights_shape, 1))
         return raw_ops.All(equal, [0])
 
     if weights.shape.ndims is not None and weights.shape.ndims == values.shape.ndims:
         return dimensions_fit()
     no = convert_to_tensor(False)
-    rank = raw_ops.Size(given)
+    rank = raw_ops.Size(weights_shape)
     ranked = cond(raw_ops.Equal(rank, raw_ops.Size(wanted)), dimensions_fit, lambda: raw_ops.Identity(no))
     return raw_ops.LogicalOr(raw_ops.Equal(rank, 0), ranked)
 

@@ -95,10 +95,10 @@ def recall(
     """The part of the true ones that are predicted so."""
     with variable_scope(name, "recall", (predictions, labels, weights)):
         predictions, labels, weights = as_bools(predictions, labels, weights)
-        found, update_found = true_positives(labels, predictions, weights)
+        hits, update_hits = true_positives(labels, predictions, weights)
         missed, update_missed = false_negatives(labels, predictions, weights)
-        value = _part(found, missed, "value")
-        update = _part(update_found, update_missed, "update_op")
+        value = _part(hits, missed, "value")
+        update = _part(update_hits, update_missed, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
 

@@ -65,9 +65,9 @@ class Metric:
         kind = as_dtype(dtype or dtypes.float64)
         shape = () if shape is None else shape
         start = (lambda: zeros(shape, kind)) if initializer is None else (lambda: initializer(shape, dtype=kind))
-        made = Variable(start, trainable=False, name=name)
-        self._variables.append(made)
-        return made
+        variable = Variable(start, trainable=False, name=name)
+        self._variables.append(variable)
+        return variable
 
     def init_variables(self) -> None:
         """Starts again from zero."""

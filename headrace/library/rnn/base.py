@@ -94,9 +94,9 @@ class RNNCell(Layer):
         variable = getter(*args, **kwargs)
         parts = [variable] if isinstance(variable, Variable) else list(variable)
         for part in parts:
-            known = self._trainable_weights if part.trainable else self._non_trainable_weights
-            if not any(part is k for k in known):
-                known.append(part)
+            weights = self._trainable_weights if part.trainable else self._non_trainable_weights
+            if not any(part is k for k in weights):
+                weights.append(part)
         return variable
 
     @property

@@ -97,14 +97,14 @@ class GRUCell(LayerRNNCell):
 
     def build(self, input_shape: Any) -> None:
         width, units = input_depth(input_shape) + self._num_units, self._num_units
-        given, kernels = self._bias_initializer, self._kernel_initializer
+        bias, kernels = self._bias_initializer, self._kernel_initializer
         self._gate_kernel = self.add_weight("gates/kernel", shape=[width, 2 * units], initializer=kernels)
         self._gate_bias = self.add_weight(
-            "gates/bias", shape=[2 * units], initializer=initializers.Constant(1.0) if given is None else given
+            "gates/bias", shape=[2 * units], initializer=initializers.Constant(1.0) if bias is None else bias
         )
         self._candidate_kernel = self.add_weight("candidate/kernel", shape=[width, units], initializer=kernels)
         self._candidate_bias = self.add_weight(
-            "candidate/bias", shape=[units], initializer=initializers.Zeros() if given is None else given
+            "candidate/bias", shape=[units], initializer=initializers.Zeros() if bias is None else bias
         )
         self.built = True
 

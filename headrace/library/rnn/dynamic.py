@@ -106,8 +106,8 @@ class _Loop:
                 raise ValueError(
                     f"Input size (depth of inputs) must be accessible via shape inference, but saw value {dims[2:]}."
                 )
-            for known, dim, what in ((steps, dims[0], "Time steps"), (batch, dims[1], "Batch_size")):
-                if known is not None and dim is not None and known != dim:
+            for size, dim, what in ((steps, dims[0], "Time steps"), (batch, dims[1], "Batch_size")):
+                if size is not None and dim is not None and size != dim:
                     raise ValueError(f"{what} is not the same for all the elements in the input in a batch.")
             steps = dims[0] if steps is None else steps
             batch = dims[1] if batch is None else batch
@@ -190,12 +190,12 @@ class _Loop:
 
 def _state_type(state: Any) -> Any:
     """The type that all tensors of a state have."""
-    found = {t.dtype.base_dtype for t in nest.flatten(state) if t.dtype.base_dtype.is_floating}
-    if len(found) != 1:
+    element_types = {t.dtype.base_dtype for t in nest.flatten(state) if t.dtype.base_dtype.is_floating}
+    if len(element_types) != 1:
         raise ValueError(
             "State has tensors of different inferred_dtypes. Unable to infer a single representative dtype."
         )
-    return found.pop()
+    return element_types.pop()
 
 
 def _packed_like(sizes: Any, leaves: list[Any]) -> Any:

@@ -71,9 +71,9 @@ def raw_rnn(
 
 def _batch_size(flat_inputs: list[Any]) -> tuple[Any, int | None]:
     dims = [t.shape.as_list()[0] for t in flat_inputs if t.shape.ndims]
-    known = [d for d in dims if d is not None]
-    if known:
-        return known[0], known[0]
+    static_dims = [d for d in dims if d is not None]
+    if static_dims:
+        return static_dims[0], static_dims[0]
     return array.shape(flat_inputs[0])[0], None
 
 

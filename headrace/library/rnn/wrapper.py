@@ -230,12 +230,12 @@ class DropoutWrapper(RNNCellWrapper):
 def _probability(name: str, value: Any) -> Any:
     """The float where it is known, else the tensor."""
     tensor = convert_to_tensor(value)
-    known = constant_value(tensor)
-    if known is None:
+    static_value = constant_value(tensor)
+    if static_value is None:
         return tensor
-    if known < 0 or known > 1:
-        raise ValueError(f"Parameter {name} must be between 0 and 1, but is: {float(known):.6g}")
-    return float(known)
+    if static_value < 0 or static_value > 1:
+        raise ValueError(f"Parameter {name} must be between 0 and 1, but is: {float(static_value):.6g}")
+    return float(static_value)
 
 
 def _drops(probability: Any) -> bool:

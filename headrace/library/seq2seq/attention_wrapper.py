@@ -86,10 +86,10 @@ class AttentionWrapper(RNNCell):
                 self._initial_cell_state = self._checked_state(initial_cell_state)
 
     def _attention_layers(self, sizes: Any, layers: Any, dtype: Any) -> list[Any] | None:
-        given = sizes if sizes is not None else layers
-        if given is None:
+        sizes_or_layers = sizes if sizes is not None else layers
+        if sizes_or_layers is None:
             return None
-        listed = list(given) if isinstance(given, (list, tuple)) else [given]
+        listed = list(sizes_or_layers) if isinstance(sizes_or_layers, (list, tuple)) else [sizes_or_layers]
         if len(listed) != len(self._mechanisms):
             what = "attention_layer_size" if sizes is not None else "attention_layer"
             raise ValueError(
@@ -179,20 +179,20 @@ class AttentionWrapper(RNNCell):
         states = state.attention_state if self._is_multi else [state.attention_state]
         histories = state.alignment_history if self._is_multi else [state.alignment_history]
         layers = self._layers or [None] * len(self._mechanisms)
-        found = [
+        attended = [
             self._attention_fn(mechanism, output, its_state, layer)
             for mechanism, its_state, layer in zip(self._mechanisms, states, layers, strict=True)
         ]
-        attention = array.concat([f[0] for f in found], 1) if len(found) > 1 else found[0][0]
+        attention = array.concat([f[0] for f in attended], 1) if len(attended) > 1 else attended[0][0]
         next_state = AttentionWrapperState(
             time=state.time + 1,
             cell_state=cell_state,
             attention=attention,
-            attention_state=self._item_or_tuple(f[2] for f in found),
-            alignments=self._item_or_tuple(f[1] for f in found),
+            attention_state=self._item_or_tuple(f[2] for f in attended),
+            alignments=self._item_or_tuple(f[1] for f in attended),
             alignment_history=self._item_or_tuple(
                 history.write(state.time, f[1]) if self._alignment_history else ()
-                for history, f in zip(histories, found, strict=True)
+                for history, f in zip(histories, attended, strict=True)
             ),
         )
         return attention if self._output_attention else output, next_state

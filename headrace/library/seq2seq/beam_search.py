@@ -81,9 +81,9 @@ def _tiled(t: Tensor, multiplier: Any) -> Tensor:
     rank, shape = t.shape.ndims, array.shape(t)
     tiled = array.tile(array.expand_dims(t, 1), [1, multiplier, *([1] * (rank - 1))])
     tiled = array.reshape(tiled, array.concat([[shape[0] * multiplier], shape[1:]], 0))
-    known = multiplier if isinstance(multiplier, int) else constant_value(multiplier)
+    times = multiplier if isinstance(multiplier, int) else constant_value(multiplier)
     batch = t.shape.as_list()[0]
-    batch = None if batch is None or known is None else batch * int(known)
+    batch = None if batch is None or times is None else batch * int(times)
     tiled.set_shape([batch, *t.shape.as_list()[1:]])
     return tiled
 

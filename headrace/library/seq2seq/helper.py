@@ -234,14 +234,14 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None) -> Any:
         with name_scope(name, "ScheduledOutputTrainingHelperNextInputs", [time, outputs, state, sample_ids]):
             finished, true_inputs, state = super().next_inputs(time, outputs, state, sample_ids)
-            made = self._next_inputs_fn(outputs)
+            next_inputs = self._next_inputs_fn(outputs)
             if self._auxiliary is not None:
                 last = nest.map_structure(lambda ta: ta.size() - 1, self._auxiliary_tas)
-                made = nest.map_structure(
+                next_inputs = nest.map_structure(
                     lambda m, ta, end: array.concat([m, ta.read(math.minimum(time + 1, end))], -1),
-                    made, self._auxiliary_tas, last,
+                    next_inputs, self._auxiliary_tas, last,
                 )  # fmt: skip
-            inputs = nest.map_structure(lambda m, t: indexing.where(sample_ids, m, t), made, true_inputs)
+            inputs = nest.map_structure(lambda m, t: indexing.where(sample_ids, m, t), next_inputs, true_inputs)
             nest.map_structure(lambda i, t: i.set_shape(t.shape), inputs, true_inputs)
             return finished, inputs, state
 

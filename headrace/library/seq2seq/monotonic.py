@@ -41,8 +41,8 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
         batch = array.shape(p)[0]
         shifted = array.concat([creation.ones(array.stack([batch, 1]), dtype=p.dtype), 1 - p[:, :-1]], 1)
 
-        def step(x: Any, given: Any) -> Any:
-            return array.reshape(given[0] * x + given[1], [batch])
+        def step(x: Any, factors: Any) -> Any:
+            return array.reshape(factors[0] * x + factors[1], [batch])
 
         passed = scan(
             step, [array.transpose(shifted), array.transpose(previous)], creation.zeros(array.stack([batch]), p.dtype)

@@ -29,8 +29,8 @@ def audio_spectrogram(
     input: Any, window_size: int, stride: int, magnitude_squared: bool = False, name: str | None = None
 ) -> Tensor:
     """[frames, channels] -> [channels, windows, frequencies]: how strong each frequency is in each window."""
-    found: Tensor = raw_ops.AudioSpectrogram(input, window_size, stride, magnitude_squared, name=name)
-    return found
+    spectrogram: Tensor = raw_ops.AudioSpectrogram(input, window_size, stride, magnitude_squared, name=name)
+    return spectrogram
 
 
 def mfcc(
@@ -38,8 +38,8 @@ def mfcc(
     filterbank_channel_count: int = 40, dct_coefficient_count: int = 13, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Mel-frequency cepstral coefficients of a spectrogram of squared magnitudes."""
-    found: Tensor = raw_ops.Mfcc(
+    coefficients: Tensor = raw_ops.Mfcc(
         spectrogram, sample_rate, float(upper_frequency_limit), float(lower_frequency_limit), filterbank_channel_count,
         dct_coefficient_count, name=name,
     )  # fmt: skip
-    return found
+    return coefficients

@@ -94,9 +94,9 @@ def frame(
         else:
             frames = raw_ops.Maximum(0, 1 + (samples - length) // step)
         places = array.expand_dims(creation.range(frames) * step, 1) + array.expand_dims(creation.range(length), 0)
-        made = indexing.gather(signal, places, axis=axis)
-        _note_frames(made, signal, frames, length, axis)
-        return made
+        framed = indexing.gather(signal, places, axis=axis)
+        _note_frames(framed, signal, frames, length, axis)
+        return framed
 
 
 def _scalar(value: Any, name: str) -> Any:
@@ -105,15 +105,15 @@ def _scalar(value: Any, name: str) -> Any:
         return int(value)
     tensor = convert_to_tensor(value, dtypes.int32, name=name)
     tensor.shape.assert_has_rank(0)
-    known = constant_value(tensor)
-    return tensor if known is None else int(known)
+    number = constant_value(tensor)
+    return tensor if number is None else int(number)
 
 
-def _note_frames(made: Tensor, signal: Tensor, frames: Any, length: Any, axis: int) -> None:
+def _note_frames(framed: Tensor, signal: Tensor, frames: Any, length: Any, axis: int) -> None:
     count = frames if isinstance(frames, int) else constant_value(frames)
     dims = signal.shape.as_list()
     width = length if isinstance(length, int) else None
-    made.set_shape([*dims[:axis], None if count is None else int(count), width, *dims[axis + 1 :]])
+    framed.set_shape([*dims[:axis], None if count is None else int(count), width, *dims[axis + 1 :]])
 
 
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
@@ -125,20 +125,20 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         step.shape.assert_has_rank(0)
         if not step.dtype.base_dtype.is_integer:
             raise ValueError(f"frame_step must be an integer. Got {step.dtype.name}")
-        known = constant_value(step)
-        step = math.cast(step, dtypes.int32) if known is None else int(known)
+        static_step = constant_value(step)
+        step = math.cast(step, dtypes.int32) if static_step is None else int(static_step)
         sizes = array.shape(signal)
         frames, length = sizes[-2], sizes[-1]
         total = raw_ops.Maximum(length + step * (frames - 1), 0)
         places = array.expand_dims(creation.range(frames) * step, 1) + array.expand_dims(creation.range(length), 0)
         rows = array.reshape(signal, array.stack([-1, frames * length]))
         added = segment.unsorted_segment_sum(array.transpose(rows), array.reshape(places, [-1]), total)
-        made = array.reshape(array.transpose(added), array.concat([sizes[:-2], array.expand_dims(total, 0)], 0))
+        summed = array.reshape(array.transpose(added), array.concat([sizes[:-2], array.expand_dims(total, 0)], 0))
         dims = signal.shape.as_list() if signal.shape.ndims is not None else None
         if dims is not None and isinstance(step, int):
             whole = None if None in dims[-2:] else dims[-1] + step * (dims[-2] - 1)
-            made.set_shape([*dims[:-2], whole])
-        return made
+            summed.set_shape([*dims[:-2], whole])
+        return summed
 
 
 # ---- short-time Fourier transforms
@@ -264,9 +264,9 @@ def _cosine_transform(input: Any, type: int, n: Any, axis: int, norm: str | None
     table = constant(_cosines(type, size, norm), x.dtype.base_dtype)
     dims = array.shape(x)
     rows = linalg.matmul(array.reshape(x, [-1, size]), table)
-    made = array.reshape(rows, dims)
-    made.set_shape(x.shape)
-    return made
+    transformed = array.reshape(rows, dims)
+    transformed.set_shape(x.shape)
+    return transformed
 
 
 def _resized(x: Tensor, n: int) -> Any:
@@ -287,15 +287,15 @@ def _cosines(type: int, size: int, norm: str | None) -> np.ndarray:
         return weight * np.cos(np.pi * i * k / (size - 1))
     scale: Any
     if type == 2:
-        made = 2 * np.cos(np.pi * (2 * i + 1) * k / (2 * size))
+        cosines = 2 * np.cos(np.pi * (2 * i + 1) * k / (2 * size))
         scale = np.where(k == 0, np.sqrt(0.25 / size), np.sqrt(0.5 / size))
     elif type == 3:
-        made = np.where(i == 0, 1.0, 2 * np.cos(np.pi * i * (2 * k + 1) / (2 * size)))
+        cosines = np.where(i == 0, 1.0, 2 * np.cos(np.pi * i * (2 * k + 1) / (2 * size)))
         scale = np.where(i == 0, np.sqrt(1.0 / size), np.sqrt(0.5 / size))
     else:
-        made = 2 * np.cos(np.pi * (2 * i + 1) * (2 * k + 1) / (4 * size))
+        cosines = 2 * np.cos(np.pi * (2 * i + 1) * (2 * k + 1) / (4 * size))
         scale = np.full((1, 1), np.sqrt(0.5 / size))
-    return made * scale if norm == "ortho" else made
+    return cosines * scale if norm == "ortho" else cosines
 
 
 # ---- mel scales

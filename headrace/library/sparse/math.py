@@ -116,10 +116,10 @@ def _reduction(name: str, op_type: str, text: str, sparse: bool) -> Callable[...
         keepdims = either("keepdims", keepdims, "keep_dims", keep_dims)
         axis = either("axis", axis, "reduction_axes", reduction_axes)
         sp_input = as_sparse(sp_input)
-        made = getattr(raw_ops, op_type)(
+        reduced = getattr(raw_ops, op_type)(
             sp_input.indices, sp_input.values, sp_input.dense_shape, _axes(sp_input, axis), bool(keepdims)
         )
-        return SparseTensor(*made) if sparse else made
+        return SparseTensor(*reduced) if sparse else reduced
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
@@ -172,8 +172,8 @@ def _true_division(sp_x: SparseTensor, y: Any) -> SparseTensor:
         if values.dtype.is_integer:
             wide = dtypes.float32 if values.dtype.size <= 2 else dtypes.float64
             values, dense = raw_ops.Cast(values, DstT=wide), raw_ops.Cast(dense, DstT=wide)
-        made = raw_ops.SparseDenseCwiseDiv(sp_x.indices, values, sp_x.dense_shape, dense, name=scope)
-        return SparseTensor(sp_x.indices, made, sp_x.dense_shape)
+        quotients = raw_ops.SparseDenseCwiseDiv(sp_x.indices, values, sp_x.dense_shape, dense, name=scope)
+        return SparseTensor(sp_x.indices, quotients, sp_x.dense_shape)
 
 
 _multiply = _operator("mul", "SparseDenseCwiseMul")

@@ -118,10 +118,10 @@ def _check_element_count(sp_input: SparseTensor, shape: Tensor) -> None:
         raise ValueError(f"At most one dimension can be inferred (-1). Found: {after.tolist()}")
     if (after == -1).any():
         return
-    wanted, found = math.prod(after.tolist()), before.num_elements()
-    if wanted != found:
+    wanted, elements = math.prod(after.tolist()), before.num_elements()
+    if wanted != elements:
         raise ValueError(
-            f"Cannot reshape a tensor with {found} elements to shape {after.tolist()} ({wanted} elements)."
+            f"Cannot reshape a tensor with {elements} elements to shape {after.tolist()} ({wanted} elements)."
         )
 
 
@@ -132,11 +132,11 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         if perm is None:
             rank = sp_input.shape.ndims
             perm = np.arange(rank)[::-1].copy() if rank is not None else _reversed_axes(sp_input)
-        known = perm if isinstance(perm, np.ndarray) else constant_value(convert_to_tensor(perm))
+        static_perm = perm if isinstance(perm, np.ndarray) else constant_value(convert_to_tensor(perm))
         indices = array.transpose(gather(array.transpose(sp_input.indices), perm))
-        if known is not None and sp_input.shape.is_fully_defined():
+        if static_perm is not None and sp_input.shape.is_fully_defined():
             sizes = sp_input.shape.as_list()
-            dense_shape: Any = [sizes[p] for p in known]
+            dense_shape: Any = [sizes[p] for p in static_perm]
         else:
             dense_shape = gather(sp_input.dense_shape, perm)
         return sparse_reorder(SparseTensor(indices, sp_input.values, dense_shape))
@@ -183,14 +183,14 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     shape.shape.assert_has_rank(1)
     shape = cast(shape, dtypes.int64)
     shape.shape[0].assert_is_compatible_with(old.shape[0])
-    known = constant_value(shape)
-    if known is not None and sp_input.shape.is_fully_defined():
-        if not np.all(np.array(sp_input.shape.as_list()) <= known):
+    static_shape = constant_value(shape)
+    if static_shape is not None and sp_input.shape.is_fully_defined():
+        if not np.all(np.array(sp_input.shape.as_list()) <= static_shape):
             raise ValueError(
                 "Requested new_shape should have dimension sizes >= sp_input.shape. Found new_shape "
-                f"({known.tolist()}), sp_input.shape ({sp_input.shape.as_list()})."
+                f"({static_shape.tolist()}), sp_input.shape ({sp_input.shape.as_list()})."
             )
-        return SparseTensor(indices, values, known)
+        return SparseTensor(indices, values, static_shape)
     shape = with_dependencies([assert_equal(array.shape(old), array.shape(shape))], shape)
     shape = with_dependencies([assert_less_equal(old, shape)], shape)
     return SparseTensor(indices, values, shape)

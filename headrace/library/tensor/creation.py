@@ -68,15 +68,15 @@ def _filled(shape: Any, value: Any, dtype: DType, name: str | None, default: str
 def _static_dims(shape: Any) -> list[int] | None:
     """The sizes of a shape made of Python numbers; None when it holds tensors."""
     try:
-        found = TensorShape(shape)
+        static_shape = TensorShape(shape)
     except (TypeError, ValueError):
         return None
-    if not found.is_fully_defined():
+    if not static_shape.is_fully_defined():
         kind = ValueError if isinstance(shape, TensorShape) else TypeError
         raise kind(
-            f"Cannot convert a partially known TensorShape {found} to a Tensor; use tf.shape for sizes known later"
+            f"Cannot convert a partially known TensorShape {static_shape} to a Tensor; use tf.shape for sizes known later"
         )
-    return [d for d in found.as_list() if d is not None]
+    return [d for d in static_shape.as_list() if d is not None]
 
 
 @at_once
@@ -99,9 +99,9 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         dims = shape_of(tensor, None, dtypes.int32, optimize)
-        made = ones(dims, tensor.dtype if dtype is None else dtype, name=scope)
-        made.set_shape(tensor.shape)
-        return made
+        filled = ones(dims, tensor.dtype if dtype is None else dtype, name=scope)
+        filled.set_shape(tensor.shape)
+        return filled
 
 
 @at_once
@@ -161,8 +161,8 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     else:
         dims = [-1 if d is None else d for d in TensorShape(shape).as_list()]
         rank = len(dims)
-        given = constant(dims, dtypes.int64, name=part("shape_default") or "Const")
-        dense_shape = placeholder_with_default(given, given.shape, part("shape"))
+        default = constant(dims, dtypes.int64, name=part("shape_default") or "Const")
+        dense_shape = placeholder_with_default(default, default.shape, part("shape"))
     values = placeholder(dtype, [None], part("values"))
     return SparseTensor(placeholder(dtypes.int64, [None, rank], part("indices")), values, dense_shape)
 
@@ -226,8 +226,8 @@ def one_hot(
             for value, label in ((on, "on_value"), (off, "off_value")):
                 if value is not None and value.dtype.base_dtype != wanted:
                     raise TypeError(f"dtype {value.dtype.name} of {label} does not match dtype parameter {wanted.name}")
-        given = on if on is not None else off
-        kind = wanted or (dtypes.float32 if given is None else given.dtype.base_dtype)
+        chosen = on if on is not None else off
+        kind = wanted or (dtypes.float32 if chosen is None else chosen.dtype.base_dtype)
         on = convert_to_tensor(1, kind, name="on_value") if on is None else on
         off = convert_to_tensor(0, kind, name="off_value") if off is None else off
         if on.dtype.base_dtype != off.dtype.base_dtype:

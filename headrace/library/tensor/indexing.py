@@ -195,9 +195,9 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
     """Interleaves tensors: row ``indices[m][i]`` of the result is ``data[m][i]``; later ones win."""
     merged: Tensor = raw_ops.DynamicStitch(indices, data, name=name)
-    known = [constant_value(t) for t in merged.op.inputs[: len(merged.op.inputs) // 2]]
-    if all(v is not None for v in known):
-        rows = max((int(np.max(v)) + 1 for v in known if v.size), default=0)
+    static_indices = [constant_value(t) for t in merged.op.inputs[: len(merged.op.inputs) // 2]]
+    if all(v is not None for v in static_indices):
+        rows = max((int(np.max(v)) + 1 for v in static_indices if v.size), default=0)
         merged.set_shape(TensorShape([rows]).concatenate(merged.shape[1:]))
     return merged
 

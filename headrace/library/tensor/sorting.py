@@ -47,8 +47,8 @@ def _sorted(values: Any, axis: Any, direction: str) -> tuple[Tensor, Tensor]:
     rising = direction == "ASCENDING"
     flipped = _flipped(x) if rising else x
     count = raw_ops.StridedSlice(raw_ops.Shape(x), [-1], [0], [1], end_mask=1, shrink_axis_mask=1)
-    found = raw_ops.TopKV2(flipped, count)
-    parts = [_flipped(found[0]) if rising else found[0], found[1]]
+    top = raw_ops.TopKV2(flipped, count)
+    parts = [_flipped(top[0]) if rising else top[0], top[1]]
     if not last:
         parts = [raw_ops.Transpose(p, np.array(order, np.int32), name="transpose") for p in parts]
     for part in parts:

@@ -62,9 +62,9 @@ def required_space_to_batch_paddings(
         else:
             base_paddings = convert_to_tensor(base_paddings, dtypes.int32)
             base_paddings.shape.assert_is_compatible_with([count, 2])
-        known = [constant_value(t) for t in (input_shape, block_shape, base_paddings)]
-        if all(v is not None for v in known):
-            return _fixed_paddings(*known)
+        static_values = [constant_value(t) for t in (input_shape, block_shape, base_paddings)]
+        if all(v is not None for v in static_values):
+            return _fixed_paddings(*static_values)
         return _computed_paddings(input_shape, block_shape, base_paddings, count)
 
 

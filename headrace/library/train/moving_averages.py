@@ -117,12 +117,12 @@ class ExponentialMovingAverage:
         if moving_avg_variables is None:
             moving_avg_variables = trainable_variables() + moving_average_variables()
         averaged = list(dict.fromkeys(moving_avg_variables))
-        found = {self.average_name(v): v for v in averaged}
+        variables = {self.average_name(v): v for v in averaged}
         names = {v.name for v in averaged}
         for v in global_variables():
-            if v.name not in names and v.op.name not in found:
-                found[v.op.name] = v
-        return found
+            if v.name not in names and v.op.name not in variables:
+                variables[v.op.name] = v
+        return variables
 
 
 def _now(value: Any) -> Any:

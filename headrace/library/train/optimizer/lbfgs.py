@@ -71,11 +71,11 @@ class LBFGSOptimizer(Optimizer):
             "point": [size], "gradient": [size], "steps": [self._history, size], "changes": [self._history, size],
             "inverse": [self._history], "scale": [], "count": [],
         }  # fmt: skip
-        made = {}
+        variables = {}
         for key, shape in shapes.items():
             kind = dtypes.int64 if key == "count" else dtype
-            made[key] = self._create_non_slot_variable(creation.zeros(shape, kind), f"{self._name}/{key}", first)
-        return made
+            variables[key] = self._create_non_slot_variable(creation.zeros(shape, kind), f"{self._name}/{key}", first)
+        return variables
 
     def _step(
         self, state: dict[str, Variable], point: Tensor, grad: Tensor, rate: Tensor, variables: list[Any],

@@ -125,15 +125,15 @@ class DynamicLossScale(LossScale):
         }  # fmt: skip
 
 
-def loss_scale_of(given: Any) -> LossScale:
+def loss_scale_of(loss_scale: Any) -> LossScale:
     """A number as a fixed scale, "dynamic" as a dynamic one."""
-    if isinstance(given, LossScale):
-        return given
-    if given == "dynamic":
+    if isinstance(loss_scale, LossScale):
+        return loss_scale
+    if loss_scale == "dynamic":
         return DynamicLossScale()
-    if isinstance(given, (int, float)):
-        return FixedLossScale(given)
-    raise ValueError(f"Could not interpret loss scale {given!r}: a LossScale, a number or 'dynamic' is accepted")
+    if isinstance(loss_scale, (int, float)):
+        return FixedLossScale(loss_scale)
+    raise ValueError(f"Could not interpret loss scale {loss_scale!r}: a LossScale, a number or 'dynamic' is accepted")
 
 
 class MixedPrecisionLossScaleOptimizer(Optimizer):
@@ -162,11 +162,11 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     ) -> GradsAndVars:  # fmt: skip
         """The gradients of the loss itself, computed from those of the scaled one."""
         scaled = (lambda: self._scaled(loss())) if callable(loss) else self._scaled(loss)
-        found = self._optimizer.compute_gradients(
+        grads_and_vars = self._optimizer.compute_gradients(
             scaled, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
         )
         inverse = 1.0 / self._loss_scale()
-        return [(self._unscaled(g, inverse), v) for g, v in found]
+        return [(self._unscaled(g, inverse), v) for g, v in grads_and_vars]
 
     def _scaled(self, loss: Any) -> Any:
         loss = convert_to_tensor(loss)

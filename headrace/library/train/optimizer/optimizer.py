@@ -203,9 +203,9 @@ class Optimizer:
     def variables(self) -> list[Any]:
         """All variables that hold the optimizer's own state in the default graph, sorted by name."""
         graph = context.get_default_graph()
-        found = [v for v in self._non_slot_dict.values() if v.op.graph is graph]
-        found += [v for slots in self._slots.values() for v in slots.values() if v.op.graph is graph]
-        return sorted(found, key=lambda v: v.name)
+        variables = [v for v in self._non_slot_dict.values() if v.op.graph is graph]
+        variables += [v for slots in self._slots.values() for v in slots.values() if v.op.graph is graph]
+        return sorted(variables, key=lambda v: v.name)
 
     # ---- what subclasses override
 
@@ -295,12 +295,12 @@ class Optimizer:
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """A variable that belongs to the optimizer as a whole, once a graph, placed with the given variable."""
         graph = colocate_with.op.graph
-        found = self._non_slot_dict.get((name, graph))
-        if found is None:
+        variable = self._non_slot_dict.get((name, graph))
+        if variable is None:
             with graph.colocate_with(colocate_with.op):
-                found = Variable(initial_value, name=name, trainable=False)
-            self._non_slot_dict[name, graph] = found
-        return found
+                variable = Variable(initial_value, name=name, trainable=False)
+            self._non_slot_dict[name, graph] = variable
+        return variable
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
         graph = graph or context.get_default_graph()
