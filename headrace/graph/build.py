@@ -108,12 +108,12 @@ def _add(graph: Graph, op_def: OpDef, arguments: dict[str, Any], name: str | Non
     attrs = {a.name: _attr_value(op_def, a, arguments) for a in op_def.signature.attrs}
     for attr in op_def.signature.inferred:
         if arguments.get(attr.name) is not None:
-            attrs[attr.name] = check_attr(op_def, attr, arguments[attr.name])
+            attrs[attr.name] = checked_attr(op_def, attr, arguments[attr.name])
     name = name or op_def.name.lstrip("_")  # node names must not start with the mark of internal ops
     full = None
     if _has_python_value(op_def, arguments):
         # Constants made of arguments are named inside the node's own scope, as TF1 names them: add, add/y.
-        graph.check_name(name)
+        graph.checked_name(name)
         full = name[:-1] if name.endswith("/") else graph.unique_name(name)
         name = full + "/"
         scopes = graph._scopes
@@ -154,7 +154,7 @@ def _attr_value(op_def: OpDef, attr: Attr, arguments: dict[str, Any]) -> Any:
         if attr.default is REQUIRED:
             raise TypeError(f"No argument for attr {attr.name!r} of {op_def.signature}")
         return attr.default
-    return check_attr(op_def, attr, value)
+    return checked_attr(op_def, attr, value)
 
 
 def _bool(value: Any) -> bool:
@@ -195,7 +195,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def check_attr(op_def: OpDef, attr: Attr, value: Any) -> Any:
+def checked_attr(op_def: OpDef, attr: Attr, value: Any) -> Any:
     """The attribute's value in its canonical form, or a TypeError that names it."""
     kind = attr.kind[5:-1] if attr.is_list else attr.kind
     check = _CHECKS[kind]

@@ -122,14 +122,14 @@ class Graph:
 
     def _node_name(self, name: str) -> str:
         if name.endswith("/"):  # the caller gives a name already made unique by a scope
-            full = self.check_name(name)[:-1]
+            full = self.checked_name(name)[:-1]
             if full in self._by_name:
                 self._names_in_use.setdefault(full.lower(), 1)  # a name given with "/" may never have been asked for
                 full = self._unique(full)
             return full
-        return self.unique_name(self.check_name(name))
+        return self.unique_name(self.checked_name(name))
 
-    def check_name(self, name: str) -> str:
+    def checked_name(self, name: str) -> str:
         """The name a node is to be given in the current scope (or, ending in "/", as it is); ValueError if not valid."""
         whole = name.endswith("/")
         pattern = _SCOPE_NAME if self._scopes.name and not whole else _OP_NAME
