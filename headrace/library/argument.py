@@ -38,13 +38,13 @@ def warn_deprecated(what: str, instead: str) -> None:
 def deprecated(instead: str, name: str | None = None) -> Callable[[F], F]:
     """A function under a name that has a newer one: ``deprecated("tf.global_variables_initializer")``."""
 
-    def decorate(function: F) -> F:
-        shown = f"tf.{name or function.__name__}"
+    def decorate(wrapped: F) -> F:
+        shown = f"tf.{name or wrapped.__name__}"
 
-        @functools.wraps(function)
+        @functools.wraps(wrapped)
         def old(*args: Any, **kwargs: Any) -> Any:
             warn_deprecated(shown, instead)
-            return function(*args, **kwargs)
+            return wrapped(*args, **kwargs)
 
         return old  # type: ignore[return-value]
 

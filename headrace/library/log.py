@@ -99,7 +99,7 @@ def flush() -> None:
 
 
 def _count() -> int:
-    """How often the caller's caller came by before."""
+    """How often the caller's caller has called before."""
     frame = sys._getframe(2)
     place = (frame.f_code.co_filename, frame.f_lineno)
     with _lock:

@@ -28,8 +28,8 @@ _DOT = _Dot()
 
 def is_namedtuple(instance: Any, strict: bool = False) -> bool:
     """Whether the value is a named tuple (``strict``: made by ``collections.namedtuple`` directly)."""
-    kind = type(instance)
-    if not isinstance(instance, tuple) or (strict and kind.__base__ is not tuple):
+    instance_type = type(instance)
+    if not isinstance(instance, tuple) or (strict and instance_type.__base__ is not tuple):
         return False
     fields = getattr(instance, "_fields", None)
     return isinstance(fields, tuple) and all(isinstance(f, str) for f in fields)
@@ -96,25 +96,25 @@ def _children(structure: Any) -> list[Any]:
 
 def _like(instance: Any, children: Sequence[Any]) -> Any:
     """A structure of the type of ``instance`` with new children, in walking order."""
-    kind = type(instance)
+    instance_type = type(instance)
     if isinstance(instance, Mapping):
         values = dict(zip(_sorted_keys(instance), children, strict=True))
         if hasattr(instance, "default_factory"):
-            mapping: Any = kind(instance.default_factory)
+            mapping: Any = instance_type(instance.default_factory)
         elif not isinstance(instance, MutableMapping):
-            return kind({key: values[key] for key in instance})  # type: ignore[call-arg]
+            return instance_type({key: values[key] for key in instance})  # type: ignore[call-arg]
         else:
-            mapping = kind()
+            mapping = instance_type()
         for key in instance:
             mapping[key] = values[key]
         return mapping
     if is_namedtuple(instance) or is_attrs(instance):
-        return kind(*children)
+        return instance_type(*children)
     if isinstance(instance, IndexedSlices):
         return IndexedSlices(*children)
     if isinstance(instance, SparseTensor):
         return SparseTensor(*children)
-    return list(children) if kind is range else kind(children)
+    return list(children) if instance_type is range else instance_type(children)
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:

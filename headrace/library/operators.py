@@ -26,7 +26,7 @@ from headrace.library.numeric import math
 Binary = Callable[..., Any]
 
 
-def _forward(function: Binary, operator: str) -> Binary:
+def _forward(implementation: Binary, operator: str) -> Binary:
     reflected = f"__r{operator}__"
 
     def forward(x: Tensor, y: Any) -> Any:
@@ -41,12 +41,12 @@ def _forward(function: Binary, operator: str) -> Binary:
                     if isinstance(e, TypeError) and hasattr(type(y), reflected):
                         return NotImplemented
                     raise located(e, at()) from None
-            return function(x, y, name=scope)
+            return implementation(x, y, name=scope)
 
     return forward
 
 
-def _reflected(function: Binary, operator: str) -> Binary:
+def _reflected(implementation: Binary, operator: str) -> Binary:
     def reflected(y: Tensor, x: Any) -> Any:
         graph = _graph(y)
         with graph.as_default(), graph.name_scope(operator) as scope:
@@ -54,7 +54,7 @@ def _reflected(function: Binary, operator: str) -> Binary:
                 x = to_tensor(x, y.dtype.base_dtype, "x")
             except (TypeError, ValueError) as e:
                 raise located(e, at()) from None
-            return function(x, y, name=scope)
+            return implementation(x, y, name=scope)
 
     return reflected
 
@@ -65,9 +65,9 @@ def _graph(x: Tensor) -> Any:
     return default if default.building_function or own.building_function or own.executing_eagerly else own
 
 
-def _install(operator: str, function: Binary) -> None:
+def _install(operator: str, binary_op: Binary) -> None:
     for name, method in ((f"__{operator}__", _forward), (f"__r{operator}__", _reflected)):
-        implementation = method(function, operator)
+        implementation = method(binary_op, operator)
         implementation.__name__ = implementation.__qualname__ = name
         Tensor._override_operator(name, implementation)
         setattr(Immediate, name, _remembered(implementation))
@@ -79,8 +79,8 @@ def _remembered(operator: Binary) -> Binary:
 
     @functools.wraps(operator)
     def apply(x: Any, y: Any) -> Any:
-        kind = y.__class__
-        if (kind is float and x._kind in _FLOATS) or (kind is int and x._kind in _NUMBERS):
+        y_class = y.__class__
+        if (y_class is float and x._kind in _FLOATS) or (y_class is int and x._kind in _NUMBERS):
             y = scalar(y, x._kind)
         return remembered(x, y)
 
@@ -100,12 +100,12 @@ def _add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
 def _by_type(logical: Binary, bitwise: str) -> Binary:
     """Logic on booleans, bits on integers."""
 
-    def function(x: Tensor, y: Tensor, name: str | None = None) -> Any:
+    def by_type(x: Tensor, y: Tensor, name: str | None = None) -> Any:
         if x.dtype.base_dtype.is_bool:
             return logical(x, y, name=name)
         return getattr(raw_ops, bitwise)(x, y)
 
-    return function
+    return by_type
 
 
 def _logical_xor(x: Tensor, y: Tensor, name: str | None = None) -> Any:

@@ -69,7 +69,7 @@ class ExternalOptimizerInterface:
         callback = loss_callback or (lambda *_: None)
 
         def evaluate(tensors: list[Any], extra: list[Any], then: Callable[..., None]) -> Function:
-            def function(x: np.ndarray) -> list[Any]:
+            def evaluator(x: np.ndarray) -> list[Any]:
                 for placeholder, part, var in zip(self._placeholders, self._slices, self._vars, strict=True):
                     feed_dict[placeholder] = x[part].reshape(var.shape.as_list())
                 session.run(self._assigns, feed_dict)
@@ -77,11 +77,11 @@ class ExternalOptimizerInterface:
                 then(*values[len(tensors) :])
                 return [np.asarray(v, np.float64) for v in values[: len(tensors)]]
 
-            return function
+            return evaluator
 
         def single(tensor: Any) -> Function:
-            function = evaluate([tensor], [], lambda *_: None)
-            return lambda x: function(x)[0]
+            evaluator = evaluate([tensor], [], lambda *_: None)
+            return lambda x: evaluator(x)[0]
 
         loss_and_grad = evaluate([self._loss, self._loss_grad], fetches, callback)
         start = session.run(self._packed_var)
@@ -128,11 +128,11 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         minimize = _scipy_optimize().minimize
         dtype = initial_val.dtype
         constraints = [
-            {"type": kind, "fun": function, "jac": gradient}
-            for kind, functions, grads in (
+            {"type": constraint, "fun": value, "jac": gradient}
+            for constraint, values, grads in (
                 ("eq", equality_funcs, equality_grad_funcs), ("ineq", inequality_funcs, inequality_grad_funcs),
             )
-            for function, gradient in zip(functions, grads, strict=True)
+            for value, gradient in zip(values, grads, strict=True)
         ]  # fmt: skip
         options = dict(optimizer_kwargs)
         method = options.pop("method", "SLSQP" if constraints else self._DEFAULT_METHOD)

@@ -18,34 +18,36 @@ _PARAMETER = re.compile(
 )
 
 
-def _converted(name: str, text: str, kind: type) -> Any:
+def _converted(name: str, text: str, value_type: type) -> Any:
     """Text as a value of a type."""
     text = text.strip()
-    if kind is bool:
+    if value_type is bool:
         if text.lower() in ("true", "1"):
             return True
         if text.lower() in ("false", "0"):
             return False
         raise ValueError(f"Could not parse hparam '{name}' of type 'bool' with value '{text}'")
     try:
-        return kind(text)
+        return value_type(text)
     except ValueError:
-        raise ValueError(f"Could not parse hparam '{name}' of type '{kind.__name__}' with value '{text}'") from None
+        raise ValueError(
+            f"Could not parse hparam '{name}' of type '{value_type.__name__}' with value '{text}'"
+        ) from None
 
 
-def _cast(name: str, value: Any, kind: type) -> Any:
+def _cast(name: str, value: Any, value_type: type) -> Any:
     """A value as one of the type: integers widen to floats, nothing else changes."""
-    problem = f"Could not cast hparam '{name}' of type '{kind.__name__}' from value {value!r}"
-    if kind is type(None) or value is None:
+    problem = f"Could not cast hparam '{name}' of type '{value_type.__name__}' from value {value!r}"
+    if value_type is type(None) or value is None:
         return value
-    if issubclass(kind, bool) != isinstance(value, bool):
+    if issubclass(value_type, bool) != isinstance(value, bool):
         raise ValueError(problem)
-    if issubclass(kind, int) and not isinstance(value, int):
+    if issubclass(value_type, int) and not isinstance(value, int):
         raise ValueError(problem)
-    if issubclass(kind, str) != isinstance(value, (str, bytes)):
+    if issubclass(value_type, str) != isinstance(value, (str, bytes)):
         raise ValueError(problem)
-    if issubclass(kind, (int, float, str)):
-        return kind(value)
+    if issubclass(value_type, (int, float, str)):
+        return value_type(value)
     return value
 
 
@@ -63,14 +65,14 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
             if ignore_unknown:
                 continue
             raise ValueError(f"Unknown hyperparameter type for {name}")
-        kind = type_map[name]
+        value_type = type_map[name]
         if match["list"] is not None:
             if match["index"] is not None:
                 raise ValueError(f"Assignment of a list to a list index in '{match[0]}'")
             items = [item for item in match["list"].split(",") if item.strip()]
-            value: Any = [_converted(name, item, kind) for item in items]
+            value: Any = [_converted(name, item, value_type) for item in items]
         else:
-            value = _converted(name, match["value"], kind)
+            value = _converted(name, match["value"], value_type)
         if match["index"] is not None:
             results.setdefault(name, {})[int(match["index"])] = value
         elif name in results:
@@ -110,15 +112,15 @@ class HParams:
 
     def set_hparam(self, name: str, value: Any) -> None:
         """Changes a parameter; the type must stay the same."""
-        kind, is_list = self._hparam_types[name]
+        value_type, is_list = self._hparam_types[name]
         if isinstance(value, list):
             if not is_list:
                 raise ValueError(f"Must not pass a list for single-valued parameter: {name}")
-            setattr(self, name, [_cast(name, v, kind) for v in value])
+            setattr(self, name, [_cast(name, v, value_type) for v in value])
         else:
             if is_list:
                 raise ValueError(f"Must pass a list for multi-valued parameter: {name}.")
-            setattr(self, name, _cast(name, value, kind))
+            setattr(self, name, _cast(name, value, value_type))
 
     def del_hparam(self, name: str) -> None:
         if hasattr(self, name):
@@ -127,8 +129,8 @@ class HParams:
 
     def parse(self, values: str) -> HParams:
         """Changes parameters by text: ``hparams.parse("learning_rate=0.2,layers=[32,32]")``."""
-        kinds = {name: kind for name, (kind, _) in self._hparam_types.items()}
-        return self.override_from_dict(parse_values(values, kinds))
+        types = {name: value_type for name, (value_type, _) in self._hparam_types.items()}
+        return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
         for name, value in values_dict.items():
@@ -164,9 +166,9 @@ class HParams:
         if key not in self._hparam_types:
             return default
         if default is not None:
-            kind, is_list = self._hparam_types[key]
+            value_type, is_list = self._hparam_types[key]
             if is_list != isinstance(default, list) or (
-                not is_list and _cast(key, default, kind) != default and not isinstance(default, kind)
+                not is_list and _cast(key, default, value_type) != default and not isinstance(default, value_type)
             ):
                 raise ValueError(f"default {default!r} is not of the type of hparam {key!r}")
         return getattr(self, key)

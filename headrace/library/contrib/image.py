@@ -124,18 +124,18 @@ def adjust_hsv_in_yiq(
     """Hue turned by radians, saturation and brightness scaled, in the space of colour television."""
     with name_scope(name, "adjust_hsv_in_yiq", [image]):
         x = convert_to_tensor(image, name="image")
-        kind = x.dtype.base_dtype
-        if not kind.is_floating:
-            raise TypeError(f"image must be of a floating type, got {kind.name}; see tf.image.convert_image_dtype")
+        dtype = x.dtype.base_dtype
+        if not dtype.is_floating:
+            raise TypeError(f"image must be of a floating type, got {dtype.name}; see tf.image.convert_image_dtype")
         hue, saturation, value = (
-            math.cast(convert_to_tensor(v, dtypes.float32), kind) for v in (delta_hue, scale_saturation, scale_value)
+            math.cast(convert_to_tensor(v, dtypes.float32), dtype) for v in (delta_hue, scale_saturation, scale_value)
         )
         cos, sin = saturation * math.cos(hue), saturation * math.sin(hue)
-        zero, one = constant(0, kind), constant(1, kind)
+        zero, one = constant(0, dtype), constant(1, dtype)
         turn = array.stack(
             [array.stack([one, zero, zero]), array.stack([zero, cos, sin]), array.stack([zero, -sin, cos])]
         )
-        there, back = constant(_TO_YIQ, kind), constant(np.linalg.inv(_TO_YIQ.astype(np.float64)), kind)
+        there, back = constant(_TO_YIQ, dtype), constant(np.linalg.inv(_TO_YIQ.astype(np.float64)), dtype)
         matrix = value * linalg.matmul(linalg.matmul(there, turn), back)
         sizes = array.shape(x)
         adjusted = array.reshape(linalg.matmul(array.reshape(x, [-1, 3]), matrix), sizes)
@@ -183,15 +183,15 @@ def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> A
 
 def _interpolated(image: Any, wanted: Any, batch: Any, height: Any, width: Any) -> Any:
     """The image at places [batch, number, 2]; those outside are moved to the edge."""
-    kind = wanted.dtype.base_dtype
+    dtype = wanted.dtype.base_dtype
     flat = array.reshape(image, array.stack([batch * height * width, -1]))
     offset = array.expand_dims(creation.range(batch) * height * width, 1)
     floors, shares = [], []
     for axis, size in ((0, height), (1, width)):
-        low = math.cast(raw_ops.Maximum(size - 2, 0), kind)
-        floor = raw_ops.Minimum(raw_ops.Maximum(constant(0, kind), math.floor(wanted[..., axis])), low)
+        low = math.cast(raw_ops.Maximum(size - 2, 0), dtype)
+        floor = raw_ops.Minimum(raw_ops.Maximum(constant(0, dtype), math.floor(wanted[..., axis])), low)
         floors.append(math.cast(floor, dtypes.int32))
-        share = raw_ops.Minimum(raw_ops.Maximum(constant(0, kind), wanted[..., axis] - floor), constant(1, kind))
+        share = raw_ops.Minimum(raw_ops.Maximum(constant(0, dtype), wanted[..., axis] - floor), constant(1, dtype))
         shares.append(array.expand_dims(math.cast(share, image.dtype.base_dtype), 2))
 
     def at(down: int, right: int) -> Any:

@@ -102,10 +102,10 @@ def convolution(
         rank = inputs.shape.ndims
         if conv_dims is not None and conv_dims + 2 != rank:
             raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
-        kinds = {3: convolutional.Conv1D, 4: convolutional.Conv2D, 5: convolutional.Conv3D}
-        if rank not in kinds:
+        layer_classes = {3: convolutional.Conv1D, 4: convolutional.Conv2D, 5: convolutional.Conv3D}
+        if rank not in layer_classes:
             raise ValueError("Convolution not supported for input with rank", rank)
-        layer = kinds[rank](
+        layer = layer_classes[rank](
             num_outputs, kernel_size, strides=stride, padding=padding, data_format=layout, dilation_rate=rate,
             use_bias=normalizer_fn is None and biases_initializer is not None, kernel_initializer=weights_initializer,
             bias_initializer=biases_initializer, kernel_regularizer=weights_regularizer,
@@ -118,7 +118,7 @@ def convolution(
 
 
 def _convolution(dims: int) -> Any:
-    def function(
+    def convolution_layer(
         inputs: Any, num_outputs: int, kernel_size: Any, stride: Any = 1, padding: str = "SAME",
         data_format: str | None = None, rate: Any = 1, activation_fn: Any = activation.relu,
         normalizer_fn: Any = None, normalizer_params: Any = None, weights_initializer: Any = XAVIER,
@@ -132,9 +132,9 @@ def _convolution(dims: int) -> Any:
             variables_collections, outputs_collections, trainable, scope, conv_dims=dims,
         )  # fmt: skip
 
-    function.__name__ = function.__qualname__ = f"convolution{dims}d"
-    function.__doc__ = f"A convolution over {dims} ax{'e' if dims > 1 else 'i'}s."
-    return add_arg_scope(function)
+    convolution_layer.__name__ = convolution_layer.__qualname__ = f"convolution{dims}d"
+    convolution_layer.__doc__ = f"A convolution over {dims} ax{'e' if dims > 1 else 'i'}s."
+    return add_arg_scope(convolution_layer)
 
 
 convolution1d = _convolution(1)

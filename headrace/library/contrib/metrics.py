@@ -17,15 +17,15 @@ from headrace.library.scope import name_scope
 Metric = Callable[..., tuple[Any, Any]]
 
 
-def _swapped(function: Metric) -> Metric:
+def _swapped(metric: Metric) -> Metric:
     """The metric taking predictions first."""
 
-    @functools.wraps(function)
+    @functools.wraps(metric)
     def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        return function(labels, predictions, *args, **kwargs)
+        return metric(labels, predictions, *args, **kwargs)
 
-    streaming.__name__ = f"streaming_{function.__name__}"
-    streaming.__doc__ = f"``tf.metrics.{function.__name__}`` with predictions before labels."
+    streaming.__name__ = f"streaming_{metric.__name__}"
+    streaming.__doc__ = f"``tf.metrics.{metric.__name__}`` with predictions before labels."
     return streaming
 
 

@@ -127,14 +127,14 @@ def _optimizer(optimizer: Any, rate: Any) -> Any:
     )
 
 
-def _map(pair: tuple[Any, Any], function: Callable[[Any], Any]) -> tuple[Any, Any]:
+def _map(pair: tuple[Any, Any], change: Callable[[Any], Any]) -> tuple[Any, Any]:
     """The gradient's values changed, dense or sparse."""
     grad, var = pair
     if grad is None:
         return grad, var
     if isinstance(grad, IndexedSlices):
-        return IndexedSlices(function(grad.values), grad.indices, grad.dense_shape), var
-    return function(grad), var
+        return IndexedSlices(change(grad.values), grad.indices, grad.dense_shape), var
+    return change(grad), var
 
 
 def _noisy(pairs: GradsAndVars, scale: float) -> GradsAndVars:
@@ -223,7 +223,7 @@ def slim_create_train_op(
     gate_gradients: int = Optimizer.GATE_OP, aggregation_method: Any = None,
     colocate_gradients_with_ops: bool = False, gradient_multipliers: Any = None, check_numerics: bool = True,
 ) -> Tensor:  # fmt: skip
-    """``slim.learning.create_train_op``: the same, with factors and a norm for the gradients."""
+    """``slim.learning.create_train_op``: an op that trains one step, with factors and a norm for the gradients."""
 
     def transform(grads: GradsAndVars) -> GradsAndVars:
         if gradient_multipliers:

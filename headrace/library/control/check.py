@@ -1,4 +1,4 @@
-"""Checks: operations that stop the step, or calls that fail at once where the graph alone shows the fault.
+"""Assertions: operations that stop the step, or calls that fail immediately where the graph alone shows the fault.
 
 with tf.control_dependencies([tf.assert_positive(x)]):
     y = tf.log(x)
@@ -64,13 +64,13 @@ def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
 
 def add_check_numerics_ops() -> Operation:
     """One operation that checks every floating-point tensor of the default graph, in the order they were made."""
-    checks: list[Operation] = []
+    assertions: list[Operation] = []
     for operation in context.get_default_graph().get_operations():
         for output in operation.outputs:
             if output.dtype in (dtypes.float16, dtypes.float32, dtypes.float64):
-                with control_dependencies(checks[-1:]):
-                    checks.append(check_numerics(output, output.name).op)
-    return group(*checks[-1:])
+                with control_dependencies(assertions[-1:]):
+                    assertions.append(check_numerics(output, output.name).op)
+    return group(*assertions[-1:])
 
 
 # ---- comparisons of two tensors
@@ -157,10 +157,10 @@ def assert_near(
     with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
-        kind = x.dtype.real_dtype
-        epsilon = 10 * (2.0**-7 if kind is dtypes.bfloat16 else float(np.finfo(kind.as_numpy_dtype).eps))
-        rtol = convert_to_tensor(epsilon if rtol is None else rtol, kind, name="rtol")
-        atol = convert_to_tensor(epsilon if atol is None else atol, kind, name="atol")
+        dtype = x.dtype.real_dtype
+        epsilon = 10 * (2.0**-7 if dtype is dtypes.bfloat16 else float(np.finfo(dtype.as_numpy_dtype).eps))
+        rtol = convert_to_tensor(epsilon if rtol is None else rtol, dtype, name="rtol")
+        atol = convert_to_tensor(epsilon if atol is None else atol, dtype, name="atol")
         if data is None:
             data = [
                 f"{prefix}x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
@@ -265,8 +265,8 @@ def _static_ok() -> Operation:
 def _rank(
     x: Any, ranks: Sequence[Any], data: Any, summarize: int | None, prefix: str, how: str, op_type: str, holds: Any
 ) -> Operation:
-    """``holds(found, wanted)`` decides statically, ``op_type`` at run time; any of ``ranks`` will do."""
-    wanted = [_check_rank_argument(convert_to_tensor(r, dtypes.int32, name="rank")) for r in ranks]
+    """``holds(rank, wanted)`` decides statically, ``op_type`` at run time; any of ``ranks`` will do."""
+    wanted = [_checked_rank(convert_to_tensor(r, dtypes.int32, name="rank")) for r in ranks]
     x = convert_to_tensor(x, name="x")
     static_ranks = [None if v is None else int(v) for v in map(constant_value, wanted)]
     static_rank = x.shape.ndims
@@ -289,7 +289,7 @@ def _rank(
     return Assert(verdict, data, summarize)
 
 
-def _check_rank_argument(rank: Tensor) -> Tensor:
+def _checked_rank(rank: Tensor) -> Tensor:
     if rank.shape.ndims not in (None, 0):
         raise ValueError("Rank must be a scalar.")
     return rank
@@ -303,7 +303,7 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """``x`` must have ``rank``: a ValueError now if it is known not to, otherwise a check when the graph runs."""
+    """``x`` must have ``rank``: a ValueError now if it is known not to, otherwise an assertion when the graph runs."""
     with name_scope(name, "assert_rank", [x, rank, *(data or ())]):
         return _rank(x, [rank], data, summarize, f"{message}.  " if message else "", "", "Equal", lambda f, w: f == w)
 
@@ -351,14 +351,14 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
     """A TypeError now unless ``tensor`` has dtype ``tf_type``."""
-    kind = dtypes.as_dtype(tf_type)
+    dtype = dtypes.as_dtype(tf_type)
     with name_scope(name, "assert_type", [tensor]):
         if not isinstance(tensor, SparseTensor):
             tensor = convert_to_tensor(tensor, name="tensor")
-        if tensor.dtype.base_dtype is not kind.base_dtype:
+        if tensor.dtype.base_dtype is not dtype.base_dtype:
             prefix = f"{message}  " if message else ""
             label = getattr(tensor, "name", "tensor")
-            raise TypeError(f"{prefix}{label} must be of type {kind!r}; got {tensor.dtype.base_dtype!r}")
+            raise TypeError(f"{prefix}{label} must be of type {dtype!r}; got {tensor.dtype.base_dtype!r}")
         return no_op("statically_determined_correct_type")
 
 

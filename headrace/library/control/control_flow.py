@@ -77,11 +77,11 @@ def _renamed(new: Any, old: Any, new_name: str, old_name: str) -> Any:
 class _Built:
     """A branch: what its function returned, and its graph with that as outputs."""
 
-    def __init__(self, function: Branch, label: str, pred: Tensor, strict: bool) -> None:
+    def __init__(self, branch: Branch, label: str, pred: Tensor, strict: bool) -> None:
         self.label = label
         self.body = FuncGraph(f"the {label} of a conditional", context.get_default_graph())
         with self.body.as_default():
-            result = function()
+            result = branch()
             if result is None:
                 raise ValueError(f"{label} must have a return value.")
             if not strict and type(result) in (list, tuple) and len(result) == 1:
@@ -91,7 +91,7 @@ class _Built:
 
 
 def _build_both(true_fn: Branch, false_fn: Branch, pred: Tensor, strict: bool) -> tuple[_Built, _Built]:
-    """Both branches.  One that calls a function whose result is not known yet is left out: the other one tells it."""
+    """Both branches.  A branch that calls a function whose result is not known yet is left out: the other tells the result."""
     try:
         first = _Built(true_fn, "true_fn", pred, strict)
     except UnknownResult:
@@ -136,23 +136,23 @@ def case(
         raise ValueError(f"case needs a pair of a condition and a function, or a default; got {pred_fn_pairs!r} {at()}")
     with name_scope(name, "case", [p for p, _ in pairs]):
         preds = [convert_to_tensor(p) for p, _ in pairs]
-        functions = [f for _, f in pairs]
+        branches = [f for _, f in pairs]
         guards = [_one_holds(preds)] if exclusive and len(preds) > 1 else []
         if default is None:
             last = len(pairs) - 1
-            preds, functions, default = preds[:last], functions[:last], _asserted(preds, functions[last])
+            preds, branches, default = preds[:last], branches[:last], _asserted(preds, branches[last])
         with control_dependencies(guards):
             choice: Branch = default
-            for pred, function in reversed(list(zip(preds, functions, strict=True))):
-                choice = _nested(pred, function, choice, strict)
+            for pred, branch in reversed(list(zip(preds, branches, strict=True))):
+                choice = _nested(pred, branch, choice, strict)
             return choice()
 
 
-def _nested(pred: Tensor, function: Branch, otherwise: Branch, strict: bool) -> Branch:
-    return lambda: cond(pred, function, otherwise, strict=strict)
+def _nested(pred: Tensor, branch: Branch, otherwise: Branch, strict: bool) -> Branch:
+    return lambda: cond(pred, branch, otherwise, strict=strict)
 
 
-def _asserted(preds: Sequence[Tensor], function: Branch) -> Branch:
+def _asserted(preds: Sequence[Tensor], branch: Branch) -> Branch:
     """The last function of a case without a default: runs only if its condition, the last one left, holds."""
 
     def run() -> Any:
@@ -160,7 +160,7 @@ def _asserted(preds: Sequence[Tensor], function: Branch) -> Branch:
         with control_dependencies(
             [Assert(raw_ops.Any(raw_ops.Pack(list(preds)), 0), [message, raw_ops.Pack(list(preds))])]
         ):
-            return nest.map_structure(lambda t: identity(t) if isinstance(t, Tensor) else t, function())
+            return nest.map_structure(lambda t: identity(t) if isinstance(t, Tensor) else t, branch())
 
     return run
 
@@ -190,10 +190,10 @@ def _checked_pairs(pred_fn_pairs: Any, exclusive: bool) -> list[tuple[Any, Branc
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
-        pred, function = pair
+        pred, branch = pair
         if not (isinstance(pred, bool) or (hasattr(pred, "dtype") and pred.dtype.base_dtype == dtypes.bool)):
             raise TypeError(f"pred must be of type bool: {pred!r}")
-        if not callable(function):
+        if not callable(branch):
             raise TypeError(f"fn for pred {pred!r} must be callable.")
         if isinstance(pred, bool) and not context.executing_eagerly():
             raise TypeError(
@@ -215,10 +215,10 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Branch | None = Non
         items = sorted(branch_fns, key=lambda pair: pair[0])
     if not items:
         raise ValueError("switch_case needs at least one branch.")
-    for key, function in items:
+    for key, branch in items:
         if not isinstance(key, int):
             raise TypeError(f"key must be a Python `int`, got {key!r}")
-        if not callable(function):
+        if not callable(branch):
             raise TypeError(f"fn for key {key} must be callable.")
     if [key for key, _ in items] != list(range(len(items))):
         keys = ", ".join(str(key) for key, _ in items)
@@ -230,6 +230,6 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Branch | None = Non
         choice: Branch = default if default is not None else items.pop()[1]
         if not items:
             return choice()
-        for key, function in reversed(items):
-            choice = _nested(raw_ops.Equal(index, key), function, choice, True)
+        for key, branch in reversed(items):
+            choice = _nested(raw_ops.Equal(index, key), branch, choice, True)
         return choice()

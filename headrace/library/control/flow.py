@@ -14,7 +14,7 @@ from headrace.library.scope import colocate_with, control_dependencies, device, 
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
-    """The same value under another name; made inside ``control_dependencies`` it waits for them.
+    """Passes ``input`` on under another name; made inside ``control_dependencies`` it waits for them.
 
     >>> x = tf.identity([1.0, 2.0], name='x')
     >>> x
@@ -25,13 +25,13 @@ def identity(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:  # noqa: A002 - TF1's name
-    """The same values; no one is available before all are."""
+    """Passes the tensors on; none is available before all are."""
     passed: list[Tensor] = raw_ops.IdentityN(list(input), name=name)
     return passed
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
-    """The same value, a constant to gradients.
+    """Passes ``input`` on, a constant to gradients.
 
     >>> x = tf.constant(2.0)
     >>> tf.Session().run(tf.gradients(x * tf.stop_gradient(x), x))
@@ -102,7 +102,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
-    """The same tensors, none of which is available before all of them, and the ``control_inputs``, are computed."""
+    """Passes the tensors on; none is available before all of them, and the ``control_inputs``, are computed."""
     if context.executing_eagerly():
         return list(tensors)
     with name_scope(name, "tuple", list(tensors)):

@@ -74,8 +74,8 @@ def map_fn(
     with name_scope(name, "map", nest.flatten(elems)):
         rows = _Rows(elems)
         like = elems if dtype is None else dtype
-        kinds = [t.dtype.base_dtype for t in rows.flat] if dtype is None else nest.flatten(dtype)
-        arrays = _results(kinds, rows, infer_shape)
+        element_types = [t.dtype.base_dtype for t in rows.flat] if dtype is None else nest.flatten(dtype)
+        arrays = _results(element_types, rows, infer_shape)
 
         def compute(i: Tensor, results: list[TensorArray]) -> Any:
             value = fn(rows.at(i))

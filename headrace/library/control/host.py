@@ -38,9 +38,9 @@ def py_func(
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r}")
     several = isinstance(Tout, (list, tuple))
-    kinds = list(Tout) if several else [Tout]
+    out_dtypes = list(Tout) if several else [Tout]
     make = raw_ops.PyFunc if stateful else raw_ops.PyFuncStateless
-    result = make(list(inp), token=f"pyfunc_{next(_tokens)}", Tout=kinds, func=func, name=name)
+    result = make(list(inp), token=f"pyfunc_{next(_tokens)}", Tout=out_dtypes, func=func, name=name)
     return result if several else result[0]
 
 
@@ -134,14 +134,14 @@ def _template(inputs: Sequence[Any], sep: str) -> tuple[list[Tensor], str, str]:
     return tensors, sep.join(parts).replace(f"'{placeholder}'", placeholder), placeholder
 
 
-def _map(function: Callable[[Any], Any], value: Any) -> Any:
+def _map(change: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _map(function, value[key]) for key in sorted(value)}
+        return {key: _map(change, value[key]) for key in sorted(value)}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[_map(function, v) for v in value])
+        return type(value)(*[_map(change, v) for v in value])
     if isinstance(value, (list, tuple)):
-        return type(value)(_map(function, v) for v in value)
-    return function(value)
+        return type(value)(_map(change, v) for v in value)
+    return change(value)
 
 
 def _without_tensors(value: Any, instead: Any) -> Any:

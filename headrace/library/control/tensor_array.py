@@ -105,7 +105,7 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        """The static shape of the elements, as far as it is known by now."""
+        """The static shape of the elements, as far as it is known so far."""
         return self._elements.shape
 
     @property
@@ -113,21 +113,21 @@ class TensorArray:
         return self._elements.infer
 
     def with_flow(self, flow: Tensor) -> TensorArray:
-        """The same array at another moment."""
+        """This array at another moment."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._flow = flow
         return other
 
     def _written(self, flow: Tensor) -> TensorArray:
-        """The array after a write; where ops run at once this very object is, as in TF."""
+        """The array after a write; where ops run eagerly, this very object, as in TF."""
         if not context.executing_eagerly():
             return self.with_flow(flow)
         self._flow = flow
         return self
 
     def identity(self) -> TensorArray:
-        """The same array; made under control dependencies, it waits for them."""
+        """This array, which waits for the control dependencies it is made under."""
         return self.with_flow(raw_ops.Identity(self._flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
@@ -261,10 +261,10 @@ class TensorArray:
 def _is_of_elements(flow: Tensor) -> bool:
     """Whether it is an array's own flow rather than a gradient's."""
     while True:
-        kind = flow.op.type
-        if kind == "TensorArrayV3":
+        op_type = flow.op.type
+        if op_type == "TensorArrayV3":
             return True
-        if kind not in ("TensorArrayWriteV3", "TensorArrayScatterV3", "TensorArraySplitV3", "Identity"):
+        if op_type not in ("TensorArrayWriteV3", "TensorArrayScatterV3", "TensorArraySplitV3", "Identity"):
             return False
         flow = flow.op.inputs[-1]
 
@@ -272,7 +272,7 @@ def _is_of_elements(flow: Tensor) -> bool:
 class _GradientArray(TensorArray):
     """The gradients of an array's elements.  Its flow is a gradient itself, and all it does can be differentiated again."""
 
-    def __init__(self, primal: TensorArray, source: str, flow: Tensor) -> None:  # what it has is the array's own
+    def __init__(self, primal: TensorArray, source: str, flow: Tensor) -> None:  # it shares the array's attributes
         self.__dict__.update(primal.__dict__)
         self._primal = primal
         self._source = source

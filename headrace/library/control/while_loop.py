@@ -54,7 +54,9 @@ def while_loop(
         loop = _Loop(loop_vars, shape_invariants)
         try:
             result, finals = loop.build(cond, body, parallel_iterations, back_prop, swap_memory)
-        except UnknownResult:  # the body calls a function whose result is not known yet: think of no iteration
+        except (
+            UnknownResult
+        ):  # the body calls a function whose result is not known yet: take it for a loop of no iterations
             result, finals = loop_vars, loop.initial
         packed = pack_tensors(result, finals)
         if maximum_iterations is not None:
@@ -65,7 +67,7 @@ def while_loop(
 
 
 def _run_now(cond: Any, body: Any, loop_vars: Any, limit: Any, same_structure: bool) -> Any:
-    """The loop in Python, when ops run at once."""
+    """The loop in Python, when ops run eagerly."""
     single = len(loop_vars) == 1 and not same_structure
     unpacked = False
     count = 0
@@ -92,7 +94,9 @@ def _counted(cond: Any, body: Any, loop_vars: Any, invariants: Any, limit: Tenso
 
     def step(i: Tensor, inner: Any) -> Any:
         result = _as_variables(body(*_arguments(inner)), inner)
-        single = len(inner) == 1 and not nest.is_namedtuple(inner)  # may come with or without its list
+        single = len(inner) == 1 and not nest.is_namedtuple(
+            inner
+        )  # a single variable may come with or without its list
         return i + 1, type(inner)(result) if single else result
 
     return go_on, step, (counter, loop_vars), invariants
@@ -161,8 +165,8 @@ class _Loop:
             decision = cond(*_arguments(self._arguments(decide)))
             chosen = convert_to_tensor(decision, name="pred")
             if chosen.dtype.base_dtype != dtypes.bool or chosen.shape.ndims not in (None, 0):
-                kind = TypeError if chosen.dtype.base_dtype != dtypes.bool else ValueError
-                raise kind(
+                error_class = TypeError if chosen.dtype.base_dtype != dtypes.bool else ValueError
+                raise error_class(
                     f"cond of a while_loop must give a scalar bool, got {chosen.dtype.base_dtype.name} of shape "
                     f"{chosen.shape} ({chosen.name}) {at()}"
                 )
@@ -186,10 +190,10 @@ class _Loop:
 
     def _check_invariant(self, results: Sequence[Tensor]) -> None:
         for initial, shape, after in zip(self.initial, self.shapes, results, strict=True):
-            kind = initial.dtype.base_dtype
-            if after.dtype.base_dtype != kind:
+            dtype = initial.dtype.base_dtype
+            if after.dtype.base_dtype != dtype:
                 raise TypeError(
-                    f"Input tensor '{initial.name}' enters the loop with type {kind.name}, but has type "
+                    f"Input tensor '{initial.name}' enters the loop with type {dtype.name}, but has type "
                     f"{after.dtype.base_dtype.name} after one iteration ('{after.name}', made at {after.op.source})."
                 )
             if not _no_more_than(after._shape, shape):

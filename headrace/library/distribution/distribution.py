@@ -98,7 +98,7 @@ class Distribution:
             return convert_to_tensor([], "int32", name="event_shape")
 
     def copy(self, **override_parameters_kwargs: Any) -> Any:
-        """The same kind of distribution with some parameters changed."""
+        """A distribution of the same class with some parameters changed."""
         return type(self)(**{**self._parameters, **override_parameters_kwargs})
 
     def __repr__(self) -> str:
@@ -195,7 +195,7 @@ class Distribution:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _has(self, what: str) -> bool:
-        return any(f"_{what}" in vars(kind) for kind in type(self).__mro__)
+        return any(f"_{what}" in vars(base) for base in type(self).__mro__)
 
     def _moment(self, what: str, name: str, otherwise: Callable[[], Any] | None = None) -> Tensor:
         with self._scope(name):
@@ -243,7 +243,7 @@ _divergences: dict[tuple[type, type], Callable[..., Any]] = {}
 
 
 class RegisterKL:
-    """Decorator of a function (a, b, name) that gives the Kullback-Leibler divergence of two kinds of distributions."""
+    """Decorator of a function (a, b, name) that gives the Kullback-Leibler divergence of two classes of distributions."""
 
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
         self._key = (dist_cls_a, dist_cls_b)
@@ -266,10 +266,10 @@ def kl_divergence(
     """``KL(a || b)``, the expected difference of log probabilities under ``a``."""
     for kind_a in type(distribution_a).__mro__:
         for kind_b in type(distribution_b).__mro__:
-            function = _divergences.get((kind_a, kind_b))
-            if function is not None:
+            rule = _divergences.get((kind_a, kind_b))
+            if rule is not None:
                 with name_scope("KullbackLeibler"):
-                    divergence: Tensor = function(distribution_a, distribution_b, name=name)
+                    divergence: Tensor = rule(distribution_a, distribution_b, name=name)
                     return divergence
     raise NotImplementedError(
         "No KL(distribution_a || distribution_b) registered for distribution_a type "

@@ -161,11 +161,13 @@ def categorical_column_with_vocabulary_list(
     vocabulary_dtype = dtypes.as_dtype(np.array(vocabulary_list).dtype)
     _check_buckets(key, num_oov_buckets, default_value if default_value != -1 else None)
     check_words(vocabulary_dtype, f"column_name: {key} vocabulary")
-    kind = vocabulary_dtype if dtype is None else dtypes.as_dtype(dtype)
-    check_words(kind, f"column_name: {key}")
-    if kind.is_integer != vocabulary_dtype.is_integer:
-        raise ValueError(f"dtype {kind!r} and vocabulary dtype {vocabulary_dtype!r} do not match, column_name: {key}")
-    return VocabularyListCategoricalColumn(key, tuple(vocabulary_list), kind, default_value, num_oov_buckets)
+    element_type = vocabulary_dtype if dtype is None else dtypes.as_dtype(dtype)
+    check_words(element_type, f"column_name: {key}")
+    if element_type.is_integer != vocabulary_dtype.is_integer:
+        raise ValueError(
+            f"dtype {element_type!r} and vocabulary dtype {vocabulary_dtype!r} do not match, column_name: {key}"
+        )
+    return VocabularyListCategoricalColumn(key, tuple(vocabulary_list), element_type, default_value, num_oov_buckets)
 
 
 def _check_buckets(key: str, num_oov_buckets: int | None, default_value: int | None) -> None:
@@ -220,10 +222,12 @@ def categorical_column_with_vocabulary_file(
     if vocabulary_size < 1:
         raise ValueError(f"Invalid vocabulary_size in {key}. Given: {vocabulary_size}")
     _check_buckets(key, num_oov_buckets, default_value)
-    kind = dtypes.as_dtype(dtype)
-    check_words(kind, f"column_name: {key}")
+    element_type = dtypes.as_dtype(dtype)
+    check_words(element_type, f"column_name: {key}")
     default = -1 if default_value is None else default_value
-    return VocabularyFileCategoricalColumn(key, vocabulary_file, vocabulary_size, num_oov_buckets or 0, kind, default)
+    return VocabularyFileCategoricalColumn(
+        key, vocabulary_file, vocabulary_size, num_oov_buckets or 0, element_type, default
+    )
 
 
 @dataclass(frozen=True)
@@ -255,6 +259,6 @@ def categorical_column_with_hash_bucket(
         raise ValueError(f"hash_bucket_size must be set. key: {key}")
     if hash_bucket_size < 1:
         raise ValueError(f"hash_bucket_size must be at least 1. hash_bucket_size: {hash_bucket_size}, key: {key}")
-    kind = dtypes.as_dtype(dtype)
-    check_words(kind, f"column_name: {key}")
-    return HashedCategoricalColumn(key, hash_bucket_size, kind)
+    element_type = dtypes.as_dtype(dtype)
+    check_words(element_type, f"column_name: {key}")
+    return HashedCategoricalColumn(key, hash_bucket_size, element_type)

@@ -115,7 +115,7 @@ def _column(feature: Any) -> Any:
 
 
 def _at_least_matrix(key: str, feature: Any) -> Any:
-    """The same for a feature whose rank shows only when it runs."""
+    """A vector as a matrix of one column, for a feature whose rank is known only when the graph runs."""
     rank = array.rank(feature)
     message = f"Feature (key: {key}) cannot have rank 0. Given: {feature}"
     with control_dependencies([assert_positive(rank, message=message)]):
@@ -145,13 +145,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def says_where(function: Callable[P, R]) -> Callable[P, R]:
+def says_where(wrapped: Callable[P, R]) -> Callable[P, R]:
     """The errors of a public function end with the user's line."""
 
-    @functools.wraps(function)
+    @functools.wraps(wrapped)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
+            return wrapped(*args, **kwargs)
         except (TypeError, ValueError) as e:
             told = located(e, at())
             if told is e:

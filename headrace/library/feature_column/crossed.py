@@ -145,11 +145,11 @@ def weighted_categorical_column(
     categorical_column: CategoricalColumn, weight_feature_key: str, dtype: Any = dtypes.float32
 ) -> WeightedCategoricalColumn:
     """The categories of a column, each with a weight from another feature of the same layout."""
-    kind = dtypes.as_dtype(dtype)
-    if not (kind.is_integer or kind.is_floating):
-        raise ValueError(f"dtype {kind!r} is not convertible to float.")
+    element_type = dtypes.as_dtype(dtype)
+    if not (element_type.is_integer or element_type.is_floating):
+        raise ValueError(f"dtype {element_type!r} is not convertible to float.")
     check_categorical(categorical_column)
-    return WeightedCategoricalColumn(categorical_column, weight_feature_key, kind)
+    return WeightedCategoricalColumn(categorical_column, weight_feature_key, element_type)
 
 
 @dataclass(frozen=True)

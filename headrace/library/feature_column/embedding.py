@@ -153,7 +153,7 @@ def shared_embedding_columns(
     shared_embedding_collection_name: str | None = None, ckpt_to_load_from: Any = None,
     tensor_name_in_ckpt: Any = None, max_norm: Any = None, trainable: bool = True,
 ) -> list[SharedEmbeddingColumn]:  # fmt: skip
-    """``embedding_column`` for several columns of the same kind and size, with one table for all of them."""
+    """``embedding_column`` for several columns of the same type and size, with one table for all of them."""
     _check_table(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
     if initializer is not None and not callable(initializer):
         raise ValueError("initializer must be callable if specified.")
@@ -178,12 +178,12 @@ def shared_embedding_columns(
 
 
 def _check_alike(first: CategoricalColumn, column: CategoricalColumn) -> None:
-    kinds = [type(c.categorical_column if isinstance(c, WeightedCategoricalColumn) else c) for c in (first, column)]
-    if kinds[0] is not kinds[1]:
+    classes = [type(c.categorical_column if isinstance(c, WeightedCategoricalColumn) else c) for c in (first, column)]
+    if classes[0] is not classes[1]:
         raise ValueError(
             "To use shared_embedding_column, all categorical_columns must have the same type, or be "
-            f"weighted_categorical_column or sequence column of the same type. Given column: {first} of type: {kinds[0]} "
-            f"does not match given column: {column} of type: {kinds[1]}"
+            f"weighted_categorical_column or sequence column of the same type. Given column: {first} of type: {classes[0]} "
+            f"does not match given column: {column} of type: {classes[1]}"
         )
     if first.num_buckets != column.num_buckets:
         raise ValueError(

@@ -80,13 +80,13 @@ def numeric_column(
     """
     check_key(key)
     sizes = _sizes(shape, key)
-    kind = dtypes.as_dtype(dtype)
-    if not (kind.is_integer or kind.is_floating):
-        raise ValueError(f"dtype must be convertible to float. dtype: {kind!r}, key: {key}")
-    default = _default(default_value, sizes, kind, key)
+    element_type = dtypes.as_dtype(dtype)
+    if not (element_type.is_integer or element_type.is_floating):
+        raise ValueError(f"dtype must be convertible to float. dtype: {element_type!r}, key: {key}")
+    default = _default(default_value, sizes, element_type, key)
     if normalizer_fn is not None and not callable(normalizer_fn):
         raise TypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
-    return NumericColumn(key, sizes, default, kind, normalizer_fn)
+    return NumericColumn(key, sizes, default, element_type, normalizer_fn)
 
 
 def _sizes(shape: Any, key: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""``function``: a Python function of tensors that becomes a graph, once for each kind of arguments.
+"""``function``: a Python function of tensors that becomes a graph, once for each signature of its arguments.
 
     @tf.function
     def step(x):
@@ -105,10 +105,8 @@ class Function:
         self._parameters = list(self._signature.parameters.values())
         self._relax_shapes = relax_shapes
         self._input_signature: Any = None if input_signature is None else self._checked_signature(input_signature)
-        self._traces: dict[Any, Any] = {}  # for calls that run at once; a graph keeps its own
-        self._quick: dict[
-            Any, Trace
-        ] = {}  # the same by the kinds of tensors alone, where the arguments are nothing else
+        self._traces: dict[Any, Any] = {}  # for calls that run eagerly; a graph keeps its own
+        self._quick: dict[Any, Trace] = {}  # traces whose arguments are tensors only, by dtypes and shapes
         plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in self._parameters)
         self._arity = len(self._parameters) if plain else -1
         self._count = 0
@@ -324,7 +322,7 @@ class Function:
 
 
 def _leaves_like(value: Any, like: Any) -> list[Any]:
-    """The parts of what is given that stand where ``like`` has leaves; ValueError if it is nested differently."""
+    """The parts of ``value`` that stand where ``like`` has leaves; ValueError if it is nested differently."""
     if not nest.is_sequence(like):
         return [value]
     if isinstance(like, dict):
@@ -337,7 +335,7 @@ def _leaves_like(value: Any, like: Any) -> list[Any]:
 
 
 def _difference(last: _Arguments, arguments: _Arguments) -> str:
-    """In what the arguments differ from those of the trace before."""
+    """How the arguments differ from those of the previous trace."""
     if last.key[0] != arguments.key[0]:
         return "its arguments are nested differently than before"
     for i, (old, new) in enumerate(zip(last.key[1], arguments.key[1], strict=False)):
@@ -354,7 +352,7 @@ def _shown(token: Any) -> str:
 
 
 class ConcreteFunction:
-    """One trace of a function: a graph with fixed kinds of arguments."""
+    """One trace of a function: a graph for arguments of fixed dtypes and shapes."""
 
     def __init__(self, traced: Trace, arguments: _Arguments, name: str) -> None:
         self._trace = traced
@@ -415,7 +413,7 @@ def function(
 ) -> Any:  # fmt: skip
     """Makes a Python function of tensors a graph: ``@tf.function``.
 
-    It is traced once for each kind of arguments: dtypes, shapes and nesting of tensors, values of anything else.  Python code
+    It is traced once for each signature: dtypes, shapes and nesting of tensors, values of anything else.  Python code
     runs while tracing only; a choice or a loop that depends on a tensor is ``tf.cond`` or ``tf.while_loop`` (``autograph`` is
     accepted and changes nothing).  Side effects happen in the order they are written.  Variables are made on the first call.
     ``input_signature`` fixes the arguments, a list of ``tf.TensorSpec``; ``experimental_relax_shapes`` gives up dimensions
@@ -443,5 +441,5 @@ def defun(
     func: Any = None, input_signature: Any = None, autograph: bool = True, experimental_autograph_options: Any = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:  # fmt: skip
-    """``tf.contrib.eager.defun``: the same as ``function``."""
+    """``tf.contrib.eager.defun``: an older name of ``function``."""
     return function(func, input_signature, autograph, experimental_autograph_options, experimental_relax_shapes)

@@ -40,21 +40,23 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r} {at()}")
     several = isinstance(Tout, (list, tuple))
-    kinds = [dtypes.as_dtype(t).base_dtype for t in (Tout if several else [Tout])]
-    function = _EagerFunction(func, kinds)
+    element_types = [dtypes.as_dtype(t).base_dtype for t in (Tout if several else [Tout])]
+    eager_function = _EagerFunction(func, element_types)
     if context.executing_eagerly():
-        outputs = function.results(func(*[convert_to_tensor(x) for x in inp]))
+        outputs = eager_function.results(func(*[convert_to_tensor(x) for x in inp]))
     else:
-        outputs = raw_ops.EagerPyFunc(list(inp), token=f"pyfunc_{next(_tokens)}", Tout=kinds, func=function, name=name)
+        outputs = raw_ops.EagerPyFunc(
+            list(inp), token=f"pyfunc_{next(_tokens)}", Tout=element_types, func=eager_function, name=name
+        )
     return outputs if several else outputs[0]
 
 
 class _EagerFunction:
     """The function as ``EagerPyFunc`` calls it, arrays in and out.  Thread-safe."""
 
-    def __init__(self, func: Callable[..., Any], kinds: Sequence[DType]) -> None:
+    def __init__(self, func: Callable[..., Any], out_dtypes: Sequence[DType]) -> None:
         self._func = func
-        self._kinds = kinds
+        self._out_dtypes = out_dtypes
         self._differentiated = False
         self._tapes: deque[tuple[GradientTape, list[Any], list[Any]]] = deque(maxlen=_KEPT)
         self._lock = threading.Lock()
@@ -62,12 +64,12 @@ class _EagerFunction:
     def results(self, returned: Any) -> list[EagerTensor]:
         """What the function returned, as tensors of the dtypes it was said to return."""
         values = list(returned) if isinstance(returned, (list, tuple)) else [] if returned is None else [returned]
-        if len(values) != len(self._kinds):
+        if len(values) != len(self._out_dtypes):
             raise ValueError(
-                f"{self._func!r} returned {len(values)} values, but Tout names {len(self._kinds)}: "
-                f"{[k.name for k in self._kinds]}"
+                f"{self._func!r} returned {len(values)} values, but Tout names {len(self._out_dtypes)}: "
+                f"{[d.name for d in self._out_dtypes]}"
             )
-        return [convert_to_tensor(v, k) for v, k in zip(values, self._kinds, strict=True)]  # type: ignore[misc]
+        return [convert_to_tensor(v, d) for v, d in zip(values, self._out_dtypes, strict=True)]  # type: ignore[misc]
 
     def _run(self, arrays: Sequence[Any]) -> tuple[GradientTape, list[Any], list[Any]]:
         with GradientTape(persistent=True) as tape:
@@ -103,7 +105,7 @@ class _Backward:
         self._forward = forward
         self._count = count
         self._wanted = wanted
-        self._flowing = [i for i, d in enumerate(outputs) if d.is_floating or d.is_complex]
+        self._differentiable = [i for i, d in enumerate(outputs) if d.is_floating or d.is_complex]
         self._skipped = count + len(outputs)
 
     def __call__(self, *arrays: Any) -> list[Any]:
@@ -111,7 +113,7 @@ class _Backward:
             tape, inputs, outputs = self._forward.latest(arrays[: self._count])
             weights = [convert_to_tensor(g) for g in arrays[self._skipped :]]
             gradients = tape.gradient(
-                [outputs[i] for i in self._flowing], [inputs[i] for i in self._wanted], weights, "zero"
+                [outputs[i] for i in self._differentiable], [inputs[i] for i in self._wanted], weights, "zero"
             )
             return [convert_to_tensor(g).numpy() for g in gradients]  # type: ignore[attr-defined]
 

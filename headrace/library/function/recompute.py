@@ -36,14 +36,14 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 def contrib_recompute_grad(
     fn: Callable[..., Any] | None = None, use_data_dep: Any = _DEFAULT, tupleize_grads: bool = False
 ) -> Callable[..., Any]:
-    """``tf.contrib.layers.recompute_grad``: the same, also as a decorator with arguments.
+    """``tf.contrib.layers.recompute_grad``: `recompute_grad`, also as a decorator with arguments.
 
     The second computation always waits for the gradient of the result through data, so ``use_data_dep`` changes nothing.
     ``tupleize_grads``: no gradient is used before all of them are there.  A parameter ``is_recomputing`` of ``fn`` is given
     False, because ``fn`` is called once; executed eagerly it is called again, with True.
     """
     if fn is None:
-        return lambda function: _wrapped(function, tupleize_grads)
+        return lambda f: _wrapped(f, tupleize_grads)
     return _wrapped(fn, tupleize_grads)
 
 
@@ -53,13 +53,13 @@ def _wrapped(f: Callable[..., Any], tupleize: bool) -> Callable[..., Any]:
     tells = _takes_is_recomputing(f)
 
     @functools.wraps(f)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def recomputing(*args: Any, **kwargs: Any) -> Any:
         options = {**kwargs, "is_recomputing": False} if tells else kwargs
         if context.executing_eagerly():
             return _eagerly(f, args, options)
         return recomputed(f, args, options, tupleize)
 
-    return function
+    return recomputing
 
 
 def _takes_is_recomputing(f: Callable[..., Any]) -> bool:

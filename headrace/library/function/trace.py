@@ -1,4 +1,4 @@
-"""Tracing: a Python function and the kinds of its arguments -> a body with results, ready to be called.
+"""Tracing: a Python function and the dtypes and shapes of its arguments -> a body with results, ready to be called.
 
 One way for ``function``, ``Defun`` and imported graphs' functions, on the graphs and captures that conditionals and loops use.
 
@@ -54,7 +54,7 @@ class Spec:
         return all(a is None or a == b for a, b in zip(mine, theirs, strict=True))
 
     def joined(self, shape: TensorShape) -> Spec:
-        """The same for this shape or another."""
+        """A spec that accepts this spec's shape and the given one."""
         mine, theirs = self.shape.tuple, shape.tuple
         if mine is None or theirs is None or len(mine) != len(theirs):
             return Spec(self.dtype, TensorShape(None), self.name)
@@ -100,8 +100,8 @@ class Trace:
     def _run(self, graph: Any, tensors: Sequence[Any]) -> Any:
         if self.prepared is None:
             body, captures = self.body, captured(self.body)
-            kind, attrs = call_attributes(body, [*tensors, *captures], body.outputs[: self.visible])
-            self.prepared = REGISTRY.get(kind), captures, attrs
+            op_type, attrs = call_attributes(body, [*tensors, *captures], body.outputs[: self.visible])
+            self.prepared = REGISTRY.get(op_type), captures, attrs
         definition, captures, attrs = self.prepared
         return self.pack(graph.run_function(definition, [*tensors, *captures], attrs))
 
@@ -151,14 +151,14 @@ class Tracing:
 
 
 class _Typed:
-    """A dtype and shape with the face of a tensor."""
+    """A dtype and shape that look like a tensor."""
 
     def __init__(self, spec: Spec) -> None:
         self.dtype, self._shape = spec.dtype, spec.shape
 
 
 class Widen(Exception):  # noqa: N818 - nothing is wrong
-    """A function calls itself with ever new shapes: the outermost trace of it must do without them."""
+    """A function calls itself with ever new shapes: its outermost trace must do without static shapes."""
 
     def __init__(self, tracing: Tracing, shapes: Sequence[TensorShape]) -> None:
         super().__init__("recursion with ever new shapes")
@@ -170,7 +170,7 @@ under_way: contextvars.ContextVar[tuple[Tracing, ...]] = contextvars.ContextVar(
 
 
 def _anchor(bodies: set[FuncGraph]) -> None:
-    """Notes for all traces inside these bodies that they are of no use outside them."""
+    """Notes for all traces inside these bodies that they cannot be used outside them."""
     for body in bodies:
         inside = False
         for tracing in under_way.get():
@@ -281,8 +281,8 @@ def _trace_once(
 
 def _defined_at(python_function: Any) -> str:
     """The line of the definition, if it has one."""
-    function = inspect.unwrap(getattr(python_function, "__func__", python_function))
-    code = getattr(function, "__code__", None)
+    unwrapped = inspect.unwrap(getattr(python_function, "__func__", python_function))
+    code = getattr(unwrapped, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
@@ -365,7 +365,7 @@ def _agree(result: Result, expected: Result) -> bool:
 
 
 def hoist(traced: Trace) -> None:
-    """Moves a body out of the bodies around it as far as what it captured comes from outside them, for calls from there."""
+    """Moves a body out of the bodies around it, as far as its captures come from outside them, so that it can be called there."""
     body = traced.body
     while isinstance(body.outer_graph, FuncGraph) and not body.outer_controls:
         around = body.outer_graph

@@ -75,10 +75,10 @@ def _compare(a: Any, b: Any) -> Any:
     return raw_ops.GreaterEqual(convert_to_tensor(a, dtypes.int32), convert_to_tensor(b, dtypes.int32))
 
 
-def _guarded(checks: list[Any], value: Tensor) -> Tensor:
-    if not checks:
+def _guarded(assertions: list[Any], value: Tensor) -> Tensor:
+    if not assertions:
         return value
-    with control_dependencies(checks):
+    with control_dependencies(assertions):
         return identity(value)
 
 
@@ -90,13 +90,13 @@ def crop_to_bounding_box(
     with name_scope(None, "crop_to_bounding_box", values):
         image, batched = _batch(image)
         height, width = _size(image)
-        checks = _require("offset_width must be >= 0.", _compare(offset_width, 0))
-        checks += _require("offset_height must be >= 0.", _compare(offset_height, 0))
-        checks += _require("target_width must be > 0.", _compare(target_width, 1))
-        checks += _require("target_height must be > 0.", _compare(target_height, 1))
-        checks += _require("width must be >= target + offset.", _compare(width, target_width + offset_width))
-        checks += _require("height must be >= target + offset.", _compare(height, target_height + offset_height))
-        image = _guarded(checks, image)
+        assertions = _require("offset_width must be >= 0.", _compare(offset_width, 0))
+        assertions += _require("offset_height must be >= 0.", _compare(offset_height, 0))
+        assertions += _require("target_width must be > 0.", _compare(target_width, 1))
+        assertions += _require("target_height must be > 0.", _compare(target_height, 1))
+        assertions += _require("width must be >= target + offset.", _compare(width, target_width + offset_width))
+        assertions += _require("height must be >= target + offset.", _compare(height, target_height + offset_height))
+        image = _guarded(assertions, image)
         begin, size = [0, offset_height, offset_width, 0], [-1, target_height, target_width, -1]
         cropped = slice(image, _vector(begin), _vector(size))
         cropped.set_shape([image.shape[0].value, _static(target_height), _static(target_width), image.shape[3].value])
@@ -117,11 +117,11 @@ def pad_to_bounding_box(
         height, width = _size(image)
         after_width = target_width - offset_width - width
         after_height = target_height - offset_height - height
-        checks = _require("offset_height must be >= 0", _compare(offset_height, 0))
-        checks += _require("offset_width must be >= 0", _compare(offset_width, 0))
-        checks += _require("width must be <= target - offset", _compare(after_width, 0))
-        checks += _require("height must be <= target - offset", _compare(after_height, 0))
-        image = _guarded(checks, image)
+        assertions = _require("offset_height must be >= 0", _compare(offset_height, 0))
+        assertions += _require("offset_width must be >= 0", _compare(offset_width, 0))
+        assertions += _require("width must be <= target - offset", _compare(after_width, 0))
+        assertions += _require("height must be <= target - offset", _compare(after_height, 0))
+        image = _guarded(assertions, image)
         edges: Any = [[0, 0], [offset_height, after_height], [offset_width, after_width], [0, 0]]
         if any(isinstance(v, Tensor) for pair in edges for v in pair):
             edges = reshape(stack([v for pair in edges for v in pair]), [4, 2])
@@ -134,9 +134,9 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
     """Cuts an image, or pads it with zeros, evenly on both sides, to a size."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         image, batched = _batch(image)
-        checks = _require("target_width must be > 0.", _compare(target_width, 1))
-        checks += _require("target_height must be > 0.", _compare(target_height, 1))
-        image = _guarded(checks, image)
+        assertions = _require("target_width must be > 0.", _compare(target_width, 1))
+        assertions += _require("target_height must be > 0.", _compare(target_height, 1))
+        image = _guarded(assertions, image)
         height, width = _size(image)
         by_height, by_width = target_height - height, target_width - width
         cropped = crop_to_bounding_box(

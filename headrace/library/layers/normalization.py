@@ -14,7 +14,7 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.named import ONES, ZEROS, get_initializer, get_regularizer
-from headrace.library.layers.renorm import Renorm, check_clipping, composed
+from headrace.library.layers.renorm import Renorm, checked_clipping, composed
 from headrace.library.network import normalization
 from headrace.library.numeric import math, reduction
 from headrace.library.state.smart_cond import smart_cond, smart_constant_value
@@ -63,7 +63,7 @@ class BatchNormalization(Layer):
         self.gamma_constraint = gamma_constraint
         self.fused = False if any(special.values()) else fused
         self.renorm = renorm
-        self.renorm_clipping = check_clipping(renorm_clipping) if renorm else {}
+        self.renorm_clipping = checked_clipping(renorm_clipping) if renorm else {}
         self.renorm_momentum = renorm_momentum
         self.virtual_batch_size = virtual_batch_size
         self.adjustment = adjustment
@@ -111,16 +111,16 @@ class BatchNormalization(Layer):
 
     def _add_variables(self, shape: list[int]) -> None:
         dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
-        kind = dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+        element_type = dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
         self.gamma = self.beta = None
         if self.scale:
             self.gamma = self.add_weight(
-                "gamma", shape=shape, dtype=kind, initializer=self.gamma_initializer,
+                "gamma", shape=shape, dtype=element_type, initializer=self.gamma_initializer,
                 regularizer=self.gamma_regularizer, constraint=self.gamma_constraint, trainable=True,
             )  # fmt: skip
         if self.center:
             self.beta = self.add_weight(
-                "beta", shape=shape, dtype=kind, initializer=self.beta_initializer, regularizer=self.beta_regularizer,
+                "beta", shape=shape, dtype=element_type, initializer=self.beta_initializer, regularizer=self.beta_regularizer,
                 constraint=self.beta_constraint, trainable=True,
             )  # fmt: skip
         scope = self._scope
@@ -128,14 +128,16 @@ class BatchNormalization(Layer):
         if scope is not None:
             scope.set_partitioner(None)  # averages are read whole
         try:
-            self.moving_mean = self._average("moving_mean", shape, kind, self.moving_mean_initializer)
-            self.moving_variance = self._average("moving_variance", shape, kind, self.moving_variance_initializer)
+            self.moving_mean = self._average("moving_mean", shape, element_type, self.moving_mean_initializer)
+            self.moving_variance = self._average(
+                "moving_variance", shape, element_type, self.moving_variance_initializer
+            )
             if self.renorm:
                 zeros = get_initializer("zeros")
                 self._renorm = Renorm(
                     lambda name, size, dtype: self._average(name, size, dtype, zeros),
                     shape,
-                    kind,
+                    element_type,
                     self.renorm_momentum,
                     self.renorm_clipping,
                 )

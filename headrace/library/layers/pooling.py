@@ -21,9 +21,9 @@ _POOLS: dict[tuple[str, int], Any] = {
 
 
 class Pooling(Layer):
-    """A pool of ``kind`` over ``rank`` axes.  A pool over one axis is one over two, the second of length one."""
+    """A pool by ``reduction`` over ``rank`` axes.  A pool over one axis is one over two, the second of length one."""
 
-    kind = "max"
+    reduction = "max"
     rank = 2
 
     def __init__(
@@ -44,7 +44,7 @@ class Pooling(Layer):
         if self.rank == 1:
             inputs = array.expand_dims(inputs, line)
             window, strides = [*window, 1], [*strides, 1]
-        pool = _POOLS[self.kind, max(self.rank, 2)]
+        pool = _POOLS[self.reduction, max(self.rank, 2)]
         layout = ("NCDHW" if self.rank == 3 else "NCHW") if first else ("NDHWC" if self.rank == 3 else "NHWC")
         outputs = pool(
             inputs, [1, 1, *window] if first else [1, *window, 1], [1, 1, *strides] if first else [1, *strides, 1],
@@ -63,37 +63,37 @@ class Pooling(Layer):
 class MaxPooling1D(Pooling):
     """The largest value of each window along one axis."""
 
-    kind, rank = "max", 1
+    reduction, rank = "max", 1
 
 
 class MaxPooling2D(Pooling):
     """The largest value of each window of an image."""
 
-    kind, rank = "max", 2
+    reduction, rank = "max", 2
 
 
 class MaxPooling3D(Pooling):
     """The largest value of each window of a volume."""
 
-    kind, rank = "max", 3
+    reduction, rank = "max", 3
 
 
 class AveragePooling1D(Pooling):
     """The mean of each window along one axis."""
 
-    kind, rank = "avg", 1
+    reduction, rank = "avg", 1
 
 
 class AveragePooling2D(Pooling):
     """The mean of each window of an image."""
 
-    kind, rank = "avg", 2
+    reduction, rank = "avg", 2
 
 
 class AveragePooling3D(Pooling):
     """The mean of each window of a volume."""
 
-    kind, rank = "avg", 3
+    reduction, rank = "avg", 3
 
 
 def max_pooling1d(

@@ -18,8 +18,8 @@ from headrace.library.tensor import creation
 _KEYS = ("rmax", "rmin", "dmax")
 
 
-def check_clipping(clipping: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The limits, with no others than there are."""
+def checked_clipping(clipping: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The limits as a dictionary; ValueError for a limit that does not exist."""
     options = dict(clipping or {})
     if set(options) - set(_KEYS):
         raise ValueError(f"renorm_clipping {clipping} contains keys not in {list(_KEYS)}")

@@ -47,9 +47,9 @@ class ConvTranspose(Conv):
             for a, k, s in zip(axes, self.kernel_size, self.strides, strict=True)
         ]
         sizes = [batch, self.filters, *lengths] if first else [batch, *lengths, self.filters]
-        function = nn_conv2d_transpose if self.rank == 2 else nn_conv3d_transpose
+        transpose = nn_conv2d_transpose if self.rank == 2 else nn_conv3d_transpose
         strides = [1, 1, *self.strides] if first else [1, *self.strides, 1]
-        outputs = function(
+        outputs = transpose(
             inputs, self.kernel, array.stack(sizes), strides, padding=self.padding.upper(), data_format=self._layout
         )
         outputs.set_shape(self.compute_output_shape(inputs.shape))

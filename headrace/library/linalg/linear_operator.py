@@ -273,9 +273,9 @@ class LinearOperatorDiag(LinearOperator):
         if is_square is False:
             raise ValueError("Only square diagonal operators currently supported.")
         self.diag = convert_to_tensor(diag, name="diag")
-        kind = self.diag.dtype.base_dtype
-        adjoint = True if not kind.is_complex else is_self_adjoint
-        super().__init__(kind, [self.diag], is_non_singular, adjoint, is_positive_definite, True, name)
+        dtype = self.diag.dtype.base_dtype
+        adjoint = True if not dtype.is_complex else is_self_adjoint
+        super().__init__(dtype, [self.diag], is_non_singular, adjoint, is_positive_definite, True, name)
 
     def to_dense(self, name: str = "to_dense") -> Any:
         return indexing.matrix_diag(self.diag)

@@ -1,4 +1,4 @@
-"""Metrics as objects that keep their own variables, for programs whose ops run at once (tf.contrib.eager.metrics).
+"""Metrics as objects that keep their own variables, for programs whose ops run eagerly (tf.contrib.eager.metrics).
 
 accuracy = tfe.metrics.Accuracy()
 accuracy(labels, predictions)  # as often as there are batches
@@ -62,9 +62,13 @@ class Metric:
         """A variable of the metric, zero unless ``initializer`` says otherwise; only inside ``build``."""
         if self._built:
             raise RuntimeError(f"Can't call add_variable() except in build(). {at()}")
-        kind = as_dtype(dtype or dtypes.float64)
+        element_type = as_dtype(dtype or dtypes.float64)
         shape = () if shape is None else shape
-        start = (lambda: zeros(shape, kind)) if initializer is None else (lambda: initializer(shape, dtype=kind))
+        start = (
+            (lambda: zeros(shape, element_type))
+            if initializer is None
+            else (lambda: initializer(shape, dtype=element_type))
+        )
         variable = Variable(start, trainable=False, name=name)
         self._variables.append(variable)
         return variable
@@ -137,21 +141,21 @@ class Accuracy(Mean):
 
 
 class CategoricalAccuracy(Accuracy):
-    """The same for labels and predictions given as scores of the classes, in the last dimension."""
+    """The share of right predictions, labels and predictions being scores of the classes in the last dimension."""
 
     def _count(self, labels: Any, predictions: Any, weights: Any) -> None:
         super()._count(argmax(labels, -1), argmax(predictions, -1), weights)
 
 
 class SparseAccuracy(Accuracy):
-    """The same for labels given as numbers of classes."""
+    """The share of right predictions, labels being numbers of classes and predictions scores of the classes."""
 
     def _count(self, labels: Any, predictions: Any, weights: Any) -> None:
         super()._count(labels, argmax(predictions, -1), weights)
 
 
 class BinaryAccuracy(Accuracy):
-    """The same for two classes: a prediction above ``threshold`` means the second."""
+    """The share of right predictions of two classes: one above ``threshold`` means the second class."""
 
     def __init__(self, threshold: float, name: str | None = None, dtype: DType = dtypes.float64) -> None:
         super().__init__(name, dtype)

@@ -213,6 +213,6 @@ def conv_transpose(
             )
         if count not in (2, 3):
             raise ValueError(f"output_shape must have 3, 4 or 5 elements, got {output_shape}")
-        function = conv2d_transpose if count == 2 else conv3d_transpose
+        transpose = conv2d_transpose if count == 2 else conv3d_transpose
         layout = data_format or ("NHWC" if count == 2 else "NDHWC")
-        return function(input, filters, output_shape, strides, padding, layout, scope, dilations=dilations)
+        return transpose(input, filters, output_shape, strides, padding, layout, scope, dilations=dilations)

@@ -44,7 +44,7 @@ def ctc_loss_v2(
     labels: Any, logits: Any, label_length: Any, logit_length: Any, logits_time_major: bool = True, unique: Any = None,
     blank_index: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The same with dense ``labels`` [batch, time] and their lengths, and the blank at ``blank_index`` (0 by default)."""
+    """``ctc_loss`` of dense ``labels`` [batch, time] and their lengths, with the blank at ``blank_index`` (0 by default)."""
     with name_scope(name, "ctc_loss", [labels, logits, label_length, logit_length]):
         logits = convert_to_tensor(logits, name="logits")
         if not logits_time_major:
@@ -95,7 +95,7 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The same without merging repetitions in the result."""
+    """``ctc_beam_search_decoder`` that does not merge repetitions in the result."""
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 
 

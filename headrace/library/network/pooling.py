@@ -129,9 +129,9 @@ def max_pool_v2(
 ) -> Tensor:
     """``max_pool`` over one, two or three spatial axes, by the input's rank."""
     count = _spatial_rank(input, data_format)
-    function: Any = (max_pool1d, max_pool2d, max_pool3d)[count - 1]
+    pool: Any = (max_pool1d, max_pool2d, max_pool3d)[count - 1]
     layout = data_format or ("NWC", "NHWC", "NDHWC")[count - 1]
-    return function(input, ksize, strides, padding, layout, name or "MaxPoolV2")
+    return pool(input, ksize, strides, padding, layout, name or "MaxPoolV2")
 
 
 def avg_pool_v2(
@@ -139,9 +139,9 @@ def avg_pool_v2(
 ) -> Tensor:
     """``avg_pool`` over one, two or three spatial axes, by the input's rank."""
     count = _spatial_rank(input, data_format)
-    function: Any = (avg_pool1d, avg_pool, avg_pool3d)[count - 1]
+    pool: Any = (avg_pool1d, avg_pool, avg_pool3d)[count - 1]
     layout = data_format or ("NWC", "NHWC", "NDHWC")[count - 1]
-    return function(input, ksize, strides, padding, layout, name or "AvgPool")
+    return pool(input, ksize, strides, padding, layout, name or "AvgPool")
 
 
 def _spatial_rank(input: Any, data_format: str | None) -> int:
@@ -163,10 +163,10 @@ def max_pool_with_argmax(
     """Maxima and their flat positions ``(y * width + x) * channels + channel`` (plus the batch's start if asked)."""
     if data_format != "NHWC":
         raise ValueError("`data_format` values other than 'NHWC' are not supported")
-    kind = either("output_dtype", output_dtype, "Targmax", Targmax)
+    index_dtype = either("output_dtype", output_dtype, "Targmax", Targmax)
     return raw_ops.MaxPoolWithArgmax(
         input, ksize=window_argument(ksize, 2, data_format, "ksize"),
-        strides=window_argument(strides, 2, data_format, "strides"), Targmax=kind or dtypes.int64, padding=padding,
+        strides=window_argument(strides, 2, data_format, "strides"), Targmax=index_dtype or dtypes.int64, padding=padding,
         include_batch_in_index=include_batch_in_index, name=name,
     )  # fmt: skip
 

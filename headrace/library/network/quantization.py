@@ -30,7 +30,7 @@ def fake_quant_with_min_max_args_gradient(
 def fake_quant_with_min_max_vars(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
-    """The same over a range that is learned."""
+    """Floats rounded as ``num_bits`` integers over a learned range would be; the range gets gradients too."""
     quantized: Tensor = raw_ops.FakeQuantWithMinMaxVars(inputs, min, max, num_bits, narrow_range, name=name)
     return quantized
 
@@ -46,7 +46,7 @@ def fake_quant_with_min_max_vars_gradient(
 def fake_quant_with_min_max_vars_per_channel(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
-    """The same with a range for each channel (the last dimension)."""
+    """``fake_quant_with_min_max_vars`` with a range for each channel (the last dimension)."""
     quantized: Tensor = raw_ops.FakeQuantWithMinMaxVarsPerChannel(inputs, min, max, num_bits, narrow_range, name=name)
     return quantized
 
@@ -55,7 +55,7 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     gradients: Any, inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Its gradients with respect to inputs, min and max."""
+    """The gradients of ``fake_quant_with_min_max_vars_per_channel`` with respect to inputs, min and max."""
     return raw_ops.FakeQuantWithMinMaxVarsPerChannelGradient(
         gradients, inputs, min, max, num_bits, narrow_range, name=name
     )

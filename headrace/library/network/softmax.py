@@ -40,18 +40,18 @@ def _axis(axis: int | None, dim: int | None, default: int = -1) -> int:
     return default if axis is None else axis
 
 
-def _along(function: Callable[..., Tensor], logits: Any, axis: int, name: str | None) -> Tensor:
+def _along(activation: Callable[..., Tensor], logits: Any, axis: int, name: str | None) -> Tensor:
     """Applies a function of the last axis along another one by swapping the two."""
     logits = convert_to_tensor(logits)
     rank = logits.shape.ndims
     if axis == -1 or rank is not None and axis == rank - 1:
-        return function(logits, name=name)
+        return activation(logits, name=name)
     if rank is not None and not -rank <= axis < rank:
         raise ValueError(
             f"`axis` must be in the range [{-rank}, {rank}) for a tensor of shape {logits.shape}; got {axis}"
         )
     order = _swap_last(logits, axis)
-    swapped = function(raw_ops.Transpose(logits, order, name="transpose"), name=name)
+    swapped = activation(raw_ops.Transpose(logits, order, name="transpose"), name=name)
     result = raw_ops.Transpose(swapped, order, name="transpose")
     result.set_shape(logits.shape)
     return result
@@ -76,9 +76,9 @@ def _swap_last(tensor: Tensor, axis: int) -> Any:
 # ---- cross entropies
 
 
-def _need_names(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+def _need_names(caller: str, sentinel: Any, labels: Any, logits: Any) -> None:
     if sentinel is not None:
-        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...) {at()}")
+        raise ValueError(f"Only call `{caller}` with named arguments (labels=..., logits=..., ...) {at()}")
     if labels is None or logits is None:
         raise ValueError(f"Both labels and logits must be provided; got labels={labels!r}, logits={logits!r} {at()}")
 

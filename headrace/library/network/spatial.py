@@ -193,7 +193,13 @@ def pool(
 
 
 def _pool(
-    input: Tensor, window: list[int], kind: str, padding: str, stride: list[int], data_format: str | None, scope: str
+    input: Tensor,
+    window: list[int],
+    reduction: str,
+    padding: str,
+    stride: list[int],
+    data_format: str | None,
+    scope: str,
 ) -> Tensor:
     count = len(window)
     first = data_format is not None and data_format.startswith("NC")
@@ -201,8 +207,8 @@ def _pool(
     if count == 1:
         input, window, stride = raw_ops.ExpandDims(input, axis), [1, *window], [1, *stride]
     layout = {True: ("NCHW", "NCDHW"), False: ("NHWC", "NDHWC")}[first][count == 3]
-    function = getattr(raw_ops, {"MAX": "MaxPool", "AVG": "AvgPool"}[kind] + ("3D" if count == 3 else ""))
-    result = function(
+    pool = getattr(raw_ops, {"MAX": "MaxPool", "AVG": "AvgPool"}[reduction] + ("3D" if count == 3 else ""))
+    result = pool(
         input, ksize=window_argument(window, len(window), layout, "window_shape"), padding=padding, data_format=layout,
         strides=window_argument(stride, len(window), layout, "strides"), name=scope,
     )  # fmt: skip
@@ -210,7 +216,13 @@ def _pool(
 
 
 def _dilated_pool(
-    input: Tensor, window: list[int], kind: str, padding: str, dilation: list[int], data_format: str | None, scope: str
+    input: Tensor,
+    window: list[int],
+    reduction: str,
+    padding: str,
+    dilation: list[int],
+    data_format: str | None,
+    scope: str,
 ) -> Tensor:
     """Every ``dilation``-th element becomes an image of its own, pooled plainly; then they are put back together."""
     if data_format is not None and data_format.startswith("NC"):
@@ -220,5 +232,5 @@ def _dilated_pool(
         raise ValueError(f"dilated pools need known spatial sizes, got {input.shape}")
     extra = [-(n or 0) % d for n, d in zip(dims, dilation, strict=True)]
     split = raw_ops.SpaceToBatchND(input, dilation, [[0, e] for e in extra])
-    pooled = _pool(split, window, kind, padding, [1] * len(window), data_format, scope)
+    pooled = _pool(split, window, reduction, padding, [1] * len(window), data_format, scope)
     return raw_ops.BatchToSpaceND(pooled, dilation, [[0, e] for e in extra])

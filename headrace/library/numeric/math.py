@@ -25,26 +25,26 @@ Binary = Callable[..., Any]
 def _unary(name: str, op_type: str, text: str, sparse: bool = False) -> Unary:
     """A function of ``x`` that makes one node; ``sparse`` ones also map the values of a SparseTensor."""
 
-    def function(x: Any, name: str | None = None) -> Any:
+    def unary_op(x: Any, name: str | None = None) -> Any:
         if sparse and isinstance(x, SparseTensor):
             with name_scope(name, op_type, [x.values]) as scope:
                 return SparseTensor(x.indices, getattr(raw_ops, op_type)(x.values, name=scope), x.dense_shape)
         return getattr(raw_ops, op_type)(x, name=name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return at_once(function)
+    unary_op.__name__ = unary_op.__qualname__ = name
+    unary_op.__doc__ = text
+    return at_once(unary_op)
 
 
 def _binary(name: str, op_type: str, text: str) -> Binary:
     """A function of ``x`` and ``y``, which broadcast, that makes one node."""
 
-    def function(x: Any, y: Any, name: str | None = None) -> Any:
+    def binary_op(x: Any, y: Any, name: str | None = None) -> Any:
         return getattr(raw_ops, op_type)(x, y, name=name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return at_once(function)
+    binary_op.__name__ = binary_op.__qualname__ = name
+    binary_op.__doc__ = text
+    return at_once(binary_op)
 
 
 negative = _unary("negative", "Neg", "``-x``.", sparse=True)
@@ -445,14 +445,15 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:  # noqa: A
     first = convert_to_tensor(real, name="real")
     second = convert_to_tensor(imag, name="imag")
     with name_scope(name, "Complex", [first, second]) as scope:
-        kinds = (first.dtype.base_dtype, second.dtype.base_dtype)
-        if kinds == (dtypes.float64, dtypes.float64):
+        element_types = (first.dtype.base_dtype, second.dtype.base_dtype)
+        if element_types == (dtypes.float64, dtypes.float64):
             whole = dtypes.complex128
-        elif kinds == (dtypes.float32, dtypes.float32):
+        elif element_types == (dtypes.float32, dtypes.float32):
             whole = dtypes.complex64
         else:
             raise TypeError(
-                f"real and imag have incorrect types: {kinds[0].name} {kinds[1].name}; both must be float32 or float64"
+                f"real and imag have incorrect types: {element_types[0].name} {element_types[1].name}; both must be float32 or "
+                "float64"
             )
         result: Tensor = raw_ops.Complex(first, second, Tout=whole, name=scope)
         return result

@@ -88,11 +88,11 @@ def truncated_normal(
 
 
 def _scaled(op_type: str, scope: str, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: int | None) -> Tensor:
-    kind = dtypes.as_dtype(dtype)
+    element_type = dtypes.as_dtype(dtype)
     sizes = shape_tensor(shape)
-    mean = convert_to_tensor(mean, kind, name="mean")
-    stddev = convert_to_tensor(stddev, kind, name="stddev")
-    drawn = getattr(raw_ops, op_type)(sizes, kind, **_seeds(seed))
+    mean = convert_to_tensor(mean, element_type, name="mean")
+    stddev = convert_to_tensor(stddev, element_type, name="stddev")
+    drawn = getattr(raw_ops, op_type)(sizes, element_type, **_seeds(seed))
     return raw_ops.AddV2(raw_ops.Mul(drawn, stddev, name="mul"), mean, name=scope)
 
 
@@ -102,10 +102,10 @@ def parameterized_truncated_normal(
 ) -> Tensor:  # fmt: skip
     """Normally distributed values within bounds; the parameters are scalars or hold one value a row of the result."""
     with name_scope(name, "parameterized_truncated_normal", [shape, means, stddevs, minvals, maxvals]):
-        kind = dtypes.as_dtype(dtype)
+        element_type = dtypes.as_dtype(dtype)
         sizes = shape_tensor(shape)
         parameters = [
-            convert_to_tensor(value, kind, name=label)
+            convert_to_tensor(value, element_type, name=label)
             for label, value in (("means", means), ("stddevs", stddevs), ("minvals", minvals), ("maxvals", maxvals))
         ]
         drawn: Tensor = raw_ops.ParameterizedTruncatedNormal(sizes, *parameters, **_seeds(seed))
@@ -125,26 +125,26 @@ def random_uniform(
     >>> values.shape, bool((values >= 0).all() and (values < 10).all())
     ((2, 3), True)
     """
-    kind, maxval = _uniform_arguments(dtype, maxval)
+    element_type, maxval = _uniform_arguments(dtype, maxval)
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
         sizes = shape_tensor(shape)
-        low = convert_to_tensor(minval, kind, name="min")
-        high = convert_to_tensor(maxval, kind, name="max")
-        if kind.is_integer:
+        low = convert_to_tensor(minval, element_type, name="min")
+        high = convert_to_tensor(maxval, element_type, name="max")
+        if element_type.is_integer:
             drawn: Tensor = raw_ops.RandomUniformInt(sizes, low, high, **_seeds(seed), name=scope)
             return drawn
-        return _stretch(raw_ops.RandomUniform(sizes, kind, **_seeds(seed)), low, high, scope)
+        return _stretch(raw_ops.RandomUniform(sizes, element_type, **_seeds(seed)), low, high, scope)
 
 
 def _uniform_arguments(dtype: Any, maxval: Any) -> tuple[DType, Any]:
-    kind = dtypes.as_dtype(dtype)
-    if kind not in _UNIFORM:
-        raise ValueError(f"Invalid dtype {kind!r}; random_uniform makes {', '.join(d.name for d in _UNIFORM)}")
+    element_type = dtypes.as_dtype(dtype)
+    if element_type not in _UNIFORM:
+        raise ValueError(f"Invalid dtype {element_type!r}; random_uniform makes {', '.join(d.name for d in _UNIFORM)}")
     if maxval is None:
-        if kind.is_integer:
-            raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
+        if element_type.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {element_type!r}")
         maxval = 1
-    return kind, maxval
+    return element_type, maxval
 
 
 def _stretch(drawn: Tensor, low: Tensor, high: Tensor, scope: str) -> Tensor:
@@ -159,12 +159,12 @@ def random_gamma(
     """Samples of Gamma(alpha, beta), ``shape`` of them for each pair of parameters: the result has shape
     ``shape + broadcast(alpha, beta).shape``.  Differentiable with respect to both."""
     with name_scope(name, "random_gamma", [shape, alpha, beta]):
-        kind = dtypes.as_dtype(dtype)
+        element_type = dtypes.as_dtype(dtype)
         sizes = convert_to_tensor(shape, dtypes.int32, name="shape")
-        alpha = convert_to_tensor(alpha, kind, name="alpha")
-        beta = convert_to_tensor(1 if beta is None else beta, kind, name="beta")
+        alpha = convert_to_tensor(alpha, element_type, name="alpha")
+        beta = convert_to_tensor(1 if beta is None else beta, element_type, name="beta")
         wide = raw_ops.AddV2(alpha, raw_ops.ZerosLike(beta), name="add")
-        smallest = np.finfo(kind.as_numpy_dtype).tiny
+        smallest = np.finfo(element_type.as_numpy_dtype).tiny
         drawn = raw_ops.RealDiv(raw_ops.RandomGamma(sizes, wide, **_seeds(seed)), beta, name="truediv")
         result: Tensor = raw_ops.Maximum(smallest, drawn)
         return result
@@ -198,7 +198,7 @@ def multinomial(
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """The same as ``multinomial`` under its later name."""
+    """Draws classes as ``multinomial`` does, under its later name."""
     with name_scope(name, "categorical", [logits]):
         return _categorical(logits, num_samples, dtype, seed)
 
@@ -229,8 +229,8 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         shape = raw_ops.Shape(value)
         fits = raw_ops.All(raw_ops.GreaterEqual(shape, size), [0])
         with name_scope(None, "Assert", [fits, shape, size]):
-            check = raw_ops.Assert(fits, ["Need value.shape >= size, got ", shape, size], summarize=1000)
-        with control_dependencies([check]):
+            assertion = raw_ops.Assert(fits, ["Need value.shape >= size, got ", shape, size], summarize=1000)
+        with control_dependencies([assertion]):
             shape = raw_ops.Identity(shape, name="control_dependency")
         limit = raw_ops.AddV2(raw_ops.Sub(shape, size, name="sub"), 1, name="add")
         offset = random_uniform(raw_ops.Shape(shape), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
@@ -245,24 +245,28 @@ def stateless_random_uniform(
     shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """``random_uniform`` as a function of ``seed``, two integers: equal seeds give equal values, everywhere."""
-    kind = dtypes.as_dtype(dtype)
-    if kind not in _UNIFORM:
-        raise ValueError(f"Invalid dtype {kind!r}; stateless_uniform makes {', '.join(d.name for d in _UNIFORM)}")
-    if kind.is_integer and (minval is None) != (maxval is None):
-        raise ValueError(f"For integer dtype {kind!r}, minval and maxval must be both `None` or both non-`None`.")
-    if maxval is None and not kind.is_integer:
+    element_type = dtypes.as_dtype(dtype)
+    if element_type not in _UNIFORM:
+        raise ValueError(
+            f"Invalid dtype {element_type!r}; stateless_uniform makes {', '.join(d.name for d in _UNIFORM)}"
+        )
+    if element_type.is_integer and (minval is None) != (maxval is None):
+        raise ValueError(
+            f"For integer dtype {element_type!r}, minval and maxval must be both `None` or both non-`None`."
+        )
+    if maxval is None and not element_type.is_integer:
         maxval = 1
     with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
         sizes = shape_tensor(shape)
-        if kind.is_integer and minval is None:
-            drawn: Tensor = raw_ops.StatelessRandomUniformFullInt(sizes, seed, kind, name=scope)
+        if element_type.is_integer and minval is None:
+            drawn: Tensor = raw_ops.StatelessRandomUniformFullInt(sizes, seed, element_type, name=scope)
             return drawn
-        low = convert_to_tensor(minval, kind, name="min")
-        high = convert_to_tensor(maxval, kind, name="max")
-        if kind.is_integer:
+        low = convert_to_tensor(minval, element_type, name="min")
+        high = convert_to_tensor(maxval, element_type, name="max")
+        if element_type.is_integer:
             drawn = raw_ops.StatelessRandomUniformInt(sizes, seed, low, high, name=scope)
             return drawn
-        return _stretch(raw_ops.StatelessRandomUniform(sizes, seed, kind), low, high, scope)
+        return _stretch(raw_ops.StatelessRandomUniform(sizes, seed, element_type), low, high, scope)
 
 
 def stateless_random_normal(
@@ -282,11 +286,11 @@ def stateless_truncated_normal(
 
 
 def _stateless_scaled(op_type: str, scope: str, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: Any) -> Tensor:
-    kind = dtypes.as_dtype(dtype)
+    element_type = dtypes.as_dtype(dtype)
     sizes = shape_tensor(shape)
-    mean = convert_to_tensor(mean, kind, name="mean")
-    stddev = convert_to_tensor(stddev, kind, name="stddev")
-    drawn = getattr(raw_ops, op_type)(sizes, seed, kind)
+    mean = convert_to_tensor(mean, element_type, name="mean")
+    stddev = convert_to_tensor(stddev, element_type, name="stddev")
+    drawn = getattr(raw_ops, op_type)(sizes, seed, element_type)
     return raw_ops.AddV2(raw_ops.Mul(drawn, stddev, name="mul"), mean, name=scope)
 
 

@@ -32,7 +32,7 @@ def reduction_axes(x: Tensor, axis: Any) -> Any:
 
 
 def _reduce(name: str, op_type: str, text: str) -> Callable[..., Any]:
-    def function(
+    def reduction(
         input_tensor: Any,
         axis: Any = None,
         keepdims: bool | None = None,
@@ -44,9 +44,9 @@ def _reduce(name: str, op_type: str, text: str) -> Callable[..., Any]:
         keepdims = either("keepdims", keepdims, "keep_dims", keep_dims)
         return _reduction(op_type, input_tensor, axis, bool(keepdims), name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return at_once(function)
+    reduction.__name__ = reduction.__qualname__ = name
+    reduction.__doc__ = text
+    return at_once(reduction)
 
 
 def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
@@ -349,7 +349,7 @@ def confusion_matrix(
     weights: Any = None,
 ) -> Tensor:
     """A matrix that counts, for each label (row), how often each class (column) was predicted."""
-    kind = dtypes.as_dtype(dtype)
+    element_type = dtypes.as_dtype(dtype)
     with name_scope(name, "confusion_matrix", (predictions, labels, num_classes, weights)):
         truth = cast(_vector(labels, "labels"), dtypes.int64)
         guess = cast(_vector(predictions, "predictions"), dtypes.int64)
@@ -360,7 +360,7 @@ def confusion_matrix(
         static_size = constant_value(size)
         shape = raw_ops.Pack([size, size]) if static_size is None else constant([int(static_size)] * 2, dtypes.int64)
         indices = raw_ops.Pack([truth, guess], axis=1)
-        values = cast(constant(1) if weights is None else weights, kind)
+        values = cast(constant(1) if weights is None else weights, element_type)
         if values.shape.ndims == 0:
             values = raw_ops.Fill(raw_ops.Shape(guess), values)
         result: Tensor = raw_ops.ScatterNd(indices, values, shape)

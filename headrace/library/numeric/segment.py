@@ -13,12 +13,12 @@ from headrace.library.scope import name_scope
 
 
 def _segment(name: str, op_type: str, text: str) -> Callable[..., Any]:
-    def function(data: Any, segment_ids: Any, name: str | None = None) -> Any:
+    def segment_op(data: Any, segment_ids: Any, name: str | None = None) -> Any:
         return getattr(raw_ops, op_type)(data, segment_ids, name=name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
+    segment_op.__name__ = segment_op.__qualname__ = name
+    segment_op.__doc__ = text
+    return segment_op
 
 
 segment_sum = _segment("segment_sum", "SegmentSum", "The sum of the rows of each segment; ids are sorted.")
@@ -29,12 +29,12 @@ segment_min = _segment("segment_min", "SegmentMin", "The smallest of the rows of
 
 
 def _unsorted(name: str, op_type: str, text: str) -> Callable[..., Any]:
-    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+    def segment_op(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         return getattr(raw_ops, op_type)(data, segment_ids, num_segments, name=name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
+    segment_op.__name__ = segment_op.__qualname__ = name
+    segment_op.__doc__ = text
+    return segment_op
 
 
 unsorted_segment_sum = _unsorted("unsorted_segment_sum", "UnsortedSegmentSum", "The sum of the rows of each segment.")
@@ -78,14 +78,14 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
 
 
 def _chosen(name: str, op_type: str, text: str) -> Callable[..., Any]:
-    def function(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
+    def segment_op(data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None) -> Any:
         if num_segments is None:
             return getattr(raw_ops, op_type)(data, indices, segment_ids, name=name)
         return getattr(raw_ops, f"{op_type}WithNumSegments")(data, indices, segment_ids, num_segments, name=name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
+    segment_op.__name__ = segment_op.__qualname__ = name
+    segment_op.__doc__ = text
+    return segment_op
 
 
 sparse_segment_sum = _chosen("sparse_segment_sum", "SparseSegmentSum", "The sum of the chosen rows of each segment.")

@@ -30,11 +30,11 @@ def is_size(size: Any) -> bool:
     return isinstance(size, TensorShape) or not nest.is_sequence(size)
 
 
-def map_sizes(function: Any, sizes: Any, *others: Any) -> Any:
-    """``function`` on each size (shapes are leaves here) and the leaves of other structures beside it."""
+def map_sizes(change: Any, sizes: Any, *others: Any) -> Any:
+    """``change`` on each size (shapes are leaves here) and the leaves of other structures beside it."""
     if is_size(sizes):
-        return function(sizes, *others)
-    parts = [map_sizes(function, s, *(o[i] for o in others)) for i, s in enumerate(sizes)]
+        return change(sizes, *others)
+    parts = [map_sizes(change, s, *(o[i] for o in others)) for i, s in enumerate(sizes)]
     return type(sizes)(*parts) if nest.is_namedtuple(sizes) else type(sizes)(parts)
 
 

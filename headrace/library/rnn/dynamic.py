@@ -117,16 +117,19 @@ class _Loop:
         zeros: list[Any] = []
         bound = self.steps
         if self.lengths is not None:
-            kinds = self._output_types(state)
-            zeros = [batch_zeros(self.batch_size, s, kind) for s, kind in zip(self.sizes, kinds, strict=True)]
+            out_dtypes = self._output_types(state)
+            zeros = [
+                batch_zeros(self.batch_size, s, element_type)
+                for s, element_type in zip(self.sizes, out_dtypes, strict=True)
+            ]
             longest = math.cast(reduction.reduce_max(self.lengths), dtypes.int32)
             bound = math.minimum(self.steps, math.maximum(1, longest))
         time = constant(0, dtype=dtypes.int32, name="time")
         with name_scope("dynamic_rnn") as base_name:
             pass
         arrays = [
-            self._array(kind, [self.static_batch, *as_dims(size)], f"{base_name}output_{i}")
-            for i, (size, kind) in enumerate(zip(self.sizes, self._output_types(state), strict=True))
+            self._array(element_type, [self.static_batch, *as_dims(size)], f"{base_name}output_{i}")
+            for i, (size, element_type) in enumerate(zip(self.sizes, self._output_types(state), strict=True))
         ]
         sources = [
             self._array(t.dtype.base_dtype, t.shape[1:], f"{base_name}input_{i}").unstack(t)
@@ -162,7 +165,7 @@ class _Loop:
         return TensorArray(dtype, size=size, element_shape=TensorShape(shape), tensor_array_name=name)
 
     def _finished(self, lengths: Tensor) -> TensorArray:
-        """For each step which sequences [batch, 1] have ended: all steps compared at once, not one by one in the loop."""
+        """For each step which sequences [batch, 1] have ended: all steps are compared together, not one by one in the loop."""
         steps = array.reshape(creation.range(self.steps), [-1, 1, 1])
         ended = math.cast(steps, lengths.dtype.base_dtype) >= array.reshape(lengths, [1, -1, 1])
         ended.set_shape([self.static_steps, self.static_batch, 1])

@@ -1,4 +1,4 @@
-"""Fused cells of ``tf.contrib.rnn``: cells that take a whole time-major sequence at once."""
+"""Fused cells of ``tf.contrib.rnn``: cells that take a whole time-major sequence in one call."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from headrace.library.tensor import array
 
 
 class Linear:
-    """``concat(args) @ kernel + bias``; the variables are made at once, for arguments like the given ones."""
+    """``concat(args) @ kernel + bias``; the variables are made immediately, for arguments like the given ones."""
 
     def __init__(
         self,

@@ -103,9 +103,9 @@ class EmbeddingWrapper(_Wrapper):
         if initializer is None:
             sqrt3 = python_math.sqrt(3)  # uniform with variance 1
             initializer = initializers.RandomUniform(-sqrt3, sqrt3)
-        kind = nest.flatten(state)[0].dtype.base_dtype
+        dtype = nest.flatten(state)[0].dtype.base_dtype
         embedding = get_variable(
-            "embedding", [self._embedding_classes, self._embedding_size], initializer=initializer, dtype=kind
+            "embedding", [self._embedding_classes, self._embedding_size], initializer=initializer, dtype=dtype
         )
         return self._cell(embedding_lookup(embedding, array.reshape(inputs, [-1])), state)
 

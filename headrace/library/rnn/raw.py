@@ -82,8 +82,8 @@ class _Emits:
 
     def __init__(self, cell: Any, example: Any, state: Any, batch_size: Any, static_batch: int | None) -> None:
         if example is None:
-            kind = nest.flatten(state)[0].dtype.base_dtype
-            self.zeros = map_sizes(lambda size: batch_zeros(batch_size, size, kind), cell.output_size)
+            dtype = nest.flatten(state)[0].dtype.base_dtype
+            self.zeros = map_sizes(lambda size: batch_zeros(batch_size, size, dtype), cell.output_size)
         else:
             example = nest.map_structure(convert_to_tensor, example)
             self.zeros = nest.map_structure(lambda e: _zeros_like(e, batch_size, static_batch), example)

@@ -40,8 +40,8 @@ def static_rnn(
         lengths = None
         if sequence_length is not None:
             lengths = identity(lengths_as_tensor(sequence_length), name="sequence_length")
-            kind = dtype or nest.flatten(state)[0].dtype.base_dtype
-            zero_output = map_sizes(lambda size: batch_zeros(batch_size, size, kind), cell.output_size)
+            element_type = dtype or nest.flatten(state)[0].dtype.base_dtype
+            zero_output = map_sizes(lambda size: batch_zeros(batch_size, size, element_type), cell.output_size)
             shortest, longest = reduction.reduce_min(lengths), reduction.reduce_max(lengths)
         for time, input_ in enumerate(inputs):
             if time > 0:

@@ -149,10 +149,10 @@ class LuongAttention(BaseAttentionMechanism):
         probability_fn: Callable[..., Any] | None = None, score_mask_value: Any = None, dtype: Any = None,
         custom_key_value_fn: Callable[..., Any] | None = None, name: str = "LuongAttention",
     ) -> None:  # fmt: skip
-        function, kind = probability_fn or softmax, dtypes.float32 if dtype is None else dtype
+        normalizer, element_type = probability_fn or softmax, dtypes.float32 if dtype is None else dtype
         super().__init__(
-            query_layer=None, memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=kind),
-            memory=memory, probability_fn=lambda score, _: function(score),
+            query_layer=None, memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=element_type),
+            memory=memory, probability_fn=lambda score, _: normalizer(score),
             memory_sequence_length=memory_sequence_length, score_mask_value=score_mask_value,
             custom_key_value_fn=custom_key_value_fn, name=name,
         )  # fmt: skip
@@ -186,11 +186,11 @@ class BahdanauAttention(BaseAttentionMechanism):
         probability_fn: Callable[..., Any] | None = None, score_mask_value: Any = None, dtype: Any = None,
         custom_key_value_fn: Callable[..., Any] | None = None, name: str = "BahdanauAttention",
     ) -> None:  # fmt: skip
-        function, kind = probability_fn or softmax, dtypes.float32 if dtype is None else dtype
+        normalizer, element_type = probability_fn or softmax, dtypes.float32 if dtype is None else dtype
         super().__init__(
-            query_layer=Dense(num_units, name="query_layer", use_bias=False, dtype=kind),
-            memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=kind),
-            memory=memory, probability_fn=lambda score, _: function(score),
+            query_layer=Dense(num_units, name="query_layer", use_bias=False, dtype=element_type),
+            memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=element_type),
+            memory=memory, probability_fn=lambda score, _: normalizer(score),
             memory_sequence_length=memory_sequence_length, score_mask_value=score_mask_value,
             custom_key_value_fn=custom_key_value_fn, name=name,
         )  # fmt: skip

@@ -49,8 +49,8 @@ class BasicDecoder(Decoder):
 
     @property
     def output_dtype(self) -> BasicDecoderOutput:
-        kind = nest.flatten(self._initial_state)[0].dtype.base_dtype
-        return BasicDecoderOutput(map_sizes(lambda _: kind, self._rnn_output_size()), self._helper.sample_ids_dtype)
+        dtype = nest.flatten(self._initial_state)[0].dtype.base_dtype
+        return BasicDecoderOutput(map_sizes(lambda _: dtype, self._rnn_output_size()), self._helper.sample_ids_dtype)
 
     def initialize(self, name: str | None = None) -> Any:
         return (*self._helper.initialize(), self._initial_state)

@@ -142,8 +142,8 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def output_dtype(self) -> BeamSearchDecoderOutput:
-        kind = nest.flatten(self._initial_cell_state)[0].dtype.base_dtype
-        return BeamSearchDecoderOutput(scores=kind, predicted_ids=dtypes.int32, parent_ids=dtypes.int32)
+        dtype = nest.flatten(self._initial_cell_state)[0].dtype.base_dtype
+        return BeamSearchDecoderOutput(scores=dtype, predicted_ids=dtypes.int32, parent_ids=dtypes.int32)
 
     # ---- batches of beams
 
@@ -176,9 +176,9 @@ class BeamSearchDecoder(Decoder):
 
     def initialize(self, name: str | None = None) -> Any:
         """At first only one beam counts: the others have probability zero."""
-        kind = nest.flatten(self._initial_cell_state)[0].dtype.base_dtype
+        dtype = nest.flatten(self._initial_cell_state)[0].dtype.base_dtype
         first = creation.zeros([self._batch_size], dtype=dtypes.int32)
-        log_probs = creation.one_hot(first, depth=self._beam_width, on_value=0.0, off_value=-np.inf, dtype=kind)
+        log_probs = creation.one_hot(first, depth=self._beam_width, on_value=0.0, off_value=-np.inf, dtype=dtype)
         state = BeamSearchDecoderState(
             cell_state=self._initial_cell_state,
             log_probs=log_probs,

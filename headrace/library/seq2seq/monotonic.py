@@ -83,10 +83,10 @@ class BahdanauMonotonicAttention(_MonotonicAttention):
         score_bias_init: float = 0.0, mode: str = "parallel", dtype: Any = None,
         name: str = "BahdanauMonotonicAttention",
     ) -> None:  # fmt: skip
-        kind = dtypes.float32 if dtype is None else dtype
+        element_type = dtypes.float32 if dtype is None else dtype
         super().__init__(
-            query_layer=Dense(num_units, name="query_layer", use_bias=False, dtype=kind),
-            memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=kind), memory=memory,
+            query_layer=Dense(num_units, name="query_layer", use_bias=False, dtype=element_type),
+            memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=element_type), memory=memory,
             probability_fn=functools.partial(
                 _monotonic_probability, sigmoid_noise=sigmoid_noise, mode=mode, seed=sigmoid_noise_seed
             ),
@@ -118,9 +118,9 @@ class LuongMonotonicAttention(_MonotonicAttention):
         score_mask_value: Any = None, sigmoid_noise: float = 0.0, sigmoid_noise_seed: int | None = None,
         score_bias_init: float = 0.0, mode: str = "parallel", dtype: Any = None, name: str = "LuongMonotonicAttention",
     ) -> None:  # fmt: skip
-        kind = dtypes.float32 if dtype is None else dtype
+        element_type = dtypes.float32 if dtype is None else dtype
         super().__init__(
-            query_layer=None, memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=kind),
+            query_layer=None, memory_layer=Dense(num_units, name="memory_layer", use_bias=False, dtype=element_type),
             memory=memory,
             probability_fn=functools.partial(
                 _monotonic_probability, sigmoid_noise=sigmoid_noise, mode=mode, seed=sigmoid_noise_seed

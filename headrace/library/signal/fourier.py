@@ -13,12 +13,12 @@ from headrace.library.scope import name_scope
 
 
 def _transform(name: str, op_type: str, text: str) -> Callable[..., Any]:
-    def function(input: Any, name: str | None = None) -> Any:
+    def transform(input: Any, name: str | None = None) -> Any:
         return getattr(raw_ops, op_type)(input, name=name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = text
+    return transform
 
 
 fft = _transform("fft", "FFT", "The Fourier transform over the last dimension.")
@@ -33,7 +33,7 @@ def _real(name: str, rank: int, inverse: bool, text: str) -> Callable[..., Any]:
     suffix = "" if rank == 1 else f"{rank}D"
     op_type = f"{'I' if inverse else ''}RFFT{suffix}"
 
-    def function(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
+    def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Any:
         with name_scope(name, op_type.lower(), [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, name="input")
             base = x.dtype.base_dtype
@@ -43,9 +43,9 @@ def _real(name: str, rank: int, inverse: bool, text: str) -> Callable[..., Any]:
             whole = dtypes.complex128 if base == dtypes.float64 else dtypes.complex64
             return getattr(raw_ops, op_type)(x, lengths, Tcomplex=whole, name=scope)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = text
+    return transform
 
 
 def _lengths(x: Any, rank: int, inverse: bool) -> Tensor:

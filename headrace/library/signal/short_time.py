@@ -44,19 +44,19 @@ def hamming_window(
 def _raised_cosine(
     name: str | None, default: str, window_length: Any, periodic: Any, dtype: Any, a: float, b: float
 ) -> Tensor:
-    kind = dtypes.as_dtype(dtype)
-    if not kind.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Found {kind}")
+    element_type = dtypes.as_dtype(dtype)
+    if not element_type.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {element_type}")
     with name_scope(name, default, [window_length, periodic]):
         length = convert_to_tensor(window_length, dtypes.int32, name="window_length")
         length.shape.assert_has_rank(0)
         even = 1 - math.floormod(length, 2)
         whole = math.cast(convert_to_tensor(periodic, dtypes.bool, name="periodic"), dtypes.int32)
-        n = math.cast(length + whole * even - 1, kind)
+        n = math.cast(length + whole * even - 1, element_type)
         # A window of one sample is 1, which the division by n would not give.
-        safe = raw_ops.Maximum(n, constant(1, kind))
-        count = math.cast(creation.range(length), kind)
-        wave = a - b * math.cos(count * constant(2 * _math.pi, kind) / safe)
+        safe = raw_ops.Maximum(n, constant(1, element_type))
+        count = math.cast(creation.range(length), element_type)
+        wave = a - b * math.cos(count * constant(2 * _math.pi, element_type) / safe)
         return indexing.where(
             array.broadcast_to(math.equal(length, 1), array.shape(wave)), creation.ones_like(wave), wave
         )
@@ -310,17 +310,17 @@ def linear_to_mel_weight_matrix(
         rate, bins = (constant_value(convert_to_tensor(v)) for v in (sample_rate, num_spectrogram_bins))
         if rate is None or bins is None:
             raise ValueError("sample_rate and num_spectrogram_bins must be constants")
-        kind = dtypes.as_dtype(dtype)
-        _check_mel(num_mel_bins, float(rate), lower_edge_hertz, upper_edge_hertz, kind)
+        element_type = dtypes.as_dtype(dtype)
+        _check_mel(num_mel_bins, float(rate), lower_edge_hertz, upper_edge_hertz, element_type)
         mel = _mel(np.linspace(0.0, float(rate) / 2.0, int(bins))[1:, None])
         edges = np.linspace(_mel(lower_edge_hertz), _mel(upper_edge_hertz), num_mel_bins + 2)
         low, center, high = edges[None, :-2], edges[None, 1:-1], edges[None, 2:]
         rising, falling = (mel - low) / (center - low), (high - mel) / (high - center)
         weights = np.maximum(0.0, np.minimum(rising, falling))
-        return constant(np.pad(weights, [[1, 0], [0, 0]]), kind, name="linear_to_mel_weight_matrix")
+        return constant(np.pad(weights, [[1, 0], [0, 0]]), element_type, name="linear_to_mel_weight_matrix")
 
 
-def _check_mel(bins: int, rate: float, low: float, high: float, kind: Any) -> None:
+def _check_mel(bins: int, rate: float, low: float, high: float, dtype: Any) -> None:
     if bins <= 0:
         raise ValueError(f"num_mel_bins must be positive. Got: {bins}")
     if low < 0.0:
@@ -333,8 +333,8 @@ def _check_mel(bins: int, rate: float, low: float, high: float, kind: Any) -> No
         raise ValueError(
             f"upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). Got {high}"
         )
-    if not kind.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Got: {kind}")
+    if not dtype.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Got: {dtype}")
 
 
 def _mel(hertz: Any) -> Any:

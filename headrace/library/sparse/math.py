@@ -109,7 +109,7 @@ def _axes(sp_input: SparseTensor, axis: Any) -> Any:
 
 
 def _reduction(name: str, op_type: str, text: str, sparse: bool) -> Callable[..., Any]:
-    def function(
+    def reduction(
         sp_input: Any, axis: Any = None, keepdims: bool | None = None, reduction_axes: Any = None,
         keep_dims: bool | None = None,
     ) -> Any:  # fmt: skip
@@ -121,9 +121,9 @@ def _reduction(name: str, op_type: str, text: str, sparse: bool) -> Callable[...
         )
         return SparseTensor(*reduced) if sparse else reduced
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
+    reduction.__name__ = reduction.__qualname__ = name
+    reduction.__doc__ = text
+    return reduction
 
 
 sparse_reduce_sum = _reduction(
@@ -154,14 +154,14 @@ def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) ->
 
 
 def _operator(symbol: str, op_type: str) -> Callable[..., Any]:
-    def function(sp_x: SparseTensor, y: Any) -> SparseTensor:
+    def operator_method(sp_x: SparseTensor, y: Any) -> SparseTensor:
         with name_scope(None, symbol, [sp_x.indices, sp_x.values, y]) as scope:
             dense = convert_to_tensor(y, sp_x.dtype.base_dtype, name="y")
             values = getattr(raw_ops, op_type)(sp_x.indices, sp_x.values, sp_x.dense_shape, dense, name=scope)
             return SparseTensor(sp_x.indices, values, sp_x.dense_shape)
 
-    function.__name__ = function.__qualname__ = f"__{symbol}__"
-    return function
+    operator_method.__name__ = operator_method.__qualname__ = f"__{symbol}__"
+    return operator_method
 
 
 def _true_division(sp_x: SparseTensor, y: Any) -> SparseTensor:

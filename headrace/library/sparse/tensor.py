@@ -87,7 +87,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same entries in row-major order, as most sparse functions expect them."""
+    """The entries of ``sp_input`` in row-major order, as most sparse functions expect them."""
     sp_input = as_sparse(sp_input)
     indices, values = raw_ops.SparseReorder(sp_input.indices, sp_input.values, sp_input.dense_shape, name=name)
     if sp_input.shape.is_fully_defined():
@@ -172,7 +172,7 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
 
 
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same entries in a larger dense shape, or, by default, in the smallest one that holds them all."""
+    """The entries of ``sp_input`` in a larger dense shape, or, by default, in the smallest one that holds them all."""
     sp_input = as_sparse(sp_input)
     indices, values = identity(sp_input.indices), identity(sp_input.values)
     old = identity(sp_input.dense_shape)
@@ -374,8 +374,8 @@ def _crossed(inputs: Any, hashed: bool, num_buckets: int, hash_key: int, name: s
         raise TypeError(f"Inputs must be a list, got {type(inputs).__name__}")
     sparse = [i for i in inputs if isinstance(i, SparseTensor)]
     dense: list[Any] = [convert_to_tensor(i) for i in inputs if not isinstance(i, SparseTensor)]
-    kinds: list[Any] = [*sparse, *dense]
-    words = any(i.dtype.base_dtype == dtypes.string for i in kinds)
+    features: list[Any] = [*sparse, *dense]
+    words = any(i.dtype.base_dtype == dtypes.string for i in features)
     values = [_whole(s.values) for s in sparse]
     parts = raw_ops.SparseCross(
         [s.indices for s in sparse], values, [s.dense_shape for s in sparse], [_whole(d) for d in dense],
@@ -388,9 +388,9 @@ def _crossed(inputs: Any, hashed: bool, num_buckets: int, hash_key: int, name: s
 
 def _whole(values: Any) -> Any:
     """Integers as int64; strings as they are."""
-    kind = values.dtype.base_dtype
-    if kind == dtypes.string or kind == dtypes.int64:
+    dtype = values.dtype.base_dtype
+    if dtype == dtypes.string or dtype == dtypes.int64:
         return values
-    if not kind.is_integer:
-        raise TypeError(f"Inputs must be integers or strings, got {kind.name}")
+    if not dtype.is_integer:
+        raise TypeError(f"Inputs must be integers or strings, got {dtype.name}")
     return raw_ops.Cast(values, DstT=dtypes.int64)

@@ -1,4 +1,4 @@
-"""EagerVariableStore: keeps and shares the variables of ``get_variable`` and of functional layers while ops run at once."""
+"""EagerVariableStore: keeps and shares the variables of ``get_variable`` and of functional layers while ops run eagerly."""
 
 from __future__ import annotations
 

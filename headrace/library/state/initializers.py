@@ -53,10 +53,10 @@ def _whole(shape: Any, partition_info: Any) -> list[int]:
 
 
 def _floating(dtype: Any) -> DType:
-    kind = dtypes.as_dtype(dtype)
-    if not kind.is_floating:
-        raise ValueError(f"Expected floating point type, got {kind!r}.")
-    return kind
+    element_type = dtypes.as_dtype(dtype)
+    if not element_type.is_floating:
+        raise ValueError(f"Expected floating point type, got {element_type!r}.")
+    return element_type
 
 
 class Zeros(Initializer):
@@ -101,11 +101,11 @@ class Constant(Initializer):
     def __call__(
         self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
     ) -> Tensor:
-        kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        element_type = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         verify = self._verify_shape if verify_shape is None else verify_shape
         if np.isscalar(self.value) and not verify and math.prod(_sizes(shape)) >= _SMALL:
-            return fill(shape, constant(self.value, kind), name="Const")
-        return constant(self.value, kind, shape, verify_shape=verify)
+            return fill(shape, constant(self.value, element_type), name="Const")
+        return constant(self.value, element_type, shape, verify_shape=verify)
 
     def get_config(self) -> dict[str, Any]:
         return {"value": self.value, "dtype": self.dtype.name}
@@ -199,14 +199,14 @@ class VarianceScaling(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = self.dtype if dtype is None else dtype
+        element_type = self.dtype if dtype is None else dtype
         variance = self.scale / max(1.0, _FANS[self.mode](*_fans(_whole(shape, partition_info))))
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return random_uniform(shape, -limit, limit, kind, seed=self.seed)
+            return random_uniform(shape, -limit, limit, element_type, seed=self.seed)
         if self.distribution == "untruncated_normal":
-            return random_normal(shape, 0.0, math.sqrt(variance), kind, seed=self.seed)
-        return truncated_normal(shape, 0.0, math.sqrt(variance) / _TRUNCATED_STDDEV, kind, seed=self.seed)
+            return random_normal(shape, 0.0, math.sqrt(variance), element_type, seed=self.seed)
+        return truncated_normal(shape, 0.0, math.sqrt(variance) / _TRUNCATED_STDDEV, element_type, seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -281,19 +281,19 @@ class Orthogonal(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        element_type = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         sizes = _sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"The tensor to initialize must be at least two-dimensional, got shape {sizes}")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
-        drawn = random_normal((max(rows, columns), min(rows, columns)), dtype=kind, seed=self.seed)
+        drawn = random_normal((max(rows, columns), min(rows, columns)), dtype=element_type, seed=self.seed)
         q, r = raw_ops.Qr(drawn, full_matrices=False)
         # Signs of the diagonal make the distribution uniform over orthogonal matrices.
         q = raw_ops.Mul(q, raw_ops.Sign(raw_ops.DiagPart(r)), name="mul")
         if rows < columns:
             q = raw_ops.Transpose(q, [1, 0], name="matrix_transpose/transpose")
         scaled: Tensor = raw_ops.Mul(
-            convert_to_tensor(self.gain, kind, name="mul_1/x"), raw_ops.Reshape(q, sizes), name="mul"
+            convert_to_tensor(self.gain, element_type, name="mul_1/x"), raw_ops.Reshape(q, sizes), name="mul"
         )
         return scaled
 
@@ -309,12 +309,12 @@ class Identity(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        element_type = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         sizes = _whole(shape, partition_info)
         if len(sizes) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
         rows, columns = sizes
-        matrix = eye(rows, columns, dtype=kind)
+        matrix = eye(rows, columns, dtype=element_type)
         if partition_info is not None:
             matrix = raw_ops.Slice(matrix, list(partition_info.var_offset), _sizes(shape))
         scaled: Tensor = raw_ops.Mul(self.gain, matrix, name="mul")

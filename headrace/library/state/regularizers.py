@@ -14,7 +14,7 @@ from headrace.library.scope import name_scope
 Regularizer = Callable[[Any], Any]
 
 
-def _check_scale(scale: Any, name: str) -> float:
+def _checked_scale(scale: Any, name: str) -> float:
     if isinstance(scale, numbers.Integral):
         raise ValueError(f"{name} cannot be an integer: {scale!r}")
     if isinstance(scale, numbers.Real) and scale < 0.0:
@@ -31,7 +31,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
     ``w = tf.get_variable("w", [3], regularizer=tf.contrib.layers.l1_regularizer(0.1))``
     """
-    if _check_scale(scale, "scale") == 0.0:
+    if _checked_scale(scale, "scale") == 0.0:
         return _no_loss
 
     def l1(weights: Any, name: str | None = None) -> Tensor:
@@ -49,7 +49,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
     ``w = tf.get_variable("w", [3], regularizer=tf.contrib.layers.l2_regularizer(1e-4))``
     """
-    if _check_scale(scale, "scale") == 0.0:
+    if _checked_scale(scale, "scale") == 0.0:
         return _no_loss
 
     def l2(weights: Any) -> Tensor:
@@ -63,8 +63,8 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
 def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None) -> Regularizer:
     """The sum of ``l1_regularizer`` and ``l2_regularizer``."""
-    _check_scale(scale_l1, "scale_l1")
-    _check_scale(scale_l2, "scale_l2")
+    _checked_scale(scale_l1, "scale_l1")
+    _checked_scale(scale_l2, "scale_l2")
     scope = scope or "l1_l2_regularizer"
     if scale_l1 == 0.0:
         return l2_regularizer(scale_l2, scope)

@@ -32,7 +32,7 @@ from headrace.graph.structures import IndexedSlices
 from headrace.library.scope import init_scope, name_scope
 from headrace.library.state import assign as update
 from headrace.library.state.initial_value import guard
-from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, check_kinds, create
+from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, checked_enums, create
 from headrace.library.tensor.slicing import slice_spec
 
 
@@ -131,7 +131,7 @@ class Variable(metaclass=VariableMeta):
         aggregation: VariableAggregation = VariableAggregation.NONE, shape: Any = None,
     ) -> None:  # fmt: skip
         self._save_slice_info: SaveSliceInfo | None = None
-        self._snapshot: Any = None  # the read that stands for the value; None while ops run at once
+        self._snapshot: Any = None  # the read that stands for the value; None while ops run eagerly
         self._use_resource = bool(use_resource)
         if variable_def is not None:
             if initial_value is not None:
@@ -148,7 +148,7 @@ class Variable(metaclass=VariableMeta):
             )
         if constraint is not None and not callable(constraint):
             raise ValueError(f"The `constraint` argument must be a callable, got {constraint!r}.")
-        self._synchronization, self._aggregation, self._trainable = check_kinds(
+        self._synchronization, self._aggregation, self._trainable = checked_enums(
             synchronization, aggregation, trainable, name
         )
         self._constraint = constraint
@@ -195,7 +195,7 @@ class Variable(metaclass=VariableMeta):
             self._snapshot = raw_ops.Identity(self._variable, name="read")
 
     def _start_eager(self) -> None:
-        """Nothing but the handle remains: a read is made when the value is asked for."""
+        """Keeps the handle only: a read is made when the value is asked for."""
         handle: Any = self._variable
         handle.set_owner(self, self._trainable)
         self._initial_value = self._safe_initial_value = self._snapshot = self._initializer_op = None  # type: ignore[assignment]
@@ -239,8 +239,8 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def dtype(self) -> DType:
-        kind = self._variable.dtype
-        return kind.base_dtype if self._snapshot is None else kind
+        element_type = self._variable.dtype
+        return element_type.base_dtype if self._snapshot is None else element_type
 
     @property
     def shape(self) -> TensorShape:
@@ -295,7 +295,7 @@ class Variable(metaclass=VariableMeta):
     # ---- reading
 
     def value(self) -> Tensor:
-        """The value read at most once a step; the value of this moment when ops run at once, and in functions."""
+        """The value read at most once a step; the value of this moment when ops run eagerly, and in functions."""
         snapshot: Tensor = self._snapshot
         return self.read_value() if snapshot is None or context.get_default_graph().reads_anew else snapshot
 
@@ -306,7 +306,9 @@ class Variable(metaclass=VariableMeta):
             return taken
         value: Tensor = raw_ops.Identity(self._variable, name="read")
         if not context.executing_eagerly():
-            value.op._set_attr("_place", True)  # it is not moved to where it is used, as the read ``value()`` shares is
+            value.op._set_attr(
+                "_place", True
+            )  # unlike the read that ``value()`` shares, it is not moved to where it is used
         return value
 
     def initialized_value(self) -> Tensor:
@@ -338,7 +340,7 @@ class Variable(metaclass=VariableMeta):
         return array if dtype is None else array.astype(dtype)
 
     def __bool__(self) -> bool:
-        """Whether the value is true; in a graph, which does not know it, always."""
+        """Whether the value is true; always True in a graph, which does not know the value."""
         return self._snapshot is not None or bool(self.value())
 
     def __int__(self) -> int:
@@ -348,7 +350,7 @@ class Variable(metaclass=VariableMeta):
         return float(self.value())  # type: ignore[arg-type]
 
     def _changed(self, assigned: Any, read_value: bool) -> Any:
-        """What an update gives: the new value, or the op; when ops run at once the variable itself, or nothing."""
+        """What an update returns: the new value or the op; when ops run eagerly, the variable itself or None."""
         if self._snapshot is None:
             return self if read_value else None
         return assigned if read_value else assigned.op
@@ -370,7 +372,7 @@ class Variable(metaclass=VariableMeta):
         """Sets the value.  The result is the new value, or the op itself with ``read_value=False``."""
         try:
             assigned = update.assign(self._variable, value, use_locking=use_locking, name=name)
-        except errors.InvalidArgumentError as e:  # when ops run at once
+        except errors.InvalidArgumentError as e:  # when ops run eagerly
             if "shapes" in e.message:
                 raise ValueError(f"Cannot assign to variable {self._name}: {e.message}") from e
             raise
@@ -413,10 +415,10 @@ class Variable(metaclass=VariableMeta):
     def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         return self._scatter(update.batch_scatter_update, sparse_delta, use_locking, name)
 
-    def _scatter(self, function: Callable[..., Any], delta: Any, use_locking: bool, name: str | None) -> Any:
+    def _scatter(self, scatter: Callable[..., Any], delta: Any, use_locking: bool, name: str | None) -> Any:
         if not isinstance(delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {delta!r}")
-        assigned = function(self._variable, delta.indices, delta.values, use_locking=use_locking, name=name)
+        assigned = scatter(self._variable, delta.indices, delta.values, use_locking=use_locking, name=name)
         return self._changed(assigned, True)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
@@ -528,7 +530,7 @@ class VariableSlice(Tensor):
 
 
 class EagerSlice(Immediate):
-    """The same when ops run at once."""
+    """``v[1:3]`` of a variable, when ops run eagerly."""
 
     __slots__ = ()
 
@@ -549,10 +551,10 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 def _operator(name: str) -> Callable[..., Any]:
     def apply(self: Variable, *args: Any) -> Any:
         value = self.value()
-        function = getattr(type(value), name, None)
-        if function is None:
+        method = getattr(type(value), name, None)
+        if method is None:
             return NotImplemented
-        return function(value, *args)
+        return method(value, *args)
 
     apply.__name__ = name
     apply.__doc__ = getattr(getattr(Tensor, name, None), "__doc__", None)

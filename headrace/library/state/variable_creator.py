@@ -38,7 +38,7 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_TOWER = 3  # noqa: PIE796 - the deprecated name
 
 
-def check_kinds(
+def checked_enums(
     synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None
 ) -> tuple[VariableSynchronization, VariableAggregation, bool]:
     """The two enums checked (None means the default), and whether the variable is trainable."""

@@ -199,8 +199,8 @@ class VariableStore:
         for i, (offset, size) in enumerate(slices(shape.as_list(), partitions)):
             shards.append(self._shard(f"{name}/part_{i}", shape, offset, size, dtype, initializer, from_value, options))
             shards[-1]._set_save_slice_info(SaveSliceInfo(name, shape.as_list(), offset, size))
-        kind = initializer.dtype.base_dtype if from_value else dtype
-        result = PartitionedVariable(name, shape, kind, shards, partitions)
+        element_type = initializer.dtype.base_dtype if from_value else dtype
+        result = PartitionedVariable(name, shape, element_type, shards, partitions)
         self._partitioned[name] = result
         return result
 
@@ -255,7 +255,7 @@ class VariableStore:
 
 
 def default_initializer(name: str, dtype: DType) -> Any:
-    """What a variable starts from when nobody says: small random numbers, or zeros for integers and booleans."""
+    """The default initial value of a variable: small random numbers, or zeros for integers and booleans."""
     if dtype.is_floating:
         return GlorotUniform()
     if dtype.is_integer or dtype.is_unsigned or dtype.is_bool or dtype == dtypes.string:
@@ -282,28 +282,28 @@ def _initial_value(
     )
 
 
-def _signature(function: Any) -> inspect.Signature | None:
+def _signature(python_function: Any) -> inspect.Signature | None:
     try:
-        return inspect.signature(function)
+        return inspect.signature(python_function)
     except (TypeError, ValueError):  # builtins
         return None
 
 
-def _takes(function: Any, name: str) -> bool:
-    signature = _signature(function)
+def _takes(python_function: Any, name: str) -> bool:
+    signature = _signature(python_function)
     return signature is not None and name in signature.parameters
 
 
-def _accepts(function: Any, name: str) -> bool:
-    signature = _signature(function)
+def _accepts(python_function: Any, name: str) -> bool:
+    signature = _signature(python_function)
     if signature is None:
         return True
-    kinds = [p.kind for p in signature.parameters.values()]
-    return name in signature.parameters or inspect.Parameter.VAR_KEYWORD in kinds
+    parameter_kinds = [p.kind for p in signature.parameters.values()]
+    return name in signature.parameters or inspect.Parameter.VAR_KEYWORD in parameter_kinds
 
 
-def _needs_no_arguments(function: Any) -> bool:
-    signature = _signature(function)
+def _needs_no_arguments(python_function: Any) -> bool:
+    signature = _signature(python_function)
     if signature is None:
         return False
     return all(

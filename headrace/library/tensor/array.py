@@ -87,7 +87,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 @at_once
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements under another shape; one size may be -1: ``tf.reshape(x, [-1, 784])``.
+    """The elements of ``tensor`` in another shape; one size may be -1: ``tf.reshape(x, [-1, 784])``.
 
     >>> tf.Session().run(tf.reshape([1, 2, 3, 4, 5, 6], [2, 3]))
     array([[1, 2, 3],
@@ -141,15 +141,15 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     """
     with name_scope(name, "transpose", [a]) as scope:
         a = convert_to_tensor(a, name="a")
-        kind = raw_ops.ConjugateTranspose if conjugate and a.dtype.base_dtype.is_complex else raw_ops.Transpose
+        transpose_op = raw_ops.ConjugateTranspose if conjugate and a.dtype.base_dtype.is_complex else raw_ops.Transpose
         if perm is not None:
-            return kind(a, perm, name=scope)
+            return transpose_op(a, perm, name=scope)
         ndims = a.shape.ndims
         if ndims is not None:
-            return kind(a, np.arange(ndims - 1, -1, -1, dtype=np.int32), name=scope)
+            return transpose_op(a, np.arange(ndims - 1, -1, -1, dtype=np.int32), name=scope)
         count = raw_ops.Rank(a)
         backwards = raw_ops.Sub(raw_ops.Sub(count, 1, name="sub"), raw_ops.Range(0, count, 1), name="sub")
-        turned: Tensor = kind(a, backwards, name=scope)
+        turned: Tensor = transpose_op(a, backwards, name=scope)
         turned.set_shape(TensorShape(None))
         return turned
 
@@ -355,7 +355,7 @@ def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> Tensor
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The same for shapes that are tensors."""
+    """The shape of an element-wise op on tensors of two shapes, which are tensors themselves."""
     return raw_ops.BroadcastArgs(convert_to_tensor(shape_x, name="shape_x"), convert_to_tensor(shape_y, name="shape_y"))
 
 
@@ -363,7 +363,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's names
-    """The same bytes as another dtype; the last dimension grows or shrinks with the size."""
+    """The bytes of ``input`` as another dtype; the last dimension grows or shrinks with the size."""
     return raw_ops.Bitcast(input, type=type, name=name)
 
 

@@ -72,8 +72,8 @@ def _static_dims(shape: Any) -> list[int] | None:
     except (TypeError, ValueError):
         return None
     if not static_shape.is_fully_defined():
-        kind = ValueError if isinstance(shape, TensorShape) else TypeError
-        raise kind(
+        error_class = ValueError if isinstance(shape, TensorShape) else TypeError
+        raise error_class(
             f"Cannot convert a partially known TensorShape {static_shape} to a Tensor; use tf.shape for sizes known later"
         )
     return [d for d in static_shape.as_list() if d is not None]
@@ -129,10 +129,10 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     [[2. 3. 4.]]
     """
     try:
-        kind, static = dtypes.as_dtype(dtype).base_dtype, TensorShape(shape)
+        element_type, static = dtypes.as_dtype(dtype).base_dtype, TensorShape(shape)
     except (TypeError, ValueError) as e:
         raise located(TypeError(f"placeholder(dtype, shape): {e}"), at()) from None
-    return raw_ops.Placeholder(dtype=kind, shape=static, name=name)
+    return raw_ops.Placeholder(dtype=element_type, shape=static, name=name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
@@ -188,8 +188,8 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
             for v, part in ((start, "start"), (limit, "limit"), (delta, "delta"))
         ]
         if wanted is None:
-            kinds = [p.dtype.base_dtype for p in parts]
-            wanted = max(kinds, key=lambda d: _ORDER.index(d) if d in _ORDER else -1)
+            element_types = [p.dtype.base_dtype for p in parts]
+            wanted = max(element_types, key=lambda d: _ORDER.index(d) if d in _ORDER else -1)
         parts = [p if p.dtype.base_dtype == wanted else raw_ops.Cast(p, DstT=wanted) for p in parts]
         return raw_ops.Range(*parts, name=scope)
 
@@ -227,9 +227,9 @@ def one_hot(
                 if value is not None and value.dtype.base_dtype != wanted:
                     raise TypeError(f"dtype {value.dtype.name} of {label} does not match dtype parameter {wanted.name}")
         chosen = on if on is not None else off
-        kind = wanted or (dtypes.float32 if chosen is None else chosen.dtype.base_dtype)
-        on = convert_to_tensor(1, kind, name="on_value") if on is None else on
-        off = convert_to_tensor(0, kind, name="off_value") if off is None else off
+        element_type = wanted or (dtypes.float32 if chosen is None else chosen.dtype.base_dtype)
+        on = convert_to_tensor(1, element_type, name="on_value") if on is None else on
+        off = convert_to_tensor(0, element_type, name="off_value") if off is None else off
         if on.dtype.base_dtype != off.dtype.base_dtype:
             raise TypeError(f"dtype {on.dtype!r} of on_value does not match dtype {off.dtype!r} of off_value")
         return raw_ops.OneHot(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)
@@ -247,9 +247,9 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
             maxlen = convert_to_tensor(maxlen)
         if maxlen.shape.ndims not in (None, 0):
             raise ValueError(f"maxlen must be scalar for sequence_mask, got shape {maxlen.shape}")
-        kind = maxlen.dtype
-        row = raw_ops.Range(constant(0, kind), maxlen, constant(1, kind))
-        column = raw_ops.Cast(expand_dims(lengths, -1), DstT=kind)
+        element_type = maxlen.dtype
+        row = raw_ops.Range(constant(0, element_type), maxlen, constant(1, element_type))
+        column = raw_ops.Cast(expand_dims(lengths, -1), DstT=element_type)
         mask = raw_ops.Less(row, column)
         dtype = dtypes.as_dtype(dtype).base_dtype
         return mask if dtype == dtypes.bool else raw_ops.Cast(mask, DstT=dtype)
@@ -269,12 +269,12 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
             return []
         lines = [reshape(stack(x), [1] * i + [-1] + [1] * (count - i - 1)) for i, x in enumerate(args)]
         sizes = [size(x) for x in args]
-        kind = lines[0].dtype.base_dtype
+        dtype = lines[0].dtype.base_dtype
         if indexing == "xy" and count > 1:
             lines[0] = reshape(lines[0], [1, -1] + [1] * (count - 2))
             lines[1] = reshape(lines[1], [-1, 1] + [1] * (count - 2))
             sizes[0], sizes[1] = sizes[1], sizes[0]
-        everywhere = ones(sizes, kind)
+        everywhere = ones(sizes, dtype)
         return [raw_ops.Mul(x, everywhere, name="mul") for x in lines]
 
 

@@ -56,8 +56,8 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
     for i, edge in enumerate(edges):
         if edge.dtype.base_dtype != x.dtype.base_dtype:
             if edge.dtype.base_dtype is not dtypes.int32 or x.dtype.base_dtype is not dtypes.int64:
-                kinds = edge.dtype.base_dtype.name, x.dtype.base_dtype.name
-                raise ValueError(f"Boundaries ({kinds[0]}) must have the same dtype as x ({kinds[1]}).")
+                type_names = edge.dtype.base_dtype.name, x.dtype.base_dtype.name
+                raise ValueError(f"Boundaries ({type_names[0]}) must have the same dtype as x ({type_names[1]}).")
             edges[i] = math.cast(edge, dtypes.int64)
     for choice in choices[1:]:
         if choice.dtype.base_dtype != choices[0].dtype.base_dtype:

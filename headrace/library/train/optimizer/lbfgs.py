@@ -73,8 +73,10 @@ class LBFGSOptimizer(Optimizer):
         }  # fmt: skip
         variables = {}
         for key, shape in shapes.items():
-            kind = dtypes.int64 if key == "count" else dtype
-            variables[key] = self._create_non_slot_variable(creation.zeros(shape, kind), f"{self._name}/{key}", first)
+            element_type = dtypes.int64 if key == "count" else dtype
+            variables[key] = self._create_non_slot_variable(
+                creation.zeros(shape, element_type), f"{self._name}/{key}", first
+            )
         return variables
 
     def _step(

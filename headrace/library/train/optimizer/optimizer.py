@@ -141,7 +141,7 @@ class Optimizer:
         if not variables:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v, _ in converted]}. {at()}")
         if context.executing_eagerly():
-            return self._apply_at_once(converted, variables, global_step, name)
+            return self._apply_eagerly(converted, variables, global_step, name)
         with init_scope():
             self._create_slots(variables)
         with name_scope(name, self._name) as scope:
@@ -163,10 +163,10 @@ class Optimizer:
             collected.append(operation)
         return operation
 
-    def _apply_at_once(
+    def _apply_eagerly(
         self, converted: Sequence[tuple[Any, Any, Any]], variables: Sequence[Any], global_step: Any, name: str | None
     ) -> Any:
-        """The same updates where names and places of ops mean nothing."""
+        """Applies the gradients eagerly, where names and places of ops mean nothing."""
         self._create_slots(variables)
         with name_scope(name, self._name) as scope:
             self._prepare()
@@ -197,7 +197,7 @@ class Optimizer:
         return self._slots.get(name, {}).get(_var_key(var))
 
     def get_slot_names(self) -> list[str]:
-        """The names of all kinds of slots made so far, sorted."""
+        """The names of all slots made so far, each once, sorted."""
         return sorted(self._slots)
 
     def variables(self) -> list[Any]:
@@ -233,7 +233,7 @@ class Optimizer:
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        """The same for variables made with ``use_resource=True``; ``handle`` is the variable."""
+        """Ops that apply a dense gradient to a variable made with ``use_resource=True``; ``handle`` is the variable."""
         return self._apply_dense(grad, handle)
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
