@@ -137,7 +137,7 @@ from headrace.library.tensor.space import (
 )
 
 # ---- section: random, host, flow, initializers
-from headrace.library.control.check import (
+from headrace.library.control.assertion import (
     Assert as Assert, add_check_numerics_ops as add_check_numerics_ops, assert_equal as assert_equal,
     assert_greater as assert_greater, assert_greater_equal as assert_greater_equal, assert_integer as assert_integer,
     assert_less as assert_less, assert_less_equal as assert_less_equal, assert_near as assert_near,
@@ -150,7 +150,7 @@ from headrace.library.control.check import (
     is_numeric_tensor as is_numeric_tensor, is_strictly_increasing as is_strictly_increasing,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
-from headrace.library.control.flow import (
+from headrace.library.control.dependency import (
     group as group, identity as identity, identity_n as identity_n, no_op as no_op, op_scope as op_scope,
     stop_gradient as stop_gradient, tuple_ as tuple,
 )

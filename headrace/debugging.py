@@ -1,6 +1,6 @@
 """tf.debugging."""
 
-from headrace.library.control.check import (
+from headrace.library.control.assertion import (
     Assert as Assert, assert_equal as assert_equal, assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal, assert_integer as assert_integer, assert_less as assert_less,
     assert_less_equal as assert_less_equal, assert_near as assert_near, assert_negative as assert_negative,

@@ -25,7 +25,7 @@ from headrace.library.numeric.reduction import (
     reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_std as reduce_std,
     reduce_sum as reduce_sum, reduce_variance as reduce_variance, top_k as top_k, zero_fraction as zero_fraction,
 )
-from headrace.library.control.check import (
+from headrace.library.control.assertion import (
     is_non_decreasing as is_non_decreasing, is_strictly_increasing as is_strictly_increasing,
 )
 from headrace.library.numeric.segment import (

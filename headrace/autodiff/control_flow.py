@@ -22,8 +22,8 @@ from headrace.core import dtypes
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape
 from headrace.graph import context, raw_ops
+from headrace.graph.body import FuncGraph
 from headrace.graph.convert import convert_to_tensor, make_constant
-from headrace.graph.function import FuncGraph
 from headrace.graph.functional import (
     add_output,
     add_variable,

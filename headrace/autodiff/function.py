@@ -20,8 +20,8 @@ from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.graph import context, raw_ops
+from headrace.graph.body import FuncGraph, function_name
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph, function_name
 from headrace.graph.functional import build_call, extend_call
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices

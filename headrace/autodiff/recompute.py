@@ -19,8 +19,8 @@ from headrace.autodiff.gradients import gradients, is_trainable
 from headrace.autodiff.registration import register_anonymous
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
+from headrace.graph.body import FuncGraph
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph
 from headrace.graph.operation import Operation, Tensor
 
 

@@ -20,7 +20,7 @@ from headrace.library.state.global_step import (
     assert_global_step as assert_global_step, create_global_step as create_global_step,
     get_global_step as get_global_step, get_or_create_global_step as get_or_create_global_step,
 )
-from headrace.library.control.check import (
+from headrace.library.control.assertion import (
     assert_same_float_dtype as assert_same_float_dtype, assert_scalar as assert_scalar,
 )
 from headrace.library.tensor.sorting import argsort as argsort, sort as sort

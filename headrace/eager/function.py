@@ -17,7 +17,7 @@ from headrace.eager import record
 from headrace.eager.binding import unshare
 from headrace.eager.record import Record
 from headrace.eager.tensor import EagerHandle, holding
-from headrace.graph.function import FuncGraph
+from headrace.graph.body import FuncGraph
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
 from headrace.resources.value import tensor_held

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headrace.graph import raw_ops
-from headrace.graph.function import FuncGraph
+from headrace.graph.body import FuncGraph
 from headrace.graph.operation import Operation, Tensor
 
 

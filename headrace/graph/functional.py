@@ -20,8 +20,8 @@ from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.graph import context, raw_ops
+from headrace.graph.body import FuncGraph, needed_controls, order_effects, share_captures
 from headrace.graph.body_read import read_inside
-from headrace.graph.function import FuncGraph, needed_controls, order_effects, share_captures
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 

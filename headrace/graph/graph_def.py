@@ -23,7 +23,7 @@ from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape
 from headrace.graph import attr_value
 from headrace.graph.attr_value import RESOURCE, encode
-from headrace.graph.function import FuncGraph
+from headrace.graph.body import FuncGraph
 from headrace.graph.functional import first_result, is_loop
 from headrace.graph.graph import set_writer
 from headrace.graph.operation import Operation, Tensor

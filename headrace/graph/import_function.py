@@ -9,8 +9,8 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.graph.attr_value import decode
+from headrace.graph.body import FuncGraph
 from headrace.graph.convert import constant, convert_to_tensor
-from headrace.graph.function import FuncGraph
 from headrace.graph.functional import build_call, build_if, build_repeat, build_while
 from headrace.graph.import_node import Made
 from headrace.graph.operation import Tensor

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from headrace.core.device import DeviceSpec
 from headrace.core.registry import REGISTRY
-from headrace.graph.function import FuncGraph
+from headrace.graph.body import FuncGraph
 from headrace.graph.functional import is_call
 from headrace.passes.match import Ops
 from headrace.passes.prune import prune

@@ -17,7 +17,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
-from headrace.graph.function import FuncGraph
+from headrace.graph.body import FuncGraph
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run, inputs that are constants) -> plan

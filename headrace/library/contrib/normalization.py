@@ -12,7 +12,7 @@ from headrace.library.contrib import outputs as collecting
 from headrace.library.contrib.arg_scope import add_arg_scope
 from headrace.library.contrib.layers import channels
 from headrace.library.contrib.variables import model_variable
-from headrace.library.control.flow import identity, with_dependencies
+from headrace.library.control.dependency import identity, with_dependencies
 from headrace.library.layers.named import ONES, ZEROS
 from headrace.library.layers.normalization import BatchNormalization
 from headrace.library.network import normalization as nn

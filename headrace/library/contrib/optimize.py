@@ -12,8 +12,8 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices
 from headrace.library.contrib.variables import get_trainable_variables
-from headrace.library.control.check import check_numerics as check_finite
-from headrace.library.control.flow import identity, with_dependencies
+from headrace.library.control.assertion import check_numerics as check_finite
+from headrace.library.control.dependency import identity, with_dependencies
 from headrace.library.numeric import clip, math
 from headrace.library.numeric.random import truncated_normal
 from headrace.library.scope import control_dependencies, name_scope

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.graph import raw_ops
-from headrace.library.control.flow import group
+from headrace.library.control.dependency import group
 from headrace.library.numeric.clip import clip_by_global_norm
 from headrace.library.scope import control_dependencies
 from headrace.library.train.moving_averages import ExponentialMovingAverage

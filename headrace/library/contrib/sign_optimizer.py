@@ -11,7 +11,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.structures import IndexedSlices
 from headrace.library.control.control_flow import cond
-from headrace.library.control.flow import group, no_op
+from headrace.library.control.dependency import group, no_op
 from headrace.library.linalg import matrix as linalg
 from headrace.library.numeric import clip, math
 from headrace.library.numeric.reduction import count_nonzero

@@ -11,7 +11,7 @@ from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.contrib.arg_scope import add_arg_scope
-from headrace.library.control.flow import group
+from headrace.library.control.dependency import group
 from headrace.library.scope import device as device_scope
 from headrace.library.state.variable import Variable
 from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.graph import raw_ops
+from headrace.graph.body import FuncGraph
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph
 from headrace.graph.operation import Operation, Tensor
 from headrace.library import nest
 from headrace.library.control.tensor_array import TensorArray

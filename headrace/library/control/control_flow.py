@@ -14,14 +14,14 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
+from headrace.graph.body import FuncGraph, UnknownResult
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph, UnknownResult
 from headrace.graph.functional import build_if
 from headrace.graph.operation import Tensor
 from headrace.library import log, nest
+from headrace.library.control.assertion import Assert
 from headrace.library.control.body import flat_tensors, pack_tensors
-from headrace.library.control.check import Assert
-from headrace.library.control.flow import group, identity
+from headrace.library.control.dependency import group, identity
 from headrace.library.scope import control_dependencies, name_scope
 
 Branch = Callable[[], Any]

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.graph import raw_ops
 from headrace.graph.operation import Operation, Tensor
 from headrace.library import nest
-from headrace.library.control.flow import identity
+from headrace.library.control.dependency import identity
 from headrace.library.scope import control_dependencies, name_scope
 
 _numbers = itertools.count()

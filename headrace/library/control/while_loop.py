@@ -9,8 +9,8 @@ from headrace.core import dtypes
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
+from headrace.graph.body import FuncGraph, UnknownResult
 from headrace.graph.convert import constant, convert_to_tensor
-from headrace.graph.function import FuncGraph, UnknownResult
 from headrace.graph.functional import build_while
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices, SparseTensor

@@ -9,8 +9,8 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.graph.structures import SparseTensor
-from headrace.library.control.check import assert_less, assert_non_negative
-from headrace.library.control.flow import with_dependencies
+from headrace.library.control.assertion import assert_less, assert_non_negative
+from headrace.library.control.dependency import with_dependencies
 from headrace.library.control.host import as_string
 from headrace.library.feature_column.column import (
     CategoricalColumn,

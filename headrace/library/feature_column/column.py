@@ -15,7 +15,7 @@ from headrace.core.source import at
 from headrace.graph.convert import convert_to_tensor, located
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_tensor
-from headrace.library.control.check import assert_positive
+from headrace.library.control.assertion import assert_positive
 from headrace.library.control.control_flow import cond
 from headrace.library.numeric.math import cast, equal, not_equal
 from headrace.library.scope import control_dependencies, name_scope

@@ -12,8 +12,8 @@ from headrace.core.dtypes import DType
 from headrace.core.source import at
 from headrace.core.tensor_spec import TensorSpec
 from headrace.graph import context
+from headrace.graph.body import FuncGraph
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.function.trace import Spec, Trace, captured, hoist, lock, recursive_call, trace
 

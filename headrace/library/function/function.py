@@ -20,8 +20,8 @@ from headrace.core.source import at, user_source
 from headrace.core.tensor_spec import TensorSpec
 from headrace.eager.tensor import EagerHandle, EagerTensor
 from headrace.graph import context, raw_ops
+from headrace.graph.body import FuncGraph
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.library import log, nest

@@ -21,8 +21,8 @@ from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
+from headrace.graph.body import FuncGraph, UnknownResult, function_name, needed_controls, order_effects
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import FuncGraph, UnknownResult, function_name, needed_controls, order_effects
 from headrace.graph.functional import build_call, call_attributes
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor

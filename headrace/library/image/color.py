@@ -10,8 +10,8 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library.control.check import assert_non_negative
-from headrace.library.control.flow import identity
+from headrace.library.control.assertion import assert_non_negative
+from headrace.library.control.dependency import identity
 from headrace.library.image.geometry import _image
 from headrace.library.linalg.matrix import tensordot
 from headrace.library.numeric.math import cast, maximum, multiply, rsqrt, saturate_cast, sqrt, square

@@ -11,9 +11,9 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
-from headrace.library.control.check import Assert
+from headrace.library.control.assertion import Assert
 from headrace.library.control.control_flow import case, cond
-from headrace.library.control.flow import identity
+from headrace.library.control.dependency import identity
 from headrace.library.numeric.math import cast, equal, less, maximum, minimum, mod, round, subtract
 from headrace.library.numeric.random import random_uniform
 from headrace.library.scope import control_dependencies, name_scope

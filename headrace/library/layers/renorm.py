@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
-from headrace.library.control.flow import stop_gradient
+from headrace.library.control.dependency import stop_gradient
 from headrace.library.numeric import math
 from headrace.library.state.smart_cond import smart_cond
 from headrace.library.tensor import creation

@@ -8,7 +8,7 @@ from typing import Any
 from headrace.core.shape import as_shape
 from headrace.graph.convert import convert_to_tensor
 from headrace.library import nest
-from headrace.library.control.flow import stop_gradient
+from headrace.library.control.dependency import stop_gradient
 from headrace.library.network.activation import xw_plus_b
 from headrace.library.network.convolution import conv2d
 from headrace.library.network.embedding import embedding_lookup

@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.core.shape import TensorShape
 from headrace.graph.convert import convert_to_tensor
-from headrace.library.control.check import assert_greater, assert_none_equal
+from headrace.library.control.assertion import assert_greater, assert_none_equal
 from headrace.library.linalg import matrix as linalg
 from headrace.library.numeric import math, reduction
 from headrace.library.scope import name_scope

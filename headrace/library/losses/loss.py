@@ -10,7 +10,7 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.argument import either
-from headrace.library.control.flow import stop_gradient
+from headrace.library.control.dependency import stop_gradient
 from headrace.library.losses.weights import assert_broadcastable, broadcast_weights, remove_squeezable_dimensions
 from headrace.library.network import activation
 from headrace.library.network.loss_function import sigmoid_cross_entropy_with_logits

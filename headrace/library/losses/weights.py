@@ -11,9 +11,9 @@ from typing import Any
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
-from headrace.library.control.check import Assert
+from headrace.library.control.assertion import Assert
 from headrace.library.control.control_flow import cond
-from headrace.library.control.flow import no_op
+from headrace.library.control.dependency import no_op
 from headrace.library.scope import control_dependencies, name_scope
 from headrace.library.tensor import array, creation
 

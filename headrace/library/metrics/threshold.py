@@ -9,7 +9,7 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant
 from headrace.graph.operation import Tensor
-from headrace.library.control.check import assert_greater_equal, assert_less_equal
+from headrace.library.control.assertion import assert_greater_equal, assert_less_equal
 from headrace.library.losses.weights import broadcast_weights
 from headrace.library.metrics.metric import Collections, Result, collected, fitted, metric_variable
 from headrace.library.numeric import math, reduction

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
-from headrace.library.control.flow import stop_gradient
+from headrace.library.control.dependency import stop_gradient
 from headrace.library.linalg.matrix import matmul
 from headrace.library.network.embedding import embedding_lookup
 from headrace.library.network.loss_function import sigmoid_cross_entropy_with_logits

@@ -13,8 +13,8 @@ from headrace.core.shape import TensorShape
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library import nest
-from headrace.library.control.check import Assert
-from headrace.library.control.flow import identity
+from headrace.library.control.assertion import Assert
+from headrace.library.control.dependency import identity
 from headrace.library.control.tensor_array import TensorArray
 from headrace.library.control.while_loop import while_loop
 from headrace.library.numeric import math, reduction

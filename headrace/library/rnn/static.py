@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.core.shape import TensorShape
 from headrace.library import nest
-from headrace.library.control.flow import identity
+from headrace.library.control.dependency import identity
 from headrace.library.numeric import reduction
 from headrace.library.rnn.base import assert_like_cell, batch_zeros, map_sizes
 from headrace.library.rnn.base import initial_state as initial_state_of

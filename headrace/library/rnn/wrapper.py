@@ -12,7 +12,7 @@ from typing import Any
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.library import nest
-from headrace.library.control.flow import identity
+from headrace.library.control.dependency import identity
 from headrace.library.control.tensor_array import TensorArray
 from headrace.library.network.dropout import dropout
 from headrace.library.numeric import math

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from headrace.core import dtypes
 from headrace.core.shape import TensorShape
 from headrace.library import nest
-from headrace.library.control.check import assert_equal
-from headrace.library.control.flow import identity
+from headrace.library.control.assertion import assert_equal
+from headrace.library.control.dependency import identity
 from headrace.library.control.tensor_array import TensorArray
 from headrace.library.layers.core import Dense
 from headrace.library.linalg.matrix import matmul

@@ -16,8 +16,8 @@ from headrace.graph.infer import constant_value, constant_value_as_shape
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, SparseTensorValue
 from headrace.library.argument import either
-from headrace.library.control.check import assert_equal, assert_less_equal
-from headrace.library.control.flow import identity, with_dependencies
+from headrace.library.control.assertion import assert_equal, assert_less_equal
+from headrace.library.control.dependency import identity, with_dependencies
 from headrace.library.numeric.math import add, cast, maximum, minimum, not_equal
 from headrace.library.numeric.reduction import reduce_max
 from headrace.library.scope import name_scope

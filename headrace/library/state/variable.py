@@ -24,8 +24,8 @@ from headrace.core.source import at
 from headrace.eager.record import recording, snapshot
 from headrace.eager.tensor import Immediate, register_handle
 from headrace.graph import context, convert, raw_ops
+from headrace.graph.body import lifted
 from headrace.graph.collection import GraphKeys
-from headrace.graph.function import lifted
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices

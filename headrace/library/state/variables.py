@@ -9,7 +9,7 @@ from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.argument import deprecated
-from headrace.library.control.flow import group
+from headrace.library.control.dependency import group
 from headrace.library.scope import name_scope
 
 

@@ -12,7 +12,7 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import SparseTensor
-from headrace.library.control.flow import group, no_op
+from headrace.library.control.dependency import group, no_op
 from headrace.library.scope import add_to_collection, get_collection, name_scope
 
 _numbers = itertools.count()

@@ -9,7 +9,7 @@ from headrace.core import dtypes
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import SparseTensor
-from headrace.library.control.flow import no_op
+from headrace.library.control.dependency import no_op
 from headrace.library.control.host import as_string
 from headrace.library.numeric.math import add, cast, not_equal
 from headrace.library.scope import name_scope

@@ -10,7 +10,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
-from headrace.library.control.flow import group
+from headrace.library.control.dependency import group
 from headrace.library.numeric import math
 from headrace.library.scope import colocate_with, init_scope, name_scope
 from headrace.library.state.initializers import Zeros

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from headrace.core import errors
 from headrace.core.source import at
 from headrace.graph import context
+from headrace.graph.body import FuncGraph
 from headrace.graph.collection import GraphKeys
-from headrace.graph.function import FuncGraph
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.library import log

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
-from headrace.library.control.flow import group
+from headrace.library.control.dependency import group
 from headrace.library.scope import colocate_with, control_dependencies
 from headrace.library.train.optimizer.optimizer import Optimizer, cast
 

@@ -13,7 +13,7 @@ from headrace.core import dtypes
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
-from headrace.library.control.flow import group
+from headrace.library.control.dependency import group
 from headrace.library.numeric import math, reduction
 from headrace.library.scope import control_dependencies, init_scope, name_scope
 from headrace.library.state.variable import Variable

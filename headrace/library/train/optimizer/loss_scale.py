@@ -13,7 +13,7 @@ from headrace.graph import context
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.structures import IndexedSlices
 from headrace.library.control.control_flow import cond
-from headrace.library.control.flow import group, no_op
+from headrace.library.control.dependency import group, no_op
 from headrace.library.numeric import math, reduction
 from headrace.library.state.smart_cond import smart_cond, smart_constant_value
 from headrace.library.state.variable import Variable

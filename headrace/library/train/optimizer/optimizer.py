@@ -21,7 +21,7 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices, convert_to_tensor_or_indexed_slices
-from headrace.library.control.flow import group, tuple_
+from headrace.library.control.dependency import group, tuple_
 from headrace.library.scope import colocate_with, control_dependencies, init_scope, name_scope
 from headrace.library.state.partitioned_variable import PartitionedVariable
 from headrace.library.state.variable import Variable

@@ -19,7 +19,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import SparseTensor
-from headrace.library.control.flow import group, no_op, with_dependencies
+from headrace.library.control.dependency import group, no_op, with_dependencies
 from headrace.library.scope import control_dependencies, name_scope
 
 _NUMERIC = (*dtypes.REAL, *dtypes.COMPLEX, *dtypes.QUANTIZED)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.library.control.flow import with_dependencies
+from headrace.library.control.dependency import with_dependencies
 
 
 def nodes() -> list[tuple[str, str, list[str]]]:
