@@ -112,7 +112,7 @@ _LEAVES = frozenset((Tensor, Operation))
 
 
 def fetch_key(fetch: Any) -> Any:
-    """A hashable key that is equal for structures that fetch the same things in the same shape."""
+    """A hashable key, equal for structures that fetch the same things in the same shape."""
     fetch_type = type(fetch)
     if fetch_type is list or fetch_type is tuple:
         return (fetch_type, *[f if type(f) in _LEAVES else fetch_key(f) for f in fetch])

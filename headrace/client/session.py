@@ -1,7 +1,7 @@
 """Session: runs parts of a graph (white paper 2).
 
 A repeated ``run`` does almost nothing here: one dictionary look-up by the fetched structure and the fed keys gives a prepared
-call; feeds are converted, the plan runs, fetches become arrays.  Thread-safe: many threads may call ``run`` at once.
+call; feeds are converted, the plan runs, fetches become arrays.  Thread-safe: many threads may call ``run`` at the same time.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ class _Call:
         self.generation = generation
 
 
-def each(functions: Sequence[Callable[[Any], Any]]) -> Callable[[Iterable[Any]], Sequence[Any]]:
+def each(converters: Sequence[Callable[[Any], Any]]) -> Callable[[Iterable[Any]], Sequence[Any]]:
     """A function that applies each of these to the value in its place."""
-    if not functions:
+    if not converters:
         return lambda values: ()
-    if len(functions) == 1:
-        only = functions[0]
+    if len(converters) == 1:
+        only = converters[0]
 
         def apply_one(values: Iterable[Any]) -> Sequence[Any]:
             (value,) = values
             return (only(value),)
 
         return apply_one
-    return lambda values: [f(value) for f, value in zip(functions, values, strict=True)]
+    return lambda values: [f(value) for f, value in zip(converters, values, strict=True)]
 
 
 class _Partial(NamedTuple):

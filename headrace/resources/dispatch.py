@@ -1,4 +1,4 @@
-"""Calling torch below its autograd: a step's kernels record nothing, so torch need not look whether they should.
+"""Calling torch below its autograd: a step's kernels are not differentiated by torch, so torch need not ask whether to.
 
 That look costs an eighth of a small kernel's time, and more for a view.  What differentiates with torch all the same (a kernel
 without a gradient rule, a user's Python function or own op) says so with ``autograd``.

@@ -1,4 +1,4 @@
-"""Gradients of conditionals and loops: what is recorded, what flows, and where gradients are taken inside bodies."""
+"""Gradients of conditionals and loops: what is stashed, what flows, and where gradients are taken inside bodies."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def types(session, fetches, feeds=()):
     return [n.type for p in programs(session, fetches, feeds) for n in p.lines.values()]
 
 
-class TestRecord:
+class TestStash:
     def loop(self):
         x = tf.placeholder(tf.float32, [2], name="x")
         _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.sin(a) * x), (0, x))

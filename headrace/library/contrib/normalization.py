@@ -61,7 +61,7 @@ def batch_norm(
 ) -> Any:  # fmt: skip
     """Batch normalization; no scale (gamma) by default.
 
-    The averages' updates go to ``updates_collections``, to be run with the training op; None runs them at once, with
+    The averages' updates go to ``updates_collections``, to be run with the training op; None runs them immediately, with
     every evaluation of the output while training.
     """
     layout = channels(data_format)

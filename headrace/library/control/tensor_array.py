@@ -1,7 +1,7 @@
 """``tf.TensorArray``: an array of tensors that a loop writes and reads by index.
 
 An object stands for the array at one moment: ``write`` gives a new object, and forgetting to use that is the usual mistake
-(where ops run at once, it changes the object and gives it back).
+(where ops run eagerly, it changes the object and returns it).
 Reading the same element twice is allowed here even with ``clear_after_read``, which is accepted for TF1's sake.
 """
 

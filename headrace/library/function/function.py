@@ -4,7 +4,7 @@
     def step(x):
         return tf.reduce_sum(tf.matmul(x, w) ** 2)
 
-Calling it makes one node in a graph, and runs at once where ops do.  How the body is made is in ``trace``.
+Calling it makes one node in a graph, and runs immediately where ops run eagerly.  How the body is made is in ``trace``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``tf.py_function``: a Python function of eager tensors as an op, differentiable through the ops it calls.
 
-When ops run at once it is just called.  In a graph a tape records each call; the gradient op, which comes later in the step,
+When ops run eagerly it is just called.  In a graph each call has a tape; the gradient op, which comes later in the step,
 asks the latest tape.  Tapes are kept only if there is such an op.
 """
 

@@ -84,7 +84,7 @@ class Trace:
     anchors: set[FuncGraph] = field(default_factory=set)  # bodies it calls that were not finished when it was traced
     alone: bool = False  # the result is one tensor and nothing around it
     created: bool = False  # variables, by the trace before this one, which found them
-    prepared: Any = None  # all of a call that runs at once but the arguments
+    prepared: Any = None  # all of an eager call but its arguments
 
     def call(self, tensors: Sequence[Tensor], name: str = "") -> Any:
         """The results of a call in the default graph."""

@@ -77,7 +77,7 @@ class Metric:
         """Starts again from zero."""
         if not context.executing_eagerly():
             raise RuntimeError(
-                f"init_variables() is for ops that run at once; initialise local variables instead. {at()}"
+                f"init_variables() is for ops that run eagerly; initialise local variables instead. {at()}"
             )
         for variable in self._variables:
             variable.assign(zeros(variable.shape, variable.dtype))

@@ -309,7 +309,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class InferenceHelper(Helper):
-    """Decoding with samples of any kind: ``sample_fn`` of the outputs, ``end_fn`` of the samples."""
+    """Decoding with any samples: ``sample_fn`` of the outputs, ``end_fn`` of the samples."""
 
     def __init__(
         self, sample_fn: Callable[[Any], Any], sample_shape: Any, sample_dtype: Any, start_inputs: Any,

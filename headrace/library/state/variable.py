@@ -1,7 +1,7 @@
 """``tf.Variable``: a node that holds state, its initialiser and a read of it, behind one Python object.
 
 The graph layout and the names are TF1's: ``v`` (VariableV2), ``v/initial_value`` or ``v/Initializer/...``,
-``v/Assign``, ``v/read``.  Every variable is of this one kind; ``use_resource`` is accepted and recorded, since a read
+``v/Assign``, ``v/read``.  There is one class of variables; ``use_resource`` is accepted and remembered, since a read
 here is always a snapshot of the moment it runs, which is what TF1's resource variables promise.  How a variable is kept
 at run time is ``resources``' business.
 """
@@ -329,13 +329,13 @@ class Variable(metaclass=VariableMeta):
         return self.value()
 
     def numpy(self) -> Any:
-        """The value as an array; only when ops run at once."""
+        """The value as an array; only when ops run eagerly."""
         if not isinstance(self._variable, Immediate):
             raise NotImplementedError(f"numpy() is only available when eager execution is enabled. {at()}")
         return raw_ops.Identity(self._variable).numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The value as an array; only when ops run at once."""
+        """The value as an array; only when ops run eagerly."""
         array = np.asarray(self.numpy())
         return array if dtype is None else array.astype(dtype)
 
