@@ -32,8 +32,8 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
     """Where attention ends up, [batch, time], given where it was and the chance to stop at each position.
 
-    ``mode`` is "recursive" (exact, step by step), "parallel" (exact up to rounding, all steps together) or "hard" (for chances that
-    are all 0 or 1).
+    ``mode`` is "recursive" (exact, step by step), "parallel" (exact up to rounding, all steps together) or "hard" (for
+    chances that are all 0 or 1).
     """
     p = convert_to_tensor(p_choose_i, name="p_choose_i")
     previous = convert_to_tensor(previous_attention, name="previous_attention")
