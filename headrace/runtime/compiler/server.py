@@ -82,7 +82,7 @@ def write_whole_libraries() -> None:
         build(shlex.join(words), cwd)
         os.replace(unfinished, target)
 
-    cpp_builder._run_compile_cmd = run  # type: ignore[assignment]
+    cpp_builder._run_compile_cmd = run
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
