@@ -108,14 +108,15 @@ class Tier:
             return self._plan
 
     def note(self, plan: StepPlan, feeds: Sequence[Any], seconds: float) -> None:
-        """What a run took, of the interpreted plan or of one that is on trial."""
-        if plan is self._plan:
+        """What a run took, of an interpreted plan or of a compiled one that is on trial."""
+        compiled = plan.regions > 0
+        if not compiled:
             self.spent += seconds
             self.runs += 1
             if self.pays():
                 self.consider(feeds)
         if self._trials:
-            self._compare(plan is not self._plan, self.key(feeds), seconds)
+            self._compare(compiled, self.key(feeds), seconds)
 
     def pays(self) -> bool:
         """Whether compiled code would have saved its cost by now.  What is still to come is likely to be as long again."""

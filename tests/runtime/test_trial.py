@@ -37,7 +37,7 @@ def test_the_best_of_each_plan_counts(compiled, interpreted, faster):
 
 def make_tier(nodes=()):
     """A tier of a step that compiles at once, and its two plans."""
-    interpreted = SimpleNamespace(graph=SimpleNamespace(nodes=nodes))
+    interpreted = SimpleNamespace(graph=SimpleNamespace(nodes=nodes), regions=0)
     compiled = SimpleNamespace(regions=1, tier=None)
     return Tier(interpreted, "auto", lambda plan, shapes: compiled, lambda plan, seen: compiled), interpreted, compiled
 

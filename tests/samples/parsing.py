@@ -41,7 +41,7 @@ def texts(*values):
 
 
 def example(**features):
-    return Example(features=Features(feature=features)).SerializeToString()
+    return Example(features=Features(feature=features)).SerializeToString(deterministic=True)
 
 
 FULL = example(label=ints(3), pixels=floats(1.5, -2.0), words=texts(b"a", b"bc"), many=ints(*range(-20, 30)))
@@ -71,7 +71,7 @@ STEPS = SequenceExample(
             "ids": FeatureList(feature=[ints(1), ints(), ints(2, 3)]),
         }
     ),
-).SerializeToString()
+).SerializeToString(deterministic=True)
 
 
 def sequence(data=STEPS, missing=NOTHING, cs=(), cd=(), ls=(), ld=(), defaults=(), name=b"", **options):

@@ -5,7 +5,7 @@ import pytest
 
 import headrace as tf
 from headrace.ops.arm import convolution
-from headrace.runtime import arrange
+from headrace.runtime.compiler import arrange
 
 torch = pytest.importorskip("torch")
 

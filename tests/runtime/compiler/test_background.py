@@ -15,7 +15,10 @@ import pytest
 import headrace as tf
 from headrace import extend
 from headrace.core.registry import REGISTRY
-from headrace.runtime import background, compile_process, compile_server, tier
+from headrace.runtime import tier
+from headrace.runtime.compiler import background
+from headrace.runtime.compiler import process as compile_process
+from headrace.runtime.compiler import server as compile_server
 from headrace.runtime.compiler.process import CompileProcess, Died
 
 STARTED = """
