@@ -65,11 +65,11 @@ def _(contents, desired_channels, desired_samples):
     sound, rate = _samples(contents[()])
     frames = len(sound) if desired_samples < 0 else desired_samples
     channels = sound.shape[1] if desired_channels < 0 else desired_channels
-    made = np.zeros((frames, channels), np.float32)
+    signal = np.zeros((frames, channels), np.float32)
     kept = sound[:frames]
     for channel in range(channels):  # those that are missing repeat the last there is
-        made[: len(kept), channel] = kept[:, min(channel, sound.shape[1] - 1)]
-    return from_numpy(made), torch.tensor(rate, dtype=torch.int32)
+        signal[: len(kept), channel] = kept[:, min(channel, sound.shape[1] - 1)]
+    return from_numpy(signal), torch.tensor(rate, dtype=torch.int32)
 
 
 encode = op("EncodeWav(audio: float32, sample_rate: int32) -> (contents: string)", host=True)
@@ -126,8 +126,8 @@ def _(input, window_size, stride, magnitude_squared):
         return input.new_zeros((input.shape[1], 0, width))
     window = torch.hann_window(window_size, dtype=torch.float64, device=input.device).to(input.dtype)
     frames = input.t().unfold(1, window_size, stride) * window
-    found = torch.fft.rfft(frames, n=2 * (width - 1))
-    power = found.real.square() + found.imag.square()
+    spectrum = torch.fft.rfft(frames, n=2 * (width - 1))
+    power = spectrum.real.square() + spectrum.imag.square()
     return power if magnitude_squared else power.sqrt()
 
 

@@ -26,13 +26,13 @@ def _(step_ids, parent_ids, max_sequence_lengths, end_token):
 def _(step_ids, parent_ids, max_sequence_lengths, end_token):
     steps, batch, width = step_ids.shape
     parent = torch.arange(width, device=step_ids.device).expand(batch, width)
-    lengths, found = max_sequence_lengths.unsqueeze(1), []
+    lengths, ids = max_sequence_lengths.unsqueeze(1), []
     for time in range(steps - 1, -1, -1):
         started = lengths > time
-        found.append(torch.where(started, step_ids[time].gather(1, parent), end_token))
+        ids.append(torch.where(started, step_ids[time].gather(1, parent), end_token))
         parent = torch.where(started, parent_ids[time].to(torch.int64).gather(1, parent), parent)
-    if not found:
+    if not ids:
         return step_ids.clone()
-    beams = torch.stack(found[::-1])
+    beams = torch.stack(ids[::-1])
     ended = beams == end_token
     return torch.where((ended.cumsum(0) - ended.to(torch.int64)) > 0, end_token, beams)

@@ -120,13 +120,15 @@ class FixedUnigram(Weighted):
     """Given weights to the power ``distortion``, after reserved ids of weight zero; of several shards, one's share."""
 
     def prepare(self, attrs) -> None:
-        given = _vocabulary(attrs["vocab_file"]) if attrs["vocab_file"] else list(attrs["unigrams"])
-        weights = np.concatenate([np.zeros(attrs["num_reserved_ids"]), np.asarray(given, float) ** attrs["distortion"]])
+        unigrams = _vocabulary(attrs["vocab_file"]) if attrs["vocab_file"] else list(attrs["unigrams"])
+        weights = np.concatenate(
+            [np.zeros(attrs["num_reserved_ids"]), np.asarray(unigrams, float) ** attrs["distortion"]]
+        )
         self.weights = weights[attrs["shard"] :: attrs["num_shards"]]
         self.total = self.weights.sum()
         if len(self.weights) != attrs["range_max"]:
-            found = f"range_max is {attrs['range_max']}, but there are weights for {len(self.weights)} classes"
-            raise errors.InvalidArgumentError(None, None, found)
+            message = f"range_max is {attrs['range_max']}, but there are weights for {len(self.weights)} classes"
+            raise errors.InvalidArgumentError(None, None, message)
 
 
 def _vocabulary(path):
@@ -219,7 +221,7 @@ def _(true_classes, sampled_candidates, num_true, seed, seed2):
         row = true_classes.new_zeros(0)
         return row.int(), row, row.float()
     place = torch.searchsorted(ordered, true_classes.contiguous(), right=True) - 1
-    found = (place >= 0) & (ordered[place.clamp(min=0)] == true_classes)
-    row = found.nonzero()[:, 0]
-    position = order[place[found]]
+    drawn = (place >= 0) & (ordered[place.clamp(min=0)] == true_classes)
+    row = drawn.nonzero()[:, 0]
+    position = order[place[drawn]]
     return row.int(), position, torch.full(row.shape, _LOWEST, device=row.device)

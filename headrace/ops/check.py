@@ -46,8 +46,8 @@ def _(node, grad):
 def _(tensor, message):
     if torch.isfinite(tensor).all():
         return tensor
-    found = [name for name, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(tensor).any()]
-    raise InvalidArgumentError(None, None, f"{message} : Tensor had {' and '.join(found)} values")
+    names = [name for name, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(tensor).any()]
+    raise InvalidArgumentError(None, None, f"{message} : Tensor had {' and '.join(names)} values")
 
 
 ensure = op("EnsureShape(input: T; shape: shape) -> (output: T)", T=ANY, view=True)
@@ -57,12 +57,12 @@ ensure.gradient(lambda node, grad: [grad])
 
 @ensure.kernel
 def _(input, shape):
-    found = tuple(input.shape)
+    actual = tuple(input.shape)
     if shape is not None and (
-        len(found) != len(shape) or any(w is not None and w != f for w, f in zip(shape, found, strict=True))
+        len(actual) != len(shape) or any(w is not None and w != f for w, f in zip(shape, actual, strict=True))
     ):
         wanted = ["?" if w is None else w for w in shape]
         raise InvalidArgumentError(
-            None, None, f"Shape of tensor {list(found)} is not compatible with expected shape {wanted}."
+            None, None, f"Shape of tensor {list(actual)} is not compatible with expected shape {wanted}."
         )
     return input

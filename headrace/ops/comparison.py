@@ -195,9 +195,9 @@ _WIDE = (dtypes.float32, dtypes.float64)
 
 @cast.value
 def _(node, x):
-    known = whole_value(node, [x])
-    if known is not None or x is None:
-        return known
+    value = whole_value(node, [x])
+    if value is not None or x is None:
+        return value
     numeric = node.attrs["DstT"].is_integer and node.attrs["SrcT"].is_integer
     return x if numeric else None
 

@@ -16,9 +16,9 @@ PARTS = (dtypes.float32, dtypes.float64)
 
 def _part(name, kernel, gradient, names=("input", "output")):
     """A real function of a complex input."""
-    given, result = names
+    argument, result = names
     definition = op(
-        f"{name}({given}: T; Tout: type = float32) -> ({result}: Tout)",
+        f"{name}({argument}: T; Tout: type = float32) -> ({result}: Tout)",
         T=COMPLEX, Tout=PARTS, view=name in ("Real", "Imag"),
     )  # fmt: skip
     definition.shape(lambda x, Tout: x)

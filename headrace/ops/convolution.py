@@ -45,8 +45,8 @@ class Geometry(NamedTuple):
 def paddings(shape, window, strides, padding, explicit, data_format, dilations):
     """(before, after) of each spatial axis."""
     return [
-        padding_of(n, (k - 1) * d + 1, s, padding, *given)
-        for n, k, s, d, given in zip(
+        padding_of(n, (k - 1) * d + 1, s, padding, *pair)
+        for n, k, s, d, pair in zip(
             spatial(shape, data_format), window, spatial(strides, data_format), spatial(dilations, data_format),
             explicit_pairs(explicit, len(shape), data_format, padding), strict=True,
         )
@@ -117,9 +117,9 @@ def filter_gradient(input, weight, grad, groups, strides, padding, explicit, dat
 
 def check_gradient(sizes, window, shape, g, data_format):
     """torch reads past the end when the gradient does not have the convolution's output size."""
-    found = spatial(shape, data_format)
+    actual = spatial(shape, data_format)
     for axis, (n, k, s, d, p, have) in enumerate(
-        zip(g.padded, window, g.stride, g.dilation, g.padding, found, strict=True)
+        zip(g.padded, window, g.stride, g.dilation, g.padding, actual, strict=True)
     ):
         want = (n + 2 * p - (k - 1) * d - 1) // s + 1
         if have != want or shape[0] != sizes[0]:

@@ -160,9 +160,9 @@ def _(indices, depth, on_value, off_value, axis):
         return _compare(indices, depth, on_value, off_value, at)
     # On the host: fill, then write one element of each row, which takes an eighth of the time.
     shape = (*indices.shape[:at], depth, *indices.shape[at:])
-    found = torch.full(shape, off_value.item(), dtype=on_value.dtype)
+    output = torch.full(shape, off_value.item(), dtype=on_value.dtype)
     try:
-        return found.scatter_(at, indices.long().unsqueeze(at), on_value.item())
+        return output.scatter_(at, indices.long().unsqueeze(at), on_value.item())
     except RuntimeError:  # an index out of range, which has no place
         return _compare(indices, depth, on_value, off_value, at)
 

@@ -40,12 +40,12 @@ def _(inputs, labels_indices, labels_values, sequence_length, *attrs):
 
 def _targets(indices, values, batch, classes, collapse):
     """The labels of each sequence in a list.  From the blank's number on, labels are padding."""
-    given = [[] for _ in range(batch)]
+    labels_of_rows = [[] for _ in range(batch)]
     for (row, _), label in zip(indices.tolist(), values.tolist(), strict=True):
         if not 0 <= row < batch:
             raise ValueError(f"label SparseTensor is not valid: row {row} is not in a batch of {batch}")
-        given[row].append(label)
-    return [_labels(row, labels, classes, collapse) for row, labels in enumerate(given)]
+        labels_of_rows[row].append(label)
+    return [_labels(row, labels, classes, collapse) for row, labels in enumerate(labels_of_rows)]
 
 
 def _labels(row, labels, classes, collapse):
@@ -181,10 +181,10 @@ def _common(a, b):
 
 def _by_row(indices, values):
     items = values if isinstance(values, np.ndarray) else values.tolist()
-    found = {}
+    rows = {}
     for place, value in zip(indices.tolist(), items, strict=True):
-        found.setdefault(tuple(place[:-1]), []).append(value)
-    return found
+        rows.setdefault(tuple(place[:-1]), []).append(value)
+    return rows
 
 
 def _levenshtein(a, b):

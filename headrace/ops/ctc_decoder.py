@@ -184,18 +184,18 @@ class _Search:
         """For each sequence, (log-probability, number) of its prefixes, the best ones first."""
         totals = np.logaddexp(self.in_blank, self.in_label).tolist()
         return [
-            sorted(zip(row[:n], numbers[:n], strict=True), key=lambda found: -found[0])
+            sorted(zip(row[:n], numbers[:n], strict=True), key=lambda candidate: -candidate[0])
             for row, numbers, n in zip(totals, self.prefix.tolist(), self.counts.tolist(), strict=True)
         ]
 
 
 def _labels(number, keys, batch, labels):
     """Those of a prefix, first to last."""
-    found = []
+    path = []
     while number >= batch:
         number, label = divmod(keys[number - batch], labels)
-        found.append(label)
-    return found[::-1]
+        path.append(label)
+    return path[::-1]
 
 
 @beam.kernel
@@ -220,8 +220,8 @@ def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
         if len(best) < top_paths:
             raise ValueError(f"Less leaves in the beam search than requested: {len(best)} of {top_paths}")
         for i, (score, number) in enumerate(best[:top_paths]):
-            found = _labels(number, keys, batch, labels)
-            paths[i][row] = _merged(found) if merge_repeated else found
+            decoded = _labels(number, keys, batch, labels)
+            paths[i][row] = _merged(decoded) if merge_repeated else decoded
             total[row, i] = score
     parts = [_sparse_parts(path) for path in paths]
     return *([p[i] for p in parts] for i in range(3)), total

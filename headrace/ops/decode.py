@@ -76,13 +76,13 @@ def _to_numbers(string_tensor, out_type):
         array = _plain_numbers(items, out_type)
         if array is not None:
             return array if string_tensor.ndim == 1 else array.reshape(string_tensor.shape)
-    found = []
+    values = []
     for text in items:
         value = parse_number(text, out_type)
         if value is None:
             raise ValueError(f"StringToNumberOp could not correctly convert string: {decode(text)}")
-        found.append(value)
-    return numbers(found, out_type, string_tensor.shape)
+        values.append(value)
+    return numbers(values, out_type, string_tensor.shape)
 
 
 on_host(to_number, _to_numbers)
@@ -258,13 +258,13 @@ def _plain_columns(records, defaults, delimiter, missing, select_cols):
     if commas or (width <= select_cols[-1] if select_cols else width != len(defaults)):
         return None
     fields, odd = text.split(delimiter), b"_" in text
-    found = []
+    columns = []
     for column, default in zip(select_cols or range(width), defaults, strict=True):
         values = _plain_column(fields[column::width], default, missing, odd)
         if values is None:
             return None
-        found.append(values)
-    return found
+        columns.append(values)
+    return columns
 
 
 def _plain_column(fields, default, missing, odd):
@@ -396,5 +396,5 @@ def _(pattern):
 
 @matching.kernel
 def _(pattern):
-    found = [path for p in pattern.reshape(-1) for path in glob.glob(p)]
-    return array_of(sorted(found))
+    paths = [path for p in pattern.reshape(-1) for path in glob.glob(p)]
+    return array_of(sorted(paths))

@@ -269,10 +269,10 @@ def _(inputs, equation):
             free = max(free, count)
         dims = shape.with_rank(len(part)).tuple
         for label, size in zip(part, dims, strict=True):
-            known = sizes.get(label)
-            if known is not None and size is not None and known != size and 1 not in (known, size):
-                raise ValueError(f"Dimensions must be equal, but are {known} and {size} (label {label!r})")
-            sizes[label] = size if known is None or known == 1 else known
+            previous = sizes.get(label)
+            if previous is not None and size is not None and previous != size and 1 not in (previous, size):
+                raise ValueError(f"Dimensions must be equal, but are {previous} and {size} (label {label!r})")
+            sizes[label] = size if previous is None or previous == 1 else previous
     if "..." in result:
         result, _ = _spelled_out(result, free)
     unknown = [c for c in result if c not in sizes]
@@ -313,11 +313,11 @@ def _einsum_gradient(i, inputs, parts, result, grad):
     present = set(result).union(*[parts[j] for j in others])
     wanted = "".join(c for c in parts[i] if c in present)
     equation = ",".join([result, *[parts[j] for j in others]]) + "->" + wanted
-    found = raw_ops.Einsum([grad, *[conjugate(inputs[j]) for j in others]], equation=equation)
+    gradient = raw_ops.Einsum([grad, *[conjugate(inputs[j]) for j in others]], equation=equation)
     if wanted == parts[i]:
-        return found
+        return gradient
     # Labels summed over in this input alone: the gradient is the same along them.
     for axis, label in enumerate(parts[i]):
         if label not in present:
-            found = raw_ops.ExpandDims(found, axis)
-    return raw_ops.BroadcastTo(found, raw_ops.Shape(inputs[i]))
+            gradient = raw_ops.ExpandDims(gradient, axis)
+    return raw_ops.BroadcastTo(gradient, raw_ops.Shape(inputs[i]))

@@ -70,12 +70,12 @@ def _(grad, shape, fft_length, Treal):  # noqa: N803
     """The transpose: back without dividing.  Going back counts the frequencies in between twice, which is undone first."""
     length, wanted = fft_length[0], shape[-1]
     shares = _kept_shares if type(grad) is torch.Tensor else _shares  # nothing is kept from under a tracer
-    found = torch.fft.irfft(grad * shares(length, grad.dtype.to_real(), grad.device), length, norm="forward")
+    signal = torch.fft.irfft(grad * shares(length, grad.dtype.to_real(), grad.device), length, norm="forward")
     if wanted < length:
-        found = found[..., :wanted].contiguous()
+        signal = signal[..., :wanted].contiguous()
     elif wanted > length:
-        found = torch.constant_pad_nd(found, (0, wanted - length))
-    return found.to(Treal)
+        signal = torch.constant_pad_nd(signal, (0, wanted - length))
+    return signal.to(Treal)
 
 
 def _shares(length, dtype, device):

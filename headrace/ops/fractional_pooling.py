@@ -56,9 +56,9 @@ def _gathered(value, rows, columns):
     """[batch, rows, columns, depth, window height * window width]"""
     batch, _, _, depth = value.shape
     tall, wide = rows.shape[1], columns.shape[1]
-    found = value.index_select(1, rows.reshape(-1)).index_select(2, columns.reshape(-1))
-    found = found.reshape(batch, len(rows), tall, len(columns), wide, depth).permute(0, 1, 3, 5, 2, 4)
-    return found.reshape(batch, len(rows), len(columns), depth, tall * wide)
+    elements = value.index_select(1, rows.reshape(-1)).index_select(2, columns.reshape(-1))
+    elements = elements.reshape(batch, len(rows), tall, len(columns), wide, depth).permute(0, 1, 3, 5, 2, 4)
+    return elements.reshape(batch, len(rows), len(columns), depth, tall * wide)
 
 
 def _weights(rows_counted, columns_counted):
@@ -100,16 +100,16 @@ def _pool(name, reduce):
     @definition.kernel
     def _(value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2, *, state):
         key = tuple(value.shape[1:3])
-        found = state["edges"].get(key) if deterministic else None
-        if found is None:
-            found = [
+        axis_edges = state["edges"].get(key) if deterministic else None
+        if axis_edges is None:
+            axis_edges = [
                 _edges(size, math.floor(size / ratio), pseudo_random, state["random"])
                 for size, ratio in zip(key, pooling_ratio[1:3], strict=True)
             ]
             if deterministic:
-                found = state["edges"].setdefault(key, found)
-        windows = [_windows(edges, overlapping, value.device) for edges in found]
-        return reduce(value, *windows), *(torch.tensor(edges, device=value.device) for edges in found)
+                axis_edges = state["edges"].setdefault(key, axis_edges)
+        windows = [_windows(edges, overlapping, value.device) for edges in axis_edges]
+        return reduce(value, *windows), *(torch.tensor(edges, device=value.device) for edges in axis_edges)
 
     return definition
 
@@ -159,8 +159,8 @@ max_grad.shape(lambda orig_input, *rest: orig_input.with_rank(4))
 def _(orig_input, orig_output, grad, row_edges, column_edges, overlapping):
     rows, _ = _windows(row_edges, overlapping, grad.device)
     columns, _ = _windows(column_edges, overlapping, grad.device)
-    found = _gathered(orig_input, rows, columns)
-    equal = found == orig_output[..., None]
+    elements = _gathered(orig_input, rows, columns)
+    equal = elements == orig_output[..., None]
     first = equal & (equal.cumsum(-1) == 1)
     return _spread(first * grad[..., None], orig_input.shape, rows, columns)
 

@@ -67,8 +67,8 @@ def _while(name, traits):
         variables, input, refs, cond, body, output_shapes, visible, parallel_iterations, back_prop, swap_memory, *, node
     ):
         fixed = (*input, *refs)
-        given, variables = variables, tuple(variables)
-        given.clear()  # nobody else holds the variables then: what the body is done with is freed
+        argument_list, variables = variables, tuple(variables)
+        argument_list.clear()  # nobody else holds the variables then: what the body is done with is freed
         count = 0
         until = deadline.current.at
         try:
@@ -134,8 +134,8 @@ def _repeat(name, traits):
     @definition.kernel
     def _(count, variables, input, refs, body, output_shapes, visible, back_prop, swap_memory, *, node):
         fixed = (*input, *refs)
-        given, variables = variables, tuple(variables)
-        given.clear()
+        argument_list, variables = variables, tuple(variables)
+        argument_list.clear()
         until = deadline.current.at
         i = 0
         try:

@@ -58,18 +58,18 @@ def _result(value, wanted, position, token):
         items = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1).tolist()]
         if not all(isinstance(v, bytes) for v in items):
             raise errors.UnimplementedError(None, None, f"Unsupported object type {type(value).__name__}")
-        found, made = string, np.array([*items, None], dtype=object)[:-1].reshape(array.shape)
+        dtype, result = string, np.array([*items, None], dtype=object)[:-1].reshape(array.shape)
     else:
-        made = from_numpy(np.array(array, order="C"))
-        found = made.dtype
-        if wanted is torch.bfloat16 and found is torch.float32:
-            return made.to(wanted)
-    if found is not wanted:
+        result = from_numpy(np.array(array, order="C"))
+        dtype = result.dtype
+        if wanted is torch.bfloat16 and dtype is torch.float32:
+            return result.to(wanted)
+    if dtype is not wanted:
         raise errors.InvalidArgumentError(
             None, None,
-            f"{position}-th value returned by {token} is {_tf_name(found)}, but expects {_tf_name(wanted)}",
+            f"{position}-th value returned by {token} is {_tf_name(dtype)}, but expects {_tf_name(wanted)}",
         )  # fmt: skip
-    return made
+    return result
 
 
 def _call(input, token, Tout, func):
@@ -121,13 +121,13 @@ def _(node, *grads):
         return [None] * len(node.inputs)
     flowing = [g for g, t in zip(grads, node.outputs, strict=True) if t.dtype.is_floating or t.dtype.is_complex]
     function = node.attrs["func"].backward(len(node.inputs), wanted, [t.dtype for t in node.outputs])
-    found = raw_ops.EagerPyFunc(
+    input_grads = raw_ops.EagerPyFunc(
         [*node.inputs, *node.outputs, *flowing], token=f"{node.attrs['token']}_grad", func=function,
         Tout=[node.inputs[i].dtype.base_dtype for i in wanted],
     )  # fmt: skip
-    for i, g in zip(wanted, found, strict=True):
+    for i, g in zip(wanted, input_grads, strict=True):
         g.set_shape(node.inputs[i].shape)
-    every = dict(zip(wanted, found, strict=True))
+    every = dict(zip(wanted, input_grads, strict=True))
     return [every.get(i) for i in range(len(node.inputs))]
 
 
@@ -183,8 +183,8 @@ print_v2.not_differentiable()
 @print_v2.shape
 def _(input, output_stream, end):
     if output_stream not in ("stdout", "stderr", *_LEVELS) and not output_stream.startswith("file://"):
-        known = ", ".join(("stdout", "stderr", *_LEVELS))
-        raise ValueError(f"Unknown output stream: {output_stream}, must be file://<path> or one of: {known}")
+        accepted = ", ".join(("stdout", "stderr", *_LEVELS))
+        raise ValueError(f"Unknown output stream: {output_stream}, must be file://<path> or one of: {accepted}")
     return []
 
 
@@ -214,9 +214,9 @@ string_format.not_differentiable()
 
 @string_format.shape
 def _(inputs, template, placeholder, summarize):
-    found = template.count(placeholder)
-    if found != len(inputs):
-        raise ValueError(f"num placeholders in template and num inputs must match: {found} vs. {len(inputs)}")
+    count = template.count(placeholder)
+    if count != len(inputs):
+        raise ValueError(f"num placeholders in template and num inputs must match: {count} vs. {len(inputs)}")
     return ()
 
 
@@ -229,9 +229,9 @@ def _(inputs, template, placeholder, summarize):
 
 
 def _text(value: str):
-    made = np.empty((), dtype=object)
-    made[()] = value.encode("utf-8", "surrogateescape")
-    return made
+    scalar = np.empty((), dtype=object)
+    scalar[()] = value.encode("utf-8", "surrogateescape")
+    return scalar
 
 
 # ---- the clock

@@ -139,13 +139,13 @@ def _(
         raise ValueError(f"All bounding box coordinates must be in [0.0, 1.0], minima below maxima: {boxes.tolist()}")
     pixels = np.trunc(boxes * [height, width, height, width])
     least = float(min_object_covered)
-    found = (0, 0, height, width)
+    chosen = (0, 0, height, width)
     for _ in range(max_attempts):
         window = _try(state, height, width, aspect_ratio_range, area_range)
         if window is not None and _covers(window, pixels, least):
-            found = window
+            chosen = window
             break
-    y1, x1, y2, x2 = found
+    y1, x1, y2, x2 = chosen
     dtype = node.outputs[0].dtype.as_numpy_dtype
     fractions = np.array([[[y1 / height, x1 / width, y2 / height, x2 / width]]], np.float32)
     begin, size = np.array([y1, x1, 0], dtype), np.array([y2 - y1, x2 - x1, -1], dtype)
@@ -257,8 +257,8 @@ def _(boxes, scores, limit, threshold, least, pad_to_max_output_size):
     return [(limit if pad_to_max_output_size else None,), ()]
 
 
-def _padded(found, limit, pad):
-    return np.concatenate([found, np.zeros(limit - len(found), found.dtype)]) if pad else found
+def _padded(values, limit, pad):
+    return np.concatenate([values, np.zeros(limit - len(values), values.dtype)]) if pad else values
 
 
 @thin_padded.kernel
@@ -367,7 +367,7 @@ def _(boxes, scores, per_class, total, threshold, least, pad_per_class, clip_box
         raise ValueError(f"max_total_size and max_output_size_per_class must be > 0, got {total} and {per_class}")
     batch, classes = scores.shape[0], scores.shape[2]
     size = _kept(per_class, total, classes, pad_per_class)
-    found_boxes, found = np.zeros((batch, size, 4), np.float32), np.zeros((2, batch, size), np.float32)
+    best_boxes, scores_and_classes = np.zeros((batch, size, 4), np.float32), np.zeros((2, batch, size), np.float32)
     valid = np.zeros(batch, np.int32)
     places, points = boxes.detach().cpu(), scores.detach().cpu()
     for b in range(batch):
@@ -378,8 +378,8 @@ def _(boxes, scores, per_class, total, threshold, least, pad_per_class, clip_box
             best += [(-score, c, own[i].numpy()) for i, score in zip(chosen.tolist(), kept.tolist(), strict=True)]
         best.sort(key=lambda one: one[0])
         for n, (score, c, box) in enumerate(best[:size]):
-            found_boxes[b, n] = np.clip(box, 0, 1) if clip_boxes else box
-            found[:, b, n] = -score, c
+            best_boxes[b, n] = np.clip(box, 0, 1) if clip_boxes else box
+            scores_and_classes[:, b, n] = -score, c
         valid[b] = min(len(best), size)
-    made = (found_boxes, found[0], found[1], valid)
-    return tuple(from_numpy(np.ascontiguousarray(m)).to(boxes.device) for m in made)
+    outputs = (best_boxes, scores_and_classes[0], scores_and_classes[1], valid)
+    return tuple(from_numpy(np.ascontiguousarray(m)).to(boxes.device) for m in outputs)

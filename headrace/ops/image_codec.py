@@ -250,9 +250,9 @@ def _(contents, channels):
 @decode_bmp.kernel
 def _(contents, channels):
     image, kind = _opened(contents, ("bmp",))
-    found = _natural(image)
-    if channels not in (0, found):
-        raise ValueError(f"channels attribute {channels} does not match bits per pixel from file {found}")
+    natural = _natural(image)
+    if channels not in (0, natural):
+        raise ValueError(f"channels attribute {channels} does not match bits per pixel from file {natural}")
     return _owned(_pixels(_loaded(image, kind), channels, False))
 
 
@@ -302,9 +302,9 @@ def _(image, compression):
 
 
 def _string(data: bytes):
-    made = np.empty((), object)
-    made[()] = data
-    return made
+    scalar = np.empty((), object)
+    scalar[()] = data
+    return scalar
 
 
 @encode_png.kernel
@@ -316,8 +316,8 @@ def _(image, compression):
         raise errors.UnimplementedError(None, None, "PNG of 16 bits with more than one channel cannot be written")
     flat = array[:, :, 0] if array.shape[2] == 1 else array
     written = io.BytesIO()
-    made = _pillow().fromarray(np.ascontiguousarray(flat))
-    made.save(written, "PNG", **({"compress_level": compression} if compression >= 0 else {}))
+    picture = _pillow().fromarray(np.ascontiguousarray(flat))
+    picture.save(written, "PNG", **({"compress_level": compression} if compression >= 0 else {}))
     return _string(written.getvalue())
 
 
@@ -339,9 +339,9 @@ def _save_jpeg(array, format, quality, density, **options):
         )
     if format and channels != {"grayscale": 1, "rgb": 3}[format]:
         raise ValueError(f"format {format!r} expects {4 - channels} channels, got {channels}")
-    made = _pillow().fromarray(np.ascontiguousarray(array[:, :, 0] if channels == 1 else array))
+    picture = _pillow().fromarray(np.ascontiguousarray(array[:, :, 0] if channels == 1 else array))
     written = io.BytesIO()
-    made.save(written, "JPEG", quality=max(quality, 1), dpi=(1, 1), **options)
+    picture.save(written, "JPEG", quality=max(quality, 1), dpi=(1, 1), **options)
     data = written.getvalue()
     unit, x_density, y_density = density
     # In the JFIF header, which comes first; Pillow knows inches only.

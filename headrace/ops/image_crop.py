@@ -79,20 +79,20 @@ def _(image, boxes, box_ind, crop_size, method, extrapolation_value):
     _check_pictures(box_ind, len(image))
     ys, xs = _grid(boxes, height, width, rows, columns)
     picture = box_ind.long()[:, None, None]
-    known = (_within(ys, height)[:, :, None] & _within(xs, width)[:, None, :])[..., None]
+    in_image = (_within(ys, height)[:, :, None] & _within(xs, width)[:, None, :])[..., None]
 
     def at(y, x):
         return image[picture, _index(y, height)[:, :, None], _index(x, width)[:, None, :]].to(torch.float32)
 
     if method == "nearest":
-        found = at(_rounded(ys), _rounded(xs))
+        pixels = at(_rounded(ys), _rounded(xs))
     else:
         top, bottom, left, right = torch.floor(ys), torch.ceil(ys), torch.floor(xs), torch.ceil(xs)
         down, across = (ys - top)[:, :, None, None], (xs - left)[:, None, :, None]
         upper = at(top, left) + (at(top, right) - at(top, left)) * across
         lower = at(bottom, left) + (at(bottom, right) - at(bottom, left)) * across
-        found = upper + (lower - upper) * down
-    return torch.where(known, found, extrapolation_value)
+        pixels = upper + (lower - upper) * down
+    return torch.where(in_image, pixels, extrapolation_value)
 
 
 @crop.gradient
@@ -120,8 +120,8 @@ def _(grads, boxes, box_ind, image_size, T, method):
     batch, height, width, channels = image_size
     _check_pictures(box_ind, batch)
     ys, xs = _grid(boxes, height, width, grads.shape[1], grads.shape[2])
-    known = (_within(ys, height)[:, :, None] & _within(xs, width)[:, None, :])[..., None]
-    grads = torch.where(known, grads, 0)
+    in_image = (_within(ys, height)[:, :, None] & _within(xs, width)[:, None, :])[..., None]
+    grads = torch.where(in_image, grads, 0)
     total = grads.new_zeros(batch * height * width, channels)
     picture = box_ind.long()[:, None, None] * (height * width)
 
@@ -155,7 +155,7 @@ def _(grads, image, boxes, box_ind, method):
     _check_pictures(box_ind, len(image))
     ys, xs = _grid(boxes, height, width, rows, columns)
     picture = box_ind.long()[:, None, None]
-    known = _within(ys, height)[:, :, None] & _within(xs, width)[:, None, :]
+    in_image = _within(ys, height)[:, :, None] & _within(xs, width)[:, None, :]
 
     def at(y, x):
         return image[picture, _index(y, height)[:, :, None], _index(x, width)[:, None, :]].to(torch.float32)
@@ -165,7 +165,7 @@ def _(grads, image, boxes, box_ind, method):
     tl, tr, bl, br = at(top, left), at(top, right), at(bottom, left), at(bottom, right)
     dy = ((1 - across) * (bl - tl) + across * (br - tr)) * grads
     dx = ((1 - down) * (tr - tl) + down * (br - bl)) * grads
-    dy, dx = (torch.where(known, d.sum(3), 0) for d in (dy, dx))
+    dy, dx = (torch.where(in_image, d.sum(3), 0) for d in (dy, dx))
 
     def ends(d, axis, inside, outside):
         if outside == 1:

@@ -162,8 +162,8 @@ move_as_signed(nearest)
 @nearest.gradient
 def _(node, grad):
     image = node.inputs[0]
-    known = image.shape.as_list()[1:3] if image.shape.ndims is not None else [None]
-    size = known if None not in known else raw_ops.StridedSlice(raw_ops.Shape(image), [1], [3], [1])
+    static = image.shape.as_list()[1:3] if image.shape.ndims is not None else [None]
+    size = static if None not in static else raw_ops.StridedSlice(raw_ops.Shape(image), [1], [3], [1])
     attrs = {key: node.attrs[key] for key in ("align_corners", "half_pixel_centers")}
     return [raw_ops.ResizeNearestNeighborGrad(grad, size, **attrs), None]
 

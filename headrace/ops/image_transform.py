@@ -108,8 +108,8 @@ def _at(images, rows, columns):
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     number = torch.arange(batch, device=images.device)[:, None, None]
     y, x = rows.clamp(0, height - 1).to(torch.int64), columns.clamp(0, width - 1).to(torch.int64)
-    found = images[number, y, x]
-    return torch.where(inside[..., None], found, torch.zeros_like(found))
+    pixels = images[number, y, x]
+    return torch.where(inside[..., None], pixels, torch.zeros_like(pixels))
 
 
 @project.kernel
@@ -123,8 +123,8 @@ def _(images, transforms, output_shape, interpolation):
     safe = torch.where(below == 0, torch.ones_like(below), below)
     from_x = ((a[0] * x + a[1] * y + a[2]) / safe).expand(images.shape[0], height, width)
     from_y = ((a[3] * x + a[4] * y + a[5]) / safe).expand(images.shape[0], height, width)
-    found = _nearest(images, from_y, from_x) if interpolation == "NEAREST" else _between(images, from_y, from_x)
-    return torch.where(usable, found, torch.zeros_like(found))
+    pixels = _nearest(images, from_y, from_x) if interpolation == "NEAREST" else _between(images, from_y, from_x)
+    return torch.where(usable, pixels, torch.zeros_like(pixels))
 
 
 def _away(value):

@@ -50,8 +50,8 @@ def _gather_shape(params, indices, axis, batch_dims=0):
     if i is not None and not -len(i) <= batch_dims <= len(i):
         raise ValueError(f"batch_dims ({batch_dims}) must be at most the rank of indices ({len(i)})")
     if p is None or i is None or axis is None:
-        known = p is not None and i is not None
-        return unknown_shape(len(p) + len(i) - 1 - batch_dims % (len(i) + 1) if known and batch_dims >= 0 else None)
+        ranked = p is not None and i is not None
+        return unknown_shape(len(p) + len(i) - 1 - batch_dims % (len(i) + 1) if ranked and batch_dims >= 0 else None)
     if not -len(p) <= axis < len(p):
         raise ValueError(f"Shape must be at least rank {axis + 1 if axis >= 0 else -axis} but is rank {len(p)}")
     axis %= len(p)

@@ -110,12 +110,12 @@ offset.shape(lambda concat_dim, shape: list(shape))
 
 @offset.kernel
 def _(concat_dim, shape):
-    found, start = [], 0
+    offsets, start = [], 0
     for s in shape:
         mask = torch.arange(s.shape[0], device=s.device) == concat_dim % s.shape[0]
-        found.append(torch.where(mask, start, 0).to(s.dtype))
+        offsets.append(torch.where(mask, start, 0).to(s.dtype))
         start = start + s[concat_dim]
-    return found
+    return offsets
 
 
 # ---- splitting

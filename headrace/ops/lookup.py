@@ -76,8 +76,8 @@ def _array(items, dtype, shape):
         return array_of(flat, shape)
     if dtype in _QUICK:
         numbers = np.fromiter(flat, dtype.as_numpy_dtype, len(flat))
-        made = torch.from_numpy(numbers)
-        return made if len(shape) == 1 else made.reshape(shape)
+        tensor = torch.from_numpy(numbers)
+        return tensor if len(shape) == 1 else tensor.reshape(shape)
     return torch.tensor(flat, dtype=TORCH_DTYPES[dtype]).reshape(shape)
 
 
@@ -158,14 +158,14 @@ def _(table_handle, filename, key_index, value_index, vocab_size, delimiter, off
         if len(lines) < vocab_size:
             raise ValueError(f"Invalid vocab_size in {path}: expected {vocab_size} but got {len(lines)}")
         lines = lines[:vocab_size]
-    found = [
+    pairs = [
         (
             _column(line, i, key_index, delimiter.encode(), table_handle.key_dtype, path),
             _column(line, i, value_index, delimiter.encode(), table_handle.value_dtype, path),
         )
         for i, line in enumerate(lines)
     ]
-    table_handle.initialize([k for k, _ in found], [v for _, v in found])
+    table_handle.initialize([k for k, _ in pairs], [v for _, v in pairs])
 
 
 # ---- looking up
@@ -184,15 +184,15 @@ def _(table_handle, keys, default_value):
 
 @find.kernel
 def _(table_handle, keys, default_value):
-    kind, dtype = _dtype(keys), _dtype(default_value)
-    table_handle.check(kind, dtype)
+    key_dtype, dtype = _dtype(keys), _dtype(default_value)
+    table_handle.check(key_dtype, dtype)
     width = table_handle.value_shape
     if not width and not default_value.ndim:  # the usual, quickly
         default = default_value.item()
-        if kind is not string and kind in _WHOLE and dtype in _QUICK:
-            found = table_handle.find_numbers(keys.numpy(), default)
-            if found is not None:
-                return torch.from_numpy(found)
+        if key_dtype is not string and key_dtype in _WHOLE and dtype in _QUICK:
+            values = table_handle.find_numbers(keys.numpy(), default)
+            if values is not None:
+                return torch.from_numpy(values)
         return _array(table_handle.find(_items(keys), default), dtype, keys.shape)
     shape = (*keys.shape, *width)
     if tuple(default_value.shape) == width:

@@ -14,9 +14,9 @@ _ATTRS = "strides: list(int), rates: list(int), padding: string"
 
 def _check(strides, rates, padding):
     check_choice("padding", padding, ("SAME", "VALID"))
-    for name, given in (("strides", strides), ("rates", rates)):
-        if len(given) != 4 or given[0] != 1 or given[3] != 1:
-            raise ValueError(f"{name} must be [1, rows, columns, 1], got {list(given)}")
+    for name, sizes in (("strides", strides), ("rates", rates)):
+        if len(sizes) != 4 or sizes[0] != 1 or sizes[3] != 1:
+            raise ValueError(f"{name} must be [1, rows, columns, 1], got {list(sizes)}")
 
 
 def _lowest(dtype):

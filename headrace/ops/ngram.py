@@ -31,15 +31,15 @@ def _(data, splits, separator, widths, left, right, pad_width, preserve):
 
 def _row(row, widths, left, right, pad_width, preserve):
     """The runs of one row: those of the first width, then those of the next."""
-    found = []
+    ngrams = []
     for width in widths:
         pad = width - 1 if pad_width < 0 else min(pad_width, width - 1)
         padded = [left] * pad + row + [right] * pad
-        found += [padded[i : i + width] for i in range(len(padded) - width + 1)]
-    if preserve and not found and row:
+        ngrams += [padded[i : i + width] for i in range(len(padded) - width + 1)]
+    if preserve and not ngrams and row:
         pad = max(pad_width, 0)
-        found.append([left] * pad + row + [right] * pad)
-    return found
+        ngrams.append([left] * pad + row + [right] * pad)
+    return ngrams
 
 
 @string_ngrams.kernel
@@ -56,8 +56,8 @@ def _(data, splits, separator, widths, left, right, pad_width, preserve):
     if not strings:  # not even padding, as in TensorFlow
         return array_of([]), torch.zeros_like(splits)
     separator, left, right = separator.encode(), left.encode(), right.encode()
-    made, counts = [], [0] if ends else []
+    ngrams, counts = [], [0] if ends else []
     for start, end in zip(ends, ends[1:], strict=False):
-        made += map(separator.join, _row(strings[start:end], widths, left, right, pad_width, preserve))
-        counts.append(len(made))
-    return array_of(made), torch.tensor(counts, dtype=splits.dtype)
+        ngrams += map(separator.join, _row(strings[start:end], widths, left, right, pad_width, preserve))
+        counts.append(len(ngrams))
+    return array_of(ngrams), torch.tensor(counts, dtype=splits.dtype)

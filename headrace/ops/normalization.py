@@ -27,8 +27,8 @@ def batch_norm_shape(version, x, scale, offset, mean, variance, data_format, is_
     check_choice("data_format", data_format, layouts)
     x = x.with_rank(len(data_format))
     channels = channel(x.tuple, data_format)
-    for given in (scale, offset) if is_training else (scale, offset, mean, variance):
-        size = given.with_rank(1).tuple[0]
+    for vector in (scale, offset) if is_training else (scale, offset, mean, variance):
+        size = vector.with_rank(1).tuple[0]
         if size is not None and channels is not None and size != channels:
             raise ValueError(f"Dimensions must be equal, but are {channels} and {size}")
         channels = size if channels is None else channels
@@ -62,9 +62,9 @@ def denormalize(grad, x, scale, reserve_1, reserve_2, epsilon, data_format, is_t
     if not is_training:
         return *_denormalize_fixed(grad, x, scale, reserve_1, reserve_2, epsilon, data_format), empty, empty.clone()
     # The batch's statistics are functions of x, which the second derivative takes into account by itself.
-    given = (None, None, reserve_1.detach(), reserve_2.detach())
+    statistics = (None, None, reserve_1.detach(), reserve_2.detach())
     dx, dscale, doffset = native_batch_norm_backward(
-        to_torch(grad, data_format), to_torch(x, data_format), scale, *given, True, epsilon, (True, True, True)
+        to_torch(grad, data_format), to_torch(x, data_format), scale, *statistics, True, epsilon, (True, True, True)
     )
     return from_torch(dx, data_format), dscale, doffset, empty, empty.clone()
 
@@ -87,21 +87,21 @@ GRAD_ATTRS = 'epsilon: float = 0.0001, data_format: string = "NHWC", is_training
 
 def declare(version):
     suffix = ("", "V2", "V3")[version - 1]
-    kind = "T" if version == 1 else "U"
+    letter = "T" if version == 1 else "U"
     types = {"T": (dtypes.float32,)} if version == 1 else {"T": HALF_OR_FLOAT, "U": (dtypes.float32,)}
-    third = f", reserve_space_3: {kind}" if version == 3 else ""
+    third = f", reserve_space_3: {letter}" if version == 3 else ""
     forward = op(
-        f"FusedBatchNorm{suffix}(x: T, scale: {kind}, offset: {kind}, mean: {kind}, variance: {kind}; {STATISTICS}, "
-        f"is_training: bool = True) -> (y: T, batch_mean: {kind}, batch_variance: {kind}, reserve_space_1: {kind}, "
-        f"reserve_space_2: {kind}{third})",
+        f"FusedBatchNorm{suffix}(x: T, scale: {letter}, offset: {letter}, mean: {letter}, variance: {letter}; {STATISTICS}, "
+        f"is_training: bool = True) -> (y: T, batch_mean: {letter}, batch_variance: {letter}, reserve_space_1: {letter}, "
+        f"reserve_space_2: {letter}{third})",
         **types,
     )
     scale = "T" if version == 1 else "float32"
     last = (4, 5) if version == 3 else (3, 4)
     backward = op(
-        f"FusedBatchNormGrad{suffix}(y_backprop: T, x: T, scale: {scale}, reserve_space_1: {kind}, "
-        f"reserve_space_2: {kind}{third}; {GRAD_ATTRS}) -> (x_backprop: T, scale_backprop: {kind}, "
-        f"offset_backprop: {kind}, reserve_space_{last[0]}: {kind}, reserve_space_{last[1]}: {kind})",
+        f"FusedBatchNormGrad{suffix}(y_backprop: T, x: T, scale: {scale}, reserve_space_1: {letter}, "
+        f"reserve_space_2: {letter}{third}; {GRAD_ATTRS}) -> (x_backprop: T, scale_backprop: {letter}, "
+        f"offset_backprop: {letter}, reserve_space_{last[0]}: {letter}, reserve_space_{last[1]}: {letter})",
         **types,
     )
 
@@ -123,8 +123,8 @@ def declare(version):
         if not attrs["is_training"]:
             saved[:2] = node.inputs[3:5]
         name = f"FusedBatchNormGrad{suffix}"
-        found = getattr(raw_ops, name)(grad, node.inputs[0], node.inputs[1], *saved, **attrs)
-        return [*found[:3], None, None]
+        gradients = getattr(raw_ops, name)(grad, node.inputs[0], node.inputs[1], *saved, **attrs)
+        return [*gradients[:3], None, None]
 
     if version == 3:
         forward.kernel(lambda *arguments: (*normalize(*arguments), arguments[1].new_zeros(())))
@@ -177,11 +177,9 @@ def around(values, radius):
     size = 2 * radius + 1
     if type(values) is torch.Tensor and values.is_cpu and values.dtype is torch.float32:
         if values.numel() <= _SMALL and values.shape[-1] <= _NARROW:
-            found = torch.matmul(values, _band(values.shape[-1], radius))
-            if math.isfinite(
-                torch.sum(found).item()
-            ):  # else a product would carry what is not finite to other channels
-                return found
+            sums = torch.matmul(values, _band(values.shape[-1], radius))
+            if math.isfinite(torch.sum(sums).item()):  # else what is not finite would spread to other channels
+                return sums
         return _windows(torch.constant_pad_nd(values, (radius, radius)), values.shape[-1], size)
     rows = values.reshape(-1, 1, values.shape[-1])
     return (functional.avg_pool1d(rows, size, 1, radius) * size).reshape(values.shape)

@@ -218,11 +218,11 @@ reverse.kernel(lambda tensor, axis: np.flip(tensor, tuple(axis)).copy(), T=dtype
 def _(tensor, axis):
     ndims = tensor.ndims
     if ndims is not None and axis is not None:
-        known = [a for a in axis if a is not None]
+        axes = [a for a in axis if a is not None]
         for i, a in enumerate(axis):
             if a is not None and not -ndims <= a < ndims:
                 raise ValueError(f"'axis'[{i}] = {a} is out of valid range [0, {ndims - 1}]")
-        if len({a % ndims for a in known}) != len(known):
+        if len({a % ndims for a in axes}) != len(axes):
             raise ValueError(f"axis {axis} specified more than once.")
     return tensor
 

@@ -28,8 +28,8 @@ _NAMES = {"float_list": "float", "int64_list": "int64", "bytes_list": "string"}
 def _tensor(values, dtype, shape):
     if dtype is dtypes.string:
         return array_of(list(values), shape)
-    made = np.array(values, np.float32 if dtype is torch.float32 else np.int64)
-    return from_numpy(made.reshape(shape))
+    array = np.array(values, np.float32 if dtype is torch.float32 else np.int64)
+    return from_numpy(array.reshape(shape))
 
 
 def _joined(parts, dtype):
@@ -109,12 +109,12 @@ def _padded(rows, dtype, shape, default):
     longest = max((steps for _, steps in rows), default=0)
     width = math.prod(shape)
     fill = _listed(default)[0] if _size(default) else (b"" if dtype is dtypes.string else 0)
-    kind = object if dtype is dtypes.string else np.float32 if dtype is torch.float32 else np.int64
-    made = np.full((len(rows), longest * width), fill, dtype=kind)
-    for row, (values, _) in zip(made, rows, strict=True):
+    numpy_dtype = object if dtype is dtypes.string else np.float32 if dtype is torch.float32 else np.int64
+    batch = np.full((len(rows), longest * width), fill, dtype=numpy_dtype)
+    for row, (values, _) in zip(batch, rows, strict=True):
         row[: len(values)] = values
-    made = made.reshape(len(rows), longest, *shape)
-    return made if dtype is dtypes.string else from_numpy(made)
+    batch = batch.reshape(len(rows), longest, *shape)
+    return batch if dtype is dtypes.string else from_numpy(batch)
 
 
 def _is_variable(shape):
@@ -423,8 +423,8 @@ def _dense_steps(lists, names, key, dtype, shape, allowed):
     """Steps of one shape, shorter sequences filled up with zeros; and how many steps each has."""
     rows = []
     for row, features in enumerate(lists):
-        found = _list_dense(features, key, dtype, shape, allowed, _name(names, row))
-        rows.append((_listed(found), len(found)))
+        values = _list_dense(features, key, dtype, shape, allowed, _name(names, row))
+        rows.append((_listed(values), len(values)))
     like = array_of([]) if dtype is dtypes.string else torch.zeros(0, dtype=dtype)
     return _padded(rows, dtype, shape, like), _vector([steps for _, steps in rows])
 

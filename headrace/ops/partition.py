@@ -25,9 +25,9 @@ def _where(x):
     places = np.flatnonzero(mask)
     if mask.ndim == 1:
         return torch.from_numpy(places).unsqueeze(1)
-    found = np.empty((places.size, 2), np.int64)
-    np.divmod(places, max(mask.shape[1], 1), out=(found[:, 0], found[:, 1]))
-    return torch.from_numpy(found)
+    indices = np.empty((places.size, 2), np.int64)
+    np.divmod(places, max(mask.shape[1], 1), out=(indices[:, 0], indices[:, 1]))
+    return torch.from_numpy(indices)
 
 
 where.kernel(_where)
@@ -40,8 +40,8 @@ def _unique(x, axis):
     """-> values, index of each element's value, counts."""
     if isinstance(x, np.ndarray):
         return _unique_strings(x)
-    if axis is None and (found := _unique_integers(x)) is not None:
-        values, inverse = found
+    if axis is None and (pair := _unique_integers(x)) is not None:
+        values, inverse = pair
         counts = np.bincount(inverse, minlength=len(values))
         return torch.from_numpy(values), torch.from_numpy(inverse), torch.from_numpy(counts)
     if axis is None:
@@ -84,8 +84,8 @@ def _unique_strings(x):
     inverse = [seen.setdefault(v, len(seen)) for v in x.reshape(-1)]
     values = np.empty(len(seen), dtype=object)
     values[:] = list(seen)
-    found = torch.tensor(inverse, dtype=torch.int64)
-    return values, found, torch.bincount(found, minlength=len(seen))
+    indices = torch.tensor(inverse, dtype=torch.int64)
+    return values, indices, torch.bincount(indices, minlength=len(seen))
 
 
 def _vector(x):
@@ -102,9 +102,9 @@ unique.shape(lambda x, out_idx: [(None,), x.with_rank(1)])
 def _(x, out_idx):
     _vector(x)
     if isinstance(x, torch.Tensor):
-        found = _unique_integers(x, np.int32 if out_idx is torch.int32 else np.int64)
-        if found is not None:
-            return torch.from_numpy(found[0]), torch.from_numpy(found[1])
+        pair = _unique_integers(x, np.int32 if out_idx is torch.int32 else np.int64)
+        if pair is not None:
+            return torch.from_numpy(pair[0]), torch.from_numpy(pair[1])
     values, inverse, _ = _unique(x, None)
     return values, inverse.to(out_idx)
 
@@ -166,10 +166,10 @@ list_diff.shape(lambda x, y, out_idx: [(None,), (None,)])
 @list_diff.kernel
 def _(x, y, out_idx):
     if x.dtype is torch.bool or x.dtype.is_complex:  # which isin does not know
-        found = (x[:, None] == y).any(1)
+        present = (x[:, None] == y).any(1)
     else:
-        found = torch.isin(x, y)
-    kept = torch.nonzero(~found).reshape(-1)
+        present = torch.isin(x, y)
+    kept = torch.nonzero(~present).reshape(-1)
     return x[kept], kept.to(out_idx)
 
 
@@ -178,8 +178,8 @@ move_as_signed(list_diff)
 
 @list_diff.kernel(T=dtypes.string)
 def _(x, y, out_idx):
-    known = set(y)
-    kept = [i for i, v in enumerate(x) if v not in known]
+    excluded = set(y)
+    kept = [i for i, v in enumerate(x) if v not in excluded]
     return x[np.array(kept, dtype=np.int64)], torch.tensor(kept, dtype=out_idx)
 
 

@@ -22,8 +22,8 @@ def _bounds(low, high, num_bits, narrow_range):
 def _fake(inputs, low, high, num_bits, narrow_range):
     lowest, highest, scale = _bounds(low, high, num_bits, narrow_range)
     clamped = torch.minimum(torch.maximum(inputs, lowest), highest)
-    made = torch.floor((clamped - lowest) / scale + 0.5) * scale + lowest
-    return torch.where((low == 0) & (high == 0), torch.zeros_like(made), made)
+    quantized = torch.floor((clamped - lowest) / scale + 0.5) * scale + lowest
+    return torch.where((low == 0) & (high == 0), torch.zeros_like(quantized), quantized)
 
 
 def _check_args(min, max, num_bits):

@@ -196,8 +196,8 @@ def choose(logits, drawn, dtype):
 
 
 def _fall(bounds, drawn, dtype):
-    found = torch.searchsorted(bounds, drawn * bounds[:, -1:], right=True)
-    return found.clamp_(max=bounds.shape[1] - 1).to(dtype)
+    classes = torch.searchsorted(bounds, drawn * bounds[:, -1:], right=True)
+    return classes.clamp_(max=bounds.shape[1] - 1).to(dtype)
 
 
 def _choose_on_host(logits, drawn, dtype):
@@ -220,9 +220,9 @@ multinomial.shape(lambda logits, num_samples, seed, seed2, output_dtype: multino
 def _(logits, num_samples, seed, seed2, output_dtype, *, state, device):
     drawn = torch.rand((logits.shape[0], num_samples), generator=state, dtype=exact(device), device=device)
     if type(logits) is torch.Tensor and logits.is_cpu and logits.dtype is torch.float32 and logits.numel():
-        found = _choose_on_host(logits, drawn, output_dtype)
-        if found is not None:
-            return found
+        samples = _choose_on_host(logits, drawn, output_dtype)
+        if samples is not None:
+            return samples
     return choose(logits, drawn, output_dtype)
 
 

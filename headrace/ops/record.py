@@ -160,10 +160,10 @@ join_rows.not_differentiable()
 
 @join_rows.kernel
 def _(rows, axis, other, T, *, device):  # noqa: N803
-    found = []
+    values = []
     while rows:
         rows, value = rows
-        found.append(value)
-    if not found:
+        values.append(value)
+    if not values:
         return torch.zeros((0, other) if axis == 0 else (other, 0), dtype=T, device=device)
-    return torch.cat(found, axis)
+    return torch.cat(values, axis)

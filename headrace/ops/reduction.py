@@ -221,9 +221,9 @@ def _follow(definition, combine, start=None):
 
     @definition.value
     def _(node, x, axis):
-        known = whole_value(node, [x, axis])
-        if known is not None or x is None or axis is None or axis.dtype == object or x.ndim != 1 or axis.size != 1:
-            return known
+        value = whole_value(node, [x, axis])
+        if value is not None or x is None or axis is None or axis.dtype == object or x.ndim != 1 or axis.size != 1:
+            return value
         if any(v is None for v in x):
             return None
         result = functools.reduce(combine, x.tolist()) if x.size else start
@@ -282,8 +282,8 @@ def _argument(name, function):
 
     @definition.kernel
     def _(input, dimension, output_type):
-        found = function(input, dimension)
-        return found if output_type is torch.int64 else found.to(output_type)
+        index = function(input, dimension)
+        return index if output_type is torch.int64 else index.to(output_type)
 
     @definition.kernel(T=(dtypes.bool, *WIDE_UNSIGNED))
     def _(input, dimension, output_type):

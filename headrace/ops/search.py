@@ -81,16 +81,16 @@ def _(input, n, reverse):
         raise ValueError(f"Input must have last dimension > n = {n} but is {input.shape[-1]}")
     if type(input) is torch.Tensor and input.is_cpu and input.dtype in _PARTED and not input.requires_grad:
         place = input.shape[-1] - 1 - n if reverse else n
-        found = np.partition(input.numpy(), place, -1)[..., place]
-        return torch.from_numpy(np.array(found))
+        element = np.partition(input.numpy(), place, -1)[..., place]
+        return torch.from_numpy(np.array(element))
     return torch.sort(input, dim=-1, descending=reverse)[0][..., n].clone()
 
 
 @nth.gradient
 def _(node, grad):
     """Equal elements share the gradient."""
-    input, found = node.inputs[0], raw_ops.ExpandDims(node.outputs[0], -1)
-    same = raw_ops.Cast(raw_ops.Equal(input, found), DstT=grad.dtype)
+    input, selected = node.inputs[0], raw_ops.ExpandDims(node.outputs[0], -1)
+    same = raw_ops.Cast(raw_ops.Equal(input, selected), DstT=grad.dtype)
     count = raw_ops.Sum(same, -1, keep_dims=True)
     return [raw_ops.Mul(raw_ops.RealDiv(same, count), raw_ops.ExpandDims(grad, -1)), None]
 
@@ -117,9 +117,9 @@ def _(indices, dims):
         outside = flat[(flat < 0) | (flat >= size)]
         if outside.numel():
             raise ValueError(f"index is out of bound as with dims: {int(outside[0])} is not in [0, {size}) of {dims}")
-    found = []
+    coordinates = []
     rest = indices
     for dim in reversed(dims):
-        found.append(rest % dim)
+        coordinates.append(rest % dim)
         rest = torch.div(rest, dim, rounding_mode="floor")
-    return torch.stack(found[::-1]) if found else indices.new_zeros((0, *indices.shape))
+    return torch.stack(coordinates[::-1]) if coordinates else indices.new_zeros((0, *indices.shape))

@@ -112,11 +112,11 @@ def _(sparse_indices, sparse_values, sparse_shape, out_type):
     if len(sizes) < 2:
         raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(sizes)}")
     shape = _pack(sparse_shape[1:].clone())
-    found = []
+    packed = []
     for row in range(sizes[0]):
         mine = sparse_indices[:, 0] == row
-        found += [_pack(sparse_indices[mine][:, 1:].contiguous()), _pack(select(sparse_values, mine)), shape]
-    return array_of(found, (sizes[0], 3))
+        packed += [_pack(sparse_indices[mine][:, 1:].contiguous()), _pack(select(sparse_values, mine)), shape]
+    return array_of(packed, (sizes[0], 3))
 
 
 _BACK = "(serialized_sparse: string; dtype: type) -> (sparse_indices: int64, sparse_values: dtype, sparse_shape: int64)"

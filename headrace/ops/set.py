@@ -24,10 +24,10 @@ _OPERATIONS = {
 
 
 def _operation(name):
-    found = _OPERATIONS.get(name.lower())
-    if found is None:
+    operation = _OPERATIONS.get(name.lower())
+    if operation is None:
         raise ValueError(f"Invalid set_operation {name!r}; one of {', '.join(_OPERATIONS)} is accepted")
-    return found
+    return operation
 
 
 def _listed(values):
@@ -53,10 +53,10 @@ def _sparse_sets(indices, values, shape, validate):
     if validate:
         check_inside(indices, shape)
         _check_order(indices)
-    found = {}
+    sets = {}
     for place, item in zip(indices[:, :-1].tolist(), _listed(values), strict=True):
-        found.setdefault(tuple(place), set()).add(item)
-    return tuple(int(d) for d in shape[:-1]), found
+        sets.setdefault(tuple(place), set()).add(item)
+    return tuple(int(d) for d in shape[:-1]), sets
 
 
 def _check_order(indices):
@@ -73,15 +73,15 @@ def _combined(first, second, operation, like):
     work = _operation(operation)
     places, values, longest = [], [], 0
     for place in sorted({*a, *b}):
-        found = sorted(work(a.get(place, set()), b.get(place, set())))
-        longest = max(longest, len(found))
-        places += [(*place, i) for i in range(len(found))]
-        values += found
+        members = sorted(work(a.get(place, set()), b.get(place, set())))
+        longest = max(longest, len(members))
+        places += [(*place, i) for i in range(len(members))]
+        values += members
     indices = torch.tensor(places, dtype=torch.int64).reshape(len(places), len(shape) + 1)
-    return indices, _made(values, like), torch.tensor([*shape, longest], dtype=torch.int64)
+    return indices, _as_values(values, like), torch.tensor([*shape, longest], dtype=torch.int64)
 
 
-def _made(values, like):
+def _as_values(values, like):
     if isinstance(like, np.ndarray):
         return array_of(values)
     return from_numpy(np.array(values, dtype=np.dtype(str(like.dtype).removeprefix("torch."))))
@@ -107,8 +107,8 @@ size.shape(lambda indices, values, shape, validate: None if shape is None else s
 def _(set_indices, set_values, set_shape, validate_indices):
     shape, sets = _sparse_sets(set_indices, set_values, set_shape, validate_indices)
     counts = np.zeros(shape, np.int32)
-    for place, found in sets.items():
-        counts[place] = len(found)
+    for place, members in sets.items():
+        counts[place] = len(members)
     return from_numpy(counts)
 
 
@@ -161,8 +161,8 @@ sparse_sparse.not_differentiable()
 @sparse_sparse.shape
 def _(indices1, values1, shape1, indices2, values2, shape2, set_operation, validate_indices):
     _operation(set_operation)
-    known = shape1 if shape1 is not None else shape2
-    return _result(None if known is None else len(known))
+    shape = shape1 if shape1 is not None else shape2
+    return _result(None if shape is None else len(shape))
 
 
 @sparse_sparse.kernel

@@ -109,16 +109,16 @@ def reshaped(tensor, shape):
     total = tensor.num_elements()
     if total is None:
         return _same_elements(tensor.tuple, dims)
-    known = math.prod(d for d in dims if d is not None)
+    product = math.prod(d for d in dims if d is not None)
     if None not in dims:
-        if known != total:
-            raise ValueError(f"Cannot reshape a tensor with {total} elements to shape {dims} ({known} elements)")
-    elif dims.count(None) == 1 and known:
-        if total % known:
+        if product != total:
+            raise ValueError(f"Cannot reshape a tensor with {total} elements to shape {dims} ({product} elements)")
+    elif dims.count(None) == 1 and product:
+        if total % product:
             raise ValueError(
-                f"Dimension size must be evenly divisible by {known} but is {total}: cannot reshape {tensor} to {shape}"
+                f"Dimension size must be evenly divisible by {product} but is {total}: cannot reshape {tensor} to {shape}"
             )
-        dims[dims.index(None)] = total // known
+        dims[dims.index(None)] = total // product
     elif shape.count(-1) == 1 and None not in shape:
         dims[dims.index(None)] = _left_over(tensor.tuple, shape)
     return dims
@@ -249,10 +249,10 @@ def _transposed(x, perm):
         raise ValueError(
             f"Dimension must be {len(dims)} but is {len(perm)}: perm {perm} does not fit a tensor of shape {x}"
         )
-    known = [p for p in perm if p is not None]
-    if any(not -len(perm) <= p < len(perm) for p in known):
+    axes = [p for p in perm if p is not None]
+    if any(not -len(perm) <= p < len(perm) for p in axes):
         raise ValueError(f"perm {perm} must hold numbers between 0 and {len(perm) - 1}")
-    if len({p % len(perm) for p in known}) != len(known):
+    if len({p % len(perm) for p in axes}) != len(axes):
         raise ValueError(f"perm {perm} must be a permutation of 0 to {len(perm) - 1}")
     if dims is None:
         return unknown_shape(len(perm))
@@ -299,11 +299,11 @@ def _inverse(x):
     outside = x[(x < 0) | (x >= len(x))]
     if len(outside):
         raise ValueError(f"{outside[0]} is not between 0 and {len(x)}")
-    found = np.full(x.shape, -1, x.dtype)
-    found[x] = np.arange(len(x), dtype=x.dtype)
-    if found.size and found.min() < 0:
+    inverse = np.full(x.shape, -1, x.dtype)
+    inverse[x] = np.arange(len(x), dtype=x.dtype)
+    if inverse.size and inverse.min() < 0:
         raise ValueError(f"{np.bincount(x).argmax()} is duplicated in the input.")
-    return found
+    return inverse
 
 
 # ---- broadcasting

@@ -28,23 +28,23 @@ def _(input, begin, size):
     ndims = next((len(v) for v in (dims, begin, size) if v is not None), None)
     if ndims is None:
         return None
-    for given, name in ((dims, "input"), (begin, "begin"), (size, "size")):
-        if given is not None and len(given) != ndims:
-            raise ValueError(f"Shape must be rank {ndims} but is rank {len(given)}: {name} does not fit the others")
+    for values, name in ((dims, "input"), (begin, "begin"), (size, "size")):
+        if values is not None and len(values) != ndims:
+            raise ValueError(f"Shape must be rank {ndims} but is rank {len(values)}: {name} does not fit the others")
     dims, begin, size = (v if v is not None else [None] * ndims for v in (dims, begin, size))
-    found = []
+    out_dims = []
     for i, (d, b, s) in enumerate(zip(dims, begin, size, strict=True)):
         if b is not None and (b < 0 or (d is not None and b > d)):
             raise ValueError(f"Expected begin[{i}] in [0, {'?' if d is None else d}], but got {b}")
         if s is not None and s < -1:
             raise ValueError(f"Expected size[{i}] to be at least -1, but got {s}")
         if s == -1:
-            found.append(None if b is None or d is None else d - b)
+            out_dims.append(None if b is None or d is None else d - b)
             continue
         if None not in (d, b, s) and b + s > d:
             raise ValueError(f"Expected size[{i}] in [0, {d - b}], but got {s}")
-        found.append(s)
-    return found
+        out_dims.append(s)
+    return out_dims
 
 
 @slice_op.value
@@ -91,7 +91,7 @@ slice_op.array_kernel(_slice)
 def _forwards(index, shape):
     """An index with negative steps -> (the same elements with positive steps, output axes to flip)."""
     used = sum(1 for part in index if part is not None and part is not Ellipsis)
-    found, flips, dim, axis = [], [], 0, 0
+    parts, flips, dim, axis = [], [], 0, 0
     for part in index:
         if part is Ellipsis:
             dim, axis = dim + len(shape) - used, axis + len(shape) - used
@@ -105,8 +105,8 @@ def _forwards(index, shape):
                 part = slice(steps[-1], steps[0] + 1, -part.step) if steps else slice(0, 0)
                 flips.append(axis)
             dim, axis = dim + 1, axis + 1
-        found.append(part)
-    return tuple(found), flips
+        parts.append(part)
+    return tuple(parts), flips
 
 
 def _check(index, shape):
@@ -147,33 +147,33 @@ def strided_shape(dims, begin, end, strides, *masks):
     python_index(  # checks the masks; unknown numbers pass through
         tuple(begin), tuple(end), tuple(1 if s is None else s for s in strides), 0, 0, *masks[2:]
     )
-    kinds = [_kind(i, *masks[2:]) for i in range(len(begin))]
-    used = sum(k in ("number", "range") for k in kinds)
+    roles = [_role(i, *masks[2:]) for i in range(len(begin))]
+    used = sum(k in ("number", "range") for k in roles)
     if dims is not None and used > len(dims):
         raise ValueError(f"Index out of range using input dim {len(dims)}; input has only {len(dims)} dims")
     if dims is None:
         return None
-    if "ellipsis" not in kinds:
-        kinds = [*kinds, "ellipsis"]
-    found, dim = [], 0
-    for i, kind in enumerate(kinds):
-        if kind == "ellipsis":
-            found.extend(dims[dim : dim + len(dims) - used])
+    if "ellipsis" not in roles:
+        roles = [*roles, "ellipsis"]
+    out_dims, dim = [], 0
+    for i, role in enumerate(roles):
+        if role == "ellipsis":
+            out_dims.extend(dims[dim : dim + len(dims) - used])
             dim += len(dims) - used
-        elif kind == "new":
-            found.append(1)
-        elif kind == "number":
+        elif role == "new":
+            out_dims.append(1)
+        elif role == "number":
             if None not in (begin[i], dims[dim]) and not -dims[dim] <= begin[i] < dims[dim]:
                 raise ValueError(f"slice index {begin[i]} of dimension {dim} out of bounds.")
             dim += 1
         else:
             bit = 1 << i
-            found.append(_length(dims[dim], begin[i], end[i], strides[i], begin_mask & bit, end_mask & bit))
+            out_dims.append(_length(dims[dim], begin[i], end[i], strides[i], begin_mask & bit, end_mask & bit))
             dim += 1
-    return found
+    return out_dims
 
 
-def _kind(i, ellipsis_mask, new_axis_mask, shrink_axis_mask):
+def _role(i, ellipsis_mask, new_axis_mask, shrink_axis_mask):
     bit = 1 << i
     if ellipsis_mask & bit:
         return "ellipsis"
@@ -195,10 +195,10 @@ def _length(size, begin, end, stride, no_begin, no_end):
 
 @strided_slice.value
 def _(node, input, begin, end, strides):
-    given = (begin, end, strides)
-    if input is None or any(v is None or v.dtype == object for v in given):
+    bounds = (begin, end, strides)
+    if input is None or any(v is None or v.dtype == object for v in bounds):
         return None
-    index, _ = python_index(*(tuple(v.tolist()) for v in given), *(node.attrs[m] for m in _MASKS))
+    index, _ = python_index(*(tuple(v.tolist()) for v in bounds), *(node.attrs[m] for m in _MASKS))
     try:
         return input[index]
     except IndexError:

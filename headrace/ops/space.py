@@ -46,10 +46,10 @@ def _blocks(input, block_shape, borders):
 
 @to_batch.shape
 def _(input, block_shape, paddings):
-    found = _blocks(input, block_shape, paddings)
-    if found is None:
+    dims_and_paddings = _blocks(input, block_shape, paddings)
+    if dims_and_paddings is None:
         return unknown_shape(input.ndims)
-    dims, paddings = found
+    dims, paddings = dims_and_paddings
     for i, (block, (before, after)) in enumerate(zip(block_shape, paddings, strict=True), 1):
         if None in (dims[i], block, before, after):
             dims[i] = None
@@ -64,10 +64,10 @@ def _(input, block_shape, paddings):
 
 @to_space.shape
 def _(input, block_shape, crops):
-    found = _blocks(input, block_shape, crops)
-    if found is None:
+    dims_and_crops = _blocks(input, block_shape, crops)
+    if dims_and_crops is None:
         return unknown_shape(input.ndims)
-    dims, crops = found
+    dims, crops = dims_and_crops
     for i, (block, (before, after)) in enumerate(zip(block_shape, crops, strict=True), 1):
         if None in (dims[i], block, before, after):
             dims[i] = None
@@ -213,9 +213,9 @@ def _windows(size, kernel, stride, rate, padding):
 @patches.shape
 def _(images, ksizes, strides, rates, padding):
     b, h, w, c = images.with_rank(4).tuple
-    for given, name in ((ksizes, "ksizes"), (strides, "strides"), (rates, "rates")):
-        if len(given) != 4 or given[0] != 1 or given[3] != 1:
-            raise ValueError(f"{name} must be [1, rows, columns, 1], got {list(given)}")
+    for lengths, name in ((ksizes, "ksizes"), (strides, "strides"), (rates, "rates")):
+        if len(lengths) != 4 or lengths[0] != 1 or lengths[3] != 1:
+            raise ValueError(f"{name} must be [1, rows, columns, 1], got {list(lengths)}")
     rows = _windows(h, ksizes[1], strides[1], rates[1], padding)[0]
     columns = _windows(w, ksizes[2], strides[2], rates[2], padding)[0]
     return (b, rows, columns, _times(c, ksizes[1] * ksizes[2]))
@@ -230,9 +230,9 @@ def _(images, ksizes, strides, rates, padding):
     if not rows or not columns:
         return images.new_zeros((batch, rows, columns, kh * kw * channels))
     padded = torch.constant_pad_nd(images, [0, 0, left, right, top, bottom])
-    found = padded.unfold(1, (kh - 1) * rates[1] + 1, strides[1]).unfold(2, (kw - 1) * rates[2] + 1, strides[2])
-    found = found[..., :: rates[1], :: rates[2]]
-    return found.permute(0, 1, 2, 4, 5, 3).reshape(batch, rows, columns, kh * kw * channels)
+    windows = padded.unfold(1, (kh - 1) * rates[1] + 1, strides[1]).unfold(2, (kw - 1) * rates[2] + 1, strides[2])
+    windows = windows[..., :: rates[1], :: rates[2]]
+    return windows.permute(0, 1, 2, 4, 5, 3).reshape(batch, rows, columns, kh * kw * channels)
 
 
 volume_patches = op(
@@ -243,22 +243,24 @@ volume_patches = op(
 @volume_patches.shape
 def _(input, ksizes, strides, padding):
     b, *sizes, c = input.with_rank(5).tuple
-    for given, name in ((ksizes, "ksizes"), (strides, "strides")):
-        if len(given) != 5 or given[0] != 1 or given[4] != 1:
-            raise ValueError(f"{name} must be [1, planes, rows, columns, 1], got {list(given)}")
+    for lengths, name in ((ksizes, "ksizes"), (strides, "strides")):
+        if len(lengths) != 5 or lengths[0] != 1 or lengths[4] != 1:
+            raise ValueError(f"{name} must be [1, planes, rows, columns, 1], got {list(lengths)}")
     counts = [_windows(d, k, s, 1, padding)[0] for d, k, s in zip(sizes, ksizes[1:4], strides[1:4], strict=True)]
     return (b, *counts, _times(c, ksizes[1] * ksizes[2] * ksizes[3]))
 
 
 @volume_patches.kernel
 def _(input, ksizes, strides, padding):
-    found = [_windows(d, k, s, 1, padding) for d, k, s in zip(input.shape[1:4], ksizes[1:4], strides[1:4], strict=True)]
-    counts = [count for count, _, _ in found]
+    windows = [
+        _windows(d, k, s, 1, padding) for d, k, s in zip(input.shape[1:4], ksizes[1:4], strides[1:4], strict=True)
+    ]
+    counts = [count for count, _, _ in windows]
     batch, depth = input.shape[0], ksizes[1] * ksizes[2] * ksizes[3] * input.shape[4]
     if not all(counts):
         return input.new_zeros((batch, *counts, depth))
     padded = torch.constant_pad_nd(
-        input, [0, 0, *(side for _, before, after in reversed(found) for side in (before, after))]
+        input, [0, 0, *(side for _, before, after in reversed(windows) for side in (before, after))]
     )
     for axis in (1, 2, 3):
         padded = padded.unfold(axis, ksizes[axis], strides[axis])

@@ -29,8 +29,8 @@ SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
 
 
 def _vector(numbers, device):
-    made = host_vector(numbers)
-    return made if device.type == "cpu" else made.to(device)
+    vector = host_vector(numbers)
+    return vector if device.type == "cpu" else vector.to(device)
 
 
 # ---- order
@@ -104,18 +104,18 @@ def _target(old, new):
                 f"Input to reshape is a tensor with {total} dense values, but the requested shape has {math.prod(new)}"
             )
         return list(new)
-    known = -math.prod(new)
-    if known <= 0:
+    product = -math.prod(new)
+    if product <= 0:
         raise ValueError(
             f"reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
             f"non-zero: {new}"
         )
-    if total % known:
+    if total % product:
         raise ValueError(
             f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape requires a multiple "
-            f"of {known}. input_shape={old} output_shape={new}"
+            f"of {product}. input_shape={old} output_shape={new}"
         )
-    return [total // known if size == -1 else size for size in new]
+    return [total // product if size == -1 else size for size in new]
 
 
 @reshape.kernel
@@ -143,12 +143,12 @@ def _(indices, values, shapes, concat_dim):
     for i, v, s in zip(indices, values, shapes, strict=True):
         count, columns = entries(i, v)
         length = s.with_rank(1).tuple or (None,)
-        for found in (columns, length[0]):
-            if None not in (found, rank) and found != rank:
+        for size in (columns, length[0]):
+            if None not in (size, rank) and size != rank:
                 raise ValueError(
-                    f"Dimensions must be equal, but are {rank} and {found}: the ranks of the sparse tensors"
+                    f"Dimensions must be equal, but are {rank} and {size}: the ranks of the sparse tensors"
                 )
-            rank = found if rank is None else rank
+            rank = size if rank is None else rank
         counts.append(count)
     if rank is not None and not -rank <= concat_dim < rank:
         raise ValueError(f"Concat dimension must be in range [{-rank}, {rank}), got {concat_dim}")
@@ -206,15 +206,15 @@ def _(split_dim, indices, values, shape, num_split, *, device):
             f"Input num_split should be between 1 and the splitting dimension size ({shape[axis]}), got {num_split}"
         )
     size, extra = divmod(shape[axis], num_split)  # the first ``extra`` parts are one larger
-    start, found = 0, ([], [], [])
+    start, outputs = 0, ([], [], [])
     for part in range(num_split):
         length = size + (part < extra)
         sizes = [length if d == axis else s for d, s in enumerate(shape)]
         starts = [start if d == axis else 0 for d in range(len(shape))]
-        for out, value in zip(found, _cut(indices, values, starts, sizes, device), strict=True):
+        for out, value in zip(outputs, _cut(indices, values, starts, sizes, device), strict=True):
             out.append(value)
         start += length
-    return found
+    return outputs
 
 
 def _cut(indices, values, start, size, device):
@@ -279,8 +279,8 @@ def _back(grad, wanted, among):
     """Each wanted entry's share of a gradient that belongs to the entries ``among``; zero where there is none."""
     if not wanted.shape[0] or not among.shape[0]:
         return grad.new_zeros(wanted.shape[0])
-    place, found = _matches(wanted, among)
-    return torch.where(found, grad.index_select(0, place), torch.zeros((), dtype=grad.dtype, device=grad.device))
+    place, matched = _matches(wanted, among)
+    return torch.where(matched, grad.index_select(0, place), torch.zeros((), dtype=grad.dtype, device=grad.device))
 
 
 slice_grad = op(
@@ -338,8 +338,8 @@ def _(indices, values, dense_shape, default_value, *, device):
 
 @fill_empty_rows.gradient
 def _(node, indices_grad, values_grad, empty_grad, map_grad):
-    found = raw_ops.SparseFillEmptyRowsGrad(node.outputs[3], values_grad)
-    return [None, found.d_values, None, found.d_default_value]
+    gradients = raw_ops.SparseFillEmptyRowsGrad(node.outputs[3], values_grad)
+    return [None, gradients.d_values, None, gradients.d_default_value]
 
 
 fill_empty_rows_grad = op(

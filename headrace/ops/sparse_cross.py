@@ -22,10 +22,10 @@ def _mixed(value):
 
 def _chained(one, other):
     """Two 64-bit fingerprints as one."""
-    found = one ^ _MULTIPLIER
-    found ^= _mixed(other * _MULTIPLIER & _MASK) * _MULTIPLIER & _MASK
-    found = found * _MULTIPLIER & _MASK
-    return _mixed(_mixed(found) * _MULTIPLIER & _MASK)
+    fingerprint = one ^ _MULTIPLIER
+    fingerprint ^= _mixed(other * _MULTIPLIER & _MASK) * _MULTIPLIER & _MASK
+    fingerprint = fingerprint * _MULTIPLIER & _MASK
+    return _mixed(_mixed(fingerprint) * _MULTIPLIER & _MASK)
 
 
 def _sparse_rows(indices, values, batch):
@@ -71,14 +71,14 @@ def _(indices, values, shapes, dense_inputs, hashed_output, num_buckets, hash_ke
     columns = [_sparse_rows(i, v, batch) for i, v in zip(indices, values, strict=True)]
     columns += [dense.tolist() for dense in dense_inputs]
     join = _bucket(num_buckets, hash_key) if hashed_output else lambda parts: b"_X_".join(map(_text, parts))
-    places, made, longest = [], [], 0
+    places, crosses, longest = [], [], 0
     for row in range(batch):
-        found = [join(parts) for parts in itertools.product(*(column[row] for column in columns))]
-        places += [(row, i) for i in range(len(found))]
-        made += found
-        longest = max(longest, len(found))
+        row_crosses = [join(parts) for parts in itertools.product(*(column[row] for column in columns))]
+        places += [(row, i) for i in range(len(row_crosses))]
+        crosses += row_crosses
+        longest = max(longest, len(row_crosses))
     where = torch.tensor(places, dtype=torch.int64).reshape(len(places), 2)
-    out = torch.tensor(made, dtype=torch.int64) if hashed_output else array_of(made)
+    out = torch.tensor(crosses, dtype=torch.int64) if hashed_output else array_of(crosses)
     return where, out, torch.tensor([batch, longest])
 
 
@@ -86,10 +86,10 @@ def _bucket(num_buckets, hash_key):
     """The bucket of a combination; without a number of buckets, any of the positive int64."""
     most = num_buckets or np.iinfo(np.int64).max
 
-    def found(parts):
+    def bucket(parts):
         whole = hash_key & _MASK
         for part in parts:
             whole = _chained(whole, _number(part))
         return whole % most
 
-    return found
+    return bucket

@@ -159,8 +159,8 @@ def _(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh, *, dev
     _check_pair(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
     if a_indices.is_cpu and a_values.dtype is not torch.bfloat16 and math.prod(a_shape) <= LARGEST:
         arrays = a_indices.numpy(), a_values.numpy(), b_indices.numpy(), b_values.numpy()
-        if found := _sum_on_host(*arrays, a_shape, thresh.item()):
-            return *found, host_vector(a_shape)
+        if parts := _sum_on_host(*arrays, a_shape, thresh.item()):
+            return *parts, host_vector(a_shape)
     indices, a, b, present = _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
     total = a + b
     kept = (total.abs() >= thresh) | (present == 1)  # what only one of them has stays, however small
@@ -169,8 +169,8 @@ def _(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh, *, dev
 
 @add.gradient
 def _(node, indices_grad, values_grad, shape_grad):
-    found = raw_ops.SparseAddGrad(values_grad, node.inputs[0], node.inputs[3], node.outputs[0])
-    return [None, found.a_val_grad, None, None, found.b_val_grad, None, None]
+    gradients = raw_ops.SparseAddGrad(values_grad, node.inputs[0], node.inputs[3], node.outputs[0])
+    return [None, gradients.a_val_grad, None, None, gradients.b_val_grad, None, None]
 
 
 def _extreme(name, types, choose):

@@ -61,9 +61,9 @@ def _polygamma(a, x):
     order = a + 1
     sign = torch.where(a % 2 == 0, -1.0, 1.0).to(x.dtype)
     high = sign * torch.exp(torch.lgamma(order)) * torch.special.zeta(torch.where(a == 0, order + 1, order), x)
-    known = (a >= 0) & (a == torch.floor(a))
+    defined = (a >= 0) & (a == torch.floor(a))
     result = torch.where(a == 0, torch.digamma(x), high)
-    return torch.where(known, result, torch.full_like(result, math.nan))
+    return torch.where(defined, result, torch.full_like(result, math.nan))
 
 
 def _polygamma_gradient(node, grad):

@@ -51,7 +51,7 @@ def _words_on_host(seed, blocks):
     """In NumPy, which takes a twentieth of torch's time: [blocks, 4] words as uint32, part by part."""
     keys, c2, c3 = _keys_on_host(*seed)
     flat = blocks.reshape(-1).view(np.uint64)
-    found = np.empty((len(flat), 4), np.uint32)
+    output = np.empty((len(flat), 4), np.uint32)
     for i in range(0, len(flat), _CHUNK):
         part = flat[i : i + _CHUNK]
         high, low = np.empty((2, len(part)), np.uint64), np.empty((2, len(part)), np.uint64)
@@ -65,9 +65,9 @@ def _words_on_host(seed, blocks):
             spare ^= low
             np.bitwise_and(product, _LOWER, out=low)
             high, spare = spare[::-1], high[::-1] if high.strides[0] < 0 else high
-        found[i : i + _CHUNK, 0], found[i : i + _CHUNK, 2] = high[1], high[0]
-        found[i : i + _CHUNK, 1::2] = low.T
-    return found
+        output[i : i + _CHUNK, 0], output[i : i + _CHUNK, 2] = high[1], high[0]
+        output[i : i + _CHUNK, 1::2] = low.T
+    return output
 
 
 @lru_cache(maxsize=1024)
@@ -81,8 +81,8 @@ def _keys_on_host(first, second):
 def words(seed, blocks):
     """``[*blocks.shape, 4]`` words of the stream of ``seed``: ``blocks`` are block numbers."""
     if type(seed) is torch.Tensor and type(blocks) is torch.Tensor and blocks.is_cpu:
-        found = _words_on_host(seed.tolist(), blocks.numpy())
-        return torch.from_numpy(found.astype(np.int64)).view(*blocks.shape, 4)
+        array = _words_on_host(seed.tolist(), blocks.numpy())
+        return torch.from_numpy(array.astype(np.int64)).view(*blocks.shape, 4)
     s = seed.to(torch.int64)
     start = (s[0] & _WORD, (s[0] >> 32) & _WORD, s[1] & _WORD, (s[1] >> 32) & _WORD)
     k0, k1, c2, c3 = philox(start, (0x3EC8F720, 0x02461E29))
@@ -114,9 +114,9 @@ def _uniform_on_host(seed, shape):
     drawn = _words_on_host(seed, np.arange((count + 3) // 4)).reshape(-1)[:count]
     drawn &= _FRACTION
     drawn |= _ONE
-    found = drawn.view(np.float32)
-    found -= _SINGLE
-    return found.reshape(shape)
+    numbers = drawn.view(np.float32)
+    numbers -= _SINGLE
+    return numbers.reshape(shape)
 
 
 def uniform(seed, shape, dtype, device):
@@ -276,10 +276,10 @@ def _(logits, num_samples, seed, output_dtype):
     per_row = (num_samples + 3) // 4 * 4
     first = torch.arange(rows, device=seed.device).unsqueeze(1) * per_row
     blocks = first + torch.arange((num_samples + 1) // 2, device=seed.device)
-    kind = torch.float32 if seed.device.type == "mps" else torch.float64
-    drawn = to_uniform(words(seed, blocks).reshape(-1), torch.float64).to(kind).reshape(rows, -1)[:, :num_samples]
-    scores = logits.to(kind)
+    dtype = torch.float32 if seed.device.type == "mps" else torch.float64
+    drawn = to_uniform(words(seed, blocks).reshape(-1), torch.float64).to(dtype).reshape(rows, -1)[:, :num_samples]
+    scores = logits.to(dtype)
     scores = torch.where(scores.isfinite(), scores, -math.inf)
     bounds = (scores - scores.amax(1, keepdim=True)).exp().cumsum(1)
-    found = torch.searchsorted(bounds, drawn * bounds[:, -1:], right=True)
-    return found.clamp(max=logits.shape[1] - 1).to(output_dtype)
+    classes = torch.searchsorted(bounds, drawn * bounds[:, -1:], right=True)
+    return classes.clamp(max=logits.shape[1] - 1).to(output_dtype)

@@ -99,13 +99,13 @@ join.not_differentiable()
 
 @join.shape
 def _(inputs, separator):
-    found = TensorShape(())
+    merged = TensorShape(())
     for shape in inputs:
         if shape.ndims is None:
             return None
         if shape.ndims:  # scalars go with everything
-            found = found.merge_with(shape) if found.ndims else shape
-    return found
+            merged = merged.merge_with(shape) if merged.ndims else shape
+    return merged
 
 
 @join.kernel
@@ -131,10 +131,10 @@ def _axes(rank, axes):
     for axis in listed:
         if not -rank <= axis < rank:
             raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimension(s)")
-    found = [a % rank for a in listed]
-    if len(set(found)) != len(found):
+    positive = [a % rank for a in listed]
+    if len(set(positive)) != len(positive):
         raise ValueError(f"Duplicate reduction dimension in {listed}")
-    return found
+    return positive
 
 
 @reduce_join.shape
@@ -272,8 +272,8 @@ def _part(value, pos, size, unit, where):
         raise ValueError(f"pos {pos} out of range for string b'{decode(value)}' at index {where}")
     if size < 0 and unit == "BYTE":  # of bytes, all that are left
         return text[start:]
-    found = text[start : start + max(size, 0)]
-    return found if unit == "BYTE" else encode(found)
+    part = text[start : start + max(size, 0)]
+    return part if unit == "BYTE" else encode(part)
 
 
 @substr.kernel
@@ -301,8 +301,8 @@ def _pattern(pattern: bytes) -> re.Pattern[str]:
 def _expand(rewrite, match):
     r"""``rewrite`` with \0 to \9 replaced by what the groups matched."""
 
-    def group(found):
-        mark = found.group(1)
+    def group(escape):
+        mark = escape.group(1)
         if not mark.isdigit():
             return mark
         if int(mark) > match.re.groups:
@@ -313,15 +313,15 @@ def _expand(rewrite, match):
 
 
 def _replace(value, pattern, rewrite, replace_global):
-    text, found, end = decode(value), [], 0
+    text, pieces, end = decode(value), [], 0
     for match in _pattern(pattern).finditer(text):
         if match.end() == match.start() == end and end:  # RE2 takes no empty match right after another one
             continue
-        found += [text[end : match.start()], _expand(rewrite, match)]
+        pieces += [text[end : match.start()], _expand(rewrite, match)]
         end = match.end()
         if not replace_global:
             break
-    return encode("".join([*found, text[end:]]))
+    return encode("".join([*pieces, text[end:]]))
 
 
 def _replace_all(input, pattern, rewrite, replace_global):
@@ -331,8 +331,8 @@ def _replace_all(input, pattern, rewrite, replace_global):
 
 def _matches(input, pattern):
     match, strings = _pattern(pattern).fullmatch, listed(input)
-    found = (match(decode(v)) is not None for v in strings)
-    return np.fromiter(found, np.bool_, len(strings)).reshape(input.shape)
+    matched = (match(decode(v)) is not None for v in strings)
+    return np.fromiter(matched, np.bool_, len(strings)).reshape(input.shape)
 
 
 replace = op(

@@ -302,8 +302,8 @@ item.gradient(lambda node, grad: [raw_ops._ArrayOf(node.inputs[1], grad), None, 
 
 @item.kernel
 def _(array, index, shape, dtype, *, device):
-    found = array.find(index)
-    return torch.zeros(shape, dtype=dtype, device=device) if found is None else found
+    element = array.find(index)
+    return torch.zeros(shape, dtype=dtype, device=device) if element is None else element
 
 
 unstacked = op("_ArrayUnstacked(indices: host int32, value: T) -> (array: variant)", T=ANY, view=True, opaque=True)
@@ -329,14 +329,14 @@ stacked.gradient(lambda node, grad: [raw_ops._ArrayUnstacked(node.inputs[1], gra
 
 @stacked.kernel
 def _(array, indices, shape, dtype, *, device):
-    found = [array.find(i) for i in indices]
-    missing = sum(v is None for v in found)  # not ``None in found``, which would compare tensors
-    if missing == len(found):
+    elements = [array.find(i) for i in indices]
+    missing = sum(v is None for v in elements)  # not ``None in elements``, which would compare tensors
+    if missing == len(elements):
         return torch.zeros(shape, dtype=dtype, device=device)
     if not missing:
-        return torch.stack(found)
+        return torch.stack(elements)
     nothing = torch.zeros(shape[1:], dtype=dtype, device=device)
-    return torch.stack([nothing if v is None else v for v in found])
+    return torch.stack([nothing if v is None else v for v in elements])
 
 
 pieces = op("_ArraySplit(value: T, lengths: host int64) -> (array: variant)", T=ANY, view=True, opaque=True)
@@ -364,6 +364,6 @@ joined.gradient(lambda node, grad: [raw_ops._ArraySplit(grad, node.inputs[1]), N
 def _(array, lengths, shape, dtype, *, device):
     parts = []
     for i, length in enumerate(lengths):
-        found = array.find(i)
-        parts.append(torch.zeros((length, *shape[1:]), dtype=dtype, device=device) if found is None else found)
+        element = array.find(i)
+        parts.append(torch.zeros((length, *shape[1:]), dtype=dtype, device=device) if element is None else element)
     return torch.cat(parts) if parts else torch.zeros(shape, dtype=dtype, device=device)

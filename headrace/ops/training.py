@@ -37,15 +37,15 @@ def _shape_rule(signature):
             shape = shape.merge_with(shapes_then_attrs[i])
         for i in scalars:
             shapes_then_attrs[i].assert_has_rank(0)
-        given = shapes_then_attrs[grad]
+        grad_shape = shapes_then_attrs[grad]
         if rows is None:
-            return shape.merge_with(given)
+            return shape.merge_with(grad_shape)
         indices = shapes_then_attrs[rows].with_rank(1)
-        if given.ndims is not None:
-            given = given.with_rank_at_least(1)
-            given[:1].merge_with(indices)
+        if grad_shape.ndims is not None:
+            grad_shape = grad_shape.with_rank_at_least(1)
+            grad_shape[:1].merge_with(indices)
             if shape.ndims is not None:
-                shape[1:].merge_with(given[1:])
+                shape[1:].merge_with(grad_shape[1:])
         return shape
 
     return rule

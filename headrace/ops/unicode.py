@@ -70,7 +70,7 @@ def _characters(data, codec, errors, replacement, controls):
 
 def _encoded(points, encoding, errors, replacement):
     """Code points as a string."""
-    made = []
+    characters = []
     for point in points:
         if not 0 <= point <= 0x10FFFF or 0xD800 <= point <= 0xDFFF:
             if errors == "strict":
@@ -78,8 +78,8 @@ def _encoded(points, encoding, errors, replacement):
             if errors == "ignore":
                 continue
             point = replacement
-        made.append(chr(point))
-    return "".join(made).encode(_PYTHON[encoding], "replace")
+        characters.append(chr(point))
+    return "".join(characters).encode(_PYTHON[encoding], "replace")
 
 
 _POLICY = 'errors: string = "replace", replacement_char: int = 65533'
@@ -102,11 +102,11 @@ def _(input, input_encoding, output_encoding, errors, replacement_char, replace_
 @transcode.kernel
 def _(input, input_encoding, output_encoding, errors, replacement_char, replace_control_characters):
     codec = _codec(input_encoding)
-    made = []
+    strings = []
     for data in input.reshape(-1):
-        found = _characters(data, codec, errors, replacement_char, replace_control_characters)
-        made.append(_encoded([p for p, _ in found], output_encoding, "replace", replacement_char))
-    return array_of(made, input.shape)
+        characters = _characters(data, codec, errors, replacement_char, replace_control_characters)
+        strings.append(_encoded([p for p, _ in characters], output_encoding, "replace", replacement_char))
+    return array_of(strings, input.shape)
 
 
 def _decode_shape(input, input_encoding, errors, *rest):
@@ -137,8 +137,8 @@ _DECODE = (
 )
 decode = op(f"UnicodeDecode{_DECODE})", Tsplits=INDEX, host=True, dynamic_shape=True)
 decode.not_differentiable()
-decode.shape(lambda *given: _decode_shape(*given)[:2])
-decode.kernel(lambda *given: _decode(*given)[:2])
+decode.shape(lambda *arguments: _decode_shape(*arguments)[:2])
+decode.kernel(lambda *arguments: _decode(*arguments)[:2])
 
 decode_offsets = op(
     f"UnicodeDecodeWithOffsets{_DECODE}, char_to_byte_starts: int64)", Tsplits=INDEX, host=True, dynamic_shape=True

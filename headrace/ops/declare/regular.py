@@ -158,9 +158,9 @@ def follow(op_def: OpDef, function: Callable[..., Any]) -> None:
 
     @op_def.value
     def _(node, *inputs):
-        known = whole_value(node, inputs)
-        if known is not None or any(v is None for v in inputs) or not node.outputs[0].dtype.base_dtype.is_integer:
-            return known
+        value = whole_value(node, inputs)
+        if value is not None or any(v is None for v in inputs) or not node.outputs[0].dtype.base_dtype.is_integer:
+            return value
         try:
             return np.asarray(vectorized(*inputs), dtype=object)
         except (ValueError, ArithmeticError):  # shapes or values that cannot work fail when they run, naming the values

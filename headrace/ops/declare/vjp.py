@@ -48,7 +48,7 @@ def _pulled(function, inputs, grads):
         outputs = [(o, g) for o, g in zip(function(*leaves), grads, strict=True) if o.requires_grad]
         if not outputs:
             return [torch.zeros_like(t) for t in inputs]
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             [o for o, _ in outputs], leaves, [g for _, g in outputs], create_graph=nested, allow_unused=True
         )
-    return [torch.zeros_like(t) if g is None else g for t, g in zip(inputs, found, strict=True)]
+    return [torch.zeros_like(t) if g is None else g for t, g in zip(inputs, gradients, strict=True)]

@@ -27,10 +27,10 @@ def positions(indices, shape):
     """Where each entry lies in the flat dense tensor."""
     if not indices.shape[1]:
         return indices.new_zeros(indices.shape[0], dtype=torch.int64)
-    found = indices[:, 0].long()
+    flat = indices[:, 0].long()
     for axis in range(1, indices.shape[1]):
-        found = found * shape[axis] + indices[:, axis]
-    return found
+        flat = flat * shape[axis] + indices[:, axis]
+    return flat
 
 
 _largest = np.maximum.reduce
@@ -47,11 +47,11 @@ def host_positions(array, shape):
     for axis, size in enumerate(shape):
         if _largest(unsigned[:, axis]) >= size:
             return None
-    found = array[:, 0]
+    flat = array[:, 0]
     for axis in range(1, len(shape)):
-        found = found * shape[axis]
-        found += array[:, axis]
-    return found
+        flat = flat * shape[axis]
+        flat += array[:, axis]
+    return flat
 
 
 def is_rising(flat):

@@ -20,15 +20,15 @@ def listed(value):
 
 def array_of(items, shape=None):
     """A string value from a list of bytes (numpy would take a list of equal lengths apart)."""
-    made = np.fromiter(items, object, len(items))
-    return made if shape is None or len(shape) == 1 else made.reshape(shape)
+    array = np.fromiter(items, object, len(items))
+    return array if shape is None or len(shape) == 1 else array.reshape(shape)
 
 
 def scalar_of(item):
     """One string as a value without dimensions."""
-    made = np.empty((), object)
-    made[()] = item
-    return made
+    scalar = np.empty((), object)
+    scalar[()] = item
+    return scalar
 
 
 def on_host(definition, function):
@@ -36,20 +36,20 @@ def on_host(definition, function):
     definition.kernel(lambda *arguments: as_tensors(function(*map(as_arrays, arguments))))
 
 
-def as_arrays(given):
+def as_arrays(argument):
     """What a kernel is given as arrays; strings and attributes stay as they are, but for dtypes."""
-    if isinstance(given, torch.Tensor):
-        return given.numpy()
-    if isinstance(given, (list, tuple)) and given and not isinstance(given[0], int):
-        return type(given)(map(as_arrays, given))
-    return np.dtype(FROM_TORCH[given].as_numpy_dtype) if isinstance(given, torch.dtype) else given
+    if isinstance(argument, torch.Tensor):
+        return argument.numpy()
+    if isinstance(argument, (list, tuple)) and argument and not isinstance(argument[0], int):
+        return type(argument)(map(as_arrays, argument))
+    return np.dtype(FROM_TORCH[argument].as_numpy_dtype) if isinstance(argument, torch.dtype) else argument
 
 
-def as_tensors(found):
+def as_tensors(result):
     """What a function of arrays gives as kernels give it: strings stay as they are."""
-    if isinstance(found, (list, tuple)):
-        return type(found)(map(as_tensors, found))
-    return found if found.dtype.kind == "O" else as_tensor(found)
+    if isinstance(result, (list, tuple)):
+        return type(result)(map(as_tensors, result))
+    return result if result.dtype.kind == "O" else as_tensor(result)
 
 
 def each(function):
