@@ -25,7 +25,7 @@ def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any]) -> BaseE
         )
     else:
         kind, message = error_kind(error)
-        kind = getattr(error, "kind_at_once", kind)
+        kind = getattr(error, "eager_error_class", kind)
     shown = ", ".join(_shown(t) for t in inputs)
     text = f"{message} [Op:{op_def.name}] inputs: {shown or 'none'} (at {user_source(2)})"
     return kind(None, None, text)  # type: ignore[call-arg]

@@ -36,9 +36,9 @@ def _samples(data):
     channels = rate = None
     for name, contents in _chunks(data):
         if name == b"fmt ":
-            kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", contents[:16])
-            if kind != _PCM or bits != 16:
-                raise ValueError(f"Can only read 16-bit PCM WAV files, but got format {kind} with {bits} bits")
+            format, channels, rate, _, _, bits = struct.unpack("<HHIIHH", contents[:16])
+            if format != _PCM or bits != 16:
+                raise ValueError(f"Can only read 16-bit PCM WAV files, but got format {format} with {bits} bits")
         elif name == b"data" and channels is not None:
             frames = np.frombuffer(contents[: len(contents) // 2 * 2], "<i2").astype(np.float32) / 32768
             return frames[: len(frames) // channels * channels].reshape(-1, channels), rate

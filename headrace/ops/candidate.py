@@ -154,12 +154,12 @@ def _check(true_classes, num_true):
         raise ValueError(f"true_classes must have num_true ({num_true}) columns, got shape {list(true_classes.shape)}")
 
 
-def _declare(name, kind, options=""):
+def _declare(name, sampler_class, options=""):
     definition = op(
         f"{name}({_INPUTS}, range_max: int{options}, {_SEEDS}) -> {_OUTPUTS}", stateful=True, random=True, host=True
     )
     definition.not_differentiable()
-    definition.state(lambda context: kind(context.attrs))
+    definition.state(lambda context: sampler_class(context.attrs))
 
     @definition.shape
     def _(true_classes, num_true, num_sampled, unique, range_max, *rest):

@@ -95,12 +95,12 @@ for _name, _function, _on_arrays, _sign in (
     _logic.array_kernel(_on_arrays)
     _logic.number_kernel(f"{{0}} {_sign} {{1}}")
 
-_KINDS: dict[str, Callable[..., torch.Tensor]] = {
+_TESTS: dict[str, Callable[..., torch.Tensor]] = {
     "IsNan": torch.isnan,
     "IsInf": torch.isinf,
     "IsFinite": torch.isfinite,
 }
-for _name, _function in _KINDS.items():
+for _name, _function in _TESTS.items():
     unary(_name, _function, dtypes.FLOATING, out="bool").not_differentiable()
 
 # ---- choice
@@ -204,9 +204,9 @@ def _(node, x):
 
 @cast.gradient
 def _(node, grad):
-    kinds = node.attrs["SrcT"], node.attrs["DstT"]
-    if all(k.is_floating or k.is_complex for k in kinds):
-        return [raw_ops.Cast(grad, DstT=kinds[0])]
+    element_types = node.attrs["SrcT"], node.attrs["DstT"]
+    if all(k.is_floating or k.is_complex for k in element_types):
+        return [raw_ops.Cast(grad, DstT=element_types[0])]
     return [None]
 
 

@@ -47,16 +47,16 @@ def _plain_numbers(texts, dtype):
 
     But for the underscores, what Python takes for a number is one for TF1 too.
     """
-    kind = dtype.char
+    code = dtype.char
     try:
         if dtype.kind == "i":
             return np.array(list(map(int, texts)), dtype)
-        if kind not in "fd":
+        if code not in "fd":
             return None
         array = np.fromiter(map(float, texts), np.float64, len(texts))
     except (ValueError, OverflowError):
         return None
-    if kind == "d":
+    if code == "d":
         return array
     with np.errstate(over="ignore"):
         return array.astype(np.float32)
@@ -322,8 +322,8 @@ def _field(field, default, missing, column, row):
         return field
     value = parse_number(field, default.dtype)
     if value is None:
-        kind = _NUMBERS.get(default.dtype.name, default.dtype.name)
-        raise ValueError(f"Field {column} in record {row} is not a valid {kind}: {decode(field)}")
+        type_name = _NUMBERS.get(default.dtype.name, default.dtype.name)
+        raise ValueError(f"Field {column} in record {row} is not a valid {type_name}: {decode(field)}")
     return value
 
 
@@ -333,8 +333,8 @@ _ERRORS = {FileNotFoundError: errors.NotFoundError, PermissionError: errors.Perm
 
 
 def _failed(error, path):
-    kind = _ERRORS.get(type(error), errors.FailedPreconditionError)
-    return kind(None, None, f"{path}; {error.strerror}")
+    error_class = _ERRORS.get(type(error), errors.FailedPreconditionError)
+    return error_class(None, None, f"{path}; {error.strerror}")
 
 
 read_file = op("ReadFile(filename: string) -> (contents: string)", host=True, stateful=True, reads=True)

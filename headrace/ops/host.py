@@ -79,9 +79,9 @@ def _call(input, token, Tout, func):
         with autograd():
             returned = func(*[_argument(value) for value in input])
     except Exception as error:
-        kind = next((k for types, k in _ERRORS if isinstance(error, types)), errors.UnknownError)
+        error_class = next((c for types, c in _ERRORS if isinstance(error, types)), errors.UnknownError)
         text = "".join(traceback.format_exception(error))
-        raise kind(None, None, f"{type(error).__name__}: {error}\n{text}") from error
+        raise error_class(None, None, f"{type(error).__name__}: {error}\n{text}") from error
     values = list(returned) if isinstance(returned, (list, tuple)) else [] if returned is None else [returned]
     if len(values) != len(Tout):
         raise errors.InvalidArgumentError(

@@ -13,7 +13,7 @@ from headrace.core.registry import op
 from headrace.resources.value import from_numpy, to_numpy
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-_KINDS = ((b"\xff\xd8\xff", "jpeg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"))
+_FORMATS = ((b"\xff\xd8\xff", "jpeg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"))
 
 
 def _pillow():
@@ -26,9 +26,9 @@ def _pillow():
     return Image
 
 
-def kind_of(data: bytes) -> str:
+def format_of(data: bytes) -> str:
     """jpeg, png, gif or bmp, by the first bytes; empty if none of them."""
-    return next((kind for start, kind in _KINDS if data.startswith(start)), "")
+    return next((format for start, format in _FORMATS if data.startswith(start)), "")
 
 
 def _bytes(contents) -> bytes:
@@ -40,23 +40,23 @@ def _bytes(contents) -> bytes:
 
 def _opened(contents, accepted):
     data = _bytes(contents)
-    kind = kind_of(data)
-    if kind not in accepted:
-        what = kind.upper() or f"not an image: {data[:16]!r}" if data else "empty"
+    format = format_of(data)
+    if format not in accepted:
+        what = format.upper() or f"not an image: {data[:16]!r}" if data else "empty"
         raise ValueError(f"expected {' or '.join(a.upper() for a in accepted)} data, but the contents are {what}")
     try:
-        return _pillow().open(io.BytesIO(data), formats=[kind]), kind
+        return _pillow().open(io.BytesIO(data), formats=[format]), format
     except (OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"invalid {kind.upper()} data, size {len(data)}: {error}") from None
+        raise ValueError(f"invalid {format.upper()} data, size {len(data)}: {error}") from None
 
 
-def _loaded(image, kind):
+def _loaded(image, format):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             image.load()
     except (OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"invalid {kind.upper()} data: {error}") from None
+        raise ValueError(f"invalid {format.upper()} data: {error}") from None
     return image
 
 
@@ -127,8 +127,8 @@ def _is_wide(dtype) -> bool:
 
 @decode_png.kernel
 def _(contents, channels, dtype):
-    image, kind = _opened(contents, ("png", "jpeg", "gif"))
-    return _owned(_pixels(_loaded(image, kind), channels, _is_wide(dtype)))
+    image, format = _opened(contents, ("png", "jpeg", "gif"))
+    return _owned(_pixels(_loaded(image, format), channels, _is_wide(dtype)))
 
 
 _JPEG = (
@@ -153,15 +153,15 @@ def _(contents, channels, ratio, *rest):
 
 
 def _jpeg(contents, channels, ratio, recover):
-    image, kind = _opened(contents, ("jpeg", "png", "gif"))
-    if kind == "jpeg":
+    image, format = _opened(contents, ("jpeg", "png", "gif"))
+    if format == "jpeg":
         mode = _MODES.get(channels) if image.mode in ("L", "RGB", "YCbCr") else None
         size = tuple(max(n // ratio, 1) for n in image.size)
         if ratio > 1 or (mode == "L" and image.mode != "L"):
             image.draft(mode or image.mode, size)
     if recover:
         return _recovered(image, channels)
-    return _pixels(_loaded(image, kind), channels, False)
+    return _pixels(_loaded(image, format), channels, False)
 
 
 def _recovered(image, channels):
@@ -232,8 +232,8 @@ def _frames(image):
 
 @decode_gif.kernel
 def _(contents):
-    image, kind = _opened(contents, ("gif", "png", "jpeg"))
-    return _owned(_frames(image) if kind == "gif" else _pixels(_loaded(image, kind), 3, False)[None])
+    image, format = _opened(contents, ("gif", "png", "jpeg"))
+    return _owned(_frames(image) if format == "gif" else _pixels(_loaded(image, format), 3, False)[None])
 
 
 decode_bmp = op("DecodeBmp(contents: string; channels: int = 0) -> (image: uint8)", host=True, dynamic_shape=True)
@@ -249,11 +249,11 @@ def _(contents, channels):
 
 @decode_bmp.kernel
 def _(contents, channels):
-    image, kind = _opened(contents, ("bmp",))
+    image, format = _opened(contents, ("bmp",))
     natural = _natural(image)
     if channels not in (0, natural):
         raise ValueError(f"channels attribute {channels} does not match bits per pixel from file {natural}")
-    return _owned(_pixels(_loaded(image, kind), channels, False))
+    return _owned(_pixels(_loaded(image, format), channels, False))
 
 
 decode_any = op(
@@ -273,14 +273,14 @@ def _(contents, channels, dtype, expand_animations):
 
 @decode_any.kernel
 def _(contents, channels, dtype, expand_animations):
-    image, kind = _opened(contents, ("jpeg", "png", "gif", "bmp"))
-    if kind == "gif":
+    image, format = _opened(contents, ("jpeg", "png", "gif", "bmp"))
+    if format == "gif":
         if channels not in (0, 3):
             raise ValueError(f"channels must be 0 or 3 for a GIF, got {channels}")
         frames = _frames(image)
         pixels = frames if expand_animations else frames[0]
     else:
-        pixels = _pixels(_loaded(image, kind), channels, _is_wide(dtype) and kind == "png")
+        pixels = _pixels(_loaded(image, format), channels, _is_wide(dtype) and format == "png")
     if str(dtype).endswith("float32"):
         return _owned(pixels.astype(np.float32) / (65535 if pixels.dtype == np.uint16 else 255))
     if _is_wide(dtype) and pixels.dtype != np.uint16:

@@ -78,13 +78,13 @@ def _noise(input, shape, noise, generator):
 
 # ---- projective maps
 
-_KINDS = (
+_TYPES = (
     dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64,
 )  # fmt: skip
 project = op(
     "ImageProjectiveTransformV2(images: dtype, transforms: float32, output_shape: host int32; interpolation: string) "
     "-> (transformed_images: dtype)",
-    dtype=_KINDS,
+    dtype=_TYPES,
     view=False,
 )
 

@@ -225,10 +225,11 @@ def _plain(dtype):
 
 @export.kernel
 def _(table_handle, Tkeys, Tvalues):
-    kinds = _plain(Tkeys), _plain(Tvalues)
-    table_handle.check(*kinds)
+    key_dtype, value_dtype = _plain(Tkeys), _plain(Tvalues)
+    table_handle.check(key_dtype, value_dtype)
     keys, values = table_handle.export()
-    return _array(keys, kinds[0], (len(keys),)), _array(values, kinds[1], (len(keys), *table_handle.value_shape))
+    shape = (len(keys), *table_handle.value_shape)
+    return _array(keys, key_dtype, (len(keys),)), _array(values, value_dtype, shape)
 
 
 # ---- changing

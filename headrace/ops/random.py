@@ -285,16 +285,16 @@ def _(shape, means, stdevs, minvals, maxvals, seed, seed2):
 
 @parameterized.kernel
 def _(shape, means, stdevs, minvals, maxvals, seed, seed2, *, state, device):
-    kind = exact(device)
+    dtype = exact(device)
     trailing = (1,) * (len(shape) - 1)
     mean, deviation, low, high = (
-        p.to(kind).reshape(p.shape + trailing) if p.ndim else p.to(kind) for p in (means, stdevs, minvals, maxvals)
+        p.to(dtype).reshape(p.shape + trailing) if p.ndim else p.to(dtype) for p in (means, stdevs, minvals, maxvals)
     )
     low, high = (low - mean) / deviation, (high - mean) / deviation
     # Drawing in the lower tail keeps its precision: the distribution function is close to 0 there, not to 1.
     mirrored = low > 0
     low, high = torch.where(mirrored, -high, low), torch.where(mirrored, -low, high)
     start, end = torch.erfc(low / -_SQRT_2) / 2, torch.erfc(high / -_SQRT_2) / 2  # torch's ndtr is 0 from -9 on
-    drawn = torch.rand(shape, generator=state, dtype=kind, device=device)
+    drawn = torch.rand(shape, generator=state, dtype=dtype, device=device)
     x = torch.special.ndtri(start + drawn * (end - start)).clamp(low, high)
     return (torch.where(mirrored, -x, x) * deviation + mean).to(means.dtype)

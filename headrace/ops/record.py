@@ -45,10 +45,10 @@ def _differentiable(dtype):
 
 @push.gradient
 def _(node, grad):
-    kinds = [t.dtype.base_dtype for t in node.inputs[1:]]
-    popped = raw_ops._PopRecord(grad, T=[k for k in kinds if _differentiable(k)])
+    dtypes = [t.dtype.base_dtype for t in node.inputs[1:]]
+    popped = raw_ops._PopRecord(grad, T=[dtype for dtype in dtypes if _differentiable(dtype)])
     values = iter(popped.values)
-    return [popped.rest, *(next(values) if _differentiable(k) else None for k in kinds)]
+    return [popped.rest, *(next(values) if _differentiable(dtype) else None for dtype in dtypes)]
 
 
 @pop.gradient

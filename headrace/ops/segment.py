@@ -27,10 +27,10 @@ def _add(data, ids, rows):
     return data.new_zeros(rows, *data.shape[1:]).index_add_(0, ids, data)
 
 
-def _combine(kind, start):
+def _combine(reduction, start):
     def reduce(data, ids, rows):
         out = data.new_full((rows, *data.shape[1:]), start(data.dtype))
-        return out.scatter_reduce_(0, _spread(ids, data), data, kind, include_self=False)
+        return out.scatter_reduce_(0, _spread(ids, data), data, reduction, include_self=False)
 
     return reduce
 

@@ -168,5 +168,5 @@ def _(serialized_sparse, dtype):
         raise ValueError(f"Serialized sparse should have 3 as the last dimension, got {list(serialized_sparse.shape)}")
     if serialized_sparse.ndim == 1:
         parts = zip(serialized_sparse, (torch.int64, dtype, torch.int64), strict=True)
-        return tuple(_unpack(data, kind) for data, kind in parts)
+        return tuple(_unpack(data, part_dtype) for data, part_dtype in parts)
     return _join_rows(serialized_sparse.reshape(-1, 3), serialized_sparse.shape[:-1], dtype)

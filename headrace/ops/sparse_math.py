@@ -463,9 +463,9 @@ def _dense_places(indices, shape, values, validate):
         check_inside(rows, shape)  # names the entry
     if validate and not is_rising(flat):
         row = int(np.nonzero(flat[1:] <= flat[:-1])[0][0]) + 1
-        kind = "repeated" if flat[row] == flat[row - 1] else "out of order"
+        fault = "repeated" if flat[row] == flat[row - 1] else "out of order"
         raise ValueError(
-            f"indices[{row}] = {rows[row].tolist()} is {kind}. Many sparse ops require sorted indices; use "
+            f"indices[{row}] = {rows[row].tolist()} is {fault}. Many sparse ops require sorted indices; use "
             "tf.sparse_reorder, or validate_indices=False"
         )
     return flat

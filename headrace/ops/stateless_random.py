@@ -130,16 +130,16 @@ def uniform(seed, shape, dtype, device):
 def normal(seed, shape, dtype, device):
     """Box and Muller's: two uniform numbers give two normal ones."""
     wide = dtype is torch.float64
-    kind = torch.float64 if wide else torch.float32
+    work_dtype = torch.float64 if wide else torch.float32
     count = math.prod(shape)
     needed = (2 * count if wide else count) + 3
-    pairs = box_muller(stream(seed, needed - needed % 4, device), kind)
+    pairs = box_muller(stream(seed, needed - needed % 4, device), work_dtype)
     return pairs.reshape(-1)[:count].reshape(shape).to(dtype)
 
 
-def box_muller(drawn, kind):
+def box_muller(drawn, dtype):
     """Words to normal numbers, in pairs."""
-    u = to_uniform(drawn, kind).reshape(-1, 2)
+    u = to_uniform(drawn, dtype).reshape(-1, 2)
     radius = (-2.0 * u[:, 0].clamp(min=1e-7).log()).sqrt()
     angle = (2.0 * math.pi) * u[:, 1]
     return torch.stack((angle.sin() * radius, angle.cos() * radius), -1)
@@ -191,8 +191,8 @@ def _(shape, seed, dtype):
     count = math.prod(shape)
     groups = torch.arange((count + size - 1) // size, device=seed.device).unsqueeze(1) * skipped
     blocks = groups + torch.arange(_TRIED * (2 if wide else 1) // 4, device=seed.device)
-    kind = torch.float64 if wide else torch.float32
-    drawn = box_muller(words(seed, blocks).reshape(-1), kind).reshape(-1, _TRIED)
+    work_dtype = torch.float64 if wide else torch.float32
+    drawn = box_muller(words(seed, blocks).reshape(-1), work_dtype).reshape(-1, _TRIED)
     first = torch.sort((drawn.abs() >= 2.0).to(torch.uint8), dim=1, stable=True).indices[:, :size]
     return drawn.gather(1, first).reshape(-1)[:count].reshape(shape).to(dtype)
 

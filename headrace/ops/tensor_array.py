@@ -21,7 +21,7 @@ from headrace.resources.tensor_list import FewTensors, TensorList
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayKind:
+class ArraySpec:
     """What is fixed when the array is made."""
 
     name: str
@@ -42,9 +42,9 @@ class ArrayKind:
 
 
 class OutsideArray(ValueError):  # noqa: N818 - never seen by the user
-    """An index beyond the array: as in TF, an InvalidArgumentError in a graph and an OutOfRangeError at once."""
+    """An index beyond the array: as in TF, an InvalidArgumentError in a graph and an OutOfRangeError eagerly."""
 
-    kind_at_once = OutOfRangeError
+    eager_error_class = OutOfRangeError
 
 
 create = op(
@@ -61,36 +61,36 @@ create.shape(lambda *arguments: [(2,), ()])
 def _(size, dtype, shape, dynamic_size, clear_after_read, identical_element_shapes, name, *, node, device):
     if size < 0:
         raise ValueError(f"TensorArray {name}: Size should be >= 0, got {size}")
-    kind = ArrayKind(name or node.name, dtype, shape, dynamic_size, identical_element_shapes, device)
-    return kind, TensorList([None] * size)
+    spec = ArraySpec(name or node.name, dtype, shape, dynamic_size, identical_element_shapes, device)
+    return spec, TensorList([None] * size)
 
 
-def _write(kind, flow, index, value):
-    if index < 0 or (index >= flow.size and not kind.dynamic_size):
+def _write(spec, flow, index, value):
+    if index < 0 or (index >= flow.size and not spec.dynamic_size):
         why = "but array is not resizeable and size is:" if index >= 0 else "but array size is:"
-        raise OutsideArray(f"TensorArray {kind.name}: Tried to write to index {index} {why} {flow.size}")
+        raise OutsideArray(f"TensorArray {spec.name}: Tried to write to index {index} {why} {flow.size}")
     if index < flow.size and flow.get(index) is not None:
         raise ValueError(
-            f"TensorArray {kind.name}: Could not write to TensorArray index {index} because it has already been written to."
+            f"TensorArray {spec.name}: Could not write to TensorArray index {index} because it has already been written to."
         )
-    shape = kind.element_shape
+    shape = spec.element_shape
     if shape is not None and shape != value.shape and not TensorShape(list(value.shape)).is_compatible_with(shape):
         raise ValueError(
-            f"TensorArray {kind.name}: Could not write to TensorArray index {index} because the value shape is "
-            f"{list(value.shape)} which is incompatible with the TensorArray's element shape: {list(kind.element_shape)}"
+            f"TensorArray {spec.name}: Could not write to TensorArray index {index} because the value shape is "
+            f"{list(value.shape)} which is incompatible with the TensorArray's element shape: {list(spec.element_shape)}"
         )
     return flow.set(index, value)
 
 
-def _read(kind, flow, index):
+def _read(spec, flow, index):
     if index < 0 or index >= flow.size:
-        raise OutsideArray(f"TensorArray {kind.name}: Tried to read from index {index} but array size is: {flow.size}")
+        raise OutsideArray(f"TensorArray {spec.name}: Tried to read from index {index} but array size is: {flow.size}")
     item = flow.get(index)
     if item is None:
-        item = kind.zeros(flow.written() if kind.alike else None)
+        item = spec.zeros(flow.written() if spec.alike else None)
     if item is None:
         raise ValueError(
-            f"TensorArray {kind.name}: Could not read index {index}: it has not been written to, and the shape of the elements "
+            f"TensorArray {spec.name}: Could not read index {index}: it has not been written to, and the shape of the elements "
             "is not known, so it cannot be filled with zeros"
         )
     return item

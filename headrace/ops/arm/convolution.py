@@ -173,16 +173,16 @@ def filter_gradient(input, sizes, grad, stride, dilation, pairs):
     s = x.stride()
     size = (rows, columns, height, width, channels)
     steps = (s[1] * stride[0], s[2] * stride[1], s[1] * dilation[0], s[2] * dilation[1], s[3])
-    at_once = max(1, min(batch, LARGEST // max(1, math.prod(size))))
+    chunk = max(1, min(batch, LARGEST // max(1, math.prod(size))))
     total = None
-    for start in range(0, batch, at_once):
-        part = x[start : start + at_once]
-        if at_once < batch and is_traced(x):
+    for start in range(0, batch, chunk):
+        part = x[start : start + chunk]
+        if chunk < batch and is_traced(x):
             part = part.clone()  # a compiler counts the offset of strided views from other places than torch does
         count = part.shape[0]
         patches = part.as_strided((count, *size), (s[0], *steps), part.storage_offset())
         patches = patches.reshape(count * rows * columns, height * width * channels)
-        gradient = grad[start : start + at_once].reshape(count * rows * columns, outputs)
+        gradient = grad[start : start + chunk].reshape(count * rows * columns, outputs)
         total = patches.mT @ gradient if total is None else total.addmm_(patches.mT, gradient)
     return total.reshape(height, width, channels, outputs)
 
