@@ -118,7 +118,7 @@ class GradientBody(FuncGraph):
             if self.stash is None:
                 self.stash = self._new_arg(variant, TensorShape([]), "stash")
             with self.plain_scopes():
-                self._popped = self.create_op("_PopRecord", [self.stash], [variant], name="pop", attrs={"T": ()})
+                self._popped = self.create_op("_PopStash", [self.stash], [variant], name="pop", attrs={"T": ()})
         popped = self._popped
         value = Tensor(popped, len(popped._outputs), tensor.dtype.base_dtype, tensor._shape)
         popped._outputs = (*popped._outputs, value)
@@ -129,7 +129,7 @@ class GradientBody(FuncGraph):
         """In the forward body: the stash with the values of this body on top."""
         with self.forward.as_default(), self.forward.plain_scopes():
             values = [raw_ops.Identity(t) if t.dtype._is_ref_dtype else t for t in self.stashed]
-            stash: Tensor = raw_ops._PushRecord(rest, values)
+            stash: Tensor = raw_ops._PushStash(rest, values)
             return stash
 
 
@@ -182,7 +182,7 @@ def _stash_branches(op: Operation, graph: Graph, bodies: Sequence[GradientBody])
     outputs = []
     for body in bodies:
         with body.forward.as_default(), body.forward.plain_scopes():
-            empty = raw_ops._EmptyRecord()
+            empty = raw_ops._EmptyStash()
         outputs.append(body.push(empty) if body.stashed else empty)
     stash = graph._own(add_output(op, outputs), "gradient")
     for body in bodies:
@@ -254,7 +254,7 @@ def _sum(x: Tensor, y: Tensor) -> Tensor:
 def _stash_loop(op: Operation, backward: GradientBody) -> Tensor:
     """Makes the forward loop stash the values of each iteration; the whole stash is one more result of it."""
     with op.graph.as_default(), outside(op.graph):
-        empty: Tensor = raw_ops._EmptyRecord()
+        empty: Tensor = raw_ops._EmptyStash()
     return add_variable(op, empty, backward.push)
 
 

@@ -88,7 +88,7 @@ class FunctionGradient:
         if not self.whole and not body.stashed:
             return
         with f.as_default(), f.plain_scopes():
-            empty = raw_ops._EmptyRecord()
+            empty = raw_ops._EmptyStash()
         stash = body.push(empty)
         if self.slot is None:
             self.slot = len(f.outputs)

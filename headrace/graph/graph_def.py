@@ -39,7 +39,7 @@ _OURS = {
 }  # fmt: skip
 # What uses a variable is stateful in TF, even if it only reads.
 _STATEFUL = {"PartitionedCall": "StatefulPartitionedCall", "StatelessIf": "If", "StatelessWhile": "While"}
-_RECORDS = ("_PushRecord", "_PopRecord", "_EmptyRecord")
+_STASHES = ("_PushStash", "_PopStash", "_EmptyStash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Library:
         self.resources: set[Tensor] = set()
         self.flows = dtypes.float32  # TF's type for the flow of a tensor array
         for op in _every(ops):
-            if op.type in _RECORDS:
+            if op.type in _STASHES:
                 self.flows = dtypes.variant
         for op in ops:
             if any(isinstance(a, FuncGraph) for a in op.attrs.values()):

@@ -1,8 +1,8 @@
-"""Records: what a conditional or a loop keeps of its forward pass for the backward pass.
+"""The stash: what a conditional or a loop keeps of its forward run for its gradient.
 
-A record is a chain of frames, one an iteration: ``()`` when empty, else ``(rest, values)``.  Pushing shares the rest, so it costs
-the same however long the chain is, and nothing is copied.  The gradient of a record is a record of the gradients of those of
-its values that have one.
+A stash is a chain of frames, one for each iteration: ``()`` when empty, else ``(rest, values)``.  Pushing shares the rest, so it
+costs the same however long the chain is, and nothing is copied.  The gradient of a stash is a stash too.  It holds the gradients
+of those values that have one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 
-empty = op("_EmptyRecord() -> (record: variant)", opaque=True)
+empty = op("_EmptyStash() -> (stash: variant)", opaque=True)
 empty.shape(lambda: ())
 empty.not_differentiable()
 empty.kernel(lambda: ())
 
 push = op(
-    "_PushRecord(rest: variant, values: list(T)) -> (record: variant)",
+    "_PushStash(rest: variant, values: list(T)) -> (stash: variant)",
     T=ANY,
     view=True,
     opaque=True,
@@ -31,12 +31,12 @@ push.inline_kernel("({0}, {1})")
 push.kernel(lambda rest, values: (rest, values))
 
 pop = op(
-    "_PopRecord(record: variant; T: list(type)) -> (rest: variant, values: list(T))",
+    "_PopStash(stash: variant; T: list(type)) -> (rest: variant, values: list(T))",
     T=ANY, view=True, opaque=True, takes_numbers=True,
 )  # fmt: skip
-pop.shape(lambda record, T: [(), *[None] * len(T)])
+pop.shape(lambda stash, T: [(), *[None] * len(T)])
 pop.inline_kernel("({0})")
-pop.kernel(lambda record, T: record)
+pop.kernel(lambda stash, T: stash)
 
 
 def _differentiable(dtype):
@@ -46,7 +46,7 @@ def _differentiable(dtype):
 @push.gradient
 def _(node, grad):
     dtypes = [t.dtype.base_dtype for t in node.inputs[1:]]
-    popped = raw_ops._PopRecord(grad, T=[dtype for dtype in dtypes if _differentiable(dtype)])
+    popped = raw_ops._PopStash(grad, T=[dtype for dtype in dtypes if _differentiable(dtype)])
     values = iter(popped.values)
     return [popped.rest, *(next(values) if _differentiable(dtype) else None for dtype in dtypes)]
 
@@ -54,7 +54,7 @@ def _(node, grad):
 @pop.gradient
 def _(node, *grads):
     kept = [g for g, t in zip(grads[1:], node.outputs[1:], strict=True) if _differentiable(t.dtype.base_dtype)]
-    return [raw_ops._PushRecord(grads[0], kept)]
+    return [raw_ops._PushStash(grads[0], kept)]
 
 
 class Swapped:
@@ -105,19 +105,19 @@ add.gradient(lambda node, grad: [grad, grad])
 add.kernel(lambda x, y: sum_of(x, y))
 
 
-def _frames(record):
+def _frames(stash):
     frames = []
-    while record:
-        record, values = record
+    while stash:
+        stash, values = stash
         frames.append(values)
     return frames[::-1]
 
 
 def _chain(frames):
-    record = ()
+    stash = ()
     for values in frames:
-        record = (record, values)
-    return record
+        stash = (stash, values)
+    return stash
 
 
 def zeros_of(value):

@@ -113,7 +113,7 @@ class _Deferred:
     def _collect(self, key: tuple[Value, int]) -> None:
         value = key[0]
         scalar = TensorShape([])
-        empty = self.loop.before("_EmptyRecord", [], [(variant, scalar)])
+        empty = self.loop.before("_EmptyStash", [], [(variant, scalar)])
         so_far = self.loop.add_variable(empty)
         pushed = self.loop.inside(value.op, "_PushRow", [so_far, value], [(variant, scalar)], T=value.dtype.base_dtype)
         self.loop.body.fetches.append(pushed)

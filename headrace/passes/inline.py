@@ -5,7 +5,7 @@
 A function that calls itself stays a call (passes/instantiate.py).  What a gradient recorded and takes out again is passed
 directly:
 
-    %r = _PushRecord(%rest, %a, %b)   %q, %c, %d = _PopRecord(%r)   %y = Mul(%c, %d)      ->      %y = Mul(%a, %b)
+    %r = _PushStash(%rest, %a, %b)   %q, %c, %d = _PopStash(%r)   %y = Mul(%c, %d)      ->      %y = Mul(%a, %b)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headrace.passes.match import Ops
 from headrace.passes.prune import prune
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-PUSH, POP = Ops("_PushRecord"), Ops("_PopRecord")
+PUSH, POP = Ops("_PushStash"), Ops("_PopStash")
 
 
 def inline(graph: StepGraph) -> StepGraph:

@@ -19,7 +19,7 @@ from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 FILL, READ = Ops("TensorArrayScatterV3"), Ops("TensorArrayReadV3")
-PUSH, POP = Ops("_PushRecord"), Ops("_PopRecord")
+PUSH, POP = Ops("_PushStash"), Ops("_PopStash")
 
 
 def specialise(graph: StepGraph, shapes: Sequence[Sequence[int | None]]) -> StepGraph:

@@ -13,7 +13,7 @@ from headrace.passes.loop import Loop, loops, users_of
 from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-PUSH, POP = Ops("_PushRecord"), Ops("_PopRecord")
+PUSH, POP = Ops("_PushStash"), Ops("_PopStash")
 
 
 def trim_records(graph: StepGraph) -> StepGraph:

@@ -35,8 +35,8 @@ class TestStash:
     def test_is_made_only_by_steps_that_use_it(self):
         x, y, g = self.loop()
         with tf.Session() as session:
-            assert "_PushRecord" not in types(session, [y], [x])
-            assert "_PushRecord" in types(session, [g], [x])
+            assert "_PushStash" not in types(session, [y], [x])
+            assert "_PushStash" in types(session, [g], [x])
 
     def test_two_gradients_of_one_loop_do_not_disturb_each_other(self):
         x, y, g = self.loop()
@@ -50,7 +50,7 @@ class TestStash:
         _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.reduce_sum(a)), (0, x))
         g = tf.gradients(y, x)[0]
         while_node = next(op for op in tf.get_default_graph().get_operations() if op.type == "StatelessWhile")
-        pushed = [op for op in while_node.attrs["body"].get_operations() if op.type == "_PushRecord"]
+        pushed = [op for op in while_node.attrs["body"].get_operations() if op.type == "_PushStash"]
         assert all(t.dtype.is_integer for op in pushed for t in op.inputs[1:])
         assert run(g, {x: [1.0, 2.0]}).tolist() == [27, 27]
 

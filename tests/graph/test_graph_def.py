@@ -73,7 +73,7 @@ class TestWrite:
         tf.gradients(y, x)
         whole = tf.get_default_graph().as_graph_def()
         forward = [n for n in tf.get_default_graph().get_operations() if not n.name.startswith("gradients")]
-        assert any(n.op == "_PushRecord" for f in whole.library.function for n in f.node_def)
+        assert any(n.op == "_PushStash" for f in whole.library.function for n in f.node_def)
         assert not any(n.op.startswith("_") for f in of_operations(forward).library.function for n in f.node_def)
 
 

@@ -70,7 +70,7 @@ def test_records_hold_what_is_used_only():
     session = tf.Session(config=tf.ConfigProto(compile="off"))
     plan = session._master.plan([x], [gradient], [])
     pushes = [
-        n for m in plan.graph.nodes if "body" in m.attrs for n in m.attrs["body"].nodes if n.type == "_PushRecord"
+        n for m in plan.graph.nodes if "body" in m.attrs for n in m.attrs["body"].nodes if n.type == "_PushStash"
     ]
     assert [[v.dtype.name for v in n.inputs[1:]] for n in pushes] == [["int32"]]  # the index of the row
     expected = np.zeros([6, 2])
@@ -110,6 +110,6 @@ def test_recomputing_the_body_keeps_only_its_input():
     for fetches in found:
         plan = session._master.plan([x], fetches, [])
         bodies = [m.attrs["body"] for m in plan.graph.nodes if "body" in m.attrs]
-        kept += [len(n.inputs) - 1 for body in bodies for n in body.nodes if n.type == "_PushRecord"]
+        kept += [len(n.inputs) - 1 for body in bodies for n in body.nodes if n.type == "_PushStash"]
     assert kept[0] > 1
     assert kept[1] == 1
