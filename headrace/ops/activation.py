@@ -23,7 +23,7 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 # Beyond this softplus(x) == x in every dtype; torch's own default of 20 is visible in float64.
 SOFTPLUS_THRESHOLD = 40.0
-_ZERO = np.array(False)  # zero of any numpy dtype: it changes none
+_ZERO = np.array(False)  # a zero that leaves every numpy dtype as it is
 
 
 def activation(name, types, gradient):
@@ -42,7 +42,7 @@ def activation_grad(name, types, second="features"):
 
 
 def piecewise_linear(op_def):
-    """The gradient rule of a gradient whose slope does not depend on the point: the same op again."""
+    """The gradient rule of a gradient whose slope does not depend on the point.  It uses the same op again."""
 
     @op_def.gradient
     def _(node, grad):
@@ -70,7 +70,7 @@ def _(gradients, features):
 
 @relu_grad.kernel(T=UNSIGNED)
 def _(gradients, features):
-    kept = torch.where(features.to(torch.int64) == 0, 0, gradients.to(torch.int64))  # torch 2.11 has none of these
+    kept = torch.where(features.to(torch.int64) == 0, 0, gradients.to(torch.int64))  # torch 2.11 lacks these
     return kept.to(gradients.dtype)
 
 
@@ -241,7 +241,7 @@ def _(value, bias, data_format):
 
 
 def _add_last(value, bias, data_format):
-    """The planner asks for it where the bias runs along the last axis."""
+    """Adds a bias along the last axis; the planner asks for it there."""
     _check_last(value, bias)
     return value.add_(bias)
 

@@ -73,7 +73,7 @@ def _truncate(x, y):
 
 def _floor(x, y):
     if x.is_floating_point():
-        return torch.floor(torch.true_divide(x, y))  # what rounding_mode="floor" gives for infinities is Python's
+        return torch.floor(torch.true_divide(x, y))  # for infinities rounding_mode="floor" follows Python
     return torch.div(x, y, rounding_mode="floor")
 
 

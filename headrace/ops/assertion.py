@@ -1,4 +1,4 @@
-"""Checks that stop the step.  They run where their values are: while all is well only a verdict leaves the device."""
+"""Assertions, which stop the step.  They run where their values are: while they hold, only a verdict leaves the device."""
 
 from __future__ import annotations
 

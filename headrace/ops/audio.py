@@ -67,7 +67,7 @@ def _(contents, desired_channels, desired_samples):
     channels = sound.shape[1] if desired_channels < 0 else desired_channels
     signal = np.zeros((frames, channels), np.float32)
     kept = sound[:frames]
-    for channel in range(channels):  # those that are missing repeat the last there is
+    for channel in range(channels):  # missing channels repeat the last one
         signal[: len(kept), channel] = kept[:, min(channel, sound.shape[1] - 1)]
     return from_numpy(signal), torch.tensor(rate, dtype=torch.int32)
 
@@ -106,7 +106,7 @@ spectrogram = op(
 
 
 def _width(window_size):
-    """Half the transform's length, a power of two, and one."""
+    """The number of frequencies: half the transform's length, which is a power of two, plus one."""
     return (1 << (window_size - 1).bit_length()) // 2 + 1
 
 

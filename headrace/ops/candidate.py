@@ -1,4 +1,4 @@
-"""Candidate samplers: classes drawn from a distribution, and how often each was to be expected.
+"""Candidate samplers: classes drawn from a distribution, and the expected count of each.
 
 They run on the host.  Each node owns a generator (and, where it learns, its counts) for the life of a session.
 """
@@ -40,7 +40,7 @@ class Sampler:
         """Called with the true classes after each batch."""
 
     def sample(self, true_classes, count, unique):
-        """-> the classes drawn and, for true and drawn ones, how often ``count`` such draws hit them on average."""
+        """-> the classes drawn and the average number of hits in ``count`` draws, for the true classes and for the drawn ones."""
         with self.lock:
             drawn, tries = self._distinct(count) if unique else (self.draw(count), count)
             expected = self.expected(true_classes, drawn, count, tries)
@@ -50,7 +50,7 @@ class Sampler:
     def expected(self, true_classes, drawn, count, tries):
         both = np.concatenate([true_classes.reshape(-1), drawn])
         p = self.probability(both)
-        # When no draw repeated, count * p is what the classes can expect; otherwise the chance of at least one hit.
+        # If no draw repeated, a class expects count * p hits; otherwise the number is the chance of at least one hit.
         both = (p * count if tries == count else -np.expm1(tries * np.log1p(-p))).astype(np.float32)
         return both[: true_classes.size].reshape(true_classes.shape), both[true_classes.size :].copy()
 
@@ -58,7 +58,7 @@ class Sampler:
         """Draws until ``count`` different classes have come up; also says how many draws that took."""
         drawn = self.draw(count + count // 2 + 16)
         while True:
-            first = np.sort(np.unique(drawn, return_index=True)[1])  # where each class came up first, in order
+            first = np.sort(np.unique(drawn, return_index=True)[1])  # where each class was drawn first, in order
             if len(first) >= count:
                 return drawn[first[:count]], int(first[count - 1]) + 1 if count else 0
             drawn = np.concatenate([drawn, self.draw(count + count // 2 + 16)])
@@ -86,11 +86,11 @@ class Uniform(Sampler):
 
 
 class Weighted(Sampler):
-    """Classes by weight; those beyond the weights never come up."""
+    """Draws classes by weight; classes beyond the weights are never drawn."""
 
     weights: np.ndarray
     total: float
-    _bounds: np.ndarray | None = None  # what the weights add up to, until they change
+    _bounds: np.ndarray | None = None  # the running sums of the weights, until they change
 
     def draw(self, count):
         if self._bounds is None:
@@ -117,7 +117,7 @@ class LearnedUnigram(Weighted):
 
 
 class FixedUnigram(Weighted):
-    """Given weights to the power ``distortion``, after reserved ids of weight zero; of several shards, one's share."""
+    """The user's weights to the power ``distortion``, after reserved ids of weight zero; one shard's share of them."""
 
     def prepare(self, attrs) -> None:
         unigrams = _vocabulary(attrs["vocab_file"]) if attrs["vocab_file"] else list(attrs["unigrams"])
@@ -192,7 +192,7 @@ every.shape(_shape)
 
 @every.kernel
 def _(true_classes, num_true, num_sampled, unique, seed, seed2):
-    """Every class below ``num_sampled`` once."""
+    """Takes every class below ``num_sampled`` once."""
     _check(true_classes, num_true)
     return torch.arange(num_sampled), torch.ones(tuple(true_classes.shape)), torch.ones(num_sampled)
 

@@ -225,6 +225,6 @@ def _(x, DstT, Truncate):
 @cast.array_kernel(SrcT=(*dtypes.INTEGER, dtypes.bool))
 @cast.array_kernel(
     SrcT=_WIDE, DstT=(*_WIDE, dtypes.int32, dtypes.int64, dtypes.bool)
-)  # to others torch rounds otherwise
+)  # to other types torch rounds differently
 def _(x, DstT, Truncate):
     return x.astype(DstT, copy=False)

@@ -163,7 +163,7 @@ def _(indices, depth, on_value, off_value, axis):
     output = torch.full(shape, off_value.item(), dtype=on_value.dtype)
     try:
         return output.scatter_(at, indices.long().unsqueeze(at), on_value.item())
-    except RuntimeError:  # an index out of range, which has no place
+    except RuntimeError:  # an index out of range has no place
         return _compare(indices, depth, on_value, off_value, at)
 
 

@@ -63,12 +63,12 @@ def _labels(row, labels, classes, collapse):
 
 
 def _merged(labels):
-    """Without those that equal the one before."""
+    """The labels without those that equal the one before."""
     return [label for label, _ in groupby(labels)]
 
 
 def _possible(labels, length, merge):
-    """Whether there is time for the labels: between equal neighbours stands a blank, if they would be merged."""
+    """Whether the labels fit in the steps.  Equal neighbours that would be merged need a blank between them."""
     return len(labels) + (len(labels) - len(_merged(labels)) if merge else 0) <= length
 
 
@@ -108,7 +108,7 @@ def _(inputs, labels_indices, labels_values, sequence_length, collapse, merge, i
 def _standard_loss(logits, labels, lengths, counts):
     """The loss and its gradient.
 
-    The gradient of the scores is that of the logits too: over the classes of a step it adds up to nothing.
+    The gradient of the scores is the gradient of the logits too: it sums to zero over the classes of a step.
     """
     scores, blank = torch.log_softmax(logits, 2), logits.shape[2] - 1
     losses, alpha = torch._ctc_loss(scores, labels, lengths, counts, blank)

@@ -25,7 +25,7 @@ def _check_lengths(shape, lengths):
 
 
 def _merged(labels):
-    """Without those that equal the one before."""
+    """The labels without those that equal the one before."""
     return [label for label, _ in groupby(labels)]
 
 
@@ -98,16 +98,16 @@ def _log_softmax(scores):
 
 
 def _first(values, count):
-    """Where the ``count`` least numbers of each row stand, equal ones in order; the first place if there are not as many."""
+    """The places of the ``count`` least numbers of each row, equal ones in order; the first place if there are fewer."""
     order = values.argsort(1, kind="stable")[:, :count]
     return np.pad(order, ((0, 0), (0, count - order.shape[1])))
 
 
 class _Search:
-    """The best prefixes of every sequence, all sequences a step at a time.
+    """The best prefixes of every sequence.  All sequences advance one step at a time.
 
-    A prefix is a number: those below ``batch`` are the empty ones, each sequence's own; the others are numbered as they come up,
-    by prefix and label.  Sequences stand in order of falling length, so that those not yet at their end are the first ones.
+    A prefix is a number.  Each sequence has its own empty prefix, numbered below ``batch``.  The others are numbered as they
+    appear, by prefix and label.  The longest sequences come first, so the sequences that have not ended are always the first ones.
     """
 
     def __init__(self, batch, labels, width):
@@ -124,10 +124,10 @@ class _Search:
         self.in_blank[:, 0] = 0
 
     def step(self, scores):
-        """One step of the first sequences, by their scores [sequences, classes].
+        """Makes one step of the first sequences, by their scores [sequences, classes].
 
-        Of the candidates, a row for each prefix, the first column is the prefix itself and column 1 + l it and label l.  They
-        and the prefixes are counted through all sequences.
+        The candidates have a row for each prefix.  Column 0 is the prefix itself, column 1 + l is the prefix with label l.
+        Candidates and prefixes are numbered through all sequences.
         """
         active, labels, width, wide = len(scores), self.labels, self.width, self.labels + 1
         prefix, last, counts = self.prefix[:active], self.last[:active], self.counts[:active]
@@ -146,7 +146,7 @@ class _Search:
         as_blank[own] = own_blank
         ranking = flat_label.copy()
         ranking[own] = np.logaddexp(own_blank, own_label)
-        # Those that another becomes by one more label stand at the first of the two places.
+        # A prefix that another one becomes by one more label has two places: it keeps the first.
         same = (self.parent[:active, :, None] == prefix[:, None, :]).reshape(-1).nonzero()[0]
         gone = 0
         if len(same):
@@ -164,7 +164,7 @@ class _Search:
         self._keep(best + own[:, :1], as_blank, flat_label, few)
 
     def _keep(self, best, as_blank, as_label, few):
-        """The candidates at ``best`` are the prefixes from now on."""
+        """Makes the candidates at ``best`` the new prefixes."""
         active = len(best)
         before = best // (self.labels + 1)
         label = best - before * (self.labels + 1)
@@ -190,7 +190,7 @@ class _Search:
 
 
 def _labels(number, keys, batch, labels):
-    """Those of a prefix, first to last."""
+    """The labels of a prefix, from the first to the last."""
     path = []
     while number >= batch:
         number, label = divmod(keys[number - batch], labels)

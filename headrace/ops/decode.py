@@ -25,7 +25,7 @@ _NUMBERS = {"float32": "float", "float64": "double"}  # what they are called in 
 
 
 def parse_number(text, dtype):
-    """The number in ``text``; None if it is none, or does not fit."""
+    """The number in ``text``; None if the text is not a number, or the number does not fit."""
     if dtype.kind == "f":
         if _HEX.match(text):
             return float.fromhex(text.decode())
@@ -43,9 +43,9 @@ def numbers(values, dtype, shape):
 
 
 def _plain_numbers(texts, dtype):
-    """An array of the numbers in texts that have no underscore, which Python skips; None if one is none, or written otherwise.
+    """The numbers in texts without underscores, as an array; None if a text is not a number that Python reads.
 
-    But for the underscores, what Python takes for a number is one for TF1 too.
+    Python skips underscores.  Apart from that, what Python reads as a number is one for TF1 too.
     """
     code = dtype.char
     try:
@@ -153,7 +153,7 @@ def _(input_bytes, fixed_length, out_type, little_endian):
 
 @padded_raw.kernel
 def _(input_bytes, fixed_length, out_type, little_endian):
-    """Each string cut or filled up with zeros to ``fixed_length`` bytes."""
+    """Cuts each string to ``fixed_length`` bytes, or fills it up with zeros."""
     width = out_type.itemsize
     if fixed_length <= 0 or fixed_length % width:
         raise ValueError(
@@ -246,7 +246,7 @@ def _quoted(record, start, delimiter):
 
 
 def _plain_columns(records, defaults, delimiter, missing, select_cols):
-    """Whole columns at once, of records without quotes, line ends or mistakes; None for others.
+    """Converts whole columns of records without quotes, line ends or mistakes; None for other records.
 
     A batch of 32 records of ten fields takes 0.14 ms instead of 1.3, and a step of a small network 0.8 ms.
     """

@@ -43,7 +43,7 @@ def _(input, adjoint):
 
 @inverse.gradient
 def _(node, grad):
-    """-inv' grad inv', and its adjoint when the op took that of its input."""
+    """-inv' grad inv', and the adjoint of that if the op inverted the adjoint of its input."""
     y = node.outputs[0]
     product = raw_ops.BatchMatMulV2
     if node.attrs["adjoint"]:
@@ -76,7 +76,7 @@ square_root.shape(_square)
 
 @square_root.kernel
 def _(input):
-    """Through the eigenvalues: for matrices that have a full set of eigenvectors."""
+    """Uses the eigenvalues, so it serves matrices that have a full set of eigenvectors."""
     values, vectors = torch.linalg.eig(input)
     root = torch.linalg.solve(vectors.mH, (vectors * torch.sqrt(values).unsqueeze(-2)).mH).mH
     return (root if input.is_complex() else root.real).to(input.dtype).contiguous().resolve_conj()
@@ -245,7 +245,7 @@ einsum = op(
 
 
 def _labels(equation, count):
-    """Each input's subscripts, and the output's; that is given or, as numpy has it, the labels seen once."""
+    """The subscripts of each input and of the output.  An output that is left out has the labels seen once, as in numpy."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     parts = left.split(",")

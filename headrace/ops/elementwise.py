@@ -24,7 +24,7 @@ def _times(derivative):
 
 
 def _over(divisor):
-    """The same for a derivative that is one over something."""
+    """The gradient of a function whose derivative is one over a tensor made of its input ``x`` and output ``y``."""
 
     def rule(node, grad):
         return raw_ops.RealDiv(grad, conjugate(divisor(node.inputs[0])))

@@ -67,9 +67,9 @@ def _real_gradient(node, grad):
 
 @real_grad.kernel
 def _(grad, shape, fft_length, Treal):  # noqa: N803
-    """The transpose: back without dividing.  Going back counts the frequencies in between twice, which is undone first."""
+    """The inverse transform without the division.  It counts the frequencies in between twice, so they are halved first."""
     length, wanted = fft_length[0], shape[-1]
-    shares = _kept_shares if type(grad) is torch.Tensor else _shares  # nothing is kept from under a tracer
+    shares = _kept_shares if type(grad) is torch.Tensor else _shares  # a tracer's tensors are not kept
     signal = torch.fft.irfft(grad * shares(length, grad.dtype.to_real(), grad.device), length, norm="forward")
     if wanted < length:
         signal = signal[..., :wanted].contiguous()

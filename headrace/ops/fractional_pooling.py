@@ -42,7 +42,7 @@ def _edges(size, count, pseudo_random, random):
 
 
 def _windows(edges, overlapping, device):
-    """[windows, longest]: the elements of each, the last of a shorter one repeated; and which of them count."""
+    """[windows, longest]: the elements of each window, and which of them count.  Shorter windows repeat their last element."""
     last = edges[-1] - 1
     ends = [min(e, last) if overlapping else e - 1 for e in edges[1:]]
     starts = edges[:-1]

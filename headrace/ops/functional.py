@@ -68,7 +68,7 @@ def _while(name, traits):
     ):
         fixed = (*input, *refs)
         argument_list, variables = variables, tuple(variables)
-        argument_list.clear()  # nobody else holds the variables then: what the body is done with is freed
+        argument_list.clear()  # nothing else holds the variables then, so what the body no longer needs is freed
         count = 0
         until = deadline.current.at
         try:
@@ -111,7 +111,7 @@ def _late(node, count):
 
 
 def _interrupted(interrupt, node, count):
-    """Says where the interrupt came; one from a loop inside says so already."""
+    """Says in which loop the interrupt arrived, unless an inner loop has said so."""
     where = f"interrupted after {count} iterations of the loop made at {node.source}"
     return interrupt if interrupt.args else KeyboardInterrupt(where)
 

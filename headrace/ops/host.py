@@ -37,7 +37,7 @@ _ERRORS = (
 
 
 def _argument(value):
-    """An array the function may keep and change; scalars as numpy scalars, a string as bytes."""
+    """An array that the function may keep and change; a scalar becomes a numpy scalar, a string becomes bytes."""
     array = to_array(value)
     return array.copy() if array.ndim else array[()]
 
@@ -48,7 +48,7 @@ def _tf_name(dtype) -> str:
 
 
 def _result(value, wanted, position, token):
-    """What the function returned as a run-time value of the dtype it promised; nothing is cast."""
+    """What the function returned, as a run-time value.  It must have the dtype that was promised: nothing is cast."""
     array = np.asarray(value)
     if array.dtype.kind == "U":
         array = np.vectorize(str.encode, otypes=[object])(array) if array.size else array.astype(object)
@@ -104,7 +104,7 @@ py_func_stateless.not_differentiable()
 py_func_stateless.shape(_unknown_shapes)
 py_func_stateless.kernel(_call)
 
-# A Python function of eager tensors: ``func`` also has ``backward(inputs, outputs)``, the same for its gradient.
+# A Python function of eager tensors: ``func.backward`` makes the function of its gradient.
 eager_py_func = op(
     "EagerPyFunc(input: list(Tin); token: string, Tout: list(type), is_async: bool = False, func: any = None) "
     "-> (output: list(Tout))",
@@ -257,14 +257,14 @@ def _(input, precision, scientific, shortest, width, fill):
     array = to_array(input)
     show = _formatter(array.dtype, precision, scientific, shortest, width, fill)
     items = array.reshape(-1).tolist()
-    if isinstance(show, bytes):  # one form for all, filled in at once
+    if isinstance(show, bytes):  # one form for all, filled in with one call
         texts = (show + b"\n") * len(items) % tuple(items)
         return array_of(texts.split(b"\n")[:-1], array.shape)
     return array_of(list(map(show, items)), array.shape)
 
 
 def _formatter(dtype, precision, scientific, shortest, width, fill):
-    """A function of one value, or the form that suits all values."""
+    """A function that formats one value, or one form that suits all values."""
     if scientific and shortest:
         raise ValueError("Cannot select both scientific and shortest notation")
     if len(fill) > 1:

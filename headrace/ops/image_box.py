@@ -26,7 +26,7 @@ _COLORS = (
 
 
 def _draw(images, boxes, colors):
-    """``colors`` is None for the usual ones."""
+    """Draws the boxes; ``colors`` is None for TensorFlow's own colours."""
     colors = boxes.new_tensor(_COLORS) if colors is None else colors
     height, width, depth = images.shape[1:]
     if depth == 1:
@@ -112,7 +112,7 @@ def _try(random, height, width, aspect_ratio_range, area_range):
 
 
 def _covers(window, boxes, least):
-    """Whether the window covers so much of one of the boxes (of at least one pixel)."""
+    """Whether the window covers at least that share of one of the boxes that have a pixel."""
     y1, x1, y2, x2 = window
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     rows = np.minimum(boxes[:, 2], y2) - np.maximum(boxes[:, 0], y1)
@@ -169,7 +169,7 @@ def _overlaps(boxes):
 
 
 def _select(scores, overlaps, limit, threshold, least):
-    """Greedily the best, each dropping those it overlaps -> indices."""
+    """Takes the best box again and again; each drops those it overlaps -> indices."""
     order = (-scores).argsort(kind="stable")
     order = order[scores[order] > least]
     chosen: list[int] = []
@@ -181,7 +181,7 @@ def _select(scores, overlaps, limit, threshold, least):
 
 
 def _select_soft(scores, overlaps, limit, threshold, least, sigma):
-    """Greedily the best, each lowering the scores of those it overlaps -> indices, scores."""
+    """Takes the best box again and again; each lowers the scores of those it overlaps -> indices, scores."""
     heap = [(-s, i, 0) for i, s in enumerate(scores.tolist()) if s > least]
     heapq.heapify(heap)
     chosen: list[int] = []

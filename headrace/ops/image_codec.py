@@ -61,7 +61,7 @@ def _loaded(image, format):
 
 
 def _natural(image) -> int:
-    """The channels of an image as it is."""
+    """The number of channels of an image as it is."""
     if image.mode == "P":
         return 4 if "transparency" in image.info else 3
     if image.mode in ("1", "L", "I", "I;16", "I;16B", "F"):
@@ -344,7 +344,7 @@ def _save_jpeg(array, format, quality, density, **options):
     picture.save(written, "JPEG", quality=max(quality, 1), dpi=(1, 1), **options)
     data = written.getvalue()
     unit, x_density, y_density = density
-    # In the JFIF header, which comes first; Pillow knows inches only.
+    # The density is in the JFIF header, which comes first.  Pillow knows inches only.
     return _string(data[:13] + struct.pack(">BHH", unit, x_density, y_density) + data[18:])
 
 

@@ -65,7 +65,7 @@ def _rounded(places):
 
 
 def _check_pictures(box_ind, batch):
-    """On the host only: other devices would have to be waited for."""
+    """Checks the indices on the host only, because another device would have to be waited for."""
     if not is_traced(box_ind) and box_ind.is_cpu and not all(0 <= i < batch for i in box_ind.tolist()):
         raise OutOfRangeError(
             None, None, f"box_ind has values outside [0, batch_size): {box_ind.tolist()}, batch size {batch}"

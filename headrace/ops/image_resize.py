@@ -263,7 +263,7 @@ area.shape(_resized)
 
 
 def _shares(inside, outside, align_corners, device):
-    """[outside, inside]: how much of each row lies within the stretch of each output row; the last row goes on for ever."""
+    """[outside, inside]: the share of each input row in each output row; the last input row has no end."""
     step = _scale(inside, outside, align_corners)
     if step == 0.0:  # one row, corners aligned: every output row is that row
         return torch.ones(outside, 1, device=device)

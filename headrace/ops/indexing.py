@@ -310,7 +310,7 @@ def scatter_nd_into(base, indices, updates, mode, owned=False):
     """A copy of ``base``, or itself if it is ``owned``, with slices added, subtracted or replaced."""
     _check_updates(indices, updates, base.shape)
     if on_host(indices) and not base.numel():
-        _explain_nd(indices, base.shape)  # torch would not look at them
+        _explain_nd(indices, base.shape)  # torch would ignore them
     position, lead = _nd_index(indices, base.shape)
     rest = base.shape[len(lead) :]
     flat = base if len(lead) == 1 else base.reshape(math.prod(lead), *rest)
@@ -320,7 +320,7 @@ def scatter_nd_into(base, indices, updates, mode, owned=False):
         if mode == "update":
             changed.index_copy_(0, position.long(), rows)
         elif on_host(rows) and rows.ndim == 2 and rows.numel() > _MANY and rows.dtype in (torch.float32, torch.float64):
-            # A third less time than index_add_ for many rows.
+            # This takes a third less time than index_add_ for many rows.
             index = position.long().unsqueeze(1).expand(rows.shape)
             changed.scatter_add_(0, index, rows if mode == "add" else rows.neg())
         else:

@@ -70,7 +70,7 @@ def _items(value, width=()):
 
 
 def _array(items, dtype, shape):
-    """The inverse."""
+    """The inverse of ``_items``."""
     flat = [v for item in items for v in item] if items and isinstance(items[0], tuple) else items
     if dtype is string:
         return array_of(flat, shape)
@@ -187,7 +187,7 @@ def _(table_handle, keys, default_value):
     key_dtype, dtype = _dtype(keys), _dtype(default_value)
     table_handle.check(key_dtype, dtype)
     width = table_handle.value_shape
-    if not width and not default_value.ndim:  # the usual, quickly
+    if not width and not default_value.ndim:  # the usual case, and a quick one
         default = default_value.item()
         if key_dtype is not string and key_dtype in _WHOLE and dtype in _QUICK:
             values = table_handle.find_numbers(keys.numpy(), default)

@@ -55,9 +55,7 @@ def _(a, b, transpose_a, transpose_b):
     return _integer_product(a.t() if transpose_a else a, b.t() if transpose_b else b)
 
 
-_ONE_THREAD = (
-    64**3
-)  # multiplications: for more, numpy's BLAS starts threads of its own, which get in the way of torch's
+_ONE_THREAD = 64**3  # multiplications: for more, numpy's BLAS starts threads, which disturb torch's
 
 
 @matmul.array_kernel(T=FLOATING)
@@ -97,7 +95,7 @@ def _(a, b, transpose_a, transpose_b, a_is_sparse, b_is_sparse):
 
 @sparse_matmul.kernel
 def _(a, b, transpose_a, transpose_b, a_is_sparse, b_is_sparse):
-    """Zeros are multiplied like other numbers."""
+    """The flags for sparse matrices change nothing: zeros are multiplied like other numbers."""
     a, b = a.float(), b.float()
     return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
 

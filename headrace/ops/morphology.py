@@ -49,7 +49,7 @@ def _best(input, filter, strides, rates, padding):
 
 
 def _clamped(part, added):
-    """Integer sums, where the padding stays the lowest number."""
+    """Sums of integers, in which the padding stays the lowest number."""
     return torch.where(part == _lowest(part.dtype), part, part + added)
 
 

@@ -49,7 +49,7 @@ def normalize(x, scale, offset, mean, variance, epsilon, factor, data_format, is
     y, batch_mean, inverse, new_mean, new_variance = _native_batch_norm_legit_functional(
         channels_first, scale, offset, mean, variance, True, factor, epsilon
     )
-    if x.numel() == scale.shape[0]:  # one value a channel: the unbiased variance, 0 / 0, is taken to be zero
+    if x.numel() == scale.shape[0]:  # one value for each channel: the unbiased variance, 0 / 0, counts as zero
         new_variance = torch.zeros_like(scale)
     elif x.numel() == 0:
         new_mean, new_variance = torch.full_like(scale, float("nan")), torch.full_like(scale, float("nan"))
@@ -70,7 +70,7 @@ def denormalize(grad, x, scale, reserve_1, reserve_2, epsilon, data_format, is_t
 
 
 def _denormalize_fixed(grad, x, scale, mean, variance, epsilon, data_format):
-    """With given statistics; torch's own backward cannot be differentiated by them."""
+    """The gradients with fixed statistics.  torch's own backward cannot be differentiated with respect to them."""
     axis = x.ndim - 1 if data_format in CHANNELS_LAST else 1
     shape = [-1 if a == axis else 1 for a in range(x.ndim)]
     others = [a for a in range(x.ndim) if a != axis]
@@ -186,7 +186,7 @@ def around(values, radius):
 
 
 def _windows(values, count, size):
-    """The sums of ``size`` neighbours, of which there are ``count``, from those of 2, 4, 8 ...: a quarter of a pool's time."""
+    """``count`` sums of ``size`` neighbours, built from sums of 2, 4, 8 ...  This takes a quarter of a pool's time."""
     total, taken, width = None, 0, 1
     while width <= size:
         if width > 1:
@@ -212,7 +212,7 @@ def _norm(input, radius, bias, alpha):
 
 
 def _power(norm, exponent):
-    """Halves and quarters are roots, which take a tenth of the time of a power."""
+    """A power.  Halves and quarters are roots, which take a tenth of the time."""
     if exponent == -0.5:
         return norm.rsqrt()
     if exponent == -0.75:

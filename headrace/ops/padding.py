@@ -200,7 +200,7 @@ reverse.gradient(lambda node, grad: [raw_ops.ReverseV2(grad, node.inputs[1]), No
 
 @reverse.kernel
 def _(tensor, axis):
-    """Whole rows NumPy copies in half the time of torch."""
+    """NumPy copies whole rows in half the time of torch."""
     if type(tensor) is not torch.Tensor or not tensor.is_cpu or tensor.dtype is torch.bfloat16 or tensor.requires_grad:
         return torch.flip(tensor, axis)
     last = tensor.ndim - 1

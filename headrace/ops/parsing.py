@@ -51,7 +51,7 @@ def _read(function, data, what="example"):
 
 
 def _values(encoded, name, dtype, where):
-    """A feature's values, None if it has none; its kind must be the one that was asked for."""
+    """A feature's values; None if it has none.  Its type must be the one that was asked for."""
     if name not in encoded:
         return None
     kind, values = _read(read_feature, encoded[name])
@@ -315,7 +315,7 @@ def _(
 
 
 def _list_dense(lists, key, dtype, shape, allowed, where):
-    """One step after another, each of the same shape."""
+    """The values of all steps, one after another; every step has the same shape."""
     if key not in lists and key not in allowed:
         raise ValueError(
             f"{where}, Feature list '{key}' is required but could not be found.  Did you mean to include it in "

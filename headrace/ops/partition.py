@@ -59,7 +59,7 @@ def _unique(x, axis):
 def _unique_integers(x, dtype=np.int64):
     """-> arrays of values and of each element's index, by a table of first places.
 
-    None for other than integers on the host that are close together.
+    None unless the elements are integers on the host that are close together.
     """
     if not x.is_cpu or x.dtype not in (torch.int32, torch.int64):
         return None
@@ -73,7 +73,7 @@ def _unique_integers(x, dtype=np.int64):
     shifted = x - low if low else x
     places = np.arange(x.size)
     table = np.empty(span, np.int64)
-    table[shifted[::-1]] = places[::-1]  # the last one written is the first of its kind
+    table[shifted[::-1]] = places[::-1]  # the last write wins: the first of equal elements
     first = table.take(shifted)
     is_new = first == places
     return x[is_new], (np.add.accumulate(is_new, dtype=dtype) - 1).take(first)
@@ -165,7 +165,7 @@ list_diff.shape(lambda x, y, out_idx: [(None,), (None,)])
 
 @list_diff.kernel
 def _(x, y, out_idx):
-    if x.dtype is torch.bool or x.dtype.is_complex:  # which isin does not know
+    if x.dtype is torch.bool or x.dtype.is_complex:  # isin does not take these
         present = (x[:, None] == y).any(1)
     else:
         present = torch.isin(x, y)
@@ -281,7 +281,7 @@ def _stitch_gradient(node, grad):
 
 
 def _stitch_on_host(merged, indices, data, rest):
-    """NumPy copies few rows in a fraction of torch's time, and many in no more."""
+    """Stitches in NumPy.  It copies few rows in a fraction of torch's time, and many rows as quickly."""
     places = merged.numpy()
     for i, d in zip(indices, data, strict=True):
         if d.shape != i.shape + rest:

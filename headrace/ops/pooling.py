@@ -1,7 +1,7 @@
 """Max and average pools over two and three spatial axes, and their gradients.
 
 SAME windows never leave the input altogether, and averages count only what lies inside it.  torch pads both ends alike,
-so a lopsided SAME padding is had in one of two ways: with strides above one ``ceil_mode`` gives the last, shorter
+so an uneven SAME padding is made in one of two ways: with strides above one ``ceil_mode`` gives the last, shorter
 window; with stride one (an even window) both ends are padded by the larger amount and the first window is dropped.
 """
 
@@ -82,7 +82,7 @@ def drop_first(tensor, drop):
 
 
 def restore_first(grad, drop):
-    """A gradient of nothing for the windows left out."""
+    """Adds a zero gradient for the windows left out."""
     return grad if drop is None else functional.pad(grad, [n for count in reversed(drop) for n in (count, 0)])
 
 
@@ -119,7 +119,7 @@ def shape_of_sizes(sizes, rank):
 
 
 def kernels(definition, function):
-    """Floating point anywhere; integers on the CPU only, as in TensorFlow: torch has no such kernels for accelerators."""
+    """Registers the kernel for floating point on every device and, as in TensorFlow, for integers on the CPU only."""
     definition.kernel(function, T=FLOATING)
     return definition.kernel(function, device="cpu")
 
@@ -171,7 +171,7 @@ def depth_max(input, ksize, strides, data_format):
 
 
 def max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format, indices=None):
-    """``indices`` are those of the prepared input, found again when not given."""
+    """The gradient of the input.  ``indices`` are places in the prepared input; they are computed again if they are None."""
     if channel(ksize, data_format) != 1:
         raise NotImplementedError("MaxPoolGrad is not yet supported on the depth dimension.")
     g = geometry(input.shape, ksize, strides, padding, explicit, data_format)

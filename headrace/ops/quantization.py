@@ -214,7 +214,7 @@ round_trip = op(
     T=(float32,),
 )  # fmt: skip
 round_trip.shape(lambda input, *rest: input)
-round_trip.gradient(lambda node, grad: [grad, None, None])  # straight through
+round_trip.gradient(lambda node, grad: [grad, None, None])  # the gradient passes unchanged
 
 
 @round_trip.kernel

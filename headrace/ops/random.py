@@ -1,8 +1,7 @@
 """Random ops.  Each node owns a generator for the life of a session, so every step goes on where the last one stopped.
 
-A node with seeds starts its stream from them each time a session starts; one without starts anywhere.  torch's
-generators lock themselves for the length of a fill, and every kernel draws with one call, so concurrent steps share a
-node safely.
+A node with seeds starts its stream from them each time a session starts; one without starts anywhere.  A torch
+generator locks itself during a fill, and every kernel draws with one call, so concurrent steps share a node safely.
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ def _(shape, dtype, seed, seed2, *, state, device):
     return torch.randn(shape, generator=state, dtype=dtype, device=device)
 
 
-# sqrt(2) erfinv(x) / x, within two sigmas, as a polynomial of log(1 - x * x), from the highest power: 3e-7 at most from the
-# exact value, as torch's own, which computes number by number, in a seventh of the time.
+# sqrt(2) erfinv(x) / x, within two sigmas, as a polynomial of log(1 - x * x), from the highest power.  It is at most 3e-7
+# from the exact value, like torch's own, and takes a seventh of the time: torch's computes number by number.
 _QUANTILE = (
     -6.4967526522125316e-06, -9.164448665291617e-05, -0.0002181418368473748, 0.003273937091300038, 0.01632262986286059,
     -0.3281183836969922, 1.25331410184671,
@@ -93,7 +92,7 @@ _BLOCK = 1 << 16  # elements that stay in the cache
 
 
 def _quantiles(drawn):
-    """In place, of float32."""
+    """Turns uniform float32 numbers into normal ones within two sigmas, in place."""
     first, second, *_ = _QUANTILE
     for x in drawn.view(-1).split(_BLOCK):
         v = torch.mul(x, x).neg_().add_(1).log_()
@@ -109,7 +108,7 @@ truncated = _plain("TruncatedNormal")
 
 @truncated.kernel
 def _(shape, dtype, seed, seed2, *, state, device):
-    # The inverse of the distribution function: one draw an element, where resampling would need several.
+    # The inverse of the distribution function needs one draw for each element; resampling would need several.
     drawn = torch.empty(shape, dtype=dtype, device=device)
     drawn.uniform_(-_WITHIN_2_SIGMA, _WITHIN_2_SIGMA, generator=state)
     if type(drawn) is torch.Tensor and drawn.is_cpu and dtype is torch.float32:
@@ -188,7 +187,7 @@ def multinomial_shape(logits, num_samples):
 
 
 def choose(logits, drawn, dtype):
-    """For each row of ``logits``, the classes that uniform numbers ``drawn`` fall on; non-finite ones never win."""
+    """For each row of ``logits``, the classes on which the uniform numbers ``drawn`` fall; non-finite logits never win."""
     logits = logits.to(drawn.dtype)
     logits = torch.where(logits.isfinite(), logits, -math.inf)
     bounds = (logits - logits.amax(1, keepdim=True)).exp_().cumsum(1)
@@ -201,7 +200,7 @@ def _fall(bounds, drawn, dtype):
 
 
 def _choose_on_host(logits, drawn, dtype):
-    """The same of float32, with exponentials of that precision; None where some are not finite."""
+    """``choose`` for float32 on the host, with exponentials of that precision; None if some are not finite."""
     bounds = (logits - logits.amax(1, keepdim=True)).exp_().cumsum(1, dtype=drawn.dtype)
     if not torch.isfinite(bounds[:, -1]).all():
         return None
@@ -209,7 +208,7 @@ def _choose_on_host(logits, drawn, dtype):
 
 
 def exact(device) -> torch.dtype:
-    """The dtype in which to add many probabilities up: double, where the device has it."""
+    """The dtype for sums of many probabilities: double, if the device has it."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 

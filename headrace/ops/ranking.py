@@ -21,7 +21,7 @@ def _top_shape(input, k):
 
 
 def _top(input, k):
-    """Of equal elements the first come first, which torch.topk does not promise."""
+    """The largest elements.  Equal ones keep their order, which torch.topk does not promise."""
     if input.shape[-1] < k:
         raise ValueError(f"input must have at least k columns. Had {input.shape[-1]}, needed {k}")
     if k == 1:
@@ -29,7 +29,7 @@ def _top(input, k):
         return values, indices.to(torch.int32)
     if type(input) is torch.Tensor and input.is_cpu and input.numel() and k < input.shape[-1] // 4:
         values, indices = torch.topk(input, k + 1)
-        if bool((values[..., :-1] > values[..., 1:]).all()):  # no equals among them, nor just behind them
+        if bool((values[..., :-1] > values[..., 1:]).all()):  # no two neighbours are equal
             return values[..., :k].clone(), indices[..., :k].to(torch.int32)
     values, indices = torch.sort(input, dim=-1, descending=True, stable=True)
     return values[..., :k].clone(), indices[..., :k].to(torch.int32)
@@ -74,7 +74,7 @@ top_attr.kernel(_wide, T=WIDE_UNSIGNED)
 
 
 def _among(predictions, targets, k):
-    """Fewer than k predictions are larger than the target's; never so for a target out of range, nor in a row that
+    """Whether fewer than k predictions are larger than the target's.  False for a target out of range and for a row that
     is not finite."""
     classes = predictions.shape[1]
     if type(predictions) is torch.Tensor and predictions.is_cpu:

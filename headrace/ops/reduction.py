@@ -189,7 +189,7 @@ def _extreme(reduce, worst):
             return x.clone()
         if x.numel():
             return reduce(x, axis, keep)
-        axes = _axes(axis, x.ndim)  # of nothing, the neutral element
+        axes = _axes(axis, x.ndim)  # the neutral element, for no elements
         shape = [1 if i in axes else d for i, d in enumerate(x.shape) if keep or i not in axes]
         return torch.full(shape, worst(x.dtype), dtype=x.dtype, device=x.device)
 

@@ -112,7 +112,7 @@ def _reduce(how):
 
 
 def _divide(buffer, flat, rows):
-    """Row after row, so that a row given twice is divided twice, rounding as TF1 does."""
+    """Divides row after row: a row that is named twice is divided twice, with TF1's rounding."""
     _explain(flat, buffer.shape[0])
     mode = None if buffer.is_floating_point() or buffer.is_complex() else "trunc"
     for i, row in zip(flat.tolist(), rows, strict=True):
@@ -143,7 +143,7 @@ def _add(sign):
             and buffer.ndim == 2
             and buffer.dtype in (torch.float32, torch.float64)
         ):
-            # Half the time of index_add_ (measured: 10,000 rows of 64, 1.5 against 2.9 ms).
+            # This takes half the time of index_add_ (measured: 10,000 rows of 64, 1.5 against 2.9 ms).
             index = flat.long().unsqueeze(1).expand(rows.shape)
             buffer.scatter_add_(0, index, rows if sign > 0 else rows.neg())
         else:

@@ -221,7 +221,7 @@ def _unsorted(name, types, reduce):
 
 
 def _gathered(values, ids):
-    """Each row's segment, zero for rows that were dropped, and which rows those are not."""
+    """The value of each row's segment (of the first one for dropped rows), and which rows were kept."""
     kept = raw_ops.GreaterEqual(ids, raw_ops.ZerosLike(ids))
     rows = raw_ops.GatherV2(values, raw_ops.Maximum(ids, raw_ops.ZerosLike(ids)), 0)
     return rows, kept

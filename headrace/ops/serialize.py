@@ -26,7 +26,7 @@ def _pack(value, raw_strings=True):
 
 
 def _unpack(data, wanted):
-    """The inverse; the dtype must be the one that was asked for."""
+    """The inverse of ``_pack``; the dtype must be the one that was asked for."""
     try:
         dtype, array = decode(data)
     except (ValueError, TypeError) as e:

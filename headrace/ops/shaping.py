@@ -81,7 +81,7 @@ def _reshape(tensor, shape):
 
 
 def _left_over(old, new):
-    """What -1 stands for beside a zero, where any size would do: the zeros of both shapes are left out."""
+    """What -1 stands for beside a zero.  Any size would do, so the zeros of both shapes are left out."""
     return math.prod(d for d in old if d) // math.prod(d for d in new if d and d != -1)
 
 
@@ -125,7 +125,7 @@ def reshaped(tensor, shape):
 
 
 def _same_elements(old, dims):
-    """One unknown size on each side and equal known ones elsewhere: nothing more can be said than ``dims``."""
+    """The static shape of a reshape whose input has unknown sizes."""
     return dims if old is not None or dims else ()
 
 

@@ -238,7 +238,7 @@ def _(input, begin, end, strides, *masks):
     except IndexError:
         _check(index, input.shape)
         raise
-    return taken.copy() if backwards else taken  # torch has no steps backwards
+    return taken.copy() if backwards else taken  # torch has no negative steps
 
 
 strided_slice_grad = op(

@@ -57,7 +57,7 @@ def _scale_rows(grad_loss, matrix):
 
 
 def _through_backprop(logits, grad_backprop):
-    """What the gradient of ``backprop`` = softmax - labels adds to the gradient of the logits."""
+    """What the gradient of ``backprop``, softmax - labels, adds to the gradient of the logits."""
     return raw_ops._SoftmaxGrad(_fit(grad_backprop, logits), raw_ops.Softmax(logits))
 
 

@@ -30,7 +30,7 @@ to_space.gradient(lambda node, grad: [raw_ops.SpaceToBatchND(grad, *node.inputs[
 
 
 def _blocks(input, block_shape, borders):
-    """Checks what is known; -> sizes, or None when nothing can be said."""
+    """Checks the static shapes -> the sizes and the paddings or crops; None if too little is known."""
     dims = input.tuple
     if block_shape is not None:
         if any(b is not None and b < 1 for b in block_shape):
@@ -286,7 +286,7 @@ def _(input, type):
             f"Cannot bitcast shape {list(input.shape)} of {have}-byte elements to {want}-byte ones: the last dimension "
             f"must be {want // have}"
         )
-    if not input.numel():  # whose strides torch does not trust
+    if not input.numel():  # torch does not trust its strides
         return input.new_empty(input.shape[:-1], dtype=type)
     return input.contiguous().view(type).squeeze(-1)
 

@@ -21,7 +21,7 @@ def _mixed(value):
 
 
 def _chained(one, other):
-    """Two 64-bit fingerprints as one."""
+    """Two 64-bit fingerprints combined into one."""
     fingerprint = one ^ _MULTIPLIER
     fingerprint ^= _mixed(other * _MULTIPLIER & _MASK) * _MULTIPLIER & _MASK
     fingerprint = fingerprint * _MULTIPLIER & _MASK
@@ -83,7 +83,7 @@ def _(indices, values, shapes, dense_inputs, hashed_output, num_buckets, hash_ke
 
 
 def _bucket(num_buckets, hash_key):
-    """The bucket of a combination; without a number of buckets, any of the positive int64."""
+    """A function that gives the bucket of a combination; without a number of buckets, any positive int64."""
     most = num_buckets or np.iinfo(np.int64).max
 
     def bucket(parts):

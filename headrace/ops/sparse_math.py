@@ -131,7 +131,7 @@ def _check_pair(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
 
 
 def _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
-    """Both on the union of their coordinates: -> indices, values of a, values of b (0 where missing), how many had one."""
+    """Puts both on the union of their coordinates: -> indices, values of a, values of b (0 if missing), how many had one."""
     both = torch.cat([a_indices, b_indices])
     order, group, first = groups(keys(both, a_shape))
     place = torch.empty_like(order)
@@ -145,7 +145,7 @@ def _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape):
 
 
 def _sum_on_host(a_indices, a_values, b_indices, b_values, shape, thresh):
-    """-> indices and values of the sum of two whose entries are in order; None if they are not."""
+    """-> indices and values of the sum of two sparse tensors with sorted entries; None if they are not sorted."""
     flat = host_positions(a_indices, shape), host_positions(b_indices, shape)
     if any(f is None or not is_rising(f) for f in flat):
         return None
@@ -163,7 +163,7 @@ def _(a_indices, a_values, a_shape, b_indices, b_values, b_shape, thresh, *, dev
             return *parts, host_vector(a_shape)
     indices, a, b, present = _aligned(a_indices, a_values, a_shape, b_indices, b_values, b_shape)
     total = a + b
-    kept = (total.abs() >= thresh) | (present == 1)  # what only one of them has stays, however small
+    kept = (total.abs() >= thresh) | (present == 1)  # a value that only one of them has stays, however small
     return indices[kept], total[kept], torch.tensor(a_shape, dtype=torch.int64, device=device)
 
 
@@ -231,7 +231,7 @@ def _places(indices, dense):
 
 
 def _picked(indices, shape, dense):
-    """The same while running: the dense operand's element for each entry."""
+    """The dense operand's element for each entry, taken while the step runs."""
     if dense.ndim > len(shape):
         raise ValueError(
             f"SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: sparse {shape} vs. dense "

@@ -98,7 +98,7 @@ def _(a, b, x):
 
 
 def _beta_fraction(p, q, t):
-    """Lentz's evaluation of the continued fraction, without looking at the values."""
+    """Lentz's evaluation of the continued fraction.  It takes a fixed number of steps, whatever the values."""
     tiny = 1e-300
     c = torch.ones_like(t)
     d = 1 - (p + q) * t / (p + 1)

@@ -65,7 +65,7 @@ class Swapped:
     def __init__(self, value):
         self.device = value.device
         self.value = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
-        self.value.copy_(value, non_blocking=True)  # queued on the device, as everything that will use it is
+        self.value.copy_(value, non_blocking=True)  # queued on the device, like everything that will use it
 
     def back(self):
         return self.value.to(self.device, non_blocking=True)

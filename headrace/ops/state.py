@@ -1,8 +1,8 @@
 """Variables: handles, reads, assignments (OSDI 3.1).  Reads give the buffer itself; writes happen in place.
 
 On CUDA the buffer of a variable that convolutions read as their filter has an order in memory of its own.  cuDNN wants the input
-channels of a filter next to each other; TF1's filters [height, width, in, out] have the output channels there, and kept so they
-are turned around three times in every training step.  Shape and values are TF1's all the same.
+channels of a filter next to each other; TF1's filters [height, width, in, out] have the output channels there, and would be
+reordered three times in every training step.  Shape and values are TF1's in any case.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _is_filter(tensor: Any) -> bool:
 
 
 def _goes_with_filter(tensor: Any) -> bool:
-    """Whether this is the slot of an optimizer that updates a filter: both are best laid out alike."""
+    """Whether this is the slot of an optimizer that updates a filter.  Both should have the same layout."""
     return tensor.shape.ndims == 4 and any(
         consumer.op_def.traits.writes and any(other is not tensor and _is_filter(other) for other in consumer.inputs)
         for consumer in tensor.consumers()

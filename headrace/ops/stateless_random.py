@@ -22,7 +22,7 @@ _FRACTION, _ONE = np.array((1 << 23) - 1, np.uint32), np.array(127 << 23, np.uin
 _SINGLE = np.array(1, np.float32)
 _LOWER, _UPPER = np.array(_WORD, np.uint64), np.array(32, np.uint64)
 _CHUNK = 1 << 13  # blocks that stay in the cache
-_TRIED = 32  # numbers drawn for up to four within two sigmas; 29 outside of 32 do not happen
+_TRIED = 32  # numbers drawn to get four within two sigmas; 29 of 32 outside do not happen
 
 
 def _round(x, k0, k1):
@@ -48,7 +48,7 @@ def _start_on_host(first, second):
 
 
 def _words_on_host(seed, blocks):
-    """In NumPy, which takes a twentieth of torch's time: [blocks, 4] words as uint32, part by part."""
+    """[blocks, 4] words as uint32, part by part, in NumPy, which takes a twentieth of torch's time."""
     keys, c2, c3 = _keys_on_host(*seed)
     flat = blocks.reshape(-1).view(np.uint64)
     output = np.empty((len(flat), 4), np.uint32)
@@ -109,7 +109,7 @@ def to_uniform(drawn, dtype):
 
 
 def _uniform_on_host(seed, shape):
-    """As float32: the words are the bits of numbers in [1, 2)."""
+    """Uniform float32 numbers in [0, 1).  The words become the bits of numbers in [1, 2)."""
     count = math.prod(shape)
     drawn = _words_on_host(seed, np.arange((count + 3) // 4)).reshape(-1)[:count]
     drawn &= _FRACTION
@@ -128,7 +128,7 @@ def uniform(seed, shape, dtype, device):
 
 
 def normal(seed, shape, dtype, device):
-    """Box and Muller's: two uniform numbers give two normal ones."""
+    """Normal numbers by Box and Muller: two uniform numbers give two normal ones."""
     wide = dtype is torch.float64
     work_dtype = torch.float64 if wide else torch.float32
     count = math.prod(shape)
@@ -185,7 +185,7 @@ stateless_truncated = _plain("StatelessTruncatedNormal")
 
 @stateless_truncated.kernel
 def _(shape, seed, dtype):
-    """The first numbers below two in size, of those drawn for a group: four, or two doubles, from 256 words each."""
+    """Takes, from the numbers drawn for a group, the first within two sigmas: four floats or two doubles."""
     wide = dtype is torch.float64
     size, skipped = (2, 128) if wide else (4, 256)
     count = math.prod(shape)
@@ -225,7 +225,7 @@ def _(shape, seed, minval, maxval):
     count = math.prod(shape)
     pair = stream(seed, 2 * count, seed.device).reshape(-1, 2)[:count]
     span = maxval - minval
-    # The number is unsigned: half of it, which int64 can hold, is divided first.
+    # The number is unsigned: first its half is divided, because int64 can hold that.
     half = ((pair[:, 1] << 31) & 0x7FFFFFFFFFFFFFFF) | (pair[:, 0] >> 1)
     rest = (half % span) * 2 + (pair[:, 0] & 1)
     return (minval + rest % span).reshape(shape)
@@ -272,7 +272,7 @@ def _(logits, num_samples, seed, output_dtype):
 @stateless_multinomial.kernel
 def _(logits, num_samples, seed, output_dtype):
     rows = logits.shape[0]
-    # A row has blocks for all its samples set aside, though two samples fit in one.
+    # Each row sets aside a block for every sample, although two samples fit in one.
     per_row = (num_samples + 3) // 4 * 4
     first = torch.arange(rows, device=seed.device).unsqueeze(1) * per_row
     blocks = first + torch.arange((num_samples + 1) // 2, device=seed.device)

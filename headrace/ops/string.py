@@ -42,7 +42,7 @@ _same("StringStrip", "input: string", bytes.strip)
 
 
 def _cased(name, plain, text):
-    """ASCII letters only, unless the encoding is given: then the strings are UTF-8."""
+    """Changes ASCII letters only, unless an encoding is named: then the strings are UTF-8."""
     definition = op(f'{name}(input: string; encoding: string = "") -> (output: string)', host=True)
     definition.not_differentiable()
     definition.shape(lambda input, encoding: input)
@@ -78,7 +78,7 @@ def _(input, unit):
 
 
 def _characters(value):
-    """UTF-8 characters: bytes that do not go on with one."""
+    """The number of UTF-8 characters: bytes that do not continue a character."""
     return sum(byte & 0xC0 != 0x80 for byte in value)
 
 
@@ -225,7 +225,7 @@ def _flat(parts):
 
 
 def _split_at_any(items, characters, skip_empty):
-    """At each of the separator's characters; without any, after every byte.  An empty string has no parts."""
+    """Splits at each of the separator's characters; without any, after every byte.  An empty string has no parts."""
     if not characters:
         return _flat([[v[i : i + 1] for i in range(len(v))] for v in items])
     split = re.compile(b"[" + re.escape(characters) + b"]").split
@@ -237,7 +237,7 @@ _split_op("StringSplit(input: string, delimiter: string; skip_empty: bool = True
 
 
 def _split_words(items, sep, maxsplit):
-    """As Python splits, but at the limit the rest counts as a part even if it is empty."""
+    """Splits like Python, but at the limit the rest is a part even if it is empty."""
     if not maxsplit:
         return _flat([[v] for v in items])
     parts = [v.split(sep or None, maxsplit) for v in items]
@@ -315,7 +315,7 @@ def _expand(rewrite, match):
 def _replace(value, pattern, rewrite, replace_global):
     text, pieces, end = decode(value), [], 0
     for match in _pattern(pattern).finditer(text):
-        if match.end() == match.start() == end and end:  # RE2 takes no empty match right after another one
+        if match.end() == match.start() == end and end:  # RE2 accepts no empty match right after another match
             continue
         pieces += [text[end : match.start()], _expand(rewrite, match)]
         end = match.end()
@@ -430,7 +430,7 @@ def _(data, method):
 
 
 def _print_of(row):
-    """Of one string itself; of several the fingerprint of theirs; of numbers that of their bytes."""
+    """The fingerprint of one string; for several, the fingerprint of their fingerprints; for numbers, of their bytes."""
     if isinstance(row, bytes):
         return fingerprint64(row).to_bytes(8, "little")
     if row.dtype == object:

@@ -1,7 +1,7 @@
 """Tensor arrays: a handle that says what the array holds, and a flow that is the array's value at one moment.
 
-Reads and writes take the flow; a write gives a new one, so order follows from data, arrays pass through loops as loop variables,
-and gradients are arrays too (``_Array...``: in them an item that is missing is zero).
+Reads and writes take the flow, and a write returns a new one.  So the order follows from the data, and arrays pass through
+loops as loop variables.  Gradients are arrays too (``_Array...``); in them a missing item is zero.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headrace.resources.tensor_list import FewTensors, TensorList
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """What is fixed when the array is made."""
+    """What is fixed when the array is created."""
 
     name: str
     dtype: Any
@@ -42,7 +42,7 @@ class ArraySpec:
 
 
 class OutsideArray(ValueError):  # noqa: N818 - never seen by the user
-    """An index beyond the array: as in TF, an InvalidArgumentError in a graph and an OutOfRangeError eagerly."""
+    """An index beyond the array: as in TF, an InvalidArgumentError in a graph and an OutOfRangeError in eager mode."""
 
     eager_error_class = OutOfRangeError
 
@@ -184,7 +184,7 @@ def _(handle, indices, value, flow_in):
 def _rows(value):
     if isinstance(value, torch.Tensor):
         return list(value)
-    return [value[i, ...] for i in range(len(value))]  # of strings: arrays, not bytes
+    return [value[i, ...] for i in range(len(value))]  # for strings: arrays, not bytes
 
 
 @scatter.gradient

@@ -52,12 +52,12 @@ def _shape_rule(signature):
 
 
 _FUSED = (torch.float32, torch.float64)
-_ONE = torch.tensor(1.0)  # steps done, for rules of torch whose correction for them is undone by the rates given
+_ONE = torch.tensor(1.0)  # steps done: the rates undo the correction that torch's rules make for them
 _ZERO = torch.tensor(0.0)
 
 
 def _fuses(grad, *buffers):
-    """Whether torch's own rules, which make one pass over all buffers, can be used: on the host, on memory of one layout."""
+    """Whether torch's own rules can be used.  They make one pass over all buffers, on the host, if all have one layout."""
     first = buffers[0]
     if not on_host(first) or first.dtype not in _FUSED or type(grad) is not torch.Tensor:
         return False
@@ -99,7 +99,7 @@ def _register(definition, count, apply):
 def dense(text, rule, types=FLOATING, array=None):
     """Declares `Apply*`: ``rule(*buffers, *other_inputs, *attributes_after_use_locking)`` changes the buffers.
 
-    ``array`` is the same rule for numpy arrays of float32 and float64.
+    ``array`` is the rule for numpy arrays of float32 and float64.
     """
     definition, count, grad_at, _ = _declare(text, types)
     lock = len(definition.signature.inputs)
@@ -116,7 +116,7 @@ def dense(text, rule, types=FLOATING, array=None):
 
     @definition.kernel
     def kernel(ref, *args):
-        """The same for one variable, with fewer calls: small updates are many."""
+        """Updates one variable.  It makes fewer calls than the general kernel, because small updates are many."""
         if args[lock - 1]:
             with locked((ref,), True):
                 apply((ref.value,), (ref, *args))
@@ -150,7 +150,7 @@ def _on_arrays(rule, count, lock, grad_at):
 
 
 def sparse(text, rule, types=FLOATING):
-    """Declares `SparseApply*`: the same rule on the rows that ``indices`` name."""
+    """Declares `SparseApply*`, which applies ``rule`` to the rows that ``indices`` name."""
     definition, count, grad_at, rows_at = _declare(text, types, Tindices=INDEX)
     lock = len(definition.signature.inputs)
 

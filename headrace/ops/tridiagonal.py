@@ -11,7 +11,7 @@ _TYPES = tuple(t for t in FLOAT_OR_COMPLEX if t not in (float16, bfloat16))
 
 
 def _dense(above, diagonal, below):
-    """The whole matrix; the last element above and the first below the diagonal lie outside it."""
+    """The whole matrix.  The last element above the diagonal and the first below it lie outside the matrix."""
     return torch.diag_embed(diagonal) + torch.diag_embed(above[..., :-1], 1) + torch.diag_embed(below[..., 1:], -1)
 
 

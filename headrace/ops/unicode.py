@@ -34,7 +34,7 @@ def _codec(name):
 
 
 def _pieces(data, codec):
-    """Each character (None for what cannot be read) and the byte it starts at."""
+    """Each character (None if it cannot be read) and the byte where it starts."""
     at = 0
     while at < len(data):
         rest = data[at:]

@@ -1,7 +1,7 @@
 """Kernels for 64-bit Arm, where some of torch's own are slow.  Importing this registers them, on any machine.
 
-Only an Arm processor runs them (``machine="aarch64"``).  A kernel stands here if a whole network gains from it; whatever it does
-not speed up it hands to the general kernel of the family.  Families know nothing of this folder.
+Only an Arm processor runs them (``machine="aarch64"``).  A kernel is here if a whole network gains from it.  What it does not
+speed up, it hands to the family's general kernel.  The families know nothing of this folder.
 """
 
 from headrace.ops.arm import convolution, matmul

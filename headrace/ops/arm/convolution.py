@@ -43,7 +43,7 @@ def _is_plain(channels, sizes, data_format):
 
 
 def _checked_paddings(sizes, window, grad, strides, padding, explicit, data_format, dilations):
-    """(before, after) of both spatial axes, once the gradient is seen to have the convolution's size."""
+    """(before, after) of both spatial axes.  Raises if the gradient does not have the convolution's size."""
     g = geometry(sizes, window, strides, padding, explicit, data_format, dilations)
     check_gradient(sizes, window, grad.shape, g, data_format)
     return paddings(sizes, window, strides, padding, explicit, data_format, dilations)
@@ -188,7 +188,7 @@ def filter_gradient(input, sizes, grad, stride, dilation, pairs):
 
 
 def depthwise_filter_gradient(input, sizes, grad, stride, dilation, pairs):
-    """Each tap of the filter by itself: the products with the gradient, summed over the pixels."""
+    """Takes each tap of the filter in turn and sums its products with the gradient over the pixels."""
     height, width, channels, _ = sizes
     x, products = _padded(input, pairs), torch.empty_like(grad)
     rows, columns = (stride[0] * (grad.shape[1] - 1) + 1, stride[1] * (grad.shape[2] - 1) + 1)

@@ -1,7 +1,7 @@
 """Products with the second matrix transposed, for 64-bit Arm.
 
-There torch hands such products to a library that takes 50 us to prepare each one; copying the smaller of two small matrices the
-other way round is quicker.  Measured (Neoverse N1, torch 2.13, one thread): 32 by 10 with 128 by 10, 20 us against 83; sixteen
+torch hands such products to a library that takes 50 us to prepare each one.  Copying the smaller of two small matrices, with its
+axes swapped, is quicker.  Measured (Neoverse N1, torch 2.13, one thread): 32 by 10 with 128 by 10, 20 us against 83; sixteen
 attention heads of 64 by 64, 0.4 ms against 5.0.
 """
 
@@ -32,7 +32,7 @@ batch_matmul_v2.kernel(_batched, device="cpu", machine="aarch64")
 
 
 def _transposed(a, b):
-    """``a``, and ``b`` transposed, the smaller of the two copied into the order in which torch multiplies at once."""
+    """``a``, and ``b`` transposed.  The smaller one is copied into the order that torch multiplies without preparation."""
     rows, columns = a.shape[-2], b.shape[-2]
     if min(rows, columns) * a.shape[-1] > _COPIED:
         return a, b.mT

@@ -1,6 +1,6 @@
 """Shapes without a rule: the kernel run on torch's meta device.
 
-Unknown dimensions are tried with two different sizes; a dimension of the result that differs between the two runs, or between
+Unknown dimensions are tried with two sizes.  A dimension of the result that differs between the two runs, or between
 the sizes, is unknown.  Installs itself, and static evaluation of constants, into the registry.
 """
 

@@ -110,7 +110,7 @@ def unbroadcast(node: Any, grads: Sequence[Tensor | None]) -> list[Tensor | None
 def _axes_to_sum(
     mine: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None
 ) -> tuple[int, list[int]] | None:
-    """How many leading dimensions of the result ``mine`` lacks, and which others were stretched; None if not known."""
+    """How many leading dimensions of the result ``mine`` lacks, and which others were broadcast; None if unknown."""
     if mine is None or other is None:
         return None
     lacking = max(0, len(other) - len(mine))

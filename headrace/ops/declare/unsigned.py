@@ -1,4 +1,4 @@
-"""uint16, uint32 and uint64: torch stores them but moves them about with few of its functions.
+"""uint16, uint32 and uint64: torch stores them, but few of its functions take them.
 
 Ops that only move or compare elements (or add them modulo 2^n) run on the signed dtype of the same width instead.
 """

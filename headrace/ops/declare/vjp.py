@@ -41,7 +41,7 @@ def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
 
 
 def _pulled(function, inputs, grads):
-    """The same by plain autograd: torch.func would import torch's compiler first, which takes seconds."""
+    """The gradients of the inputs by plain autograd.  torch.func would first import torch's compiler, which takes seconds."""
     nested = torch.is_grad_enabled() and any(t.requires_grad for t in (*inputs, *grads))
     with torch.enable_grad():
         leaves = [t.view_as(t) if nested and t.requires_grad else t.detach().requires_grad_() for t in inputs]

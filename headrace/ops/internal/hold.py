@@ -1,6 +1,6 @@
 """_Hold: passes values on once others have been computed.  What is computed from the held values is computed then, again.
 
-No pass looks through it, and a compiler is not shown it, so nothing merges the second computation with the first.
+No pass looks through it and no compiler sees it, so nothing merges the second computation with the first.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def _stored_offsets(x: Any, window: list[int], stride: list[int], padding: list[
     """The pool in the compiler's own terms, with the offsets stored; positions follow from them where they are used."""
     from torch._inductor import inductor_prims as prims
 
-    if window[0] * window[1] > MOST_OFFSETS:  # what inductor unrolls, and more than a byte holds soon after
+    if window[0] * window[1] > MOST_OFFSETS:  # what inductor unrolls; not far beyond, an offset does not fit a byte
         y, indices = aten.max_pool2d_with_indices.default(x, window, stride, padding, (1, 1), ceil)
         _keep()(indices)
         return y, indices

@@ -1,6 +1,6 @@
 """Updates that take a gradient as the two factors of a product and accumulate it in place.  Made by the planner only.
 
-A compiler would make the product in a buffer of its own and add that, so in what it compiles the accumulation is a call.
+A compiler would make the product in a buffer of its own and then add it.  So compiled code calls the accumulation instead.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from headrace.core.dtypes import float32, float64
 from headrace.core.registry import op
 from headrace.resources.variable import locked
 
-_rules: dict[str, Any] = {}  # of the single updates, by name: given by the family that declares them
+_rules: dict[str, Any] = {}  # the rules of the single updates, by name, from the family that declares them
 _LATE = torch.tensor(1e30)  # a step at which torch's bias corrections are one
 
 
@@ -128,7 +128,7 @@ def _momentum(lists, scalars, attributes):
 def _adam(lists, scalars, attributes):
     variables, m, v, grads = lists
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = [s.item() for s in scalars]
-    if beta1 >= 1 or beta2 >= 1:  # torch's corrections would be none
+    if beta1 >= 1 or beta2 >= 1:  # torch's corrections would not be one
         for variable, one, two, grad in zip(*lists, strict=True):
             _rules["adam"](variable, one, two, *scalars, grad, False)
         return

@@ -23,7 +23,7 @@ def gamma_slope(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 def _differences(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Of the fourth order, with a step that is small beside the function's own scale, the root of a."""
+    """Differences of the fourth order.  The step is small beside the function's own scale, the root of a."""
     step = 5e-3 * a.clamp(min=1.0).sqrt()
     step = torch.minimum(step, a / 4)
 

@@ -17,7 +17,7 @@ LARGEST = 2**63 - 1
 
 
 def keys(indices, shape):
-    """One integer an entry, ordered as row-major order orders the entries."""
+    """One integer for each entry; their order is the row-major order of the entries."""
     if math.prod(shape) > LARGEST:
         return torch.unique(indices, dim=0, return_inverse=True)[1]
     return positions(indices, shape)
@@ -55,7 +55,7 @@ def host_positions(array, shape):
 
 
 def is_rising(flat):
-    """Whether each is greater than the one before it."""
+    """Whether each number is greater than the one before it."""
     return not _any(flat[1:] <= flat[:-1])
 
 
@@ -136,7 +136,7 @@ def groups(key):
 
 
 def check_inside(indices, shape, what="indices"):
-    """Raises for the first entry outside the dense shape (on the host only: elsewhere it would wait for the device)."""
+    """Raises for the first entry outside the dense shape (on the host only: it would have to wait for another device)."""
     if indices.device.type != "cpu" or not indices.numel():
         return
     if type(indices) is torch.Tensor:
@@ -151,16 +151,16 @@ def check_inside(indices, shape, what="indices"):
 
 
 def merged(places, values, thresh):
-    """Of two lists of entries after one another, each in order: which are kept, in order, and their values.
+    """Merges two sorted lists of entries, one after the other: -> the entries that are kept, in order, and their values.
 
-    Entries at the same place are added, and left out where the sum is below ``thresh``.
+    Entries at the same place are added.  They are left out if the sum is below ``thresh``.
     """
     order = places.argsort(kind="stable")
     places, values = places.take(order), values.take(order)
     kept = np.empty(len(order), np.bool_)
     kept[:1] = True
     np.not_equal(places[1:], places[:-1], out=kept[1:])
-    second = (~kept).nonzero()[0]  # the second list's entry of the same place as the first's before it
+    second = (~kept).nonzero()[0]  # an entry of the second list at the place of the first list's entry before it
     if len(second):
         first = second - 1
         total = values.take(first) + values.take(second)
@@ -170,7 +170,7 @@ def merged(places, values, thresh):
 
 
 def check_parts(indices, values, shape):
-    """Whether the three parts of a sparse tensor can belong together."""
+    """Raises if the three parts of a sparse tensor cannot belong together."""
     if indices.ndim != 2 or values.ndim != 1 or len(shape) != indices.shape[1] or len(values) != indices.shape[0]:
         raise ValueError(
             f"a sparse tensor needs indices of shape [entries, rank], as many values and a dense shape of length rank; got "

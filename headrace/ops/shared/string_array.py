@@ -32,12 +32,12 @@ def scalar_of(item):
 
 
 def on_host(definition, function):
-    """Registers a function of arrays, which gets dtypes as numpy's, as the kernel."""
+    """Registers a function of arrays as the kernel; it gets dtypes as numpy's."""
     definition.kernel(lambda *arguments: as_tensors(function(*map(as_arrays, arguments))))
 
 
 def as_arrays(argument):
-    """What a kernel is given as arrays; strings and attributes stay as they are, but for dtypes."""
+    """A kernel's argument as an array.  Strings and attributes stay as they are; a dtype becomes numpy's."""
     if isinstance(argument, torch.Tensor):
         return argument.numpy()
     if isinstance(argument, (list, tuple)) and argument and not isinstance(argument[0], int):
@@ -46,7 +46,7 @@ def as_arrays(argument):
 
 
 def as_tensors(result):
-    """What a function of arrays gives as kernels give it: strings stay as they are."""
+    """The result of a function of arrays as a kernel's result; strings stay as they are."""
     if isinstance(result, (list, tuple)):
         return type(result)(map(as_tensors, result))
     return result if result.dtype.kind == "O" else as_tensor(result)
@@ -64,7 +64,7 @@ def each(function):
 
 
 def decode(value: bytes) -> str:
-    """UTF-8; bytes that are none come back unchanged through ``encode``."""
+    """Reads UTF-8; bytes that are not UTF-8 come back unchanged through ``encode``."""
     return value.decode("utf-8", "surrogateescape")
 
 
@@ -82,7 +82,7 @@ def _word(data, at, size=8):
 
 
 def _rotate(value, by):
-    """To the right."""
+    """The word rotated to the right."""
     value &= _MASK
     return (value >> by | value << (64 - by)) & _MASK
 

@@ -24,7 +24,7 @@ def to_array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def number(value: Any) -> str:
-    """6 significant digits (15 for doubles) if they say it all, otherwise 9 (17)."""
+    """A number with 6 significant digits (15 for doubles) if they are exact, otherwise with 9 (17)."""
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
     if isinstance(value, (np.float16, np.float32, np.float64, float)):
@@ -46,7 +46,7 @@ def _escaped(value: bytes) -> str:
 
 
 def _quoted(value: bytes) -> str:
-    """Escaped but for what is not ASCII; bytes that are no UTF-8 survive encoding with "surrogateescape"."""
+    """The text in quotes, its ASCII escaped; bytes that are not UTF-8 survive encoding with "surrogateescape"."""
     kept = (b.decode("utf-8", "surrogateescape") if b[0] > 127 else _escaped(b) for b in _RUNS.findall(value))
     return f'"{"".join(kept)}"'
 

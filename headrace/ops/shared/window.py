@@ -13,7 +13,7 @@ CHANNELS_FIRST = ("NCHW", "NCDHW")
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
-    """ValueError unless the attribute is one of those allowed, in TF1's words."""
+    """Raises ValueError, in TF1's words, unless the attribute is one of those allowed."""
     if value not in allowed:
         listed = ", ".join(f'"{a}"' for a in allowed)
         raise ValueError(f"Value for attr '{name}' of \"{value}\" is not in the list of allowed values: {listed}")
