@@ -144,8 +144,8 @@ class DeviceSpec:
         return self.to_string()
 
     def __repr__(self) -> str:
-        given = (f"{n}={v!r}" for n, v in zip(_PART_NAMES, self.parts, strict=True) if v is not None)
-        return f"DeviceSpec({', '.join(given)})"
+        parts = (f"{n}={v!r}" for n, v in zip(_PART_NAMES, self.parts, strict=True) if v is not None)
+        return f"DeviceSpec({', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:
         return self.parts == other.parts if isinstance(other, DeviceSpec) else NotImplemented
@@ -175,40 +175,40 @@ def _number(part: str, value: Any) -> int | None:
 def _parse(spec: str) -> Parts:
     if not isinstance(spec, str):
         raise TypeError(f"A device name must be a string {_ACCEPTED}; received {spec!r}")
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for piece in spec.split("/"):
         if piece:
-            _parse_piece(piece, spec, found)
+            _parse_piece(piece, spec, parts)
     return (
-        found.get("job"),
-        found.get("replica"),
-        found.get("task"),
-        found.get("device_type"),
-        found.get("device_index"),
+        parts.get("job"),
+        parts.get("replica"),
+        parts.get("task"),
+        parts.get("device_type"),
+        parts.get("device_index"),
     )
 
 
-def _parse_piece(piece: str, spec: str, found: dict[str, Any]) -> None:
+def _parse_piece(piece: str, spec: str, parts: dict[str, Any]) -> None:
     key, *values = piece.split(":")
     if key == "job" and len(values) == 1:
         if values[0] != "*" and not _JOB_NAME.match(values[0]):
             raise ValueError(f"Malformed job name {values[0]!r} in device {spec!r}; accepted are names {_ACCEPTED}")
-        found["job"] = None if values[0] == "*" else values[0]
+        parts["job"] = None if values[0] == "*" else values[0]
     elif key in ("replica", "task") and len(values) == 1:
-        found[key] = _index(key, values[0], spec)
+        parts[key] = _index(key, values[0], spec)
     elif key == "device" and len(values) == 2 and values[0]:
-        _parse_device(values[0], values[1], spec, found)
+        _parse_device(values[0], values[1], spec, parts)
     elif key.upper() in _SHORT_TYPES and len(values) <= 1:
-        _parse_device(key, values[0] if values else "*", spec, found)
+        _parse_device(key, values[0] if values else "*", spec, parts)
     else:
         raise ValueError(f"Unknown attribute '{piece}' in device {spec!r}; accepted are names {_ACCEPTED}")
 
 
-def _parse_device(device_type: str, index: str, spec: str, found: dict[str, Any]) -> None:
-    if "device_type" in found:
+def _parse_device(device_type: str, index: str, spec: str, parts: dict[str, Any]) -> None:
+    if "device_type" in parts:
         raise ValueError(f"Cannot specify multiple device types: {spec!r}")
-    found["device_type"] = None if device_type == "*" else device_type.upper()
-    found["device_index"] = _index("device index", index, spec)
+    parts["device_type"] = None if device_type == "*" else device_type.upper()
+    parts["device_index"] = _index("device index", index, spec)
 
 
 def _index(part: str, text: str, spec: str) -> int | None:

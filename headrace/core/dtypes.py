@@ -63,10 +63,10 @@ class DType:
 
     def __new__(cls, type_enum: int) -> DType:
         """The shared instance whose enum number is `type_enum`."""
-        found = _BY_ENUM.get(int(type_enum))
-        if found is None:
+        dtype = _BY_ENUM.get(int(type_enum))
+        if dtype is None:
             raise TypeError(f"type_enum is not a valid DataType number: received {type_enum!r}")
-        return found
+        return dtype
 
     @property
     def _as_ref(self) -> DType:
@@ -172,24 +172,24 @@ _BY_NAME: dict[str, DType] = {}
 
 
 def _instance(name: str, enum: int, numpy_dtype: Any, kind: str, size: int, base: DType | None) -> DType:
-    made = object.__new__(DType)
-    made.name = name
-    made.as_datatype_enum = enum
-    made.as_numpy_dtype = numpy_dtype
-    made.base_dtype = made if base is None else base
-    made.is_bool = kind == "b"
-    made.is_complex = kind == "c"
-    made.is_floating = kind == "f"
-    made.is_integer = kind in ("i", "u")
-    made.is_quantized = kind == "q"
-    made.is_unsigned = kind == "u"
-    made.is_numpy_compatible = kind != "handle"
-    made.size = size
-    made._is_ref_dtype = base is not None
-    made._ref = made
-    _BY_ENUM[enum] = made
-    _BY_NAME[name] = made
-    return made
+    dtype = object.__new__(DType)
+    dtype.name = name
+    dtype.as_datatype_enum = enum
+    dtype.as_numpy_dtype = numpy_dtype
+    dtype.base_dtype = dtype if base is None else base
+    dtype.is_bool = kind == "b"
+    dtype.is_complex = kind == "c"
+    dtype.is_floating = kind == "f"
+    dtype.is_integer = kind in ("i", "u")
+    dtype.is_quantized = kind == "q"
+    dtype.is_unsigned = kind == "u"
+    dtype.is_numpy_compatible = kind != "handle"
+    dtype.size = size
+    dtype._is_ref_dtype = base is not None
+    dtype._ref = dtype
+    _BY_ENUM[enum] = dtype
+    _BY_NAME[name] = dtype
+    return dtype
 
 
 def _declare(name: str, enum: int, numpy_dtype: Any, kind: str, size: int | None = None) -> DType:
@@ -296,23 +296,23 @@ def as_dtype(type_value: DTypeLike) -> DType:
     if isinstance(type_value, DType):
         return type_value
     if isinstance(type_value, str):
-        found = _BY_NAME.get(type_value)
+        dtype = _BY_NAME.get(type_value)
     elif isinstance(type_value, builtins.type):
-        found = _BY_NUMPY_TYPE.get(type_value) or _BY_PYTHON_TYPE.get(type_value)
+        dtype = _BY_NUMPY_TYPE.get(type_value) or _BY_PYTHON_TYPE.get(type_value)
     elif isinstance(type_value, np.dtype):
-        found = _from_numpy(type_value)
+        dtype = _from_numpy(type_value)
     elif isinstance(type_value, int) and not isinstance(type_value, builtins.bool):
-        found = _BY_ENUM.get(type_value)
+        dtype = _BY_ENUM.get(type_value)
     elif isinstance(type_value, (np.ndarray, np.generic)):
-        found = _from_numpy(type_value.dtype)
+        dtype = _from_numpy(type_value.dtype)
     else:
-        found = None
-    if found is None:
+        dtype = None
+    if dtype is None:
         raise TypeError(
             f"Cannot convert {type_value!r} (of type {type(type_value).__name__}) to a DType; accepted are a DType, "
             f"a name such as 'float32' or 'int32_ref', a numpy dtype, float, bool or a DataType number {at()}"
         )
-    return found
+    return dtype
 
 
 def _from_numpy(dtype: np.dtype[Any]) -> DType | None:

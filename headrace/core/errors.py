@@ -243,10 +243,10 @@ _CODE_BY_CLASS: dict[Any, int] = {cls: code for code, cls in _CLASS_BY_CODE.item
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
     """The class for a canonical code; KeyError when the code is not one of an error."""
     try:
-        found: type[OpError] = _CLASS_BY_CODE[error_code]
+        error_class: type[OpError] = _CLASS_BY_CODE[error_code]
     except KeyError:
         raise KeyError(f"{error_code!r} is not an error code; accepted are {min(_CLASS_BY_CODE)} to 16") from None
-    return found
+    return error_class
 
 
 def error_code_from_exception_type(cls: type[BaseException]) -> int:
@@ -259,11 +259,11 @@ def error_code_from_exception_type(cls: type[BaseException]) -> int:
 
 def make_error(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
     """The error for a code received from a kernel or another task; UnknownError carries codes nobody knows."""
-    cls = _CLASS_BY_CODE.get(error_code)
-    if cls is None:
+    error_class = _CLASS_BY_CODE.get(error_code)
+    if error_class is None:
         return UnknownError(node_def, op, message, error_code)
-    made: OpError = cls(node_def, op, message)
-    return made
+    error: OpError = error_class(node_def, op, message)
+    return error
 
 
 def _rebuild(cls: Any, node_def: Any, message: str, error_code: int) -> OpError:

@@ -30,12 +30,12 @@ def _crc32c() -> Callable[[bytes], int]:
 
 @cache
 def _table() -> tuple[int, ...]:
-    made = []
+    entries = []
     for byte in range(256):
         for _ in range(8):
             byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        made.append(byte)
-    return tuple(made)
+        entries.append(byte)
+    return tuple(entries)
 
 
 def crc32c_by_table(data: bytes) -> int:

@@ -249,12 +249,12 @@ class OpDef:
 
     def _constraint(self, values: dict[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         """What attributes may be for a kernel: a dtype, or several values.  Other keywords are mistakes."""
-        known = [a.name for a in (*self.signature.inferred, *self.signature.attrs)]
+        attributes = [a.name for a in (*self.signature.inferred, *self.signature.attrs)]
         for name, allowed in values.items():
-            if name not in known or not isinstance(allowed, (DType, list, tuple)):
+            if name not in attributes or not isinstance(allowed, (DType, list, tuple)):
                 raise TypeError(
                     f"a kernel of {self.name} is declared with {name}={allowed!r}; keywords give a dtype, or a list of values, "
-                    f"for one of its attributes: {', '.join(known) or 'it has none'} {at()}"
+                    f"for one of its attributes: {', '.join(attributes) or 'it has none'} {at()}"
                 )
         return tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(values.items()))
 

@@ -473,6 +473,6 @@ def _broadcast_size(x: int | None, y: int | None, a: TensorShape, b: TensorShape
     if y == 1 or x == y:
         return x
     if x is None or y is None:
-        known = y if x is None else x
-        return known if known else None  # against zero the answer is left open, as in TensorFlow
+        size = y if x is None else x
+        return size if size else None  # against zero the answer is left open, as in TensorFlow
     raise ValueError(f"Incompatible shapes for broadcasting: {a} and {b}")

@@ -191,27 +191,27 @@ def parse(text: str, constraints: Mapping[str, Sequence[DType] | DType | int]) -
     outputs = tuple(_parse_arg(t, name) for t in _split(right))
     _check_distinct(name, "arguments", [*(a.name for a in inputs), *(a.name for a in attrs)])
     _check_distinct(name, "outputs", [a.name for a in outputs])
-    given = {a.name for a in attrs}
+    explicit = {a.name for a in attrs}
     minimums = {k: v for k, v in constraints.items() if isinstance(v, int)}
     allowed = {k: (v,) if isinstance(v, DType) else tuple(v) for k, v in constraints.items() if not isinstance(v, int)}
     inferred: dict[str, Attr] = {}
     for arg in inputs:
-        if arg.type_attr and arg.type_attr not in given:
+        if arg.type_attr and arg.type_attr not in explicit:
             inferred[arg.type_attr] = Attr(arg.type_attr, "type", inferred=True)
-        if arg.number_attr and arg.number_attr not in given:
+        if arg.number_attr and arg.number_attr not in explicit:
             inferred[arg.number_attr] = Attr(arg.number_attr, "int", inferred=True)
-        if arg.type_list_attr and arg.type_list_attr not in given:
+        if arg.type_list_attr and arg.type_list_attr not in explicit:
             inferred[arg.type_list_attr] = Attr(arg.type_list_attr, "list(type)", inferred=True)
-    known = given | set(inferred)
+    declared = explicit | set(inferred)
     for arg in outputs:
         for attr in (arg.type_attr, arg.number_attr, arg.type_list_attr):
-            if attr and attr not in known:
+            if attr and attr not in declared:
                 raise ValueError(f"{name}: output {arg.name!r} uses {attr!r}, which no input or attribute fixes")
     for attr in allowed:
-        if attr not in known:
+        if attr not in declared:
             raise ValueError(f"{name}: dtypes are given for {attr!r}, which the signature does not mention")
     for attr in minimums:
-        if attr not in known:
+        if attr not in declared:
             raise ValueError(f"{name}: a shortest length is given for {attr!r}, which the signature does not mention")
     return Signature(name, inputs, outputs, attrs, tuple(inferred.values()), allowed, minimums)
 

@@ -28,13 +28,13 @@ UNKNOWN = Source("<unknown>", 0, "<unknown>")
 
 def is_internal(code: CodeType) -> bool:
     """Whether the code belongs to Headrace itself (models and tools are written like user code, and count as such)."""
-    known = _internal.get(code)
-    if known is None:
+    answer = _internal.get(code)
+    if answer is None:
         name = code.co_filename
         internal = name.startswith(_PACKAGE) and not name.startswith(_USER_PARTS)
         generated = name.startswith("<headrace ") or f"{os.sep}site-packages{os.sep}numpy{os.sep}" in name
-        known = _internal[code] = internal or generated or name.endswith((f"{os.sep}contextlib.py", "<string>"))
-    return known
+        answer = _internal[code] = internal or generated or name.endswith((f"{os.sep}contextlib.py", "<string>"))
+    return answer
 
 
 def at() -> str:

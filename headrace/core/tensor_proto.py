@@ -158,8 +158,8 @@ def _strings(content: bytes, count: int) -> list[bytes]:
         lengths.append(length)
     if at + sum(lengths) != len(content):
         raise ValueError("the contents do not hold the strings they announce")
-    found = []
+    strings = []
     for length in lengths:
-        found.append(content[at : at + length])
+        strings.append(content[at : at + length])
         at += length
-    return found
+    return strings

@@ -91,11 +91,11 @@ def pack_int64(values: Iterable[int]) -> bytes:
 def unpack_int64(data: bytes) -> np.ndarray[Any, Any]:
     """The inverse of ``pack_int64``."""
     if len(data) <= _FEW:
-        found, at = [], 0
+        decoded, at = [], 0
         while at < len(data):
             value, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at)
-            found.append(value)
-        return np.array(found, np.uint64).view(np.int64)
+            decoded.append(value)
+        return np.array(decoded, np.uint64).view(np.int64)
     raw = np.frombuffer(data, np.uint8)
     last = raw < 0x80
     if not last[-1]:

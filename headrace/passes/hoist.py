@@ -58,8 +58,8 @@ def _is_fixed(loop: Loop, node: Node) -> bool:
 
 def _move(loop: Loop, node: Node) -> None:
     outer = [loop.source(v) or _copied(loop, v.op) for v in node.inputs]
-    made = loop.before(node.type, outer, [(v.dtype, v.shape) for v in node.outputs], **node.attrs)
-    inner = loop.capture(made)
+    moved = loop.before(node.type, outer, [(v.dtype, v.shape) for v in node.outputs], **node.attrs)
+    inner = loop.capture(moved)
     loop.body.replace({node.outputs[0]: inner}, {node: inner.op})
 
 

@@ -72,8 +72,8 @@ def _first_result(node: Node) -> int:
 def _cut_if(node: Node, wanted: list[int], build: Build) -> None:
     attrs = node.attrs
     branches = [attrs["then_branch"], attrs["else_branch"]]
-    known = _constants(node.inputs[1:], 0)
-    bodies = [build(b.inputs, [b.outputs[i] for i in wanted], constants=known) for b in branches]
+    constants = _constants(node.inputs[1:], 0)
+    bodies = [build(b.inputs, [b.outputs[i] for i in wanted], constants=constants) for b in branches]
     keep = _needed(bodies)
     node.outputs = _renumbered([node.outputs[i] for i in wanted])
     _keep_inputs(node, bodies, keep, 1, 0)
@@ -93,20 +93,20 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
     body: FuncGraph = attrs["body"]
     count = len(body.args)
     first_in, first_out = (0, 1) if "cond" in attrs else (1, 0)
-    known = _constants(node.inputs[first_in:], count)
+    constants = _constants(node.inputs[first_in:], count)
     bodies: list[StepGraph] = []
     live = set(wanted)
     if "cond" in attrs:
-        cond = build(attrs["cond"].inputs, attrs["cond"].outputs, constants=known)
+        cond = build(attrs["cond"].inputs, attrs["cond"].outputs, constants=constants)
         bodies.append(cond)
         live |= {i for i in _needed([cond]) if i < count}
     while True:
-        planned = build(body.inputs, [body.outputs[i] for i in sorted(live)], constants=known)
-        more = {i for i in _needed([planned]) if i < count} - live
+        instantiated = build(body.inputs, [body.outputs[i] for i in sorted(live)], constants=constants)
+        more = {i for i in _needed([instantiated]) if i < count} - live
         if not more:
             break
         live |= more
-    bodies.append(planned)
+    bodies.append(instantiated)
     keep = sorted(live) + [i for i in _needed(bodies) if i >= count]
     node.outputs = _renumbered([*node.outputs[:first_out], *(node.outputs[first_out + i] for i in sorted(live))])
     _keep_inputs(node, bodies, keep, first_in, len(live))
@@ -115,7 +115,7 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
     attrs["output_shapes"] = tuple(v.shape for v in variables)
     if "cond" in attrs:
         attrs["cond"] = bodies[0]
-    attrs["body"] = planned
+    attrs["body"] = instantiated
     mark_numbers(node)
 
 
@@ -160,9 +160,9 @@ def _plan_call(node: Node, wanted: set[int], build: Build, recursion: Recursion)
 
 def _plan_function(f: FuncGraph, wanted: set[int], build: Build, recursion: Recursion) -> tuple[StepGraph, list[int]]:
     """The plan of a recursive function for the results that are wanted here or by the calls inside it."""
-    found = recursion.done.get((f, tuple(sorted(wanted))))
-    if found is not None:
-        return found, list(found.results or ())
+    body = recursion.done.get((f, tuple(sorted(wanted))))
+    if body is not None:
+        return body, list(body.results or ())
     recursion.under_way[f] = set(wanted)
     before = dict(recursion.done)
     while True:
@@ -186,10 +186,10 @@ def on_host(dtype: DType, shape: TensorShape) -> bool:
     return shape.ndims == 0 and dtype in (dtypes.int32, dtypes.int64, dtypes.bool)
 
 
-def _constants(given: Sequence[Value], first: int) -> dict[int, Node]:
+def _constants(values: Sequence[Value], first: int) -> dict[int, Node]:
     """The constants among what a body is given, by position; those before ``first`` change."""
     return {
-        i: v.op for i, v in enumerate(given) if i >= first and v.op.op_def.traits.constant and not v.op.control_inputs
+        i: v.op for i, v in enumerate(values) if i >= first and v.op.op_def.traits.constant and not v.op.control_inputs
     }  # fmt: skip
 
 
@@ -200,30 +200,30 @@ def put_constants(graph: StepGraph, constants: Mapping[int, Node]) -> StepGraph:
     for i, outer in constants.items():
         feed = graph.feeds[i].op
         name = f"_captured/{feed.name}"
-        made = Node(name, outer.op_def, [], outer.attrs, feed.order, device=outer.device, source=outer.source)
-        made.add_outputs([(outer.outputs[0].dtype, outer.outputs[0].shape)])
-        values[graph.feeds[i]], nodes[feed] = made.outputs[0], made
+        constant = Node(name, outer.op_def, [], outer.attrs, feed.order, device=outer.device, source=outer.source)
+        constant.add_outputs([(outer.outputs[0].dtype, outer.outputs[0].shape)])
+        values[graph.feeds[i]], nodes[feed] = constant.outputs[0], constant
     used = {v for n in graph.nodes for v in n.inputs} | set(graph.fetches)
     waited = {c for n in graph.nodes for c in n.control_inputs}
-    made_for = [n for v, n in zip(values, nodes.values(), strict=True) if v in used or v.op in waited]
-    graph.nodes = [*made_for, *graph.nodes]
+    used_constants = [n for v, n in zip(values, nodes.values(), strict=True) if v in used or v.op in waited]
+    graph.nodes = [*used_constants, *graph.nodes]
     graph.replace(values, nodes)
     return graph
 
 
 def _needed(bodies: Sequence[StepGraph]) -> list[int]:
     """Positions of the feeds that some body uses."""
-    found: set[int] = set()
+    positions: set[int] = set()
     for body in bodies:
         used = {v for n in body.nodes for v in n.inputs} | set(body.fetches)
         waited = {c for n in body.nodes for c in n.control_inputs}
-        found.update(i for i, v in enumerate(body.feeds) if v in used or v.op in waited)
-    return sorted(found)
+        positions.update(i for i, v in enumerate(body.feeds) if v in used or v.op in waited)
+    return sorted(positions)
 
 
 def _keep_inputs(node: Node, bodies: Sequence[StepGraph], keep: list[int], first: int, variables: int) -> None:
-    given = node.inputs[first:]
-    node.inputs = [*node.inputs[:first], *(given[i] for i in keep)]
+    inputs = node.inputs[first:]
+    node.inputs = [*node.inputs[:first], *(inputs[i] for i in keep)]
     for body in bodies:
         dropped = {v.op for i, v in enumerate(body.feeds) if i not in set(keep)}
         body.feeds = [body.feeds[i] for i in keep]

@@ -43,11 +43,11 @@ def lower(graph: StepGraph) -> StepGraph:
         )  # recursion stays a call
         if node is None:
             break
-        made = _Lowered(node)
-        values = made.lower_if() if "then_branch" in node.attrs else made.lower_loop()
+        lowered = _Lowered(node)
+        values = lowered.lower_if() if "then_branch" in node.attrs else lowered.lower_loop()
         waited = node in graph.targets or any(node in n.control_inputs for n in graph.nodes)
-        done = made.finished(values) if waited else node
-        graph.nodes = [n for n in graph.nodes if n is not node] + made.nodes
+        done = lowered.finished(values) if waited else node
+        graph.nodes = [n for n in graph.nodes if n is not node] + lowered.nodes
         graph.replace(dict(zip(node.outputs, values, strict=True)), {node: done})
     graph.sort()
     return graph
@@ -74,14 +74,14 @@ def _blocks(body: StepGraph) -> bool:
 
 def _devices(body: StepGraph) -> set[str]:
     """The devices that a body's computations are on; what costs nothing or runs on the host anyway does not count."""
-    found = set()
+    devices = set()
     for node in body.nodes:
         free = node.op_def.traits.constant or node.op_def.traits.handle or node.op_def.traits.feed
         if not free and not runs_on_host(node) and not bodies_of(node):
-            found.add(node.device)
+            devices.add(node.device)
         for inner in bodies_of(node):
-            found |= _devices(inner)
-    return found
+            devices |= _devices(inner)
+    return devices
 
 
 def _users_of_written(body: StepGraph) -> list[Node]:
@@ -99,22 +99,22 @@ class _Lowered:
         self.loose: set[Value] = set()  # there in every iteration, whether or not the loop goes on
 
     def make(
-        self, kind: str, inputs: Sequence[Value], outputs: Sequence[tuple[Any, TensorShape]], controls: Sequence[Node] = (),
+        self, op: str, inputs: Sequence[Value], outputs: Sequence[tuple[Any, TensorShape]], controls: Sequence[Node] = (),
         **attrs: Any,
     ) -> Node:  # fmt: skip
         owner = self.node
-        made = Node(
-            f"{owner.name}/_{kind}_{len(self.nodes)}", REGISTRY.get(kind), list(inputs), attrs, owner.order,
+        node = Node(
+            f"{owner.name}/_{op}_{len(self.nodes)}", REGISTRY.get(op), list(inputs), attrs, owner.order,
             list(controls), owner.device, owner.source, owner.origin,
         )  # fmt: skip
-        made.add_outputs(outputs)
-        self.nodes.append(made)
-        return made
+        node.add_outputs(outputs)
+        self.nodes.append(node)
+        return node
 
-    def same(self, kind: str, value: Value, controls: Sequence[Node] = (), **attrs: Any) -> Value:
+    def same(self, op: str, value: Value, controls: Sequence[Node] = (), **attrs: Any) -> Value:
         """A node that passes a value on."""
         base = value.dtype.base_dtype
-        return self.make(kind, [value], [(base, value.shape)], controls, T=base, **attrs).outputs[0]
+        return self.make(op, [value], [(base, value.shape)], controls, T=base, **attrs).outputs[0]
 
     def anchored(self, value: Value, controls: Sequence[Node]) -> Value:
         """The value; a constant as one that waits, so that it has a place in the frames and branches."""
@@ -147,9 +147,9 @@ class _Lowered:
             return ends[0] if ends else self.nodes[-1]
         return self.make("NoOp", [], [], ends)
 
-    def inline(self, body: StepGraph, given: Sequence[Value], pivot: Node) -> list[Value]:
+    def inline(self, body: StepGraph, arguments: Sequence[Value], pivot: Node) -> list[Value]:
         """The body's nodes on the given values; those that nothing inside ties to the pivot wait for it."""
-        values = dict(zip(body.feeds, given, strict=True))
+        values = dict(zip(body.feeds, arguments, strict=True))
         fed = {v.op for v in body.feeds}
         order_reads(schedule(body.nodes))
         for node in body.nodes:
@@ -170,14 +170,14 @@ class _Lowered:
         pred = self.waiting(node.inputs[0], waits)
         sides = self.switch(pred, pred, waits)
         pivots = [self.same("Identity", side).op for side in sides.outputs]
-        given = [
+        switched = [
             (v, v) if v.dtype._is_ref_dtype else tuple(self.switch(self.anchored(v, waits), pred).outputs)
             for v in node.inputs[1:]
         ]
         results = []
         for side, name in ((0, "else_branch"), (1, "then_branch")):
-            found = self.inline(node.attrs[name], [g[side] for g in given], pivots[side])
-            results.append([self.anchored(v, [pivots[side]]) for v in found])
+            outputs = self.inline(node.attrs[name], [g[side] for g in switched], pivots[side])
+            results.append([self.anchored(v, [pivots[side]]) for v in outputs])
         return [self.merge(pair, out.shape) for *pair, out in zip(*results, node.outputs, strict=True)]
 
     def lower_loop(self) -> list[Value]:

@@ -15,19 +15,19 @@ def insert_reads(graph: StepGraph) -> StepGraph:
     """Afterwards a ref value is used only by inputs declared ``ref``."""
     read = REGISTRY.get("_Read")
     shared: dict[Value, Value] = {}
-    made: list[Node] = []
+    reads: list[Node] = []
 
     def reader(value: Value) -> Value:
-        found = shared.get(value)
-        if found is None:
+        snapshot = shared.get(value)
+        if snapshot is None:
             base = value.dtype.base_dtype
             node = Node(
                 f"{value.op.name}/_read" + (f"_{value.value_index}" if value.value_index else ""), read, [value],
                 {"T": base}, value.op.order + 0.5, device=value.op.device, source=value.op.source, origin=value.op.origin,
             )  # fmt: skip
-            found = shared[value] = node.add_outputs([(base, value.shape)]).outputs[0]
-            made.append(node)
-        return found
+            snapshot = shared[value] = node.add_outputs([(base, value.shape)]).outputs[0]
+            reads.append(node)
+        return snapshot
 
     for node in graph.nodes:
         if not any(v.dtype._is_ref_dtype for v in node.inputs):
@@ -41,8 +41,8 @@ def insert_reads(graph: StepGraph) -> StepGraph:
             reader(v) if v.dtype._is_ref_dtype and i not in accepts else v for i, v in enumerate(node.inputs)
         ]
     graph.fetches = [reader(v) if v.dtype._is_ref_dtype else v for v in graph.fetches]
-    if made:
-        graph.nodes = graph.nodes + made
+    if reads:
+        graph.nodes = graph.nodes + reads
         graph.sort()
     return graph
 
@@ -52,7 +52,7 @@ def ref_positions(node: Node) -> set[int]:
     signature = node.op_def.signature
     if not any(a.ref for a in signature.inputs):
         return set()
-    found: set[int] = set()
+    positions: set[int] = set()
     position = 0
     for arg in signature.inputs:
         count = 1
@@ -61,6 +61,6 @@ def ref_positions(node: Node) -> set[int]:
         elif arg.type_list_attr:
             count = len(node.attrs[arg.type_list_attr])
         if arg.ref:
-            found.update(range(position, position + count))
+            positions.update(range(position, position + count))
         position += count
-    return found
+    return positions

@@ -62,10 +62,12 @@ def compilable(node: Node, dynamic: bool = False) -> bool:
             return False
     if dynamic:
         return True
-    for arg, given in zip(
+    for arg, value_or_list in zip(
         node.op_def.signature.inputs, group_inputs(node.op_def, node.inputs, node.attrs), strict=True
     ):
-        if arg.host and any(not v.op.op_def.traits.constant for v in (given if arg.is_list else [given])):
+        if arg.host and any(
+            not v.op.op_def.traits.constant for v in (value_or_list if arg.is_list else [value_or_list])
+        ):
             return False
     return True
 

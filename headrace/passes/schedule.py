@@ -53,8 +53,8 @@ def order_reads(order: Sequence[Node]) -> None:
         elif node.op_def.traits.writes:
             for p in ref_positions(node):
                 handle = root(node.inputs[p])
-                known = set(node.predecessors())
-                node.control_inputs += [r for r in readers.pop(handle, ()) if r not in known]
+                ordered = set(node.predecessors())
+                node.control_inputs += [r for r in readers.pop(handle, ()) if r not in ordered]
 
 
 def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:

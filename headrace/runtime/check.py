@@ -67,13 +67,13 @@ def check_arrays(
     expected = _call(op_def, kernel, expected_of, attrs)
     if any(isinstance(v, torch.Tensor) and not v.numel() for v in expected):
         return []
-    given = [v.numpy() if isinstance(v, torch.Tensor) else v for v in inputs]
-    before = [_copy(v) for v in given]
-    bound = arguments(op_def, given, attrs)[: len(op_def.signature.inputs)]
+    array_inputs = [v.numpy() if isinstance(v, torch.Tensor) else v for v in inputs]
+    before = [_copy(v) for v in array_inputs]
+    bound = arguments(op_def, array_inputs, attrs)[: len(op_def.signature.inputs)]
     with np.errstate(all="ignore"):
-        found = flat_outputs(op_def, small.function(*bound, *array_attrs(op_def, attrs)))
-    problems = _mutation_problems(given, before) + _sharing_problems(op_def, given, found)
-    for i, (a, b) in enumerate(zip([*expected, *expected_of], [*found, *inputs], strict=True)):
+        results = flat_outputs(op_def, small.function(*bound, *array_attrs(op_def, attrs)))
+    problems = _mutation_problems(array_inputs, before) + _sharing_problems(op_def, array_inputs, results)
+    for i, (a, b) in enumerate(zip([*expected, *expected_of], [*results, *inputs], strict=True)):
         if isinstance(a, Variable):
             if not a.initialized:
                 continue
@@ -116,15 +116,15 @@ def check_trace(
             values[i] = tensor
         return _call(op_def, kernel, values, attrs)
 
-    given = [inputs[i] for i in plain]
-    expected = run(*given)
+    tensors_in = [inputs[i] for i in plain]
+    expected = run(*tensors_in)
     if not all(isinstance(v, torch.Tensor) for v in expected):
         return ["gives values that are not tensors, so a compiler cannot look inside: declare host or opaque"]
     try:
-        traced = make_fx(run, tracing_mode="fake")(*given)
+        traced = make_fx(run, tracing_mode="fake")(*tensors_in)
     except Exception as e:  # whatever a kernel does that fake tensors cannot follow is the finding
         return [f"cannot be traced with fake tensors ({type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''})"]
-    results = traced(*given)
+    results = traced(*tensors_in)
     problems = []
     for i, (a, b) in enumerate(zip(expected, results, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype or not close(a, b, rtol, atol):
@@ -164,16 +164,16 @@ def _copy(value: Any) -> Any:
 
 
 def _host_positions(op_def: OpDef, attrs: dict[str, Any]) -> set[int]:
-    found: set[int] = set()
+    positions: set[int] = set()
     position = 0
     for arg in op_def.signature.inputs:
         count = 1
         if arg.is_list:
             count = attrs[arg.number_attr] if arg.number_attr else len(attrs[arg.type_list_attr or ""])
         if arg.host:
-            found.update(range(position, position + count))
+            positions.update(range(position, position + count))
         position += count
-    return found
+    return positions
 
 
 def _dtype_problems(outputs: Sequence[Any], dtypes: Sequence[DType]) -> list[str]:

@@ -156,8 +156,8 @@ class _Writer:
         arguments = []
         position = 0
         grouped = group_inputs(node.op_def, node.inputs, node.attrs)
-        for arg, given in zip(node.op_def.signature.inputs, grouped, strict=True):
-            values = given if arg.is_list else [given]
+        for arg, value_or_list in zip(node.op_def.signature.inputs, grouped, strict=True):
+            values = value_or_list if arg.is_list else [value_or_list]
             names = [self.argument(node, arg, v, position + i, device, as_arrays) for i, v in enumerate(values)]
             arguments.append(f"[{', '.join(names)}]" if arg.is_list else names[0])
             position += len(values)
@@ -190,19 +190,21 @@ class _Writer:
 
     def recursive(self, body: StepGraph, device: Any, node: Node) -> str:
         """The same for a function that calls itself: while it is written, its name waits for the function."""
-        found = self.recursions.get((body, device))
+        recursion = self.recursions.get((body, device))
         outside = all(r.function is not None for r in self.recursions.values())
-        if found is None:
-            found = self.recursions[body, device] = _Recursive()
+        if recursion is None:
+            recursion = self.recursions[body, device] = _Recursive()
             program = generate_body(body, self.binder, device, self.recursions)
             self.functions.append(program)
-            found.function = program.function
-            for namespace, name in found.users:
+            recursion.function = program.function
+            for namespace, name in recursion.users:
                 namespace[name] = program.function
-        if found.function is not None:
-            return self.script.bind("f", deep(found.function, _function_name(node)) if outside else found.function)
-        name = self.script.bind("f", found)
-        found.users.append((self.script.namespace, name))
+        if recursion.function is not None:
+            return self.script.bind(
+                "f", deep(recursion.function, _function_name(node)) if outside else recursion.function
+            )
+        name = self.script.bind("f", recursion)
+        recursion.users.append((self.script.namespace, name))
         return name
 
     def call(self, node: Node, device: Any, arguments: list[str]) -> str:

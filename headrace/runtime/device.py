@@ -85,7 +85,7 @@ def local_devices(
     for name in wanted:
         if name not in _types:
             raise ValueError(f"device_count names unknown device type {name!r}; known: {', '.join(device_types())}")
-    found: list[Device] = []
+    devices: list[Device] = []
     for kind in sorted(_types.values(), key=lambda t: -t.priority):
         present = kind.count()
         number = wanted.get(kind.name, present)
@@ -95,8 +95,8 @@ def local_devices(
             number = max(number, 1)
         for i in range(number):
             torch_device = torch.device("cpu") if kind.torch_type == "cpu" else torch.device(kind.torch_type, i)
-            found.append(Device(f"{prefix}/device:{kind.name}:{i}", kind.name, torch_device))
-    return found
+            devices.append(Device(f"{prefix}/device:{kind.name}:{i}", kind.name, torch_device))
+    return devices
 
 
 _asked = [False]  # whether a session's config asked for determinism
@@ -104,10 +104,10 @@ _asked = [False]  # whether a session's config asked for determinism
 
 def deterministic() -> bool:
     """Bit-identical reruns, and no rewrite that changes rounding: ``HEADRACE_DETERMINISTIC``, else what a config asked for."""
-    given = os.environ.get("HEADRACE_DETERMINISTIC", "")
-    if given not in ("", "0", "1"):
-        raise ValueError(f"HEADRACE_DETERMINISTIC must be 1 or 0, got {given!r}")
-    return given == "1" or (not given and _asked[0])
+    setting = os.environ.get("HEADRACE_DETERMINISTIC", "")
+    if setting not in ("", "0", "1"):
+        raise ValueError(f"HEADRACE_DETERMINISTIC must be 1 or 0, got {setting!r}")
+    return setting == "1" or (not setting and _asked[0])
 
 
 def ask_deterministic(wanted: bool) -> None:
@@ -149,5 +149,5 @@ def built_with(kind: str) -> bool:
 
 def cuda_capability() -> tuple[int, int]:
     """The highest compute capability among the CUDA devices; (0, 0) without one."""
-    found = [torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())]
-    return max(found, default=(0, 0))
+    capabilities = [torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())]
+    return max(capabilities, default=(0, 0))

@@ -30,18 +30,18 @@ _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
 
 def failed_node(program: Program, traceback: TracebackType | None) -> tuple[Node | None, dict[str, Any], Program]:
     """The node whose line raised, the values held then, and the program or body the line belongs to."""
-    known = {p.function.__code__: p for p in _with_bodies(program)}
-    found: tuple[Node | None, dict[str, Any], Program] = (None, {}, program)
+    by_code = {p.function.__code__: p for p in _with_bodies(program)}
+    failed: tuple[Node | None, dict[str, Any], Program] = (None, {}, program)
     while traceback is not None:
         frame = traceback.tb_frame
-        owner = known.get(frame.f_code)
+        owner = by_code.get(frame.f_code)
         if owner is not None:
             node = owner.lines.get(traceback.tb_lineno)
-            inner = node is not None and (found[0] is None or not node.op_def.traits.feed)
+            inner = node is not None and (failed[0] is None or not node.op_def.traits.feed)
             if inner:  # the innermost one: a body's node rather than the loop around it, but no argument of the body
-                found = (node, dict(frame.f_locals), owner)
+                failed = (node, dict(frame.f_locals), owner)
         traceback = traceback.tb_next
-    return found
+    return failed
 
 
 def _with_bodies(program: Program) -> list[Program]:
@@ -108,8 +108,8 @@ def _uninitialized(node: Node, error: BaseException, program: Program, held: dic
     """The node that reads, and what to say: a variable's buffer is an attribute that is unset until the first assignment."""
     if not isinstance(error, AttributeError) or getattr(error, "name", None) != "value":
         return None
-    for given in node.inputs:
-        reader, value = _reader(given) or (node, given)
+    for used in node.inputs:
+        reader, value = _reader(used) or (node, used)
         if value.dtype._is_ref_dtype:
             handle = held.get(program.names[value]) or program.function.__globals__.get(program.names[value])
             if getattr(handle, "initialized", False):

@@ -49,17 +49,17 @@ class Master:
         """The cached plan for this request; made anew when an existing node of the graph was changed."""
         request = Request(tuple(feeds), tuple(fetches), tuple(targets), async_feeds)
         key = (request, self.graph._mutations)
-        found = self._plans.get(key)
-        if found is None or found.generation != self.worker.resources.generation:
+        plan = self._plans.get(key)
+        if plan is None or plan.generation != self.worker.resources.generation:
             with no_collection():
-                found = make_plan(request, self.worker, self._options())
-            if self.compile_mode != "off" and not async_feeds and found.framed is None:
-                found.tier = Tier(found, self.compile_mode, self._compile, self._compile_many)
-            if self.worker.arrays and not async_feeds and found.single and may_vary(found.feeds):
-                found.fed_shapes = FedShapes(found, partial(self._plan_for, request))
+                plan = make_plan(request, self.worker, self._options())
+            if self.compile_mode != "off" and not async_feeds and plan.framed is None:
+                plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many)
+            if self.worker.arrays and not async_feeds and plan.single and may_vary(plan.feeds):
+                plan.fed_shapes = FedShapes(plan, partial(self._plan_for, request))
             with self._lock:
-                self._plans[key] = found
-        return found
+                self._plans[key] = plan
+        return plan
 
     def _plan_for(self, request: Request, shapes: Sequence[Sequence[int]]) -> StepPlan:
         with no_collection():

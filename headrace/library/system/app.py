@@ -29,15 +29,15 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
 
     Unknown flags stay among the arguments.  `main` defaults to the main module's function of that name.
     """
-    given = list(sys.argv if argv is None else argv)
-    asked = _asked(given)
+    arguments = list(sys.argv if argv is None else argv)
+    asked = _asked(arguments)
     if asked is not None:
         print(usage(full=asked in _HELP_IN_FULL))
         if asked not in _HELP_IN_FULL:
             print("Try --helpfull to get a list of all flags.")
         sys.exit(1)
     try:
-        rest = FLAGS(given, known_only=True)
+        rest = FLAGS(arguments, known_only=True)
     except Error as error:
         message = f"FATAL Flags parsing error: {error}\nPass --helpshort or --helpfull to see help on flags."
         print(message, file=sys.stderr)

@@ -18,8 +18,8 @@ class LocalDevice(NamedTuple):
 
 def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
     """The devices a local session has; `session_config` makes no difference."""
-    found = []
+    devices = []
     for device in local_devices():
         name = device.name[device.name.index("/device:") :]
-        found.append(LocalDevice(name, device.device_type, device.memory_limit, f"device: {device.torch_device}"))
-    return found
+        devices.append(LocalDevice(name, device.device_type, device.memory_limit, f"device: {device.torch_device}"))
+    return devices

@@ -214,10 +214,10 @@ def Stat(filename: Any) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
     if is_remote(path):
         return remote_file.Stat(path)
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError as error:
         raise _raised(error, path) from None
-    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+    return FileStatistics(status.st_size, status.st_mtime_ns, os.path.isdir(path))
 
 
 def MkDir(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)

@@ -52,28 +52,28 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
         if name not in nodes:
             raise AssertionError(f"{name} is not in graph {at()}")
     wanted = _reachable(nodes, dest_nodes)
-    made = protos().GraphDef()
-    made.node.extend(n for n in definition.node if n.name in wanted)
-    made.library.function.extend(_functions_used(made.node, definition.library.function))
-    made.library.gradient.extend(definition.library.gradient)
-    made.versions.CopyFrom(definition.versions)
-    return made
+    part = protos().GraphDef()
+    part.node.extend(n for n in definition.node if n.name in wanted)
+    part.library.function.extend(_functions_used(part.node, definition.library.function))
+    part.library.gradient.extend(definition.library.gradient)
+    part.versions.CopyFrom(definition.versions)
+    return part
 
 
 def _reachable(nodes: dict[str, Any], start: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     stack = list(start)
     while stack:
         name = stack.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             stack.extend(node_of(i) for i in nodes[name].input)
-    return found
+    return reached
 
 
 def _functions_used(nodes: Iterable[Any], functions: Iterable[Any]) -> list[Any]:
     by_name = {f.signature.name: f for f in functions}
-    found: dict[str, Any] = {}
+    used: dict[str, Any] = {}
     stack = list(nodes)
     while stack:
         node = stack.pop()
@@ -83,10 +83,10 @@ def _functions_used(nodes: Iterable[Any], functions: Iterable[Any]) -> list[Any]
             *(f.name for a in node.attr.values() for f in a.list.func),
         ]
         for name in named:
-            if name in by_name and name not in found:
-                found[name] = by_name[name]
+            if name in by_name and name not in used:
+                used[name] = by_name[name]
                 stack.extend(by_name[name].node_def)
-    return [f for name, f in by_name.items() if name in found]
+    return [f for name, f in by_name.items() if name in used]
 
 
 def remove_training_nodes(input_graph: Any, protected_nodes: Sequence[str] | None = None) -> Any:
@@ -102,20 +102,20 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Sequence[str] | Non
         )
         if plain and node.name not in protected and node.name not in waited and len(node.input) == 1:
             instead[node.name] = node.input[0]
-    made = protos().GraphDef()
+    result = protos().GraphDef()
     for node in definition.node:
         if node.name in instead:
             continue
-        kept = made.node.add()
+        kept = result.node.add()
         kept.CopyFrom(node)
         del kept.input[:]
         for text in node.input:
             while node_of(text) in instead and not text.startswith("^"):
                 text = instead[node_of(text)]
             kept.input.append(text)
-    made.library.CopyFrom(definition.library)
-    made.versions.CopyFrom(definition.versions)
-    return made
+    result.library.CopyFrom(definition.library)
+    result.versions.CopyFrom(definition.versions)
+    return result
 
 
 def convert_variables_to_constants(
@@ -153,9 +153,9 @@ def convert_variables_to_constants(
                     f"its value {at()}"
                 )
     values = dict(zip([n.name for n in variables], sess.run([f"{n.name}:0" for n in variables]), strict=True))
-    made = protos().GraphDef()
+    result = protos().GraphDef()
     for node in part.node:
-        kept = made.node.add()
+        kept = result.node.add()
         if node.name in frozen:
             kept.name, kept.op, kept.device = node.name, "Const", node.device
             kept.attr["dtype"].CopyFrom(node.attr["dtype"])
@@ -169,10 +169,10 @@ def convert_variables_to_constants(
                 kept.attr["_class"].CopyFrom(node.attr["_class"])
         else:
             kept.CopyFrom(node)
-    made.library.CopyFrom(part.library)
-    made.versions.CopyFrom(part.versions)
+    result.library.CopyFrom(part.library)
+    result.versions.CopyFrom(part.versions)
     log.info("Froze %d variables.", len(frozen))
-    return made
+    return result
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:

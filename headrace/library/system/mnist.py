@@ -157,9 +157,9 @@ class Datasets(NamedTuple):
     test: Any
 
 
-def _found(folder: str, name: str) -> str:
-    for known in (name, name.removesuffix(".gz")):
-        path = os.path.join(folder, known)
+def _existing_path(folder: str, name: str) -> str:
+    for candidate in (name, name.removesuffix(".gz")):
+        path = os.path.join(folder, candidate)
         if os.path.exists(path):
             return path
     wanted = "\n".join(f"  {one}" for one in (TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS))
@@ -181,11 +181,11 @@ def read_data_sets(
         return Datasets(*(DataSet(empty, empty, True, one_hot, dtype, seed=seed) for _ in range(3)))
 
     def images(name: str) -> np.ndarray:
-        with open(_found(train_dir, name), "rb") as file:
+        with open(_existing_path(train_dir, name), "rb") as file:
             return extract_images(file)
 
     def labels(name: str) -> np.ndarray:
-        with open(_found(train_dir, name), "rb") as file:
+        with open(_existing_path(train_dir, name), "rb") as file:
             return extract_labels(file, one_hot)
 
     train_images, train_labels = images(TRAIN_IMAGES), labels(TRAIN_LABELS)
@@ -195,11 +195,11 @@ def read_data_sets(
         raise ValueError(f"Validation size should be between 0 and {limit}. Received: {validation_size}.")
     cut = validation_size
 
-    def made(images: np.ndarray, labels: np.ndarray) -> DataSet:
+    def data_set(images: np.ndarray, labels: np.ndarray) -> DataSet:
         return DataSet(images, labels, dtype=dtype, reshape=reshape, seed=seed)
 
     return Datasets(
-        train=made(train_images[cut:], train_labels[cut:]),
-        validation=made(train_images[:cut], train_labels[:cut]),
-        test=made(test_images, test_labels),
+        train=data_set(train_images[cut:], train_labels[cut:]),
+        validation=data_set(train_images[:cut], train_labels[:cut]),
+        test=data_set(test_images, test_labels),
     )

@@ -31,11 +31,11 @@ def load_op_library(library_filename: str | os.PathLike[str]) -> ModuleType:
     """
     path = os.path.realpath(os.fspath(library_filename))
     with _lock:
-        found = _loaded.get(path)
-        if found is None:
+        module = _loaded.get(path)
+        if module is None:
             _check(path)
-            found = _loaded[path] = _run(path)
-        return found
+            module = _loaded[path] = _run(path)
+        return module
 
 
 def _check(path: str) -> None:

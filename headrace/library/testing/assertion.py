@@ -209,8 +209,8 @@ class Assertions(_Base):
     # ---- dtypes, shapes, devices
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
-        found = target.dtype if hasattr(target, "dtype") else np.array(target).dtype
-        self.assertEqual(dtypes.as_dtype(found).base_dtype, dtypes.as_dtype(expected_dtype))
+        dtype = target.dtype if hasattr(target, "dtype") else np.array(target).dtype
+        self.assertEqual(dtypes.as_dtype(dtype).base_dtype, dtypes.as_dtype(expected_dtype))
 
     def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: str | None = None) -> None:
         """The static shape of a Tensor is the shape of an array."""
@@ -283,20 +283,20 @@ def _strings(array: Any) -> Any:
     if array.dtype.kind not in "SUO":
         return array
     flat = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1)]
-    made = np.empty(len(flat), dtype=object)
-    made[:] = flat
-    return made.reshape(array.shape)
+    encoded = np.empty(len(flat), dtype=object)
+    encoded[:] = flat
+    return encoded.reshape(array.shape)
 
 
 def _predicate(expected: Any) -> Predicate:
     if callable(expected):
         return expected  # type: ignore[no-any-return]
 
-    def found(error: BaseException) -> Any:
+    def matches(error: BaseException) -> Any:
         text = error.message if isinstance(error, OpError) else str(error)
         op = error.op if isinstance(error, OpError) else None
         if op is not None:
             text += f"\nCaused by: {op.name}"
         return re.search(expected, text)
 
-    return found
+    return matches

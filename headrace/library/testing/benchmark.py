@@ -33,10 +33,10 @@ class Benchmark:
         metrics: Any = None,
     ) -> None:  # fmt: skip
         """Logs one line; subclasses may send it elsewhere."""
-        given = {"iters": iters, "cpu_time": cpu_time, "wall_time": wall_time, "throughput": throughput,
+        numbers = {"iters": iters, "cpu_time": cpu_time, "wall_time": wall_time, "throughput": throughput,
                  "extras": extras, "metrics": metrics}  # fmt: skip
         label = name or type(self).__name__
-        _log.info("Benchmark %s: %s", label, ", ".join(f"{k}={v}" for k, v in given.items() if v is not None))
+        _log.info("Benchmark %s: %s", label, ", ".join(f"{k}={v}" for k, v in numbers.items() if v is not None))
 
     def run_op_benchmark(
         self, sess: Any, op_or_tensor: Any, feed_dict: Any = None, burn_iters: int = 2, min_iters: int = 10,
@@ -53,12 +53,12 @@ class Benchmark:
             sess.run(operation, feed_dict=feed_dict)
             times.append(time.perf_counter() - start)
         median = float(np.median(times)) if times else -1.0
-        found = dict(extras or {})
-        found["wall_time_mean"] = float(np.mean(times)) if times else -1.0
-        found["wall_time_stdev"] = float(np.std(times)) if times else -1.0
+        statistics = dict(extras or {})
+        statistics["wall_time_mean"] = float(np.mean(times)) if times else -1.0
+        statistics["wall_time_stdev"] = float(np.std(times)) if times else -1.0
         throughput = mbs / median if mbs and median > 0 else 0.0
-        self.report_benchmark(iters=min_iters, wall_time=median, throughput=throughput, extras=found, name=name)
-        return {"iters": min_iters, "wall_time": median, "throughput": throughput, "extras": found, "name": name}
+        self.report_benchmark(iters=min_iters, wall_time=median, throughput=throughput, extras=statistics, name=name)
+        return {"iters": min_iters, "wall_time": median, "throughput": throughput, "extras": statistics, "name": name}
 
     def evaluate(self, tensors: Any) -> Any:
         """The values of tensors in the default session."""

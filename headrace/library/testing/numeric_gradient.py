@@ -38,8 +38,8 @@ def compute_gradient(
     _run_initializers(init_targets)
     if isinstance(x, list):
         starts = x_init_value or [None] * len(x)
-        given = zip(x, x_shape, starts, strict=True)
-        return [_jacobians(a, s, y, y_shape, v, delta, extra_feed_dict) for a, s, v in given]
+        cases = zip(x, x_shape, starts, strict=True)
+        return [_jacobians(a, s, y, y_shape, v, delta, extra_feed_dict) for a, s, v in cases]
     return _jacobians(x, x_shape, y, y_shape, x_init_value, delta, extra_feed_dict)
 
 
@@ -111,9 +111,9 @@ def _theoretical(x: Any, start: Any, dx: Any, grad_y: Any, y_dims: Any, feed: di
     columns = []
     for i in range(rows):
         for seed in seeds:
-            given = np.zeros(rows, dtype=seed_dtype)
-            given[i] = seed
-            value = _run_dense(dx, {**feed, x: start, grad_y: given.reshape(y_dims)}, start)
+            grads = np.zeros(rows, dtype=seed_dtype)
+            grads[i] = seed
+            value = _run_dense(dx, {**feed, x: start, grad_y: grads.reshape(y_dims)}, start)
             columns.append(_as_reals(value))
     if not rows:
         _check_empty(_run_dense(dx, {**feed, x: start, grad_y: np.zeros(y_dims, dtype=seed_dtype)}, start), start)
@@ -188,14 +188,14 @@ def gradient_problems(op_def: OpDef, sample: Any, slots: Sequence[Any], build: C
     built = build(op_def, sample, slots)
     if not wanted or not any(_is_float(t.dtype) and not t.dtype._is_ref_dtype for t in built.node.outputs):
         return []
-    known = _Sweep(built, slots, wanted)
-    with known.session:
-        problems = known.problems(sample)
+    sweep = _Sweep(built, slots, wanted)
+    with sweep.session:
+        problems = sweep.problems(sample)
         if not problems and sample.second:
-            problems = known.second_problems(sample)
+            problems = sweep.second_problems(sample)
         if not problems and not any(s.made or s.arg.ref for s in slots):
             unknown = build(op_def, sample, slots, shapes=[TensorShape(None)] * len(slots), hosts=False)
-            problems = known.agreement_problems(_Sweep(unknown, slots, wanted))
+            problems = sweep.agreement_problems(_Sweep(unknown, slots, wanted))
     return problems
 
 
@@ -226,9 +226,9 @@ class _Sweep:
         """The weighted sum of ys as a function of what is fed."""
 
         def run(feed: dict[Any, Any]) -> float:
-            found = self.session.run(list(ys), {**self.built.feed, **feed})
+            values = self.session.run(list(ys), {**self.built.feed, **feed})
             return sum(
-                float(np.real(np.sum(np.conj(w) * v.astype(_wide(v))))) for w, v in zip(weights, found, strict=True)
+                float(np.real(np.sum(np.conj(w) * v.astype(_wide(v))))) for w, v in zip(weights, values, strict=True)
             )
 
         return run
@@ -244,8 +244,8 @@ class _Sweep:
         firsts = [g.values if isinstance(g, IndexedSlices) else g for g in self.grads if g is not None]
         if not firsts:
             return []
-        found = self.session.run(firsts, self.built.feed)
-        weights = [_weights(np.asarray(v), 7 + k) for k, v in enumerate(found)]
+        values = self.session.run(firsts, self.built.feed)
+        weights = [_weights(np.asarray(v), 7 + k) for k, v in enumerate(values)]
         seconds = self.values(self.backward(firsts, weights))
         return self._compared("second gradient", seconds, self.total(firsts, weights), sample, 10.0)
 
@@ -301,13 +301,13 @@ def widened(op_def: OpDef, sample: Any, slots: Sequence[Any]) -> tuple[Any, list
         wider = _WIDER.get(dtype)
         return wider if name and wider is not None and wider in allowed.get(name, (wider,)) else dtype
 
-    made = []
+    wide_slots = []
     for slot in slots:
         dtype = (
             slot.dtype if slot.arg.ref or slot.made else wide(slot.arg.type_attr or slot.arg.type_list_attr, slot.dtype)
         )
         value = slot.value if dtype == slot.dtype else np.asarray(slot.value).astype(dtype.as_numpy_dtype)
-        made.append(type(slot)(slot.arg, value, dtype))
+        wide_slots.append(type(slot)(slot.arg, value, dtype))
     attrs = {}
     kinds = {a.name: a.kind for a in (*op_def.signature.attrs, *op_def.signature.inferred)}
     for name, value in sample.attrs.items():
@@ -317,7 +317,7 @@ def widened(op_def: OpDef, sample: Any, slots: Sequence[Any]) -> tuple[Any, list
             value = [wide(name, dtypes.as_dtype(v)) for v in value]
         attrs[name] = value
     changed = {f: getattr(sample, f) for f in type(sample).__dataclass_fields__} | {"attrs": attrs}
-    return type(sample)(**changed), made
+    return type(sample)(**changed), wide_slots
 
 
 def _compare(

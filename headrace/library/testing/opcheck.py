@@ -77,10 +77,10 @@ def opcheck(op_or_name: OpDef | str, samples: Sequence[Sample], *, devices: Sequ
     problems: list[str] = []
     traced = 0
     for number, sample in enumerate(samples):
-        found, tried = _Check(op_def, sample, others, traced < _TRACED).problems()
+        sample_problems, tried = _Check(op_def, sample, others, traced < _TRACED).problems()
         traced += tried
         label = f"sample {number}" + (f" ({sample.note})" if sample.note else "")
-        problems += [f"{label}: {p}" for p in found]
+        problems += [f"{label}: {p}" for p in sample_problems]
     if problems:
         text = "\n  ".join(problems)
         raise OpCheckError(f"{op_def.name} (declared at {op_def.location}):\n  {text}\n  signature: {op_def.signature}")
@@ -111,10 +111,10 @@ class Built:
     initializers: list[Operation]
 
     def session(self) -> Session:
-        made = Session(graph=self.graph, config=ConfigProto(allow_soft_placement=True, compile="off"))
+        session = Session(graph=self.graph, config=ConfigProto(allow_soft_placement=True, compile="off"))
         if self.initializers:
-            made.run(self.initializers)
-        return made
+            session.run(self.initializers)
+        return session
 
 
 def _has_kernel(op_def: OpDef, node: Operation, device: str) -> bool:
@@ -144,15 +144,15 @@ class _Check:
             results = run(built)
         except Exception as e:  # an op that cannot be built or run is what opcheck is here to report
             return [f"does not run: {type(e).__name__}: {e}"], False
-        found = _result_problems(built.node.outputs, results)
-        found += self._partial_shape_problems(slots, results)
-        found += self._again_problems(slots, results)
+        problems = _result_problems(built.node.outputs, results)
+        problems += self._partial_shape_problems(slots, results)
+        problems += self._again_problems(slots, results)
         kernel, traced = self._kernel_problems(slots, built.node)
-        found += kernel
-        found += self._device_problems(slots, results, built.node)
+        problems += kernel
+        problems += self._device_problems(slots, results, built.node)
         if self.sample.gradient:
-            found += self._guarded("gradient", lambda: gradient_problems(self.op_def, self.sample, slots, build))
-        return found, traced
+            problems += self._guarded("gradient", lambda: gradient_problems(self.op_def, self.sample, slots, build))
+        return problems, traced
 
     def _guarded(self, what: str, check: Callable[[], list[str]]) -> list[str]:
         try:
@@ -179,20 +179,20 @@ class _Check:
 
     def _partial_shape_problems(self, slots: list[Slot], results: list[Any]) -> list[str]:
         """Every dimension unknown in turn, then every rank, then the values that decide shapes."""
-        found = []
+        problems = []
         for what, shapes, hosts in _less_known(slots):
             try:
                 node = build(self.op_def, self.sample, slots, shapes=shapes, hosts=hosts).node
             except Exception as e:  # reported like any other problem
-                found.append(f"cannot be built with {what}: {type(e).__name__}: {e}")
+                problems.append(f"cannot be built with {what}: {type(e).__name__}: {e}")
                 continue
-            found += [f"with {what}, {p}" for p in _result_problems(node.outputs, results)]
-        return found
+            problems += [f"with {what}, {p}" for p in _result_problems(node.outputs, results)]
+        return problems
 
     def _again_problems(self, slots: list[Slot], results: list[Any]) -> list[str]:
         """The same with nothing known before running, and with everything constant (so that it may be folded)."""
         unknown = [TensorShape(None)] * len(slots)
-        found = []
+        problems = []
         for what, options in (
             ("with nothing known", {"shapes": unknown, "hosts": False}),
             ("folded", {"constant": True}),
@@ -200,11 +200,11 @@ class _Check:
             try:
                 again = run(build(self.op_def, self.sample, slots, **options))
             except Exception as e:  # reported like any other problem
-                found.append(f"does not run {what}: {type(e).__name__}: {e}")
+                problems.append(f"does not run {what}: {type(e).__name__}: {e}")
                 continue
             if not self._values_differ and not self.op_def.traits.stateful:
-                found += [f"{what}, {p}" for p in self._differences(results, again)]
-        return found
+                problems += [f"{what}, {p}" for p in self._differences(results, again)]
+        return problems
 
     def _kernel_problems(self, slots: list[Slot], node: Operation) -> tuple[list[str], bool]:
         if any(s.made for s in slots) or not can_call(self.op_def, node.attrs):
@@ -212,44 +212,44 @@ class _Check:
         arrays = [s.value for s in slots]
         kinds = [s.dtype._as_ref if s.arg.ref else s.dtype for s in slots]
         outputs = [t.dtype for t in node.outputs]
-        found = self._guarded("kernel", lambda: check_kernel(self.op_def, arrays, kinds, node.attrs, outputs))
+        problems = self._guarded("kernel", lambda: check_kernel(self.op_def, arrays, kinds, node.attrs, outputs))
         rtol = max([self.sample.rtol, *(_LOOSE.get(d, 0.0) for d in (*kinds, *outputs))])
         if not self._values_differ:
-            found += self._guarded(
+            problems += self._guarded(
                 "kernel on arrays",
                 lambda: check_arrays(self.op_def, arrays, kinds, node.attrs, outputs, rtol, self.sample.atol),
             )
         if not self.trace or self._values_differ or not can_trace(self.op_def, node.attrs, [*kinds, *outputs]):
-            return found, False
-        return found + self._guarded(
+            return problems, False
+        return problems + self._guarded(
             "tracing", lambda: check_trace(self.op_def, arrays, kinds, node.attrs, rtol, self.sample.atol)
         ), True
 
     def _device_problems(self, slots: list[Slot], results: list[Any], node: Operation) -> list[str]:
-        found: list[str] = []
+        problems: list[str] = []
         if self.op_def.traits.host:
-            return found
+            return problems
         for device in self.devices:
             if not _has_kernel(self.op_def, node, device):
                 continue
             try:
                 there = run(build(self.op_def, self.sample, slots, device=device))
             except Exception as e:  # reported like any other problem
-                found.append(f"does not run on {device}: {type(e).__name__}: {e}")
+                problems.append(f"does not run on {device}: {type(e).__name__}: {e}")
                 continue
             if not self._values_differ and self.sample.unique:
-                found += [f"on {device}, {p}" for p in self._differences(results, there, _OTHER_DEVICE)]
-        return found
+                problems += [f"on {device}, {p}" for p in self._differences(results, there, _OTHER_DEVICE)]
+        return problems
 
     def _differences(self, expected: list[Any], got: list[Any], least: float = 0.0) -> list[str]:
-        found = []
+        differences = []
         for i, (a, b) in enumerate(zip(expected, got, strict=True)):
             a, b = np.asarray(a), np.asarray(b)
             if a.shape != b.shape or a.dtype != b.dtype:
-                found.append(f"output {i} is {b.dtype}{list(b.shape)} instead of {a.dtype}{list(a.shape)}")
+                differences.append(f"output {i} is {b.dtype}{list(b.shape)} instead of {a.dtype}{list(a.shape)}")
             elif not _close(a, b, max(self.sample.rtol, least), max(self.sample.atol, least)):
-                found.append(f"output {i} differs from the CPU's: {_short(b)} instead of {_short(a)}")
-        return found
+                differences.append(f"output {i} differs from the CPU's: {_short(b)} instead of {_short(a)}")
+        return differences
 
 
 def _close(a: Any, b: Any, rtol: float, atol: float) -> bool:
@@ -274,17 +274,17 @@ def flatten(op_def: OpDef, sample: Sample) -> list[Slot]:
         raise ValueError(
             f"{op_def.name} takes {len(op_def.signature.inputs)} inputs; the sample has {len(sample.inputs)}"
         )
-    known = {k: dtypes.as_dtype(v) for k, v in sample.attrs.items() if _is_type(op_def, k)}
+    type_attrs = {k: dtypes.as_dtype(v) for k, v in sample.attrs.items() if _is_type(op_def, k)}
     for arg, value in zip(op_def.signature.inputs, sample.inputs, strict=True):  # arrays decide before Python values do
         for item in value if arg.is_list else [value]:
             if arg.type_attr and isinstance(item, (np.ndarray, np.generic)):
-                known.setdefault(arg.type_attr, _dtype_of(item))
+                type_attrs.setdefault(arg.type_attr, _dtype_of(item))
     slots = []
     for arg, value in zip(op_def.signature.inputs, sample.inputs, strict=True):
         listed = sample.attrs.get(arg.type_list_attr or "")
         for i, item in enumerate(value if arg.is_list else [value]):
-            wanted = dtypes.as_dtype(listed[i]) if listed else arg.dtype or known.get(arg.type_attr or "")
-            slots.append(_slot(op_def, arg, item, wanted, known))
+            wanted = dtypes.as_dtype(listed[i]) if listed else arg.dtype or type_attrs.get(arg.type_attr or "")
+            slots.append(_slot(op_def, arg, item, wanted, type_attrs))
     return slots
 
 
@@ -296,7 +296,7 @@ def _dtype_of(array: Any) -> DType:
     return dtypes.string if array.dtype.kind in "SUO" else dtypes.as_dtype(array.dtype)
 
 
-def _slot(op_def: OpDef, arg: Arg, value: Any, wanted: DType | None, known: dict[str, DType]) -> Slot:
+def _slot(op_def: OpDef, arg: Arg, value: Any, wanted: DType | None, type_attrs: dict[str, DType]) -> Slot:
     if callable(value) or value is None:
         return Slot(arg, value, wanted or dtypes.float32)
     if wanted is None and arg.type_attr:
@@ -305,7 +305,7 @@ def _slot(op_def: OpDef, arg: Arg, value: Any, wanted: DType | None, known: dict
     array = make_array(value, wanted)
     dtype = wanted or _dtype_of(array)
     if arg.type_attr:
-        known.setdefault(arg.type_attr, dtype)
+        type_attrs.setdefault(arg.type_attr, dtype)
     return Slot(arg, array, dtype)
 
 
@@ -327,8 +327,8 @@ def build(
             shape = shapes[i] if shapes is not None else None
             tensors.append(_input(slot, i, shape, constant or (slot.arg.host and hosts), feed, initializers))
         grouped = _group(op_def, sample, tensors)
-        made = call(op_def, grouped, dict(sample.attrs))
-        node = graph.get_operations()[-1] if not isinstance(made, Operation) else made
+        result = call(op_def, grouped, dict(sample.attrs))
+        node = graph.get_operations()[-1] if not isinstance(result, Operation) else result
     return Built(graph, node, tensors, feed, initializers)
 
 
@@ -344,11 +344,11 @@ def _input(
     if constant:
         return make_constant(slot.value, slot.dtype, f"input_{number}")
     static = TensorShape(slot.value.shape) if shape is None else shape
-    made: Tensor = call(
+    placeholder: Tensor = call(
         REGISTRY.get("Placeholder"), (), {"dtype": slot.dtype, "shape": static, "name": f"input_{number}"}
     )
-    feed[made] = slot.value.copy()  # a kernel that changes its input must not spoil the sample
-    return made
+    feed[placeholder] = slot.value.copy()  # a kernel that changes its input must not spoil the sample
+    return placeholder
 
 
 def _variable(slot: Slot, number: int, initializers: list[Operation]) -> Tensor:
@@ -389,17 +389,17 @@ def _is_handle(tensor: Tensor) -> bool:
 
 
 def _result_problems(outputs: Sequence[Tensor], results: Sequence[Any]) -> list[str]:
-    found = []
+    problems = []
     plain = [t for t in outputs if not _is_handle(t)]
     for i, (tensor, result) in enumerate(zip(plain, results, strict=bool(results))):
         array = np.asarray(result) if not isinstance(result, bytes) else np.asarray(result, dtype=object)
         if not tensor.shape.is_compatible_with(array.shape):
-            found.append(f"output {i} was inferred as {tensor.shape}, but is {list(array.shape)}")
+            problems.append(f"output {i} was inferred as {tensor.shape}, but is {list(array.shape)}")
         wanted = tensor.dtype.base_dtype
         numpy_dtype = np.dtype(np.float32 if wanted == dtypes.bfloat16 else wanted.as_numpy_dtype)
         if array.dtype != numpy_dtype and not (wanted.is_quantized and array.dtype.itemsize == numpy_dtype.itemsize):
-            found.append(f"output {i} is declared {wanted.name}, but is {array.dtype}")
-    return found
+            problems.append(f"output {i} is declared {wanted.name}, but is {array.dtype}")
+    return problems
 
 
 def _less_known(slots: list[Slot]) -> Iterator[tuple[str, list[TensorShape | None], bool]]:

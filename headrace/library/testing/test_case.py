@@ -64,9 +64,9 @@ def is_built_with_gpu_support() -> bool:
 def get_temp_dir() -> str:
     """A directory for the files of this process's tests; removed when the process ends."""
     if not _temporary:
-        made = tempfile.mkdtemp(prefix="headrace_test_")
-        _temporary.append(made)
-        atexit.register(shutil.rmtree, made, ignore_errors=True)
+        directory = tempfile.mkdtemp(prefix="headrace_test_")
+        _temporary.append(directory)
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return _temporary[0]
 
 
@@ -185,12 +185,12 @@ class TestCase(Assertions, unittest.TestCase):
         return self._cached
 
     def _session(self, graph: Graph | None, config: ConfigProto | None, force_gpu: bool) -> Session:
-        made = test_config()
+        session_config = test_config()
         if config is not None:
-            made.CopyFrom(config)
+            session_config.CopyFrom(config)
         else:
-            made.allow_soft_placement = not force_gpu
-        return Session(graph=graph, config=made)
+            session_config.allow_soft_placement = not force_gpu
+        return Session(graph=graph, config=session_config)
 
     def evaluate(self, tensors: Any) -> Any:
         """The values of tensors in the default session, or in the test's own."""

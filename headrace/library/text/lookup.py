@@ -72,8 +72,8 @@ class _Handled(LookupInterface):
     def size(self, name: str | None = None) -> Tensor:
         """The number of entries."""
         with name_scope(name, f"{self.name}_Size", [self.resource_handle]):
-            found: Tensor = raw_ops.LookupTableSizeV2(self.resource_handle)
-            return found
+            size: Tensor = raw_ops.LookupTableSizeV2(self.resource_handle)
+            return size
 
     def _export(self, name: str | None, default: str) -> tuple[Tensor, Tensor]:
         with name_scope(name, f"{self.name}_{default}", [self.resource_handle]):
@@ -313,9 +313,9 @@ class MutableHashTable(_Handled):
         keys = convert_to_tensor(keys, self._key_dtype, name="keys")
         with name_scope(name, f"{self.name}_lookup_table_find", [self.resource_handle, keys, self._default_value]):
             default = self._default_value if dynamic_default_values is None else dynamic_default_values
-            found: Tensor = raw_ops.LookupTableFindV2(self.resource_handle, keys, default)
-            found.set_shape(keys.shape.concatenate(self._default_value.shape))
-            return found
+            values: Tensor = raw_ops.LookupTableFindV2(self.resource_handle, keys, default)
+            values.set_shape(keys.shape.concatenate(self._default_value.shape))
+            return values
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
         """Adds entries, or gives keys that are there other values."""
@@ -355,11 +355,11 @@ class DenseHashTable(MutableHashTable):
             convert_to_tensor(k, self._key_dtype, name=n)
             for k, n in zip(self._keys, ("empty_key", "deleted_key"), strict=True)
         )
-        made: Tensor = raw_ops.MutableDenseHashTableV2(
+        handle: Tensor = raw_ops.MutableDenseHashTableV2(
             empty, deleted, shared_name=self._shared, key_dtype=self._key_dtype, value_dtype=self._value_dtype,
             value_shape=self._default_value.shape, initial_num_buckets=self._buckets, name=name,
         )  # fmt: skip
-        return made
+        return handle
 
     insert_or_assign = MutableHashTable.insert
     erase = MutableHashTable.remove

@@ -43,37 +43,37 @@ def ngrams(
             _padding_width(pad_values, padding_width), preserve_short_sequences,
         )[0]  # fmt: skip
         each = array.size(flat, out_type=dtypes.int64) // math.maximum(rows, 1)
-        made = array.reshape(flat, array.concat([sizes[:-1], [each]], 0))
-        made.set_shape([*strings.shape.as_list()[:-1], None])
-        return made
+        joined = array.reshape(flat, array.concat([sizes[:-1], [each]], 0))
+        joined.set_shape([*strings.shape.as_list()[:-1], None])
+        return joined
 
 
-def _widths(given: Any) -> list[int]:
-    widths = [given] if isinstance(given, int) else list(given)
+def _widths(ngram_width: Any) -> list[int]:
+    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     for width in widths:
         if not isinstance(width, int):
-            raise TypeError(f"ngram_width must be an integer or several of them, received {given!r} {at()}")
+            raise TypeError(f"ngram_width must be an integer or several of them, received {ngram_width!r} {at()}")
         if width < 1:
-            raise ValueError(f"All ngram_widths must be greater than 0. Got {given!r} {at()}")
+            raise ValueError(f"All ngram_widths must be greater than 0. Got {ngram_width!r} {at()}")
     return widths
 
 
-def _pads(given: Any) -> tuple[str | bytes, str | bytes]:
-    if given is None:
+def _pads(pad_values: Any) -> tuple[str | bytes, str | bytes]:
+    if pad_values is None:
         return "", ""
-    pads = (given, given) if isinstance(given, (str, bytes)) else given
+    pads = (pad_values, pad_values) if isinstance(pad_values, (str, bytes)) else pad_values
     if not isinstance(pads, tuple) or len(pads) != 2 or not all(isinstance(p, (str, bytes)) for p in pads):
-        raise TypeError(f"pad_values must be a string, tuple of strings, or None, received {given!r} {at()}")
+        raise TypeError(f"pad_values must be a string, tuple of strings, or None, received {pad_values!r} {at()}")
     return pads
 
 
-def _padding_width(pads: Any, given: Any) -> int:
-    if given is None:
+def _padding_width(pads: Any, padding_width: Any) -> int:
+    if padding_width is None:
         return 0 if pads is None else -1
     if pads is None:
-        raise ValueError(f"pad_values must be provided if padding_width is set, received {given!r} {at()}")
-    if not isinstance(given, int):
-        raise TypeError(f"padding_width must be an integer or None, received {given!r} {at()}")
-    if given < 1:
-        raise ValueError(f"padding_width must be greater than 0, received {given!r} {at()}")
-    return given
+        raise ValueError(f"pad_values must be provided if padding_width is set, received {padding_width!r} {at()}")
+    if not isinstance(padding_width, int):
+        raise TypeError(f"padding_width must be an integer or None, received {padding_width!r} {at()}")
+    if padding_width < 1:
+        raise ValueError(f"padding_width must be greater than 0, received {padding_width!r} {at()}")
+    return padding_width

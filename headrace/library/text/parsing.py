@@ -138,15 +138,15 @@ def _index_keys(feature: SparseFeature) -> list[str]:
 
 def _as_sequences(features: Mapping[str, Any]) -> dict[str, Any]:
     """Sequences in an Example have their unknown number of steps as first dimension."""
-    found = dict(features)
+    sequences = dict(features)
     for key, feature in features.items():
         if isinstance(feature, FixedLenSequenceFeature):
             if not feature.allow_missing:
                 raise ValueError(
                     f"Unsupported: FixedLenSequenceFeature requires allow_missing to be True (feature {key})."
                 )
-            found[key] = feature._replace(shape=[None, *as_shape(feature.shape).as_list()])
-    return found
+            sequences[key] = feature._replace(shape=[None, *as_shape(feature.shape).as_list()])
+    return sequences
 
 
 def _outputs(plan: _Plan, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _outputs(plan: _Plan, indices: Any, values: Any, shapes: Any, dense: Any) ->
 
 def _merge_sparse(features: Mapping[str, Any], outputs: dict[str, Any]) -> dict[str, Any]:
     """Puts the sparse features together from their parts; parts nobody asked for by name go."""
-    found = dict(outputs)
+    merged = dict(outputs)
     for key in sorted(features):
         feature = features[key]
         if isinstance(feature, SparseFeature):
@@ -164,8 +164,8 @@ def _merge_sparse(features: Mapping[str, Any], outputs: dict[str, Any]) -> dict[
             size = feature.size
             if not isinstance(feature.index_key, (list, tuple)):
                 ids = ids[0]
-            found[key] = sparse_merge(ids, outputs[feature.value_key], size, already_sorted=feature.already_sorted)
-    return {key: value for key, value in found.items() if key in features}
+            merged[key] = sparse_merge(ids, outputs[feature.value_key], size, already_sorted=feature.already_sorted)
+    return {key: value for key, value in merged.items() if key in features}
 
 
 _EXAMPLE = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)

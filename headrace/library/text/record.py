@@ -141,8 +141,8 @@ class _Inflated:
             if not data:
                 break
             self._held += self._inflate.decompress(data)
-        found, self._held = self._held[:size], self._held[size:]
-        return found
+        taken, self._held = self._held[:size], self._held[size:]
+        return taken
 
 
 def _failed(error: OSError, path: str) -> errors.OpError:

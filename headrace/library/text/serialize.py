@@ -13,28 +13,28 @@ from headrace.library.sparse.tensor import as_sparse
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """The tensor as an encoded TensorProto."""
-    made: Tensor = raw_ops.SerializeTensor(tensor, name=name)
-    return made
+    serialized: Tensor = raw_ops.SerializeTensor(tensor, name=name)
+    return serialized
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
     """The tensor in an encoded TensorProto; ``out_type`` must be its dtype."""
-    made: Tensor = raw_ops.ParseTensor(serialized, out_type, name=name)
-    return made
+    tensor: Tensor = raw_ops.ParseTensor(serialized, out_type, name=name)
+    return tensor
 
 
 def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
     """A sparse tensor as three strings."""
     sp = as_sparse(sp_input)
-    made: Tensor = raw_ops.SerializeSparse(sp.indices, sp.values, sp.dense_shape, out_type, name=name)
-    return made
+    serialized: Tensor = raw_ops.SerializeSparse(sp.indices, sp.values, sp.dense_shape, out_type, name=name)
+    return serialized
 
 
 def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
     """Each row of a sparse tensor as three strings."""
     sp = as_sparse(sp_input)
-    made: Tensor = raw_ops.SerializeManySparse(sp.indices, sp.values, sp.dense_shape, out_type, name=name)
-    return made
+    serialized: Tensor = raw_ops.SerializeManySparse(sp.indices, sp.values, sp.dense_shape, out_type, name=name)
+    return serialized
 
 
 def deserialize_many_sparse(

@@ -118,8 +118,8 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:  # noqa: A002 - TF1's name
     """The number of bytes, or of UTF-8 characters with ``unit="UTF8_CHAR"``."""
-    found: Tensor = raw_ops.StringLength(input, unit, name=name)
-    return found
+    lengths: Tensor = raw_ops.StringLength(input, unit, name=name)
+    return lengths
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
@@ -269,11 +269,11 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The names of the files that match one of the patterns, sorted."""
-    found: Tensor = raw_ops.MatchingFiles(pattern, name=name)
-    return found
+    filenames: Tensor = raw_ops.MatchingFiles(pattern, name=name)
+    return filenames
 
 
 def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) -> Tensor:
     """Eight bytes for each row, the same for the same contents on every machine."""
-    found: Tensor = raw_ops.Fingerprint(data, method, name=name)
-    return found
+    fingerprints: Tensor = raw_ops.Fingerprint(data, method, name=name)
+    return fingerprints

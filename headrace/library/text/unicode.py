@@ -24,10 +24,10 @@ def unicode_transcode(
     >>> tf.Session().run(tf.strings.unicode_transcode(["na\u00efve"], "UTF-8", "UTF-16-BE"))[0]
     b'\\x00n\\x00a\\x00\\xef\\x00v\\x00e'
     """
-    made: Tensor = raw_ops.UnicodeTranscode(
+    strings: Tensor = raw_ops.UnicodeTranscode(
         input, input_encoding, output_encoding, errors, replacement_char, replace_control_characters, name=name
     )
-    return made
+    return strings
 
 
 def _scalar(input: Any, function: str) -> Tensor:
@@ -80,8 +80,8 @@ def unicode_encode(
         rows = reduction.reduce_prod(sizes[:-1])
         splits = creation.range(rows + 1) * sizes[-1]
         flat = array.reshape(points, [-1])
-        made: Any = raw_ops.UnicodeEncode(flat, splits, errors, output_encoding, replacement_char)
-        return array.reshape(made, sizes[:-1])
+        strings: Any = raw_ops.UnicodeEncode(flat, splits, errors, output_encoding, replacement_char)
+        return array.reshape(strings, sizes[:-1])
 
 
 def unicode_split(
@@ -115,5 +115,5 @@ def bytes_split(input: Any, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "StringsByteSplit", [input]):
         text = _scalar(input, "bytes_split")
-        made: Tensor = raw_ops.StringSplit(array.expand_dims(text, 0), "")[1]
-        return made
+        pieces: Tensor = raw_ops.StringSplit(array.expand_dims(text, 0), "")[1]
+        return pieces

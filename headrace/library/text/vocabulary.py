@@ -90,8 +90,8 @@ class IdTableWithHashBuckets(LookupInterface):
     def size(self, name: str | None = None) -> Tensor:
         """The number of ids, those of the buckets included."""
         with name_scope(name, f"{self.name}_Size"):
-            known = self._table.size() if self._table is not None else convert_to_tensor(0, dtypes.int64)
-            return known + self._buckets
+            entries = self._table.size() if self._table is not None else convert_to_tensor(0, dtypes.int64)
+            return entries + self._buckets
 
     def _hash(self, strings: Tensor) -> Tensor:
         if self._hasher.hasher == "fasthash":

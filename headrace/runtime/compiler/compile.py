@@ -68,16 +68,16 @@ def trace_region(
         buffers = [_empty(v, device, s) for v, s in zip_longest(region.refs, lying)]
 
         def function(*arguments: Any) -> tuple[Any, ...]:
-            given = list(arguments[: len(plain) + len(large)])
+            values = list(arguments[: len(plain) + len(large)])
             for v in small:
                 array = v.op.attrs["value"]
-                given.append(torch.full(array.shape, array.reshape(-1)[0].item() if array.size else 0,
+                values.append(torch.full(array.shape, array.reshape(-1)[0].item() if array.size else 0,
                                         dtype=torch_dtype(v.dtype), device=device))  # fmt: skip
             for value, buffer in zip(region.refs, arguments[len(plain) + len(large) :], strict=True):
                 holder = Variable(value.op.name, value.dtype.base_dtype, device)
                 holder.value = buffer
-                given.append(holder)
-            result: tuple[Any, ...] = program.function(*given)
+                values.append(holder)
+            result: tuple[Any, ...] = program.function(*values)
             return result
 
         table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))

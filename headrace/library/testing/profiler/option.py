@@ -143,13 +143,13 @@ class ProfileOptionBuilder:
         trim_name_regexes: Sequence[str] | None = None,
     ) -> ProfileOptionBuilder:
         """Begins at some nodes, shows some, hides some, and leaves out what is below some."""
-        given = {
+        regexes = {
             "start_name_regexes": start_name_regexes,
             "show_name_regexes": show_name_regexes,
             "hide_name_regexes": hide_name_regexes,
             "trim_name_regexes": trim_name_regexes,
         }
-        return self._with(**{key: copy.copy(value) for key, value in given.items() if value is not None})
+        return self._with(**{key: copy.copy(value) for key, value in regexes.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
         """Whether totals count only what is shown."""

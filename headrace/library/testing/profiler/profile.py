@@ -102,8 +102,8 @@ def profile(
 
 def _checked(cmd: str, options: Options | Literal[0], run_meta: Any) -> Options:
     if cmd not in ("scope", "op"):
-        known = cmd in ("graph", "code")
-        error = errors.UnimplementedError if known else errors.InvalidArgumentError
+        in_tensorflow = cmd in ("graph", "code")
+        error = errors.UnimplementedError if in_tensorflow else errors.InvalidArgumentError
         raise error(None, None, f"profile(cmd={cmd!r}): accepted are 'scope' and 'op' {at()}")
     if options == 0:
         return ProfileOptionBuilder.trainable_variables_parameter()
@@ -132,7 +132,7 @@ def _checked(cmd: str, options: Options | Literal[0], run_meta: Any) -> Options:
 def _count(graph: Graph, op_log: Any) -> list[_Entry]:
     logged = {entry.name: entry for entry in getattr(op_log, "log_entries", ())}
     trained = {getattr(v, "op", v).name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)}
-    found, unknown = [], 0
+    entries, unknown = [], 0
     for node in _nodes(graph):
         entry = _Entry(GraphNodeProto(node.name, definition_count=1), node.type, {node.type, node.device})
         try:
@@ -148,10 +148,10 @@ def _count(graph: Graph, op_log: Any) -> list[_Entry]:
         if node.name in logged:
             entry.types.update(logged[node.name].types)
             entry.line.float_ops = logged[node.name].float_ops or entry.line.float_ops
-        found.append(entry)
+        entries.append(entry)
     if unknown:
         log.info("%d ops have no float operations counted: their shapes are not fully known", unknown)
-    return found
+    return entries
 
 
 def _nodes(graph: Graph) -> Iterator[Operation]:
@@ -250,14 +250,14 @@ def _order(line: GraphNodeProto, by: str, which: str) -> tuple[int, str]:
 
 def _types(root: _Entry, counted: list[_Entry], options: Options) -> GraphNodeProto:
     """The types, each with the next one below it, so that a total is what is left from there on."""
-    found: dict[str, GraphNodeProto] = {}
+    by_type: dict[str, GraphNodeProto] = {}
     for entry in counted:
         if _accounts(entry, options):
-            line = found.setdefault(entry.op_type, MultiGraphNodeProto(entry.op_type))
+            line = by_type.setdefault(entry.op_type, MultiGraphNodeProto(entry.op_type))
             line.float_ops += entry.line.float_ops
             line.parameters += entry.line.parameters
             line.definition_count += 1
-    lines = sorted(found.values(), key=lambda line: _order(line, options["order_by"], ""))
+    lines = sorted(by_type.values(), key=lambda line: _order(line, options["order_by"], ""))
     shown = [x for x in lines if _shows(x, options, 2) and x.definition_count >= options["min_occurrence"]]
     total: list[GraphNodeProto] = []
     for line in reversed([root.line, *(shown if options["account_displayed_op_only"] else lines)]):
