@@ -48,7 +48,7 @@ from headrace.passes.strand import Strand, crossing, cut
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
-from headrace.passes.trim_records import trim_records
+from headrace.passes.trim_stashes import trim_records
 
 
 class Stage(Enum):

@@ -1,7 +1,7 @@
 """opcheck: is an op whole?  Shapes against the kernel, dtypes, aliasing, gradients, every device, compiled code.
 
 Each sample is one call of the op.  It is built and run the way a user's program would be, through a graph and a
-Session; the kernel by itself is looked at by ``runtime.check``, gradients by ``numeric_gradient``.  All problems
+Session; the kernel by itself is looked at by ``runtime.kernel_problems``, gradients by ``numeric_gradient``.  All problems
 of all samples are collected and raised together, each with the sample it belongs to.
 """
 
@@ -27,8 +27,8 @@ from headrace.graph.convert import make_constant
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.testing.numeric_gradient import gradient_problems
-from headrace.runtime.check import can_call, can_trace, check_arrays, check_kernel, check_trace
 from headrace.runtime.device import local_devices
+from headrace.runtime.kernel_problems import can_call, can_trace, check_arrays, check_kernel, check_trace
 
 _TRACED = 2  # samples of one op that are traced: tracing is slow, and says little about values
 _OTHER_DEVICE = 2e-3  # the least tolerance for another device, whose convolutions may round their inputs
