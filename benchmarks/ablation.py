@@ -23,7 +23,7 @@ from benchmarks import _harness
 from benchmarks._peers import workload
 
 PASSES = (
-    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_records", "project_inputs", "defer_sums", "hoist",
+    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_stashes", "project_inputs", "defer_sums", "hoist",
     "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "reuse",
     "arrays",
 )  # fmt: skip

@@ -85,7 +85,7 @@ class DeviceSpec:
 
     @property
     def device_type(self) -> str | None:
-        """The kind of device, in capitals: "CPU", "GPU"."""
+        """The type of device, in capitals: "CPU", "GPU"."""
         return self._device_type
 
     @device_type.setter

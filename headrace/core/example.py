@@ -48,8 +48,8 @@ def messages() -> dict[str, Any]:
     file = descriptor_pb2.FileDescriptorProto(name="headrace/example.proto", package="tensorflow", syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
-        for number, (field, kind) in enumerate(fields.items(), 1):
-            _add_field(message, field, number, kind)
+        for number, (field, field_type) in enumerate(fields.items(), 1):
+            _add_field(message, field, number, field_type)
         if name == "Feature":
             message.oneof_decl.add(name="kind")
             for one in message.field:
@@ -62,21 +62,21 @@ def messages() -> dict[str, Any]:
     return classes
 
 
-def _add_field(message: Any, name: str, number: int, kind: Any) -> None:
-    label = _REPEATED if isinstance(kind, (list, dict)) else _OPTIONAL
-    if isinstance(kind, dict):
+def _add_field(message: Any, name: str, number: int, field_type: Any) -> None:
+    label = _REPEATED if isinstance(field_type, (list, dict)) else _OPTIONAL
+    if isinstance(field_type, dict):
         entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
         entry.options.map_entry = True
         _add_field(entry, "key", 1, _STRING)
-        _add_field(entry, "value", 2, kind[str])
-        kind = f"{message.name}.{entry.name}"
-    elif isinstance(kind, list):
-        (kind,) = kind
+        _add_field(entry, "value", 2, field_type[str])
+        field_type = f"{message.name}.{entry.name}"
+    elif isinstance(field_type, list):
+        (field_type,) = field_type
     field = message.field.add(name=name, number=number, label=label)
-    if isinstance(kind, str):
-        field.type, field.type_name = _MESSAGE, f".tensorflow.{kind}"
+    if isinstance(field_type, str):
+        field.type, field.type_name = _MESSAGE, f".tensorflow.{field_type}"
     else:
-        field.type = kind
+        field.type = field_type
 
 
 # ---- reading
@@ -84,11 +84,11 @@ def _add_field(message: Any, name: str, number: int, kind: Any) -> None:
 
 def _decoded(name: str, data: bytes) -> Any:
     """The message in ``data``; ValueError if there is none."""
-    kind = messages()[name]
+    message_class = messages()[name]
     from google.protobuf.message import DecodeError
 
     try:
-        return kind.FromString(data)
+        return message_class.FromString(data)
     except DecodeError as error:
         raise ValueError(str(error)) from None
 

@@ -33,7 +33,7 @@ __all__ = ["MapField", "Message", "RepeatedField", "nested"]
 T = TypeVar("T")
 
 
-class _Kind:
+class _FieldType:
     """What a field accepts: `convert` checks a value, `default` makes a fresh one."""
 
     def __init__(self, owner: str, name: str, accepts: Any, initial: Any = None, is_element: bool = False) -> None:
@@ -45,13 +45,13 @@ class _Kind:
         self.is_list = typing.get_origin(accepts) is list
         self.is_dict = typing.get_origin(accepts) is dict
         if self.is_list:
-            self.items = _Kind(owner, f"{name}[]", typing.get_args(accepts)[0], is_element=True)
+            self.items = _FieldType(owner, f"{name}[]", typing.get_args(accepts)[0], is_element=True)
         if self.is_dict:
             key, value = typing.get_args(accepts)
-            self.keys = _Kind(owner, f"{name} key", key, is_element=True)
-            self.items = _Kind(owner, f"{name}[]", value, is_element=True)
+            self.keys = _FieldType(owner, f"{name} key", key, is_element=True)
+            self.items = _FieldType(owner, f"{name}[]", value, is_element=True)
 
-    def __deepcopy__(self, memo: object) -> _Kind:
+    def __deepcopy__(self, memo: object) -> _FieldType:
         return self  # shared by all objects of a class and never changed
 
     def default(self) -> Any:
@@ -120,25 +120,25 @@ class _Kind:
 class RepeatedField(list[T], Generic[T]):
     """A list that checks what is put into it."""
 
-    def __init__(self, kind: _Kind, values: Iterable[Any] = ()) -> None:
-        self._kind = kind
-        super().__init__(kind.convert(v) for v in values)
+    def __init__(self, items: _FieldType, values: Iterable[Any] = ()) -> None:
+        self._items = items
+        super().__init__(items.convert(v) for v in values)
 
     def add(self, **fields: Any) -> T:
         """Appends a new message with these fields and returns it."""
-        if not self._kind.is_message:
-            raise TypeError(f"{self._kind.where} holds no messages: use append() {at()}")
-        super().append(self._kind.accepts(**fields))
+        if not self._items.is_message:
+            raise TypeError(f"{self._items.where} holds no messages: use append() {at()}")
+        super().append(self._items.accepts(**fields))
         return self[-1]
 
     def append(self, value: Any) -> None:
-        super().append(self._kind.convert(value))
+        super().append(self._items.convert(value))
 
     def extend(self, values: Iterable[Any]) -> None:
-        super().extend([self._kind.convert(v) for v in values])
+        super().extend([self._items.convert(v) for v in values])
 
     def insert(self, index: SupportsIndex, value: Any) -> None:
-        super().insert(index, self._kind.convert(value))
+        super().insert(index, self._items.convert(value))
 
     def __iadd__(self, values: Iterable[Any]) -> RepeatedField[T]:  # type: ignore[override,misc]
         self.extend(values)
@@ -146,16 +146,16 @@ class RepeatedField(list[T], Generic[T]):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         several = isinstance(index, slice)
-        super().__setitem__(index, [self._kind.convert(v) for v in value] if several else self._kind.convert(value))
+        super().__setitem__(index, [self._items.convert(v) for v in value] if several else self._items.convert(value))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RepeatedField, (self._kind, list(self))
+        return RepeatedField, (self._items, list(self))
 
 
 class MapField(dict[str, T], Generic[T]):
     """A dict that checks what is put into it."""
 
-    def __init__(self, keys: _Kind, items: _Kind, values: Mapping[Any, Any] | None = None) -> None:
+    def __init__(self, keys: _FieldType, items: _FieldType, values: Mapping[Any, Any] | None = None) -> None:
         self._keys = keys
         self._items = items
         super().__init__()
@@ -198,65 +198,67 @@ class Message(AsProto):
     Assigning a message, list or dict copies it. Equal when all fields are equal; mutable, so not hashable.
     """
 
-    _kinds: ClassVar[dict[str, _Kind]] = {}
+    _field_types: ClassVar[dict[str, _FieldType]] = {}
 
     def __init_subclass__(cls) -> None:
         hints = typing.get_type_hints(cls, localns=dict(vars(cls)))
-        cls._kinds = {
-            name: _Kind(cls.__qualname__, name, accepts, cls.__dict__.get(name))
+        cls._field_types = {
+            name: _FieldType(cls.__qualname__, name, accepts, cls.__dict__.get(name))
             for name, accepts in hints.items()
             if typing.get_origin(accepts) is not ClassVar
         }
-        for name in cls._kinds:
-            delattr(cls, name)  # the defaults live in the kinds
+        for name in cls._field_types:
+            delattr(cls, name)  # the defaults live in the field types
 
     def __init__(self, **fields: Any) -> None:
-        for name, kind in self._kinds.items():
-            object.__setattr__(self, name, kind.default())
+        for name, field_type in self._field_types.items():
+            object.__setattr__(self, name, field_type.default())
         for name, value in fields.items():
-            self._kind_of(name, ValueError)
+            self._field_type(name, ValueError)
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, self._kind_of(name, AttributeError).convert(value))
+        object.__setattr__(self, name, self._field_type(name, AttributeError).convert(value))
 
     @classmethod
-    def _kind_of(cls, name: str, error: type[Exception]) -> _Kind:
-        kind = cls._kinds.get(name)
-        if kind is None:
-            close = difflib.get_close_matches(name, cls._kinds, n=1)
+    def _field_type(cls, name: str, error: type[Exception]) -> _FieldType:
+        field_type = cls._field_types.get(name)
+        if field_type is None:
+            close = difflib.get_close_matches(name, cls._field_types, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise error(f"{cls.__qualname__} has no field {name!r}.{hint} Its fields: {', '.join(cls._kinds)} {at()}")
-        return kind
+            raise error(
+                f"{cls.__qualname__} has no field {name!r}.{hint} Its fields: {', '.join(cls._field_types)} {at()}"
+            )
+        return field_type
 
     def HasField(self, name: str) -> bool:
         """Whether the field differs from its default."""
-        kind = self._kind_of(name, ValueError)
-        return bool(getattr(self, name) != kind.default())
+        field_type = self._field_type(name, ValueError)
+        return bool(getattr(self, name) != field_type.default())
 
     def set_fields(self) -> list[tuple[str, Any]]:
         """The (name, value) of every field that differs from its default."""
-        return [(name, getattr(self, name)) for name in self._kinds if self.HasField(name)]
+        return [(name, getattr(self, name)) for name in self._field_types if self.HasField(name)]
 
     def ClearField(self, name: str) -> None:
         """Sets one field back to its default."""
-        object.__setattr__(self, name, self._kind_of(name, ValueError).default())
+        object.__setattr__(self, name, self._field_type(name, ValueError).default())
 
     def Clear(self) -> None:
         """Sets every field back to its default."""
-        for name in self._kinds:
+        for name in self._field_types:
             self.ClearField(name)
 
     def MergeFrom(self, other: Message) -> None:
         """Takes over the fields set in `other`; messages merge, lists are appended, dicts updated."""
         self._check_same(other)
         for name, value in other.set_fields():
-            kind, mine = self._kinds[name], getattr(self, name)
-            if kind.is_message:
+            field_type, mine = self._field_types[name], getattr(self, name)
+            if field_type.is_message:
                 mine.MergeFrom(value)
-            elif kind.is_list:
+            elif field_type.is_list:
                 mine.extend(value)
-            elif kind.is_dict:
+            elif field_type.is_dict:
                 mine.update(value)
             else:
                 setattr(self, name, value)

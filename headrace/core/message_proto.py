@@ -26,7 +26,7 @@ class _Descriptor:
 class AsProto:
     """The half of a config object that is a protocol buffer; the other half is `message.Message`."""
 
-    _kinds: ClassVar[dict[str, Any]] = {}
+    _field_types: ClassVar[dict[str, Any]] = {}
     DESCRIPTOR: ClassVar[Any] = _Descriptor()
 
     def set_fields(self) -> list[tuple[str, Any]]:
@@ -42,17 +42,17 @@ class AsProto:
         return proto
 
     def _put(self, proto: Any, name: str, value: Any) -> None:
-        kind = self._kinds[name]
-        if kind.is_list:
+        field_type = self._field_types[name]
+        if field_type.is_list:
             getattr(proto, name).extend([v.as_proto() if isinstance(v, AsProto) else v for v in value])
-        elif kind.is_dict:
+        elif field_type.is_dict:
             getattr(proto, name).update(value)
-        elif kind.is_message:
+        elif field_type.is_message:
             getattr(proto, name).CopyFrom(value.as_proto())
         elif hasattr(value, "SerializeToString"):
             getattr(proto, name).ParseFromString(value.SerializeToString())
-        elif kind.accepts is Any:
-            raise TypeError(f"{kind.where} holds a {type(value).__name__}, which is not a protocol buffer {at()}")
+        elif field_type.accepts is Any:
+            raise TypeError(f"{field_type.where} holds a {type(value).__name__}, which is not a protocol buffer {at()}")
         else:
             setattr(proto, name, value)
 
@@ -94,17 +94,17 @@ class AsProto:
     def _take(self, proto: Any) -> None:
         """Takes over the fields of a protocol buffer, except those that came after TF1."""
         for field, value in proto.ListFields():
-            kind = self._kinds.get(field.name)
-            if kind is None:
+            field_type = self._field_types.get(field.name)
+            if field_type is None:
                 continue
-            if kind.is_message:
+            if field_type.is_message:
                 getattr(self, field.name)._take(value)
-            elif kind.is_list and kind.items.is_message:
+            elif field_type.is_list and field_type.items.is_message:
                 for one in value:
                     getattr(self, field.name).add()._take(one)
-            elif kind.is_list:
+            elif field_type.is_list:
                 getattr(self, field.name).extend(value)
-            elif kind.is_dict:
+            elif field_type.is_dict:
                 getattr(self, field.name).update(value)
             else:
                 setattr(self, field.name, value)

@@ -92,7 +92,7 @@ class Kernel:
     A keyword-only parameter called ``state`` receives the node's state, ``device`` the torch device it runs on.
     """
 
-    function: Rule
+    call: Rule
     device: str | None
     types: tuple[tuple[str, tuple[DType, ...]], ...]
     wants_state: bool
@@ -117,7 +117,7 @@ class ArrayKernel:
     such as an index, the array kernel checks by the kernel's own function.  It need not mind overflow: numpy is told not to warn.
     """
 
-    function: Rule
+    call: Rule
     types: tuple[tuple[str, tuple[DType, ...]], ...]
 
     def accepts(self, attrs: dict[str, Any]) -> bool:
@@ -165,10 +165,6 @@ class OpDef:
     def built_in(self) -> bool:
         """Whether Headrace itself declares it, and not a user."""
         return self.location.startswith(_PACKAGE)
-
-    @property
-    def inline(self) -> str | None:
-        return self.kernels.inline
 
     def _claim(self, what: str, *variant: Any) -> None:
         """Notes where a rule or kernel is registered; an error if there is one already."""

@@ -56,8 +56,12 @@ class Arg:
         return self.number_attr is not None or self.type_list_attr is not None
 
     def __str__(self) -> str:
-        kind = self.dtype.name if self.dtype else self.type_attr or f"list({self.type_list_attr})"
-        words = ["host"] * self.host + ["ref"] * self.ref + [f"{self.number_attr}*{kind}" if self.number_attr else kind]
+        type_text = self.dtype.name if self.dtype else self.type_attr or f"list({self.type_list_attr})"
+        words = (
+            ["host"] * self.host
+            + ["ref"] * self.ref
+            + [f"{self.number_attr}*{type_text}" if self.number_attr else type_text]
+        )
         return f"{self.name}: {' '.join(words)}"
 
 
@@ -114,8 +118,8 @@ def _is_open(text: str) -> bool:
 
 
 def _parse_arg(text: str, where: str) -> Arg:
-    name, colon, kind = text.partition(":")
-    words = kind.split()
+    name, colon, type_text = text.partition(":")
+    words = type_text.split()
     if not colon or not words:
         raise ValueError(f"{where}: expected 'name: type', got {text.strip()!r}")
     unknown = [w for w in words[:-1] if w not in ("host", "ref")]

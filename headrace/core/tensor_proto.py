@@ -69,7 +69,7 @@ def decode(data: bytes) -> tuple[DType, Any]:
     dtype, content = None, None
     shape: tuple[int, ...] = ()
     values: list[Any] = []
-    for number, kind, payload in wire.fields(data):
+    for number, wire_type, payload in wire.fields(data):
         if number == _DTYPE:
             dtype = dtypes.as_dtype(payload)
         elif number == _SHAPE:
@@ -81,7 +81,7 @@ def decode(data: bytes) -> tuple[DType, Any]:
         elif number in _FIXED:
             values.extend(np.frombuffer(payload, _FIXED[number]).tolist())
         elif number in _VARINTS:
-            values.extend([payload] if kind == wire.VARINT else wire.unpack_int64(payload).tolist())
+            values.extend([payload] if wire_type == wire.VARINT else wire.unpack_int64(payload).tolist())
     if dtype is None:
         raise ValueError("a TensorProto needs a dtype")
     return dtype, _array(dtype, shape, content, values)

@@ -53,23 +53,23 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
             tag, at = read_varint(data, at - 1)
         if not tag >> 3:
             raise ValueError("field number 0 is not allowed")
-        kind = tag & 7
-        if kind == VARINT:
+        wire_type = tag & 7
+        if wire_type == VARINT:
             value, at = read_varint(data, at)
-            yield tag >> 3, kind, value
+            yield tag >> 3, wire_type, value
             continue
-        if kind == BYTES:
+        if wire_type == BYTES:
             if at < size and (length := data[at]) < 0x80:
                 at += 1
             else:
                 length, at = read_varint(data, at)
-        elif kind in (FIXED64, FIXED32):
-            length = 8 if kind == FIXED64 else 4
+        elif wire_type in (FIXED64, FIXED32):
+            length = 8 if wire_type == FIXED64 else 4
         else:
-            raise ValueError(f"wire type {kind} is not known")
+            raise ValueError(f"wire type {wire_type} is not known")
         if at + length > size:
             raise ValueError(f"field {tag >> 3} goes on beyond the end of the message")
-        yield tag >> 3, kind, data[at : at + length]
+        yield tag >> 3, wire_type, data[at : at + length]
         at += length
 
 

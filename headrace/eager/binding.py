@@ -64,7 +64,7 @@ class Bound:
         self.kinds = [d.as_datatype_enum for d in dtypes]
         self.codes = _codes(op_def, dtypes, attrs)
         self.grouped = any(a.is_list for a in op_def.signature.inputs)
-        self.function = kernel.function
+        self.function = kernel.call
         self.attrs = bind_attrs(op_def, attrs)
         self.keywords = extras(kernel, self.device)
         self.stateful = kernel.wants_state

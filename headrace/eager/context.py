@@ -143,7 +143,7 @@ class EagerContext(Graph):
     def _constant(self, attrs: dict[str, Any]) -> EagerTensor:
         dtype, where = attrs["dtype"], self.place()
         kernel = find_kernel(self._const, where.type, attrs)
-        return holding(kernel.function(attrs["value"], bind_attr(dtype), device=where), dtype)
+        return holding(kernel.call(attrs["value"], bind_attr(dtype), device=where), dtype)
 
     def _make_handle(self, op_def: OpDef, dtype: DType, name: str, attrs: dict[str, Any]) -> Record:
         full = name[:-1] if name.endswith("/") else self.unique_name(name)

@@ -9,7 +9,7 @@ from headrace.core import errors
 from headrace.core.registry import OpDef
 from headrace.core.source import user_source
 from headrace.eager.tensor import EagerHandle
-from headrace.runtime.failure import error_kind
+from headrace.runtime.failure import error_class
 
 
 def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any]) -> BaseException:
@@ -24,7 +24,7 @@ def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any]) -> BaseE
             "assign to it first"
         )
     else:
-        kind, message = error_kind(error)
+        kind, message = error_class(error)
         kind = getattr(error, "eager_error_class", kind)
     shown = ", ".join(_shown(t) for t in inputs)
     text = f"{message} [Op:{op_def.name}] inputs: {shown or 'none'} (at {user_source(2)})"

@@ -52,11 +52,11 @@ def fuse_updates(graph: StepGraph) -> StepGraph:
         groups.setdefault(key, []).append(node)
     changed = False
     for members in groups.values():
-        kind = members[0].type
+        op_type = members[0].type
         small = {m for m in members if _is_small(m)}
-        if len(small) < _FEWEST_SMALL.get(kind, len(small) + 1):
+        if len(small) < _FEWEST_SMALL.get(op_type, len(small) + 1):
             members = [m for m in members if m not in small]
-        if len(members) >= _FEWEST.get(kind, 1):
+        if len(members) >= _FEWEST.get(op_type, 1):
             _fuse(graph, members, users)
             changed = True
     if changed:

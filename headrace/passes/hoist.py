@@ -64,8 +64,8 @@ def _move(loop: Loop, node: Node) -> None:
 
 
 def _copied(loop: Loop, constant: Node) -> Value:
-    kind = [(v.dtype, v.shape) for v in constant.outputs]
-    return loop.before("Const", [], kind, **constant.attrs)
+    outputs = [(v.dtype, v.shape) for v in constant.outputs]
+    return loop.before("Const", [], outputs, **constant.attrs)
 
 
 def _wants_transpose(loop: Loop, node: Node) -> bool:

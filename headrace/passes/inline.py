@@ -2,7 +2,7 @@
 
     %y = PartitionedCall(%x; f: x -> exp(x) * 2)      ->      %y/Exp = Exp(%x)   %y/mul = Mul(%y/Exp, 2)
 
-A function that calls itself stays a call (passes/instantiate.py).  What a gradient recorded and takes out again is passed
+A function that calls itself stays a call (passes/instantiate.py).  What a gradient stashed and takes out again is passed
 directly:
 
     %r = _PushStash(%rest, %a, %b)   %q, %c, %d = _PopStash(%r)   %y = Mul(%c, %d)      ->      %y = Mul(%a, %b)

@@ -1,12 +1,12 @@
-"""Instantiate: the bodies that functional nodes hold, each planned like a step of its own and cut to what this step uses.
+"""Instantiate: the bodies that functional nodes hold, each instantiated like a step of its own and cut to what this step uses.
 
     %c:2 = If(%p, %x, %y; then, else)   fetch %c:0      ->      %c = If(%p, %x; then', else')   with bodies that give one value
 
 A loop keeps the variables that its condition or a used result depends on.  What neither is used nor kept is not computed, so a
-record that only a gradient needs costs nothing in a step without that gradient.  Integer and bool scalars are marked to be passed
+stash that only a gradient needs costs nothing in a step without that gradient.  Integer and bool scalars are marked to be passed
 as plain numbers on the host, where conditions are decided.  A constant that a body uses is put into it, where it can be folded.
 
-A function that calls itself is planned once for the results that are used; the calls inside it share that very plan.
+A function that calls itself is instantiated once for the results that are used; the calls inside it share that body.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from headrace.core.shape import TensorShape
 from headrace.graph.body import FuncGraph
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run, inputs that are constants) -> plan
+Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run, inputs that are constants) -> body
 
 
 class Recursion:
-    """The functions that call themselves, as far as one step has planned them."""
+    """The functions that call themselves, as far as one step has instantiated them."""
 
     def __init__(self) -> None:
-        self.under_way: dict[FuncGraph, set[int]] = {}  # the results that calls met so far use
-        self.plans: dict[FuncGraph, StepGraph] = {}  # of those under way
+        self.under_way: dict[FuncGraph, set[int]] = {}  # the results that the calls so far use
+        self.bodies: dict[FuncGraph, StepGraph] = {}  # of those under way
         self.done: dict[tuple[FuncGraph, tuple[int, ...]], StepGraph] = {}
 
 
 def instantiate(graph: StepGraph, build: Build, recursion: Recursion) -> StepGraph:
-    """``build(inputs, outputs)`` plans a body."""
+    """Replaces the bodies that nodes hold; ``build(inputs, outputs)`` instantiates one."""
     used = set(graph.fetches)
     waited = set(graph.targets) | {
         n for n in graph.nodes if n.op_def.traits.primitive == "next"
@@ -58,7 +58,7 @@ def _cut(node: Node, used: set[Value], whole: bool, build: Build, recursion: Rec
     results = _first_result(node)
     wanted = [i for i, v in enumerate(node.outputs[results:]) if v in used or (whole and i < node.attrs["visible"])]
     if "f" in node.attrs:
-        _plan_call(node, set(wanted), build, recursion)
+        _instantiate_call(node, set(wanted), build, recursion)
     elif "then_branch" in node.attrs:
         _cut_if(node, wanted, build)
     else:
@@ -120,29 +120,29 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
 
 
 def mark_numbers(loop: Node) -> None:
-    """Says which inputs and outputs of a planned loop, and of its bodies, are plain numbers."""
+    """Says which inputs and outputs of an instantiated loop, and of its bodies, are plain numbers."""
     attrs = loop.attrs
     first_in, first_out = (0, 1) if "cond" in attrs else (1, 0)
-    kinds = [on_host(v.dtype, v.shape) for v in loop.outputs[first_out:]]
-    kinds_in = kinds + [on_host(v.dtype, v.shape) for v in loop.inputs[first_in + len(kinds) :]]
-    attrs["body"].host_feeds = kinds_in
-    attrs["body"].host_fetches = kinds
+    numbers = [on_host(v.dtype, v.shape) for v in loop.outputs[first_out:]]
+    numbers_in = numbers + [on_host(v.dtype, v.shape) for v in loop.inputs[first_in + len(numbers) :]]
+    attrs["body"].host_feeds = numbers_in
+    attrs["body"].host_fetches = numbers
     if "cond" in attrs:
-        attrs["cond"].host_feeds = kinds_in
+        attrs["cond"].host_feeds = numbers_in
         attrs["cond"].host_fetches = [True]
-    attrs["host_inputs"] = {first_in + i for i, h in enumerate(kinds_in) if h}
-    attrs["host_outputs"] = set(range(first_out)) | {first_out + i for i, h in enumerate(kinds) if h}
+    attrs["host_inputs"] = {first_in + i for i, h in enumerate(numbers_in) if h}
+    attrs["host_outputs"] = set(range(first_out)) | {first_out + i for i, h in enumerate(numbers) if h}
 
 
-def _plan_call(node: Node, wanted: set[int], build: Build, recursion: Recursion) -> None:
-    """A recursive call: all inputs stay; the outputs are those that its function's plan gives."""
+def _instantiate_call(node: Node, wanted: set[int], build: Build, recursion: Recursion) -> None:
+    """A recursive call: all inputs stay; the outputs are those that the function's body gives."""
     f: FuncGraph = node.attrs["f"]
     if f in recursion.under_way:
         recursion.under_way[f] |= wanted
         kept = sorted(recursion.under_way[f])
-        plan = recursion.plans[f]
+        body = recursion.bodies[f]
     else:
-        plan, kept = _plan_function(f, wanted, build, recursion)
+        body, kept = _instantiate_function(f, wanted, build, recursion)
     values = [node.outputs[i] if i < len(node.outputs) else None for i in kept]
     node.outputs = _renumbered(
         [
@@ -151,34 +151,36 @@ def _plan_call(node: Node, wanted: set[int], build: Build, recursion: Recursion)
         ]
     )
     attrs = node.attrs
-    attrs["f"] = plan
+    attrs["f"] = body
     attrs["Tout"] = tuple(v.dtype for v in node.outputs)
     attrs["output_shapes"] = tuple(v.shape for v in node.outputs)
     attrs["host_inputs"] = {i for i, t in enumerate(f.inputs) if on_host(t.dtype, t._shape)}
     attrs["host_outputs"] = {k for k, i in enumerate(kept) if on_host(f.outputs[i].dtype, f.outputs[i]._shape)}
 
 
-def _plan_function(f: FuncGraph, wanted: set[int], build: Build, recursion: Recursion) -> tuple[StepGraph, list[int]]:
-    """The plan of a recursive function for the results that are wanted here or by the calls inside it."""
-    body = recursion.done.get((f, tuple(sorted(wanted))))
-    if body is not None:
-        return body, list(body.results or ())
+def _instantiate_function(
+    f: FuncGraph, wanted: set[int], build: Build, recursion: Recursion
+) -> tuple[StepGraph, list[int]]:
+    """The body of a recursive function for the results that are wanted here or by the calls inside it."""
+    done = recursion.done.get((f, tuple(sorted(wanted))))
+    if done is not None:
+        return done, list(done.results or ())
     recursion.under_way[f] = set(wanted)
     before = dict(recursion.done)
     while True:
         kept = sorted(recursion.under_way[f])
-        plan = recursion.plans[f] = StepGraph([], [], [], [])
+        body = recursion.bodies[f] = StepGraph([], [], [], [])
         built = build(f.inputs, [f.outputs[i] for i in kept], f.control_outputs)
         if sorted(recursion.under_way[f]) == kept:
             break
-        recursion.done = dict(before)  # what was planned meanwhile calls a plan that is not wanted any more
-    plan.nodes, plan.feeds, plan.fetches, plan.targets = built.nodes, built.feeds, built.fetches, built.targets
-    plan.host_feeds = [on_host(t.dtype, t._shape) for t in f.inputs]
-    plan.host_fetches = [on_host(f.outputs[i].dtype, f.outputs[i]._shape) for i in kept]
-    plan.results = tuple(kept)
-    del recursion.under_way[f], recursion.plans[f]
-    recursion.done[f, tuple(sorted(wanted))] = recursion.done[f, tuple(kept)] = plan
-    return plan, kept
+        recursion.done = dict(before)  # what was instantiated meanwhile calls a body that is not wanted any more
+    body.nodes, body.feeds, body.fetches, body.targets = built.nodes, built.feeds, built.fetches, built.targets
+    body.host_feeds = [on_host(t.dtype, t._shape) for t in f.inputs]
+    body.host_fetches = [on_host(f.outputs[i].dtype, f.outputs[i]._shape) for i in kept]
+    body.results = tuple(kept)
+    del recursion.under_way[f], recursion.bodies[f]
+    recursion.done[f, tuple(sorted(wanted))] = recursion.done[f, tuple(kept)] = body
+    return body, kept
 
 
 def on_host(dtype: DType, shape: TensorShape) -> bool:

@@ -128,8 +128,8 @@ class _Lowered:
         return value.op.op_def.traits.constant or value in self.loose
 
     def switch(self, value: Value, pred: Value, controls: Sequence[Node] = ()) -> Node:
-        kind = (value.dtype.base_dtype, value.shape)
-        return self.make("Switch", [value, pred], [kind, kind], controls, T=value.dtype.base_dtype)
+        output = (value.dtype.base_dtype, value.shape)
+        return self.make("Switch", [value, pred], [output, output], controls, T=value.dtype.base_dtype)
 
     def merge(self, values: Sequence[Value], shape: TensorShape) -> Value:
         base = values[0].dtype.base_dtype
@@ -137,8 +137,8 @@ class _Lowered:
         return self.make("Merge", values, outputs, T=base, N=len(values)).outputs[0]
 
     def constant(self, value: int) -> Value:
-        kind = dtypes.int32
-        return self.make("Const", [], [(kind, _SCALAR)], (), value=np.array(value, np.int32), dtype=kind).outputs[0]
+        dtype = dtypes.int32
+        return self.make("Const", [], [(dtype, _SCALAR)], (), value=np.array(value, np.int32), dtype=dtype).outputs[0]
 
     def finished(self, values: Sequence[Value]) -> Node:
         """A node that runs when all of the node's results are there: whoever waited for it waits for this one."""

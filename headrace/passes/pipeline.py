@@ -48,7 +48,7 @@ from headrace.passes.strand import Strand, crossing, cut
 from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
-from headrace.passes.trim_stashes import trim_records
+from headrace.passes.trim_stashes import trim_stashes
 
 
 class Stage(Enum):
@@ -89,11 +89,11 @@ class Context:
     feeds: Sequence[Tensor] = ()  # the client's
     fetches: Sequence[Tensor] = ()
     targets: Sequence[Operation] = ()
-    recursion: Recursion = field(default_factory=Recursion)  # the functions that call themselves, being planned
+    recursion: Recursion = field(default_factory=Recursion)  # the functions that call themselves, being instantiated
     constants: Mapping[int, Node] = field(default_factory=dict)  # of a body: the feeds that are constants outside
     shapes: Sequence[Sequence[int | None]] = ()  # of the feeds, for SPECIALISE
     is_async: Callable[[Node], bool] = lambda node: node.op_def.traits.blocking
-    strands: list[Strand] = field(default_factory=list)  # found by ``cut``
+    strands: list[Strand] = field(default_factory=list)  # those that ``cut`` makes
 
     @property
     def settings(self) -> Options:
@@ -103,7 +103,7 @@ class Context:
         return self.options
 
 
-Function = Callable[[StepGraph, Context], StepGraph]
+Rewrite = Callable[[StepGraph, Context], StepGraph]
 Own = Mapping[str, Callable[[StepGraph], object]]  # the runtime's passes, by name; they change the graph in place
 
 
@@ -113,7 +113,7 @@ class Pass:
 
     name: str
     stage: Stage
-    function: Function | None  # None: the runtime's own
+    rewrite: Rewrite | None  # None: the runtime's own
     when: tuple[str, ...] = ()
 
     @property
@@ -127,19 +127,19 @@ class Pass:
         return self.name not in context.settings.off and all(getattr(context.settings, option) for option in self.when)
 
 
-def _on_nodes(change: Callable[[list[Node], StepGraph, Context], object]) -> Function:
+def _on_nodes(change: Callable[[list[Node], StepGraph, Context], object]) -> Rewrite:
     """A pass over nodes in the order to run; the answer, if it is a list, is the new order."""
 
-    def function(graph: StepGraph, context: Context) -> StepGraph:
+    def rewrite(graph: StepGraph, context: Context) -> StepGraph:
         order = change(graph.nodes, graph, context)
         if isinstance(order, list):
             graph.nodes = order
         return graph
 
-    return function
+    return rewrite
 
 
-def _plain(change: Callable[[StepGraph], StepGraph]) -> Function:
+def _plain(change: Callable[[StepGraph], StepGraph]) -> Rewrite:
     return lambda graph, context: change(graph)
 
 
@@ -167,7 +167,7 @@ def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
 
 
 _fold_shapes = _plain(fold_shapes)
-_fold: Function = lambda g, c: fold(g, c.settings.evaluate)  # noqa: E731
+_fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate)  # noqa: E731
 _cse = _plain(cse)
 _schedule = _on_nodes(lambda nodes, g, c: schedule(nodes))
 _order_reads = _on_nodes(lambda nodes, g, c: order_reads(nodes))
@@ -191,7 +191,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("insert_reads", Stage.GRAPH, _plain(insert_reads)),
     Pass("late_reads", Stage.GRAPH, _plain(late_reads)),
     Pass("share_indices", Stage.GRAPH, _plain(share_indices), SIMPLIFY),
-    Pass("trim_records", Stage.GRAPH, _plain(trim_records), SIMPLIFY),
+    Pass("trim_stashes", Stage.GRAPH, _plain(trim_stashes), SIMPLIFY),
     Pass("project_inputs", Stage.GRAPH, _plain(project_inputs), REWRITE),
     Pass("defer_sums", Stage.GRAPH, _plain(defer_sums), REWRITE),
     Pass("hoist", Stage.GRAPH, _plain(hoist), REWRITE),
@@ -245,8 +245,8 @@ def run_stage(stage: Stage, graph: StepGraph, context: Context, own: Own | None 
     for one in PIPELINE:
         if one.stage is not stage or not one.runs(context):
             continue
-        if one.function is not None:
-            graph = one.function(graph, context)
+        if one.rewrite is not None:
+            graph = one.rewrite(graph, context)
         else:
             (own or {})[one.name](graph)
         if observe:

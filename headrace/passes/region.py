@@ -49,7 +49,7 @@ def compilable(node: Node, dynamic: bool = False) -> bool:
         return False
     if traits.opaque_on_cpu and "device:CPU" in node.device:
         return False
-    if not node.op_def.kernels.by_device and node.op_def.inline is None:
+    if not node.op_def.kernels.by_device and node.op_def.kernels.inline is None:
         return False
     if "device:CPU" in node.device and _may_divide_by_zero(node):
         return False

@@ -44,7 +44,7 @@ Answer = Value | Change | None
 class Rule(NamedTuple):
     """A function of (node, facts) for nodes of these types.  ``rounds``: the result may differ by rounding."""
 
-    function: Callable[[Node, Facts], Answer]
+    call: Callable[[Node, Facts], Answer]
     types: tuple[str, ...]
     rounds: bool
 

@@ -52,7 +52,7 @@ def _apply(node: Node, facts: Facts, guard: _Guard, rounding: bool, kept: list[N
     """Changes the node as often as a rule fits; gives the value that stands for its output once it is not needed."""
     for _ in range(_MOST):
         for rule in _BY_TYPE.get(node.type, ()):
-            answer = None if rule.rounds and not rounding else rule.function(node, facts)
+            answer = None if rule.rounds and not rounding else rule.call(node, facts)
             if isinstance(answer, Change):
                 if guard.allows_change(node, answer):
                     kept += answer.constants

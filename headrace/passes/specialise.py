@@ -2,7 +2,7 @@
 
 %x = _Feed : float32[?,3]   %y = Relu(%x) : float32[?,3]      --{x: (8, 3)}->      %y = Relu(%x) : float32[8,3]
 
-A loop variable is taken to keep the shape it starts with, if then it does; what a loop recorded has the shapes it had there.
+A loop variable is taken to keep the shape it starts with, if then it does; what a loop stashed has the shapes it had there.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _values(body: StepGraph) -> Iterator[Value]:
             yield from _values(inner)
 
 
-# ---- what arrays and records hold
+# ---- what arrays and stashes hold
 
 
 def _infer_reads(body: StepGraph, feed: Value, array: Value) -> None:
@@ -175,13 +175,13 @@ def _infer_reads(body: StepGraph, feed: Value, array: Value) -> None:
             node.attrs = {**node.attrs, "element_shape": node.outputs[0].shape}
 
 
-def _infer_pops(body: StepGraph, feed: Value, record: Value) -> None:
-    """What is taken from a record has the shape of what another loop put there; constants are known again."""
-    source = record.op
-    if record.dtype.name != "variant" or not isinstance(source.attrs.get("body"), StepGraph):
+def _infer_pops(body: StepGraph, feed: Value, stash: Value) -> None:
+    """What is taken from a stash has the shape of what another loop put there; constants are known again."""
+    source = stash.op
+    if stash.dtype.name != "variant" or not isinstance(source.attrs.get("body"), StepGraph):
         return
     forward: StepGraph = source.attrs["body"]
-    position = record.value_index - (1 if "cond" in source.attrs else 0)
+    position = stash.value_index - (1 if "cond" in source.attrs else 0)
     push = forward.fetches[position].op if position >= 0 else source
     if push not in PUSH:
         return

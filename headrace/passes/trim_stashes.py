@@ -1,4 +1,4 @@
-"""Trim records: drops from the records of loops what no gradient takes.
+"""Trim stashes: drops from the stashes of loops what no gradient takes.
 
     While(...; body: r -> push(r, a, b))   _Repeat(...; body: r -> rest, a, b = pop(r), of which only a is used)
     ->
@@ -16,24 +16,24 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 PUSH, POP = Ops("_PushStash"), Ops("_PopStash")
 
 
-def trim_records(graph: StepGraph) -> StepGraph:
-    """Looks at each record that one loop makes and one other loop takes apart."""
+def trim_stashes(graph: StepGraph) -> StepGraph:
+    """Looks at each stash that one loop makes and one other loop takes apart."""
     by_node = {loop.node: loop for loop in loops(graph)}
     users = users_of(graph)
     for taker in by_node.values():
         for j in range(taker.count):
-            record = taker.initial(j)
-            maker = by_node.get(record.op)
-            if maker is None or record.dtype.name != "variant" or users[record] != [taker.node]:
+            stash = taker.initial(j)
+            maker = by_node.get(stash.op)
+            if maker is None or stash.dtype.name != "variant" or users[stash] != [taker.node]:
                 continue
-            _trim(maker, record, taker, j)
+            _trim(maker, stash, taker, j)
     return graph
 
 
-def _trim(maker: Loop, record: Value, taker: Loop, j: int) -> None:
+def _trim(maker: Loop, stash: Value, taker: Loop, j: int) -> None:
     push = next(
-        (f.op for i, f in enumerate(maker.body.fetches[: maker.count]) if maker.result(i) is record), None
-    )  # the next value of the variable that holds the record
+        (f.op for i, f in enumerate(maker.body.fetches[: maker.count]) if maker.result(i) is stash), None
+    )  # the next value of the variable that holds the stash
     feed, rest = taker.body.feeds[j], taker.body.fetches[j]
     users = users_of(taker.body)
     taken = users.get(feed, [])

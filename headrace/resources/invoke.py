@@ -92,7 +92,7 @@ def invoke(
 ) -> list[Any]:
     """Runs the op's kernel on run-time values; returns its outputs as a flat list."""
     kernel = find_kernel(op_def, device.type, attrs)
-    result = kernel.function(*arguments(op_def, inputs, attrs), **extras(kernel, device, state))
+    result = kernel.call(*arguments(op_def, inputs, attrs), **extras(kernel, device, state))
     return flat_outputs(op_def, result)
 
 

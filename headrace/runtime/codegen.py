@@ -53,11 +53,11 @@ class Binder(Protocol):
 class Program:
     """Generated code: the function, its text, and the node behind each line."""
 
-    function: Callable[..., Any]
+    call: Callable[..., Any]
     source: str
     lines: dict[int, Node]
     names: dict[Value, str]
-    functions: tuple[Program, ...] = ()  # the bodies that lines of this one call
+    bodies: tuple[Program, ...] = ()  # those that lines of this one call
     long: bool = False  # so that calling below torch's autograd is worth entering it
     on_arrays: frozenset[Node] = frozenset()  # the nodes that run on numpy arrays
 
@@ -66,7 +66,7 @@ class _Recursive:
     """A function that calls itself while it is being written: who must be told of it."""
 
     def __init__(self) -> None:
-        self.function: Callable[..., Any] | None = None
+        self.call: Callable[..., Any] | None = None
         self.users: list[tuple[dict[str, Any], str]] = []
 
 
@@ -88,7 +88,7 @@ class _Writer:
         self.recursions = recursions
         self.script = Script()
         self.held = Holder(self.script, binder)
-        self.functions: list[Program] = []
+        self.bodies: list[Program] = []
 
     def write_on_numbers(self, node: Node) -> bool:
         """Writes arithmetic on Python numbers, if that is what the node's inputs are."""
@@ -124,10 +124,10 @@ class _Writer:
         arguments = self.arguments(node, device, array_kernel is not None)
         if array_kernel is not None:
             arguments += [self.script.literal(a) for a in array_attrs(op_def, node.attrs)]
-            self.assign(node, f"{self.script.bind('k', array_kernel.function)}({', '.join(arguments)})", ARRAY)
+            self.assign(node, f"{self.script.bind('k', array_kernel.call)}({', '.join(arguments)})", ARRAY)
             return
-        if op_def.inline is not None:
-            call = op_def.inline.format(*arguments)
+        if op_def.kernels.inline is not None:
+            call = op_def.kernels.inline.format(*arguments)
         else:
             call = self.call(node, device, arguments)
         self.assign(node, call, place)
@@ -185,24 +185,22 @@ class _Writer:
     def body(self, body: StepGraph, device: Any) -> str:
         """The name of a body's function; the body is planned by now."""
         program = generate_body(body, self.binder, device, self.recursions)
-        self.functions.append(program)
-        return self.script.bind("f", program.function)
+        self.bodies.append(program)
+        return self.script.bind("f", program.call)
 
     def recursive(self, body: StepGraph, device: Any, node: Node) -> str:
         """The same for a function that calls itself: while it is written, its name waits for the function."""
         recursion = self.recursions.get((body, device))
-        outside = all(r.function is not None for r in self.recursions.values())
+        outside = all(r.call is not None for r in self.recursions.values())
         if recursion is None:
             recursion = self.recursions[body, device] = _Recursive()
             program = generate_body(body, self.binder, device, self.recursions)
-            self.functions.append(program)
-            recursion.function = program.function
+            self.bodies.append(program)
+            recursion.call = program.call
             for namespace, name in recursion.users:
-                namespace[name] = program.function
-        if recursion.function is not None:
-            return self.script.bind(
-                "f", deep(recursion.function, _function_name(node)) if outside else recursion.function
-            )
+                namespace[name] = program.call
+        if recursion.call is not None:
+            return self.script.bind("f", deep(recursion.call, _function_name(node)) if outside else recursion.call)
         name = self.script.bind("f", recursion)
         recursion.users.append((self.script.namespace, name))
         return name
@@ -212,7 +210,7 @@ class _Writer:
             return f"{self.recursive(node.attrs['f'], device, node)}(*{arguments[0]}, *{arguments[1]})"
         kernel = self.binder.kernel(node, device.type)
         in_place = node.attrs.get("_in_place")
-        function = kernel.function if in_place is None else node.op_def.kernels.in_place[in_place]
+        function = kernel.call if in_place is None else node.op_def.kernels.in_place[in_place]
         if not node.op_def.built_in:
             function = with_autograd(function)
         if isinstance(node.attrs.get("body"), StepGraph):
@@ -228,7 +226,7 @@ class _Writer:
         return f"{self.script.bind('k', function)}({', '.join(arguments)})"
 
     def give(self, node: Node, arguments: list[str]) -> list[str]:
-        """A loop gets its variables in a list that it empties, so that what a gradient has taken from a record is freed."""
+        """A loop gets its variables in a list that it empties, so that what a gradient has taken from a stash is freed."""
         box = self.script.fresh("b")
         at = 0 if "cond" in node.attrs else 1
         self.script.write(f"{box} = {arguments[at]}", node)
@@ -262,8 +260,8 @@ class _Writer:
         if on_host(value.dtype, value.shape):
             self.held.put(value, name, NUMBER)
             return f"{name} = {self.script.bind('g', number)}({name})"
-        kind = self.script.bind("y", value.dtype.base_dtype)
-        return f"{name} = {self.script.bind('g', tensor_of)}({name}, {kind}, {self.script.bind('d', place)})"
+        dtype = self.script.bind("y", value.dtype.base_dtype)
+        return f"{name} = {self.script.bind('g', tensor_of)}({name}, {dtype}, {self.script.bind('d', place)})"
 
 
 _NUMBERS = (dtypes.int32, dtypes.int64, dtypes.bool)
@@ -298,15 +296,15 @@ def generate(
     if places is not None:
         places.update((v, p) for v, p in held.places.items() if p not in (ANYWHERE, ARRAY, None, NUMBER))
     outermost = recursions is None
-    quiet = outermost and (bool(arrays) or any(f.on_arrays for f in writer.functions))
+    quiet = outermost and (bool(arrays) or any(f.on_arrays for f in writer.bodies))
     if quiet:
         script.namespace["quiet"] = np.errstate
     text, numbered = script.assemble(len(inputs), results, held.read_as_arrays, quiet)
     code = compile(text, f"<headrace {title}>", "exec")
     exec(code, script.namespace)
-    long = bool(writer.functions) or sum(n.op_def.inline is None for n in numbered.values()) >= LONG
-    small = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.functions))
-    return Program(script.namespace["strand"], text, numbered, held.names, tuple(writer.functions), long, small)
+    long = bool(writer.bodies) or sum(n.op_def.kernels.inline is None for n in numbered.values()) >= LONG
+    small = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.bodies))
+    return Program(script.namespace["strand"], text, numbered, held.names, tuple(writer.bodies), long, small)
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:

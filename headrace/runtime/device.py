@@ -26,8 +26,8 @@ class Device:
     @property
     def kernel_type(self) -> str:
         """The name kernels are registered under."""
-        kind: str = self.torch_device.type
-        return kind
+        torch_type: str = self.torch_device.type
+        return torch_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +86,18 @@ def local_devices(
         if name not in _types:
             raise ValueError(f"device_count names unknown device type {name!r}; known: {', '.join(device_types())}")
     devices: list[Device] = []
-    for kind in sorted(_types.values(), key=lambda t: -t.priority):
-        present = kind.count()
-        number = wanted.get(kind.name, present)
-        if kind.torch_type != "cpu":
+    for device_type in sorted(_types.values(), key=lambda t: -t.priority):
+        present = device_type.count()
+        number = wanted.get(device_type.name, present)
+        if device_type.torch_type != "cpu":
             number = min(number, present)
-        elif kind.name == "CPU":
+        elif device_type.name == "CPU":
             number = max(number, 1)
         for i in range(number):
-            torch_device = torch.device("cpu") if kind.torch_type == "cpu" else torch.device(kind.torch_type, i)
-            devices.append(Device(f"{prefix}/device:{kind.name}:{i}", kind.name, torch_device))
+            torch_device = (
+                torch.device("cpu") if device_type.torch_type == "cpu" else torch.device(device_type.torch_type, i)
+            )
+            devices.append(Device(f"{prefix}/device:{device_type.name}:{i}", device_type.name, torch_device))
     return devices
 
 
@@ -142,9 +144,9 @@ def is_gpu_available(types: Sequence[str] = ("GPU", "MPS", "XPU")) -> bool:
     return any(t in _types and _types[t].count() > 0 for t in types)
 
 
-def built_with(kind: str) -> bool:
+def built_with(toolkit: str) -> bool:
     """Whether torch was built for "cuda" or "hip"; a device need not be present."""
-    return getattr(torch.version, kind, None) is not None
+    return getattr(torch.version, toolkit, None) is not None
 
 
 def cuda_capability() -> tuple[int, int]:

@@ -55,9 +55,9 @@ def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         program = plan.programs[0]
         try:
             if not program.long:
-                return program.function(*feeds)  # type: ignore[no-any-return]
+                return program.call(*feeds)  # type: ignore[no-any-return]
             with below_autograd():
-                return program.function(*feeds)  # type: ignore[no-any-return]
+                return program.call(*feeds)  # type: ignore[no-any-return]
         except Exception as e:
             raise explain(e, program) from e
     if plan.framed is not None:
@@ -89,7 +89,7 @@ class StepRun:
         program, strand = self.plan.programs[index], self.plan.strands[index]
         try:
             with _OPEN if strand.asynchronous else self.plan.gate or _OPEN, below_autograd():
-                results = program.function(*[self.values[v] for v in strand.inputs])
+                results = program.call(*[self.values[v] for v in strand.inputs])
         except Exception as e:
             raise explain(e, program) from e
         self.values.update(zip(strand.outputs, results, strict=True))

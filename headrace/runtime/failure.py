@@ -30,7 +30,7 @@ _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
 
 def failed_node(program: Program, traceback: TracebackType | None) -> tuple[Node | None, dict[str, Any], Program]:
     """The node whose line raised, the values held then, and the program or body the line belongs to."""
-    by_code = {p.function.__code__: p for p in _with_bodies(program)}
+    by_code = {p.call.__code__: p for p in _with_bodies(program)}
     failed: tuple[Node | None, dict[str, Any], Program] = (None, {}, program)
     while traceback is not None:
         frame = traceback.tb_frame
@@ -45,11 +45,11 @@ def failed_node(program: Program, traceback: TracebackType | None) -> tuple[Node
 
 
 def _with_bodies(program: Program) -> list[Program]:
-    return [program, *(inner for body in program.functions for inner in _with_bodies(body))]
+    return [program, *(inner for body in program.bodies for inner in _with_bodies(body))]
 
 
 def explain(error: BaseException, program: Program) -> BaseException:
-    """What to raise instead of ``error``; errors that are nobody's node pass through."""
+    """What to raise instead of ``error``; an error that no node raised passes through."""
     node, held, program = failed_node(program, error.__traceback__)
     if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
@@ -57,16 +57,16 @@ def explain(error: BaseException, program: Program) -> BaseException:
 
 
 def blame(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
-    """The same for an error that is known to be this node's; ``held`` are the values by their names in the program."""
+    """What to raise instead of an error of this node.  ``held`` are the values by their names in the program."""
     node = _blamed(node, error)
     if node.op_def.traits.compiled and isinstance(error, errors.OpError) and error.op is not None:
         return error  # it names its node already
     uninitialized = _uninitialized(node, error, program, held)
     if uninitialized is not None:
-        kind: type[errors.OpError] = errors.FailedPreconditionError
+        raised_class: type[errors.OpError] = errors.FailedPreconditionError
         node, message = uninitialized
     else:
-        kind, message = error_kind(error)
+        raised_class, message = error_class(error)
     origin = node.origin
     shown = (
         origin.type if origin is not None and node.type.startswith("_") else node.type
@@ -75,9 +75,9 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
         f"{message}\n\t [[node {node.name} ({shown}) made at {node.source}, on {node.device or 'no device'}]]"
         f"{_inputs(node, program, held)}\n\t run at {user_source(2)}"
     )
-    if kind is errors.OpError:
-        kind = errors.UnknownError
-    return kind(None, origin, text)  # type: ignore[call-arg]
+    if raised_class is errors.OpError:
+        raised_class = errors.UnknownError
+    return raised_class(None, origin, text)  # type: ignore[call-arg]
 
 
 def _reader(value: Value) -> tuple[Node, Value] | None:
@@ -93,15 +93,15 @@ def _blamed(node: Node, error: BaseException) -> Node:
     return node if members is None else members[getattr(error, "member", 0)]
 
 
-def error_kind(error: BaseException) -> tuple[type[errors.OpError], str]:
+def error_class(error: BaseException) -> tuple[type[errors.OpError], str]:
     """The class of TF1's tree for an exception of a kernel, and what it says."""
     if isinstance(error, errors.OpError):
         return (errors.UnknownError if type(error) is errors.OpError else type(error)), error.message
-    kind = next((k for t, k in _BY_TYPE if isinstance(error, t)), errors.UnknownError)
-    message = f"{type(error).__name__}: {error}" if kind is errors.UnknownError else str(error)
-    if "ZeroDivisionError" in message and kind is errors.InvalidArgumentError:
+    tf_class = next((c for t, c in _BY_TYPE if isinstance(error, t)), errors.UnknownError)
+    message = f"{type(error).__name__}: {error}" if tf_class is errors.UnknownError else str(error)
+    if "ZeroDivisionError" in message and tf_class is errors.InvalidArgumentError:
         message = "Integer division by zero"
-    return kind, message
+    return tf_class, message
 
 
 def _uninitialized(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> tuple[Node, str] | None:
@@ -111,7 +111,7 @@ def _uninitialized(node: Node, error: BaseException, program: Program, held: dic
     for used in node.inputs:
         reader, value = _reader(used) or (node, used)
         if value.dtype._is_ref_dtype:
-            handle = held.get(program.names[value]) or program.function.__globals__.get(program.names[value])
+            handle = held.get(program.names[value]) or program.call.__globals__.get(program.names[value])
             if getattr(handle, "initialized", False):
                 continue
             origin = root(value).op

@@ -1,4 +1,4 @@
-"""Interpreted plans of one kind of step for the shapes its feeds have.
+"""Interpreted plans of one request for the shapes its feeds have.
 
 A placeholder of shape [None, n] leaves most shapes of a step open, and only values of known shapes can be arrays
 (passes/arrays.py).  So once feeds of the same shapes have come for a while, the step is planned again with those shapes known.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("headrace.plan")
 
 RUNS = 32  # with the same shapes: planning takes about as long as so many runs
-PLANS = 8  # kept for one kind of step
+PLANS = 8  # kept for one request
 
 Key = tuple[Any, ...]
 

@@ -125,10 +125,10 @@ class FramedPlan:
             return [ready.inputs[0], _index(ready.chosen)]
         try:
             if self.gate is None or self.lanes.get(ready.node) == "":
-                values: Sequence[Any] = program.function(*ready.inputs)  # type: ignore[union-attr]
+                values: Sequence[Any] = program.call(*ready.inputs)  # type: ignore[union-attr]
             else:
                 with self.gate:
-                    values = program.function(*ready.inputs)  # type: ignore[union-attr]
+                    values = program.call(*ready.inputs)  # type: ignore[union-attr]
         except Exception as e:
             raise explain(e, program) from e  # type: ignore[arg-type]
         if primitive == "switch":

@@ -7,7 +7,7 @@ A value is held in one place: the place is
     NUMBER           a Python number: an integer or bool scalar
     ARRAY            a numpy array, or a scalar of numpy's
     ANYWHERE         a constant: bound in the form in which it is used
-    None             not in the memory of a device: strings, records, handles of variables
+    None             not in the memory of a device: strings, stashes, handles of variables
 
 `put` says where a value is.  `tensor`, `array`, `host` and `number` give the expression under which generated code has the value
 in that form.  Where that takes a conversion, the line for it is written once; later users share its result.

@@ -1,4 +1,4 @@
-"""Checks of a kernel by itself, for opcheck: dtypes, memory shared with inputs, changed inputs, tracing.
+"""Problems of a kernel by itself, for opcheck: dtypes, memory shared with inputs, changed inputs, tracing.
 
 Kernels are called as ``resources.invoke`` calls them, on the CPU.  Everything comes back as a list of problems in
 words; nothing here raises because an op is wrong.
@@ -29,7 +29,7 @@ def can_call(op_def: OpDef, attrs: dict[str, Any]) -> bool:
     return not (traits.handle or traits.feed or traits.blocking)
 
 
-def check_kernel(
+def kernel_problems(
     op_def: OpDef, arrays: Sequence[Any], input_dtypes: Sequence[DType], attrs: dict[str, Any],
     output_dtypes: Sequence[DType],
 ) -> list[str]:  # fmt: skip
@@ -46,7 +46,7 @@ def check_kernel(
     return problems
 
 
-def check_arrays(
+def array_problems(
     op_def: OpDef, arrays: Sequence[Any], input_dtypes: Sequence[DType], attrs: dict[str, Any],
     output_dtypes: Sequence[DType], rtol: float, atol: float,
 ) -> list[str]:  # fmt: skip
@@ -71,7 +71,7 @@ def check_arrays(
     before = [_copy(v) for v in array_inputs]
     bound = arguments(op_def, array_inputs, attrs)[: len(op_def.signature.inputs)]
     with np.errstate(all="ignore"):
-        results = flat_outputs(op_def, small.function(*bound, *array_attrs(op_def, attrs)))
+        results = flat_outputs(op_def, small.call(*bound, *array_attrs(op_def, attrs)))
     problems = _mutation_problems(array_inputs, before) + _sharing_problems(op_def, array_inputs, results)
     for i, (a, b) in enumerate(zip([*expected, *expected_of], [*results, *inputs], strict=True)):
         if isinstance(a, Variable):
@@ -99,7 +99,7 @@ def can_trace(op_def: OpDef, attrs: dict[str, Any], input_dtypes: Sequence[DType
     return all(d in TORCH_DTYPES for d in input_dtypes)
 
 
-def check_trace(
+def trace_problems(
     op_def: OpDef, arrays: Sequence[Any], input_dtypes: Sequence[DType], attrs: dict[str, Any], rtol: float, atol: float
 ) -> list[str]:
     """Traces the kernel with fake tensors, runs what was traced, and compares with the kernel itself."""
@@ -141,7 +141,7 @@ def close(a: torch.Tensor, b: torch.Tensor, rtol: float, atol: float) -> bool:
 
 
 def _call(op_def: OpDef, kernel: Kernel, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-    result = kernel.function(*arguments(op_def, inputs, attrs), **extras(kernel, CPU))
+    result = kernel.call(*arguments(op_def, inputs, attrs), **extras(kernel, CPU))
     return flat_outputs(op_def, result)
 
 

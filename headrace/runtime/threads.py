@@ -1,7 +1,7 @@
 """How many threads a step's kernels use: one for small work, several where measuring shows that they help.
 
 Kernels that split their work wait for one another at every barrier; on cores shared with other processes that wait can cost
-far more than the split gains.  So each kind of step tries one thread and all threads in turn, keeps the faster, and looks again
+far more than the split gains.  So each request tries one thread and all threads in turn, keeps the faster, and looks again
 from time to time, because the machine's load changes.  Steps that run at the same time share the cores between them.
 """
 

@@ -68,7 +68,7 @@ class LocalWorker:
 
     def has_kernel(self, node: Node, device_type: str) -> bool:
         op_def = node.op_def
-        if op_def.traits.handle or op_def.traits.feed or op_def.inline is not None:
+        if op_def.traits.handle or op_def.traits.feed or op_def.kernels.inline is not None:
             return True
         kernel_type = next((d.kernel_type for d in self.devices if d.device_type == device_type), device_type.lower())
         return op_def.find_kernel(kernel_type, node.attrs) is not None
@@ -96,7 +96,7 @@ class LocalWorker:
             held = self._constants.get(key)
             if held is None:
                 kernel = find_kernel(REGISTRY.get("Const"), torch_device.type, node.attrs)
-                value = kernel.function(array, bind_attr(node.attrs["dtype"]), device=torch_device)
+                value = kernel.call(array, bind_attr(node.attrs["dtype"]), device=torch_device)
                 held = self._constants[key] = (array, value)
             return held[1]
 

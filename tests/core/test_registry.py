@@ -82,7 +82,7 @@ class TestKernels:
         add("cuda", device="cuda")
         add("cuda half", device="cuda", T=[dtypes.float16, dtypes.bfloat16])
         found = {
-            (device, dtype.name): made.find_kernel(device, {"T": dtype}).function(None)  # type: ignore[union-attr]
+            (device, dtype.name): made.find_kernel(device, {"T": dtype}).call(None)  # type: ignore[union-attr]
             for device in ("cpu", "cuda")
             for dtype in (dtypes.float32, dtypes.string, dtypes.float16)
         }
@@ -105,7 +105,7 @@ class TestKernels:
             made.kernel(lambda x, name=name: name, **where)
 
         def found(device: str, dtype: dtypes.DType, machine: str | None) -> str:
-            return made.find_kernel(device, {"T": dtype}, machine).function(None)  # type: ignore[union-attr, no-any-return]
+            return made.find_kernel(device, {"T": dtype}, machine).call(None)  # type: ignore[union-attr, no-any-return]
 
         assert found("cpu", dtypes.float32, "aarch64") == "arm"
         assert found("cpu", dtypes.string, "aarch64") == "arm string"
@@ -158,7 +158,7 @@ def test_ways_to_run() -> None:
     made.array_kernel(len, T=dtypes.float32)
     kernels = made.kernels
     assert (kernels.inline, kernels.on_numbers, kernels.in_place) == ("{0}.value", "-{0}", {0: abs})
-    assert made.find_array_kernel({"T": dtypes.float32}).function is len  # type: ignore[union-attr]
+    assert made.find_array_kernel({"T": dtypes.float32}).call is len  # type: ignore[union-attr]
     assert made.find_array_kernel({"T": dtypes.int32}) is None
 
 

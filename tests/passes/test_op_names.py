@@ -15,7 +15,7 @@ def _strings(node: ast.expr) -> set[str]:
 
 
 def _asks_for_op(node: ast.expr) -> bool:
-    """``node.type``, ``op_def.name`` or ``op_def.inline``, whatever stands before."""
+    """``node.type``, ``op_def.name`` or ``kernels.inline``, whatever stands before."""
     return isinstance(node, ast.Attribute) and (
         node.attr in ("type", "inline") or (node.attr == "name" and ast.unparse(node.value).endswith("op_def"))
     )
@@ -50,7 +50,7 @@ def test_no_op_is_known_by_its_name(path: Path) -> None:
     [
         'node.op_def.name == "Const"',
         'if value.op.type not in ("Reshape", "Squeeze"): pass',
-        'x.op_def.inline == "{0}"',
+        'x.op_def.kernels.inline == "{0}"',
         "v.op.op_def is read",
         '{"Split": 0}.get(source.type)',
     ],
@@ -60,4 +60,4 @@ def test_a_comparison_is_seen(source: str) -> None:
 
 
 def test_other_comparisons_are_not() -> None:
-    assert not compared('device.type == "cpu"\nnode in PRODUCT\nnode.op_def.inline is None\nnode.name == "x"')
+    assert not compared('device.type == "cpu"\nnode in PRODUCT\nnode.op_def.kernels.inline is None\nnode.name == "x"')

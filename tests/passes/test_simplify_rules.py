@@ -99,7 +99,7 @@ class TestRules:
 
     def test_every_rule_says_what_it_does(self) -> None:
         assert RULES
-        assert all(" -> " in (r.function.__doc__ or "") for r in RULES)
+        assert all(" -> " in (r.call.__doc__ or "") for r in RULES)
 
 
 class TestWhatStays:

@@ -27,8 +27,8 @@ def counted(monkeypatch):
         session.run(tf.global_variables_initializer())
         plan = session._master.plan(list(feeds), list(fetches), [])
         strand = plan.programs[0]
-        backward = strand.functions[-1].function
-        name = next(k for k, v in strand.function.__globals__.items() if v is backward)
+        backward = strand.bodies[-1].call
+        name = next(k for k, v in strand.call.__globals__.items() if v is backward)
         found, calls = [], [0]
 
         def watched(*arguments):
@@ -37,7 +37,7 @@ def counted(monkeypatch):
                 found.append(tensors() - before)
             return backward(*arguments)
 
-        monkeypatch.setitem(strand.function.__globals__, name, watched)
+        monkeypatch.setitem(strand.call.__globals__, name, watched)
         before = tensors()
         values = session.run(fetches, feeds)
         return values, found

@@ -209,7 +209,7 @@ def IsDirectory(dirname: Any) -> bool:  # noqa: N802 (TensorFlow's name)
 
 
 def Stat(filename: Any) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
-    """Length, time of the last change and kind of a path."""
+    """Length, time of the last change and whether the path is a folder."""
     path = path_text(filename)
     if is_remote(path):
         return remote_file.Stat(path)
@@ -349,7 +349,7 @@ def isdir(path: Any) -> bool:
 
 
 def stat(path: Any) -> FileStatistics:
-    """Length, time of the last change and kind of a path."""
+    """Length, time of the last change and whether the path is a folder."""
     return Stat(path)
 
 

@@ -180,8 +180,8 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     definition = node.node_def if hasattr(node, "node_def") else node
     if pin_variables_on_cpu and definition.op in _VARIABLES:
         return True
-    kind = definition.attr["dtype"].type if "dtype" in definition.attr else 0
-    is_string = kind == dtypes.string.as_datatype_enum
+    type_enum = definition.attr["dtype"].type if "dtype" in definition.attr else 0
+    is_string = type_enum == dtypes.string.as_datatype_enum
     return bool(is_string and definition.op in ("Const", "Placeholder"))
 
 

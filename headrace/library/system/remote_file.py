@@ -49,15 +49,15 @@ def _system(url: str) -> tuple[Any, str]:
     return system, path
 
 
-def _with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_errors(wrapped: Callable[..., Any]) -> Callable[..., Any]:
     """TF1's errors for those of `function`, whose first argument is a URL."""
 
-    @functools.wraps(function)
+    @functools.wraps(wrapped)
     def call(url: str, *args: Any) -> Any:
         try:
-            return function(*_system(url), *args)
+            return wrapped(*_system(url), *args)
         except OSError as error:
-            make = next(make for kind, make in _BY_TYPE if isinstance(error, kind))
+            make = next(make for error_class, make in _BY_TYPE if isinstance(error, error_class))
             raise make(None, None, f"{url}; {error.strerror or error}") from None
 
     return call
@@ -89,7 +89,7 @@ def IsDirectory(system: Any, path: str) -> bool:  # noqa: N802 (TensorFlow's nam
 
 @_with_errors
 def Stat(system: Any, path: str) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
-    """Length, time of the last change (zero if the system keeps none) and kind of a path."""
+    """Length, time of the last change (zero if the system keeps none) and whether the path is a folder."""
     info = system.info(path)
     try:
         changed = int(system.modified(path).timestamp() * 1e9)

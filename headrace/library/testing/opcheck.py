@@ -28,7 +28,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.testing.numeric_gradient import gradient_problems
 from headrace.runtime.device import local_devices
-from headrace.runtime.kernel_problems import can_call, can_trace, check_arrays, check_kernel, check_trace
+from headrace.runtime.kernel_problems import array_problems, can_call, can_trace, kernel_problems, trace_problems
 
 _TRACED = 2  # samples of one op that are traced: tracing is slow, and says little about values
 _OTHER_DEVICE = 2e-3  # the least tolerance for another device, whose convolutions may round their inputs
@@ -210,19 +210,27 @@ class _Check:
         if any(s.made for s in slots) or not can_call(self.op_def, node.attrs):
             return [], False
         arrays = [s.value for s in slots]
-        kinds = [s.dtype._as_ref if s.arg.ref else s.dtype for s in slots]
-        outputs = [t.dtype for t in node.outputs]
-        problems = self._guarded("kernel", lambda: check_kernel(self.op_def, arrays, kinds, node.attrs, outputs))
-        rtol = max([self.sample.rtol, *(_LOOSE.get(d, 0.0) for d in (*kinds, *outputs))])
+        input_dtypes = [s.dtype._as_ref if s.arg.ref else s.dtype for s in slots]
+        output_dtypes = [t.dtype for t in node.outputs]
+        problems = self._guarded(
+            "kernel", lambda: kernel_problems(self.op_def, arrays, input_dtypes, node.attrs, output_dtypes)
+        )
+        rtol = max([self.sample.rtol, *(_LOOSE.get(d, 0.0) for d in (*input_dtypes, *output_dtypes))])
         if not self._values_differ:
             problems += self._guarded(
                 "kernel on arrays",
-                lambda: check_arrays(self.op_def, arrays, kinds, node.attrs, outputs, rtol, self.sample.atol),
+                lambda: array_problems(
+                    self.op_def, arrays, input_dtypes, node.attrs, output_dtypes, rtol, self.sample.atol
+                ),
             )
-        if not self.trace or self._values_differ or not can_trace(self.op_def, node.attrs, [*kinds, *outputs]):
+        if (
+            not self.trace
+            or self._values_differ
+            or not can_trace(self.op_def, node.attrs, [*input_dtypes, *output_dtypes])
+        ):
             return problems, False
         return problems + self._guarded(
-            "tracing", lambda: check_trace(self.op_def, arrays, kinds, node.attrs, rtol, self.sample.atol)
+            "tracing", lambda: trace_problems(self.op_def, arrays, input_dtypes, node.attrs, rtol, self.sample.atol)
         ), True
 
     def _device_problems(self, slots: list[Slot], results: list[Any], node: Operation) -> list[str]:

@@ -31,11 +31,15 @@ _temporary: list[str] = []
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
     """Whether a GPU can be used, with at least the given CUDA compute capability if one is given."""
-    kinds = {d.torch_device.type for d in local_devices() if d.device_type != "CPU" and d.torch_device.type != "cpu"}
+    torch_types = {
+        d.torch_device.type for d in local_devices() if d.device_type != "CPU" and d.torch_device.type != "cpu"
+    }
     if cuda_only or min_cuda_compute_capability is not None:
         capability = cuda_capability()
-        return "cuda" in kinds and (not min_cuda_compute_capability or capability >= tuple(min_cuda_compute_capability))
-    return bool(kinds)
+        return "cuda" in torch_types and (
+            not min_cuda_compute_capability or capability >= tuple(min_cuda_compute_capability)
+        )
+    return bool(torch_types)
 
 
 def gpu_device_name() -> str:

@@ -153,12 +153,12 @@ class TextFileInitializer(TableInitializerBase):
         super().__init__(key_dtype, value_dtype)
         if not isinstance(filename, Tensor) and not filename:
             raise ValueError("Filename required")
-        for label, index, kind in (("key", key_index, self._key_dtype), ("value", value_index, self._value_dtype)):
-            if index == TextFileIndex.LINE_NUMBER and kind != dtypes.int64:
-                raise ValueError(f"{label}_dtype must be int64 when {label}_index is LINE_NUMBER, got {kind.name}.")
-            if index == TextFileIndex.WHOLE_LINE and not (kind.is_integer or kind == dtypes.string):
+        for label, index, dtype in (("key", key_index, self._key_dtype), ("value", value_index, self._value_dtype)):
+            if index == TextFileIndex.LINE_NUMBER and dtype != dtypes.int64:
+                raise ValueError(f"{label}_dtype must be int64 when {label}_index is LINE_NUMBER, got {dtype.name}.")
+            if index == TextFileIndex.WHOLE_LINE and not (dtype.is_integer or dtype == dtypes.string):
                 raise ValueError(
-                    f"{label}_dtype must be integer or string when {label}_index is WHOLE_LINE, got {kind.name}."
+                    f"{label}_dtype must be integer or string when {label}_index is WHOLE_LINE, got {dtype.name}."
                 )
             if index < TextFileIndex.WHOLE_LINE:
                 raise ValueError(f"Invalid {label} index {index}.")

@@ -53,7 +53,7 @@ class FixedLenSequenceFeature(NamedTuple):
     default_value: Any = None
 
 
-class _Plan:
+class _SortedFeatures:
     """Feature descriptions sorted into what the ops take."""
 
     def __init__(self, features: Mapping[str, Any] | None, allowed: Sequence[type]) -> None:
@@ -80,7 +80,7 @@ class _Plan:
             if feature.shape is None:
                 raise ValueError(f"Missing shape for feature {key}.")
             shape = as_shape(feature.shape)
-            kind = _dtype(key, feature.dtype)
+            dtype = _dtype(key, feature.dtype)
             if isinstance(feature, FixedLenFeature) and not shape.is_fully_defined() and shape.ndims:
                 if shape.tuple and shape.tuple[0] is None:
                     raise ValueError(
@@ -90,19 +90,19 @@ class _Plan:
                     raise ValueError(
                         f"All dimensions of shape for feature {key} need to be known but received {shape}."
                     )
-            self.dense[key] = (kind, shape)
+            self.dense[key] = (dtype, shape)
             if isinstance(feature, FixedLenSequenceFeature) and feature.allow_missing:
                 self.defaults[key] = None
             if feature.default_value is not None:
                 self.defaults[key] = feature.default_value
 
     def _add_sparse(self, key: str, dtype: Any) -> None:
-        kind = _dtype(key, dtype)
-        if self.sparse.setdefault(key, kind) != kind:
-            raise ValueError(f"Conflicting type {self.sparse[key].name} vs {kind.name} for feature {key}.")
+        dtype = _dtype(key, dtype)
+        if self.sparse.setdefault(key, dtype) != dtype:
+            raise ValueError(f"Conflicting type {self.sparse[key].name} vs {dtype.name} for feature {key}.")
 
     def default_tensors(self) -> list[Tensor]:
-        return [self._default(key, *kind) for key, kind in self.dense.items()]
+        return [self._default(key, *dtype_and_shape) for key, dtype_and_shape in self.dense.items()]
 
     def _default(self, key: str, dtype: DType, shape: TensorShape) -> Tensor:
         default = self.defaults.get(key)
@@ -125,10 +125,10 @@ class _Plan:
 def _dtype(key: str, dtype: Any) -> DType:
     if dtype is None:
         raise ValueError(f"Missing type for feature {key}.")
-    kind = dtypes.as_dtype(dtype)
-    if kind not in _TYPES:
-        raise TypeError(f"Unsupported type {kind.name} for feature {key}; accepted: float32, int64, string")
-    return kind
+    element_type = dtypes.as_dtype(dtype)
+    if element_type not in _TYPES:
+        raise TypeError(f"Unsupported type {element_type.name} for feature {key}; accepted: float32, int64, string")
+    return element_type
 
 
 def _index_keys(feature: SparseFeature) -> list[str]:
@@ -149,9 +149,9 @@ def _as_sequences(features: Mapping[str, Any]) -> dict[str, Any]:
     return sequences
 
 
-def _outputs(plan: _Plan, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
+def _outputs(described: _SortedFeatures, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
     sparse = [SparseTensor(i, v, s) for i, v, s in zip(indices, values, shapes, strict=True)]
-    return dict(zip([*plan.sparse, *plan.dense], [*sparse, *dense], strict=True))
+    return dict(zip([*described.sparse, *described.dense], [*sparse, *dense], strict=True))
 
 
 def _merge_sparse(features: Mapping[str, Any], outputs: dict[str, Any]) -> dict[str, Any]:
@@ -181,15 +181,15 @@ def parse_example(
     if not features:
         raise ValueError(f"Missing: features was {features}.")
     features = _as_sequences(features)
-    plan = _Plan(features, _EXAMPLE)
+    described = _SortedFeatures(features, _EXAMPLE)
     with name_scope(name, "ParseExample", [serialized, example_names]):
         names = convert_to_tensor([] if example_names is None else example_names, dtypes.string, name="names")
-        defaults = plan.default_tensors()
+        defaults = described.default_tensors()
         parts = raw_ops.ParseExample(
-            serialized, names, list(plan.sparse), list(plan.dense), defaults,
-            sparse_types=list(plan.sparse.values()), dense_shapes=plan.shapes,
+            serialized, names, list(described.sparse), list(described.dense), defaults,
+            sparse_types=list(described.sparse.values()), dense_shapes=described.shapes,
         )  # fmt: skip
-        outputs = _outputs(plan, *parts)
+        outputs = _outputs(described, *parts)
     return _merge_sparse(features, outputs)
 
 
@@ -200,14 +200,14 @@ def parse_single_example(
     if not features:
         raise ValueError("Invalid argument: Missing features.")
     features = _as_sequences(features)
-    plan = _Plan(features, _EXAMPLE)
+    described = _SortedFeatures(features, _EXAMPLE)
     with name_scope(name, "ParseSingleExample", [serialized]):
         serialized = convert_to_tensor(serialized, dtypes.string, name="serialized")
         parts = raw_ops.ParseSingleExample(
-            serialized, plan.default_tensors(), num_sparse=len(plan.sparse), sparse_keys=list(plan.sparse),
-            dense_keys=list(plan.dense), sparse_types=list(plan.sparse.values()), dense_shapes=plan.shapes,
+            serialized, described.default_tensors(), num_sparse=len(described.sparse), sparse_keys=list(described.sparse),
+            dense_keys=list(described.dense), sparse_types=list(described.sparse.values()), dense_shapes=described.shapes,
         )  # fmt: skip
-        outputs = _outputs(plan, *parts)
+        outputs = _outputs(described, *parts)
     return _merge_sparse(features, outputs)
 
 
@@ -220,8 +220,8 @@ def parse_single_sequence_example(
         raise ValueError(
             "Both `context_features` and `sequence_features` arguments are None, but at least one is needed."
         )
-    context = _Plan(context_features, (VarLenFeature, FixedLenFeature))
-    steps = _Plan(sequence_features, (VarLenFeature, FixedLenSequenceFeature))
+    context = _SortedFeatures(context_features, (VarLenFeature, FixedLenFeature))
+    steps = _SortedFeatures(sequence_features, (VarLenFeature, FixedLenSequenceFeature))
     for key, default in steps.defaults.items():
         if default is not None:
             raise ValueError(f"Value feature_list_dense_defaults[{key}] must be None, got {default!r}")
@@ -233,7 +233,7 @@ def parse_single_sequence_example(
         parts = raw_ops.ParseSingleSequenceExample(
             serialized, missing, list(context.sparse), list(context.dense), list(steps.sparse), list(steps.dense),
             context.default_tensors(), debug_name, context_sparse_types=list(context.sparse.values()),
-            feature_list_dense_types=[kind for kind, _ in steps.dense.values()], context_dense_shapes=context.shapes,
+            feature_list_dense_types=[dtype for dtype, _ in steps.dense.values()], context_dense_shapes=context.shapes,
             feature_list_sparse_types=list(steps.sparse.values()), feature_list_dense_shapes=steps.shapes,
         )  # fmt: skip
         return _outputs(context, *parts[:4]), _outputs(steps, *parts[4:])
@@ -249,8 +249,8 @@ def parse_sequence_example(
     """
     if not context_features and not sequence_features:
         raise ValueError("Missing features: one of `context_features` and `sequence_features` is needed.")
-    context = _Plan(context_features, (VarLenFeature, FixedLenFeature))
-    steps = _Plan(sequence_features, (VarLenFeature, FixedLenSequenceFeature))
+    context = _SortedFeatures(context_features, (VarLenFeature, FixedLenFeature))
+    steps = _SortedFeatures(sequence_features, (VarLenFeature, FixedLenSequenceFeature))
     for key, default in steps.defaults.items():
         if default is not None:
             raise ValueError(f"Value feature_list_dense_defaults[{key}] must be None, got {default!r}")
@@ -263,7 +263,7 @@ def parse_sequence_example(
             Ncontext_sparse=len(context.sparse), Ncontext_dense=len(context.dense),
             Nfeature_list_sparse=len(steps.sparse), Nfeature_list_dense=len(steps.dense),
             context_sparse_types=list(context.sparse.values()),
-            feature_list_dense_types=[kind for kind, _ in steps.dense.values()], context_dense_shapes=context.shapes,
+            feature_list_dense_types=[dtype for dtype, _ in steps.dense.values()], context_dense_shapes=context.shapes,
             feature_list_sparse_types=list(steps.sparse.values()), feature_list_dense_shapes=steps.shapes,
         )  # fmt: skip
         lengths = dict(zip(steps.dense, parts[8], strict=True))

@@ -66,7 +66,7 @@ class TFRecordWriter:
 
     def __init__(self, path: Any, options: Any = None) -> None:
         settings = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
-        kind = TFRecordOptions.get_compression_type_string(settings)
+        compression = TFRecordOptions.get_compression_type_string(settings)
         level = -1 if settings.compression_level is None else settings.compression_level
         self._path = path_to_str(path)
         self._compress: Any = None
@@ -74,8 +74,8 @@ class TFRecordWriter:
             self._file: IO[bytes] | None = open(self._path, "wb")  # noqa: SIM115 - the writer closes it
         except OSError as e:
             raise _failed(e, self._path) from None
-        if kind:
-            bits = abs(settings.window_bits or zlib.MAX_WBITS) + (16 if kind == "GZIP" else 0)
+        if compression:
+            bits = abs(settings.window_bits or zlib.MAX_WBITS) + (16 if compression == "GZIP" else 0)
             self._compress = zlib.compressobj(level, zlib.DEFLATED, bits, settings.mem_level or 8)
 
     def write(self, record: bytes) -> None:
@@ -115,14 +115,14 @@ class TFRecordWriter:
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     """The records of a file, one after another; DataLossError where it is damaged."""
     name = path_to_str(path)
-    kind = TFRecordOptions.get_compression_type_string(options)
+    compression = TFRecordOptions.get_compression_type_string(options)
     try:
-        file: Any = gzip.open(name) if kind == "GZIP" else open(name, "rb")  # noqa: SIM115 - closed below
+        file: Any = gzip.open(name) if compression == "GZIP" else open(name, "rb")  # noqa: SIM115 - closed below
     except OSError as e:
         raise _failed(e, name) from None
     with file:
         try:
-            yield from read_records(_Inflated(file) if kind == "ZLIB" else file, name)  # type: ignore[arg-type]
+            yield from read_records(_Inflated(file) if compression == "ZLIB" else file, name)  # type: ignore[arg-type]
         except (zlib.error, gzip.BadGzipFile, EOFError) as e:
             raise errors.DataLossError(None, None, f"{name}: the compressed data is damaged: {e}") from None
 
@@ -146,7 +146,7 @@ class _Inflated:
 
 
 def _failed(error: OSError, path: str) -> errors.OpError:
-    kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.PermissionDeniedError
+    error_class = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.PermissionDeniedError
     if not isinstance(error, (FileNotFoundError, PermissionError)):
-        kind = errors.FailedPreconditionError  # type: ignore[assignment]
-    return kind(None, None, f"{os.fspath(path)}; {error.strerror}")
+        error_class = errors.FailedPreconditionError  # type: ignore[assignment]
+    return error_class(None, None, f"{os.fspath(path)}; {error.strerror}")

@@ -156,17 +156,17 @@ def index_table_from_file(
         raise ValueError(
             f"`vocab_size` must be greater than 0, got {vocab_size} for vocabulary_file: {vocabulary_file}."
         )
-    kind = dtypes.as_dtype(key_dtype)
-    if not kind.is_integer and kind != dtypes.string:
+    dtype = dtypes.as_dtype(key_dtype)
+    if not dtype.is_integer and dtype != dtypes.string:
         raise TypeError("Dtype for `keys` should be either integer or string.")
     with name_scope(name, "string_to_index"):
         with name_scope(None, "hash_table"):
             initializer = TextFileIdTableInitializer(
                 vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter, "table_init",
-                dtypes.int64 if kind.is_integer else kind,
+                dtypes.int64 if dtype.is_integer else dtype,
             )  # fmt: skip
             table = HashTable(initializer, default_value)
-        return _with_buckets(table, num_oov_buckets, hasher_spec, kind)
+        return _with_buckets(table, num_oov_buckets, hasher_spec, dtype)
 
 
 def index_table_from_tensor(
@@ -180,13 +180,15 @@ def index_table_from_tensor(
     if vocabulary_list is None:
         raise ValueError("`vocabulary_list` must be specified.")
     _check_buckets(num_oov_buckets)
-    kind = dtypes.as_dtype(dtype)
-    if not kind.is_integer and kind != dtypes.string:
+    key_dtype = dtypes.as_dtype(dtype)
+    if not key_dtype.is_integer and key_dtype != dtypes.string:
         raise TypeError("`dtype` must either be integer or string.")
     with name_scope(name, "string_to_index"):
         keys = convert_to_tensor(vocabulary_list)
-        if keys.dtype.is_integer != kind.is_integer or (not kind.is_integer and keys.dtype.base_dtype != kind):
-            raise ValueError(f"Invalid `dtype`: Expected {kind.name}, got {keys.dtype.name}.")
+        if keys.dtype.is_integer != key_dtype.is_integer or (
+            not key_dtype.is_integer and keys.dtype.base_dtype != key_dtype
+        ):
+            raise ValueError(f"Invalid `dtype`: Expected {key_dtype.name}, got {keys.dtype.name}.")
         values = cast(creation.range(array.size(keys)), dtypes.int64)
         with name_scope(None, "hash_table"):
             table_keys = cast(keys, dtypes.int64) if keys.dtype.is_integer else keys
@@ -194,7 +196,7 @@ def index_table_from_tensor(
                 table_keys, values, table_keys.dtype.base_dtype, dtypes.int64, "table_init"
             )
             table = HashTable(initializer, default_value)
-        return _with_buckets(table, num_oov_buckets, hasher_spec, kind)
+        return _with_buckets(table, num_oov_buckets, hasher_spec, key_dtype)
 
 
 def _check_buckets(num_oov_buckets: int) -> None:

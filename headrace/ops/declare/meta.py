@@ -39,7 +39,7 @@ def shapes_by_meta(op_def: OpDef, arguments: Sequence[tuple[Any, Any]], attrs: d
                 _fake(dtype, shape, size, arg.host)
                 for arg, (dtype, shape) in zip(op_def.signature.inputs, arguments, strict=True)
             ]
-            out = kernel.function(*inputs, *bind_attrs(op_def, attrs), **extras(kernel, META))
+            out = kernel.call(*inputs, *bind_attrs(op_def, attrs), **extras(kernel, META))
             results.append([tuple(t.shape) for t in flat_outputs(op_def, out)])
     except _Unknown:
         return None

@@ -31,7 +31,7 @@ def _as_unsigned(value: Any) -> Any:
 
 def move_as_signed(op_def: OpDef, attr: str = "T") -> None:
     """Adds a kernel for the wide unsigned dtypes to an op whose general kernel is already declared."""
-    general = next(k.function for k in op_def.kernels.by_device if k.device is None and not k.types)
+    general = next(k.call for k in op_def.kernels.by_device if k.device is None and not k.types)
     outputs = [out.type_attr == attr for out in op_def.signature.outputs]
 
     def moved(*arguments: Any) -> Any:

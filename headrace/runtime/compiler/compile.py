@@ -77,7 +77,7 @@ def trace_region(
                 holder = Variable(value.op.name, value.dtype.base_dtype, device)
                 holder.value = buffer
                 values.append(holder)
-            result: tuple[Any, ...] = program.function(*values)
+            result: tuple[Any, ...] = program.call(*values)
             return result
 
         table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))

@@ -43,7 +43,7 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
         artifact = compile_graph(graph, fakes, f"dynamic_{next(_numbers)}", binder.threads)
     captured = [binder.constant(v.op, device) for v in large]
     constants = [v.op for v in region.constants]
-    otherwise = generate([*constants, *region.nodes], [*plain, *region.refs], region.outputs, binder, "region").function
+    otherwise = generate([*constants, *region.nodes], [*plain, *region.refs], region.outputs, binder, "region").call
 
     def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
         moved = inputs if device.type == "cpu" else [t.to(device, non_blocking=True) for t in inputs]
@@ -155,15 +155,15 @@ class _Walk:
         for arg, values in zip(op_def.signature.inputs, group_inputs(op_def, node.inputs, node.attrs), strict=True):
             take = self._host if arg.host else self.tensor
             arguments.append([take(v) for v in values] if arg.is_list else take(values))
-        if op_def.inline is not None:
+        if op_def.kernels.inline is not None:
             names = {f"a{i}": a for i, a in enumerate(arguments)}
-            result = eval(op_def.inline.format(*names), names)
+            result = eval(op_def.kernels.inline.format(*names), names)
         else:
             kernel = self.binder.kernel(node, self.device.type)
             if kernel.wants_state:
                 raise CannotCompile(f"{node.name} ({node.type}) keeps state of its own")
             arguments += bind_attrs(op_def, node.attrs)
-            result = kernel.function(*arguments, **extras(kernel, self.device, None, node))
+            result = kernel.call(*arguments, **extras(kernel, self.device, None, node))
         self._keep(node, result)
 
     def _keep(self, node: Node, result: Any) -> None:

@@ -41,7 +41,7 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
             program = generate([*constants, *region.nodes], order, region.outputs, binder, "region")
             programs["interpreted"] = program
         try:
-            return program.function(*arguments)
+            return program.call(*arguments)
         except Exception as e:
             raise explain(e, program) from e
 
@@ -80,7 +80,7 @@ def _failure(
     except Exception:  # noqa: BLE001 - the first error is the one to report
         return None
     try:
-        program.function(*inputs, *refs)
+        program.call(*inputs, *refs)
     except Exception as e:  # noqa: BLE001 - whatever it is, it is what we are looking for
         failure = explain(e, program)
         return failure if isinstance(failure, OpError) else None

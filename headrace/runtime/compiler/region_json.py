@@ -98,8 +98,8 @@ def _check_own(node: Node, binder: Binder) -> None:
     """The other process has Headrace's ops and kernels, not those of the user's program."""
     if not node.op_def.built_in:
         raise CannotSend(f"op {node.type} is declared by the program ({node.op_def.location})")
-    if node.op_def.inline is None:
-        function = binder.kernel(node, "cpu").function
+    if node.op_def.kernels.inline is None:
+        function = binder.kernel(node, "cpu").call
         if not is_own_code(function):
             raise CannotSend(f"op {node.type} has a kernel of the program's own, {function.__qualname__}")
 

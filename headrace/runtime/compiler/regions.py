@@ -1,7 +1,7 @@
 """Regions compiled: the parts of a step, and of the bodies it holds, that a compiler can take, each replaced by one node.
 
 The bodies of a specialised step go the way of the step itself: what is in a loop is compiled once and called in every iteration.
-In a body what counts and decides stays Python numbers; arrays and records stay what they are.  A region that fails to compile
+In a body what counts and decides stays Python numbers; arrays and stashes stay what they are.  A region that fails to compile
 stays interpreted.
 """
 

@@ -328,13 +328,13 @@ def _short(number: int) -> str:
 
 
 def _write(report: str, output: str) -> None:
-    kind, _, where = output.partition(":")
-    if kind == "stdout":
+    sink, _, where = output.partition(":")
+    if sink == "stdout":
         print(report, end="")
-    elif kind == "file" and where.startswith("outfile="):
+    elif sink == "file" and where.startswith("outfile="):
         with open(where.removeprefix("outfile="), "w", encoding="utf-8") as file:
             file.write(report)
-    elif kind != "none":
+    elif sink != "none":
         accepted = "'stdout', 'none' and 'file:outfile=PATH'"
         raise errors.InvalidArgumentError(
             None, None, f"profile: unknown output {output!r}; accepted are {accepted} {at()}"
