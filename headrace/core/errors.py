@@ -258,7 +258,7 @@ def error_code_from_exception_type(cls: type[BaseException]) -> int:
 
 
 def make_error(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
-    """The error for a code received from a kernel or another task; UnknownError carries codes nobody knows."""
+    """The error for a code received from a kernel or another task; an UnknownError for a code that is not in the table."""
     error_class = _CLASS_BY_CODE.get(error_code)
     if error_class is None:
         return UnknownError(node_def, op, message, error_code)

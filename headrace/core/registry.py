@@ -57,7 +57,9 @@ class Traits:
     pairs: bool = False  # of a view: output i with input i only
     dynamic_shape: bool = False  # output shape depends on input values
     opaque: bool = False  # the compiler must not look inside
-    opaque_on_cpu: bool = False  # the same on the CPU, where the kernel is faster than what the compiler makes of it
+    opaque_on_cpu: bool = (
+        False  # the compiler must not look inside on the CPU, where the kernel is faster than compiled code
+    )
     transfers: bool = False  # moves its inputs to its device itself
     takes_numbers: bool = False  # passes integer and bool scalars on, as Python numbers or as tensors
     takes_arrays: bool = False  # looks at its inputs or hands them on: they may be numpy arrays
@@ -334,13 +336,13 @@ def _described(variant: tuple[Any, ...]) -> str:
 
 
 def _overlap(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
-    """Whether two constraints on attributes accept the same values: none keeps them apart."""
+    """Whether some values of the attributes meet both constraints."""
     allowed = dict(second)
     return all(set(values) & set(allowed[name]) for name, values in first if name in allowed)
 
 
 def _keyword_only(function: Rule) -> set[str]:
-    """Names of the keyword-only parameters without a default.  Read off the code: ``inspect`` is slow, and import counts."""
+    """Names of the keyword-only parameters without a default.  Reads the code object, because ``inspect`` is slow at import."""
     if isinstance(function, partial):
         return _keyword_only(function.func) - set(function.keywords)
     code = getattr(function, "__code__", None)

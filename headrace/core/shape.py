@@ -228,7 +228,7 @@ class TensorShape:
 
     @property
     def ndims(self) -> int | None:
-        """Same as `rank`."""
+        """The number of dimensions, or None when unknown: TF1's other name for `rank`."""
         return None if self._dims is None else len(self._dims)
 
     def as_list(self) -> list[int | None]:

@@ -11,7 +11,7 @@ variable; its allowed dtypes are given beside the text (``T=NUMERIC``).  ``host`
 decides shapes: kernels receive it as plain Python numbers, shape rules as numbers with ``None`` for unknown ones.
 ``ref`` marks a handle to mutable state.
 
-Owns: parsing and the records it yields.  Does not know: graphs, kernels, the registry.
+Owns: parsing and the objects it yields.  Does not know: graphs, kernels, the registry.
 """
 
 from __future__ import annotations

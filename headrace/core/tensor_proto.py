@@ -88,7 +88,7 @@ def decode(data: bytes) -> tuple[DType, Any]:
 
 
 def _decode_usual(data: bytes) -> tuple[DType, Any] | None:
-    """The same of a dtype, a shape and raw contents of numbers, one after another, as ``encode`` writes them; else None."""
+    """Decodes a dtype, a shape and raw contents of numbers in the order that ``encode`` writes; None for any other bytes."""
     if (
         len(data) < 6
         or data[0] != _DTYPE << 3
@@ -109,7 +109,7 @@ def _decode_usual(data: bytes) -> tuple[DType, Any] | None:
 
 @lru_cache(maxsize=512)
 def _read_head(data: bytes) -> tuple[DType, tuple[int, ...], Any, int]:
-    """The dtype, the shape, what numpy holds the numbers in, and how many bytes they take: -1 for strings."""
+    """The dtype, the shape, numpy's dtype for the numbers, and how many bytes they take: -1 for strings."""
     (_, _, number), (_, _, encoded) = wire.fields(data)
     dtype, shape = dtypes.as_dtype(number), _shape(encoded)
     if dtype == dtypes.string:

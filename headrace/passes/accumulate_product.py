@@ -2,8 +2,8 @@
 
     %g = MatMul(%x, %d)   %u = ApplyGradientDescent(%w, %lr, %g)      ->      %u = _ApplyProduct(%w, %lr, %x, %d)
 
-The gradient is never stored: no buffer is written and read again.  The same value up to rounding.  For variables large
-enough that memory traffic rules.
+The gradient is never stored: no buffer is written and read again.  The value is the same up to rounding.  The pass is for
+variables so large that memory traffic decides the speed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ PRODUCT, DESCENT = Ops("MatMul"), Ops("ApplyGradientDescent")
 GRADIENT_AT = {"ApplyGradientDescent": 2, "ApplyMomentum": 3}  # among the inputs of an update
 WITH_PRODUCT = {"ApplyGradientDescent": "_ApplyProduct", "ApplyMomentum": "_ApplyMomentumProduct"}
 
-# Elements of the variable: below this a call saved is worth more than a buffer saved.
+# Elements of the variable: below this number, saving a call is worth more than saving a buffer.
 SMALLEST = 1 << 15
 SMALLEST_ON_GPU = 1 << 20
 
 
 def accumulate_product(graph: StepGraph) -> StepGraph:
-    """Only products with one use, and variables large enough to matter."""
+    """Rewrites products that have one use, for variables large enough to matter."""
     users = graph.users()
     fetched = set(graph.fetches)
     for node in graph.nodes:

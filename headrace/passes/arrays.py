@@ -1,7 +1,7 @@
 """Small values as numpy arrays: which nodes of a step on the CPU compute with arrays instead of tensors.
 
 Adding sixteen numbers takes torch 2.5 microseconds and numpy 0.8, and other kernels differ as much.  So an op may have a kernel
-on arrays beside its kernel on tensors (``OpDef.array_kernel``), and nodes between which arrays can be handed on run it.
+on arrays beside its kernel on tensors (``OpDef.array_kernel``).  Nodes that can hand arrays to each other run it.
 
 The pass counts.  A node on arrays saves one unit, about two microseconds.  A value that one node makes and another takes in the
 other form costs a conversion: one unit to a tensor, two to an array.  The memory is shared, so the size does not matter.  Nodes
@@ -20,7 +20,7 @@ from headrace.graph.infer import group_inputs
 from headrace.passes.step_graph import Node, Value
 
 SAVED, TO_TENSOR, TO_ARRAY = 1, 1, 2  # units
-MOST = 8192  # elements of each value, as in the matrix of 784 by 10 that sorts digits: with more, computing outweighs calling
+MOST = 8192  # elements of each value, as in the matrix of 784 by 10 for digits: with more, the work outweighs the call
 ROUNDS = 8
 
 
@@ -70,14 +70,14 @@ def is_free(node: Node) -> bool:
 
 
 def tensor_inputs(node: Node) -> list[Value]:
-    """The inputs that the node needs as it computes: as tensors, or as arrays.  Values read on the host are good as either."""
+    """The inputs that must have the form the node computes with: tensors or arrays.  Values read on the host may have either."""
     if node.op_def.traits.takes_arrays:
         return []
     return [value for arg, value in named_inputs(node) if not arg.host and not arg.ref]
 
 
 def named_inputs(node: Node) -> list[tuple[Arg, Value]]:
-    """The inputs, each with the argument of the signature it is given for."""
+    """Each input with its argument in the signature."""
     grouped = group_inputs(node.op_def, node.inputs, node.attrs)
     pairs = zip(node.op_def.signature.inputs, grouped, strict=True)
     return [(arg, value) for arg, values in pairs for value in (values if arg.is_list else [values])]
@@ -86,7 +86,7 @@ def named_inputs(node: Node) -> list[tuple[Arg, Value]]:
 def is_small(shape: TensorShape) -> bool:
     """Whether values of the shape may be arrays: it is known, and neither large nor empty.
 
-    What a function gives for nothing at all is where torch and numpy differ most.
+    Torch and numpy differ most in what a function returns for an empty value.
     """
     return shape.is_fully_defined() and 0 < (shape.num_elements() or 0) <= MOST
 

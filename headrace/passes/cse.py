@@ -16,7 +16,7 @@ _SMALL = 4096  # bytes of a constant worth comparing
 
 
 def cse(graph: StepGraph) -> StepGraph:
-    """Stateful and random nodes are never merged.  Where there are frames, a constant belongs to the one it is used in."""
+    """Never merges stateful or random nodes.  Where there are frames, a constant belongs to the frame that uses it."""
     framed = any(n.op_def.traits.primitive for n in graph.nodes)
     seen: dict[Any, Node] = {}
     values: dict[Value, Value] = {}

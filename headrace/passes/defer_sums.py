@@ -6,8 +6,8 @@
     %w = MatMul(_JoinRows(%as), _JoinRows(%bs))
 
 The gradient of a weight used in every iteration has this form, that of a bias too (with a sum of rows for the product).  One long
-product is far faster than many short ones, and the sum is not read and written in every iteration.  The same value up to
-rounding.  Each operand is collected once, whoever needs it.
+product is far faster than many short ones, and the sum is not read and written in every iteration.  The value is the same up
+to rounding.  Each operand is collected once, however many sums need it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REDUCTION = Ops("Sum")
 BIAS_GRADIENT = Ops("BiasAddGrad")
 SUM = Ops("Add", "AddV2")
 ZEROS = Ops("ZerosLike")
-MOST = 2  # operands may be as many times larger than the product: beyond, a product per iteration costs less memory
+MOST = 2  # how many times larger than the product the operands may be: beyond that, a product per iteration costs less memory
 
 
 def defer_sums(graph: StepGraph) -> StepGraph:
@@ -50,7 +50,7 @@ class _Deferred:
         sums = [(j, add, term) for j in range(self.loop.count) if (match := self._match(j)) for add, term in [match]]
         if not sums:
             return False
-        # All are collected before the first variable is dropped: positions change then.
+        # All operands are collected before the first variable is dropped, because dropping changes positions.
         totals = [(self.loop.result(j), self.loop.initial(j), self._operands(term), term) for j, _, term in sums]
         joined = {key: self._joined(*key, at) for key, at in self.collected.items()}
         for result, initial, operands, term in totals:

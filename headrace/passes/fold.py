@@ -38,7 +38,7 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
         for i, (value, array) in enumerate(zip(node.outputs, arrays, strict=True)):
             dtype = value.dtype.base_dtype
             name = node.name if i == 0 else f"{node.name}/output_{i}"
-            # What had to run before the node or its inputs still runs before the constant's users.
+            # What had to run before the node or its inputs still runs before the users of the constant.
             controls = dict.fromkeys(c for n in (node, *(v.op for v in node.inputs)) for c in n.control_inputs)
             folded = Node(
                 name, const, [], {"value": array, "dtype": dtype}, node.order, list(controls), node.device, node.source
@@ -63,7 +63,7 @@ def _foldable(node: Node) -> bool:
 
 
 def _is_plain(value: Value) -> bool:
-    """A constant whose array has its very dtype (not so for bfloat16)."""
+    """Whether the node is a constant whose array has the dtype of its output (not so for bfloat16)."""
     dtype = value.dtype.base_dtype
     held = getattr(value.op.attrs["value"], "dtype", None)
     return held == np.dtype(object) or as_dtype(held) == dtype

@@ -14,7 +14,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 def fold_shapes(graph: StepGraph) -> StepGraph:
-    """Uses each op's own ``value`` rule, which sees shapes only.  What has side effects behind it stays: it must run."""
+    """Applies each op's own ``value`` rule, which sees only shapes.  A node that depends on side effects stays: they must run."""
     const = REGISTRY.get("Const")
     effects = graph.after_effects()
     replaced: dict[Value, Value] = {}

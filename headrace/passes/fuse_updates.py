@@ -3,7 +3,7 @@
     %u = ApplyAdam(%v, %m, ..., %lr, ..., %g)   %u' = ApplyAdam(%v', %m', ..., %lr, ..., %g')
         ->      %u = _ApplyAdamTogether([%v, %v'], [%m, %m'], ..., %lr, ..., [%g, %g'])
 
-For the CPU and interpreted steps.  A compiler fuses updates with their gradients instead.  The same values up to rounding.
+For interpreted steps on the CPU.  A compiler fuses updates with their gradients instead.  Values are the same up to rounding.
 Variables so small that their update has a kernel on arrays gain only in numbers (measured, microseconds for each of 16
 variables of 64 elements: Adam 13 by itself and 6 together, momentum 4.8 and 4.2, gradient descent 1.9 and 3.3).
 Whoever uses the handle that an update passes on gets the variable's own, and waits for the update.
@@ -26,14 +26,14 @@ _RULES = {  # and what must hold of the attributes
     "ApplyAdam": {"use_nesterov": False},
     "ApplyAdagrad": {"update_slots": True},
 }
-_FEWEST = {"ApplyGradientDescent": 4}  # the others gain already alone
+_FEWEST = {"ApplyGradientDescent": 4}  # the others gain even alone
 _FEWEST_SMALL = {"ApplyMomentum": 8, "ApplyAdam": 4}  # gradient descent never gains
-_TYPES = (float32, float64)  # of half precision torch's kernels leave whole vectors as they were (torch 2.13)
+_TYPES = (float32, float64)  # in half precision torch's kernels leave whole vectors unchanged (torch 2.13)
 _LISTS = ("grad", "delta")
 
 
 def fuse_updates(graph: StepGraph) -> StepGraph:
-    """Only updates that wait for no other update, so that putting them together makes no cycle."""
+    """Fuses only updates that wait for no other update, so that no cycle arises."""
     users = graph.users()
     groups: dict[Any, list[Node]] = {}
     taken: dict[Any, set[Value]] = {}
@@ -78,7 +78,7 @@ def _is_small(node: Node) -> bool:
 
 
 def _columns(node: Node) -> list[bool]:
-    """Which inputs each variable has of its own."""
+    """The inputs that differ from variable to variable."""
     return [a.ref or a.name in _LISTS for a in node.op_def.signature.inputs]
 
 

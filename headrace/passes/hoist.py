@@ -4,8 +4,8 @@
     ->
     %t = _TransposeCopy(%w)   %c = Mul(%a, %b)   While(...; body: h -> MatMul(h, %t) + %c)
 
-Only arithmetic that cannot fail, since the loop may not run at all.  On the CPU a fixed matrix that is multiplied transposed is
-transposed once: a product with few rows reads it twice as fast in its own order (passes/share_transpose.py).
+Only arithmetic that cannot fail is moved, since the loop may not run at all.  On the CPU a fixed matrix that is multiplied
+transposed is transposed once: a product with few rows reads it twice as fast in its own order (passes/share_transpose.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SAFE = Ops(
 
 
 def hoist(graph: StepGraph) -> StepGraph:
-    """Every loop of the graph, arithmetic first: what it makes may be a matrix to transpose."""
+    """Rewrites every loop of the graph, arithmetic first: its result may be a matrix to transpose."""
     changed = False
     for loop in loops(graph):
         moved = False

@@ -2,7 +2,7 @@
 
     %c:2 = If(%p, %x, %y; then, else)   fetch %c:0      ->      %c = If(%p, %x; then', else')   with bodies that give one value
 
-A loop keeps the variables that its condition or a used result depends on.  What neither is used nor kept is not computed, so a
+A loop keeps the variables that its condition or a used result depends on.  Other values are not computed, so a
 stash that only a gradient needs costs nothing in a step without that gradient.  Integer and bool scalars are marked to be passed
 as plain numbers on the host, where conditions are decided.  A constant that a body uses is put into it, where it can be folded.
 
@@ -184,12 +184,12 @@ def _instantiate_function(
 
 
 def on_host(dtype: DType, shape: TensorShape) -> bool:
-    """Counters and conditions: what decides how control flows is kept where it is decided."""
+    """Whether the value is a counter or a condition: these are kept on the host, where control flow is decided."""
     return shape.ndims == 0 and dtype in (dtypes.int32, dtypes.int64, dtypes.bool)
 
 
 def _constants(values: Sequence[Value], first: int) -> dict[int, Node]:
-    """The constants among what a body is given, by position; those before ``first`` change."""
+    """The constants among the arguments of a body, by position.  Arguments before ``first`` change, so they do not count."""
     return {
         i: v.op for i, v in enumerate(values) if i >= first and v.op.op_def.traits.constant and not v.op.control_inputs
     }  # fmt: skip

@@ -19,7 +19,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 def loops(graph: StepGraph) -> Iterator[Loop]:
-    """The planned loops of a graph."""
+    """The instantiated loops of a graph."""
     for node in list(graph.nodes):
         if isinstance(node.attrs.get("body"), StepGraph):
             yield Loop(node, graph)
@@ -83,7 +83,7 @@ class Loop:
         return feed
 
     def drop_variable(self, j: int) -> None:
-        """The variable must not be used any more, inside or outside."""
+        """Drops a variable that is not used any more, inside or outside."""
         for body in self._bodies:
             dead = body.feeds.pop(j).op
             body.nodes = [n for n in body.nodes if n is not dead]
@@ -105,7 +105,7 @@ class Loop:
         return [self.body] if self.cond is None else [self.cond, self.body]
 
     def _drop_unused(self) -> None:
-        """Captured values that nothing in the loop uses any more."""
+        """Drops the captured values that nothing in the loop uses any more."""
         used = {v for body in self._bodies for n in body.nodes for v in n.inputs}
         used |= {v for body in self._bodies for v in body.fetches}
         used |= {v for body in self._bodies for n in body.nodes for c in n.control_inputs for v in c.outputs}

@@ -5,9 +5,9 @@
     %n, %y = While(%x; cond, body)   ->      %m = Merge(Enter(%x), %next)   %f, %t = Switch(%m, LoopCond(cond of %m))
                                              %next = NextIteration(body of %t)   %y = Exit(%f)
 
-This is the form in which a loop can be cut between devices.  What has no inputs in a body waits for the branch or the iteration.
-Iterations overlap.  Those of a loop that changes variables use the variables in turn: an iteration starts when the one before has
-used them.
+This is the form in which a loop can be cut between devices.  A node of a body that has no inputs waits for the branch or the
+iteration.  Iterations overlap.  Those of a loop that changes variables use the variables in turn: an iteration starts when the
+one before has used them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SCALAR = TensorShape([])
 
 
 def lower(graph: StepGraph) -> StepGraph:
-    """``graph`` after all other passes, its bodies planned."""
+    """Lowers what must be lowered in ``graph``, after all other passes; its bodies are instantiated."""
     if not any(
         n.op_def.traits.primitive for n in graph.nodes
     ):  # an edge into the frame of a primitive would be an error
@@ -85,18 +85,18 @@ def _devices(body: StepGraph) -> set[str]:
 
 
 def _users_of_written(body: StepGraph) -> list[Node]:
-    """The nodes that read or write state which the body changes: an iteration's run before those of the next."""
+    """The nodes that read or write state which the body changes: those of one iteration run before those of the next."""
     written = written_handles(body)
     return [n for n in body.nodes if any(root(n.inputs[p]) in written for p in ref_positions(n))]
 
 
 class _Lowered:
-    """The nodes that take the place of one."""
+    """The nodes that replace one node."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.nodes: list[Node] = []
-        self.loose: set[Value] = set()  # there in every iteration, whether or not the loop goes on
+        self.loose: set[Value] = set()  # available in every iteration, whether or not the loop goes on
 
     def make(
         self, op: str, inputs: Sequence[Value], outputs: Sequence[tuple[Any, TensorShape]], controls: Sequence[Node] = (),
@@ -117,11 +117,11 @@ class _Lowered:
         return self.make(op, [value], [(base, value.shape)], controls, T=base, **attrs).outputs[0]
 
     def anchored(self, value: Value, controls: Sequence[Node]) -> Value:
-        """The value; a constant as one that waits, so that it has a place in the frames and branches."""
+        """The value.  A constant becomes one that waits, so that it belongs to a frame or a branch."""
         return self.same("Identity", value, controls) if self.is_free(value) else value
 
     def waiting(self, value: Value, controls: Sequence[Node]) -> Value:
-        """The value when the controls have run: all that uses it waits for them."""
+        """The value after the controls have run: every user of it waits for them."""
         return self.same("Identity", value, controls) if controls else self.anchored(value, controls)
 
     def is_free(self, value: Value) -> bool:
@@ -141,14 +141,14 @@ class _Lowered:
         return self.make("Const", [], [(dtype, _SCALAR)], (), value=np.array(value, np.int32), dtype=dtype).outputs[0]
 
     def finished(self, values: Sequence[Value]) -> Node:
-        """A node that runs when all of the node's results are there: whoever waited for it waits for this one."""
+        """A node that runs when all of the node's results are there: what waited for the node waits for this one."""
         ends = list(dict.fromkeys(v.op for v in values))
         if len(ends) < 2:
             return ends[0] if ends else self.nodes[-1]
         return self.make("NoOp", [], [], ends)
 
     def inline(self, body: StepGraph, arguments: Sequence[Value], pivot: Node) -> list[Value]:
-        """The body's nodes on the given values; those that nothing inside ties to the pivot wait for it."""
+        """Adds the body's nodes, applied to ``arguments``.  A node that nothing else ties to the pivot waits for it."""
         values = dict(zip(body.feeds, arguments, strict=True))
         fed = {v.op for v in body.feeds}
         order_reads(schedule(body.nodes))

@@ -198,7 +198,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("sum_products", Stage.GRAPH, _plain(sum_products), REWRITE),
     Pass("accumulate_product", Stage.GRAPH, _plain(accumulate_product), REWRITE),
     Pass("share_transpose", Stage.GRAPH, _plain(share_transpose), REWRITE),
-    # A compiler makes one loop of an update and the gradient it takes; apart from it they would be two.
+    # A compiler makes one loop of an update and its gradient; a separate update would be a second loop.
     Pass("fuse_updates", Stage.GRAPH, _plain(fuse_updates), ("rewrite", "interpreted")),
     Pass("lower", Stage.LOWER, lambda g, c: lower(g) if c.settings.lower or must_lower(g) else g),
     Pass("specialise", Stage.SPECIALISE, lambda g, c: specialise(g, c.shapes)),
@@ -258,6 +258,6 @@ def make_step_graph(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options,
     recursion: Recursion | None = None, constants: Mapping[int, Node] | None = None,
 ) -> StepGraph:  # fmt: skip
-    """The graph of a step, or of a body: then with what the step around it knows (``recursion``, ``constants``)."""
+    """The graph of a step, or of a body: then ``recursion`` and ``constants`` come from the step around it."""
     context = Context(options, feeds, fetches, targets, recursion or Recursion(), constants or {})
     return run_stage(Stage.GRAPH, StepGraph([], [], [], []), context)

@@ -1,7 +1,7 @@
 """Place: gives every node a device, honouring what the user asked for (white paper 3.2.1 and 4.3).
 
 Nodes tied by colocation (``colocate_with``, or a handle and the ops that take it) form groups by union-find and share a device.
-A node without a wish goes to the default device, host-only ops to the host's.
+A node that asks for no device goes to the default device, a host-only op to the host's.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ and backwards, where the gradient of each row is written to an array:
     _Repeat(...; body: g, i -> array[i] = g)                          MatMul(stack(array), %w[:n]')
 
 Recurrent networks have this form.  What does not depend on the state is done for all steps by one product that is faster
-than many with few rows, and each iteration has less to do.  Only in loops that count (every row is read).  The same value up to
-rounding.
+than many with few rows, and each iteration has less to do.  Only loops that count are rewritten (they read every row).  The value
+is the same up to rounding.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def project_inputs(graph: StepGraph) -> StepGraph:
 
 
 def _counts(loop: Loop) -> bool:
-    """Whether the loop runs until a counter reaches a bound: its values cannot stop it earlier."""
+    """Whether the loop runs until a counter reaches a bound, so that no other value can stop it earlier."""
     if loop.cond is None:
         return True
     stack = [v.op for v in loop.cond.fetches]
@@ -216,7 +216,7 @@ def _product_behind(loop: Loop, value: Value) -> tuple[Node, int, int] | None:
 
 
 def _narrow(loop: Loop, split: Node) -> bool:
-    """A product of which only some columns are used: only those are computed."""
+    """Narrows a product to the columns that are used."""
     users = users_of(loop.body)
     used = [v for v in split.outputs if users.get(v)]
     if len(used) != 1 or users[split.inputs[0]] != [split] or split.control_inputs:

@@ -34,7 +34,7 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         nodes.append(node)
         for tensor, value in zip(op._outputs, node.outputs, strict=True):
             values.setdefault(tensor, value)
-    for op in closure:  # only now: a loop of primitives uses values that are made after their use
+    for op in closure:  # only now: in a loop of primitives a node may use a value that a later node makes
         node = nodes_of[op]
         node.inputs = [values[t] for t in op.inputs]
         node.control_inputs = [nodes_of[c] for c in op._control_inputs if c in nodes_of]

@@ -76,7 +76,7 @@ _DIVISIONS = Ops("Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod", "TruncateM
 
 
 def _may_divide_by_zero(node: Node) -> bool:
-    """Of integers: compiled code misses a zero, or finds one in the unused end of a vector (torch 2.13)."""
+    """Whether integers may be divided by 0: compiled code misses it, or sees it in the unused end of a vector (torch 2.13)."""
     if node not in _DIVISIONS or not node.outputs[0].dtype.is_integer:
         return False
     divisor = node.inputs[1].op

@@ -16,7 +16,7 @@ from headrace.passes.step_graph import Node, Value
 
 SMALLEST = 1 << 17  # elements
 
-# What certainly returns memory of its own: no view, nothing kept between steps.  Ops that can work in place do so too.
+# Ops that certainly return memory of their own: no view, nothing kept between steps.  Ops that can work in place do so too.
 _FRESH = Ops(
     "MatMul", "BatchMatMul", "BatchMatMulV2", "Conv2D", "Conv2DBackpropInput", "DepthwiseConv2dNative", "Conv3D",
     "MaxPool", "_MaxPoolIndices", "AvgPool", "MaxPoolGrad", "_MaxPoolIndexGrad", "AvgPoolGrad", "ConcatV2", "Pack",
@@ -42,7 +42,7 @@ def reuse(order: Sequence[Node], escaping: set[Value]) -> None:
 
 
 def _fits(node: Node, value: Value) -> bool:
-    """Large, as far as is known, and of the result's shape and type, which must be one that kernels in place compute."""
+    """Whether the value is large, or of unknown size, with the result's shape and type, which kernels in place can compute."""
     out = node.outputs[0]
     size = value.shape.num_elements()
     if value.shape.tuple != out.shape.tuple or (size is not None and size < SMALLEST):

@@ -27,14 +27,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a rule may ask of the graph as it was before."""
+    """What a rule may ask about the graph before the pass."""
 
     users: dict[Value, list[Node]]
     fetched: set[Value]
     targets: set[Node]
 
     def only_use(self, value: Value) -> bool:
-        """Whether one node uses the value and nobody else wants it."""
+        """Whether exactly one node uses the value and no fetch does."""
         return len(self.users.get(value, ())) == 1 and value not in self.fetched and value.op not in self.targets
 
 
@@ -71,7 +71,7 @@ def constant(value: Value) -> np.ndarray[Any, Any] | None:
 
 
 def uniform(value: Value) -> Any:
-    """The one number that all elements of a constant are, or None."""
+    """The number that all elements of a constant equal, or None."""
     array = constant(value)
     if array is None or not array.size or array.dtype == object:
         return None

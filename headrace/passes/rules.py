@@ -1,7 +1,7 @@
 """The rules of ``simplify``.  A docstring is what the rule does, before -> after.
 
-Each is here because a model, an example, a program in tests/tensorflow or a graph that TensorFlow exported holds its pattern, or
-because another pass sees more after it.
+Each rule is here because a model, an example, a program in tests/tensorflow or a graph that TensorFlow exported holds its
+pattern, or because another pass sees more after it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _merged_factors(node: Node, facts: Facts) -> Answer:
 
 
 def _holds(array: np.ndarray, value: Value) -> bool:
-    """Whether the array has the value's very dtype (not so for bfloat16)."""
+    """Whether the array has the dtype of the value (not so for bfloat16)."""
     return bool(array.dtype == np.dtype(value.dtype.base_dtype.as_numpy_dtype)) and value.dtype.name != "bfloat16"
 
 

@@ -1,7 +1,7 @@
 """Schedule: a linear order for a strand, and the reads whose value must be copied to survive a later write.
 
 Ready nodes run in the order the user made them (white paper 4.1), writes to state last, so that almost every consumer of a
-read has run before the write and reads need not copy.  What cannot be ordered so is copied, and nothing else.
+read has run before the write and reads need not copy.  Only a read that cannot be ordered so is copied.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ def schedule(nodes: list[Node]) -> list[Node]:
 
 
 def write_early(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
-    """Where values are computed again to save memory: each write as soon as the last user of what it overwrites has run.
+    """For steps that compute values again to save memory: puts each write right after the last user of what it overwrites.
 
-    What it takes, a gradient or the factors of one, is then free.  Other steps keep their writes at the end, where nothing
-    that fails comes after them.
+    The inputs of the write, a gradient or the factors of one, are then free.  Other steps keep their writes at the end, so that
+    nothing after them can fail.
     """
     if not any(n in HOLD for n in order):
         return list(order)
     last = last_use(order, escaping)
-    busy: dict[Value, int] = {}  # until when the state behind a handle is looked at by nodes seen so far
+    busy: dict[Value, int] = {}  # the last position so far at which the state behind a handle is used
     keys: dict[Node, tuple[int, int]] = {}
     for i, node in enumerate(order):
         handles = [root(node.inputs[p]) for p in ref_positions(node)]
@@ -92,7 +92,7 @@ def copy_written_reads(nodes: Sequence[Node]) -> None:
 
 
 def copy_escaping_reads(order: Sequence[Node], escaping: set[Value]) -> None:
-    """Copies the reads whose value leaves a body: whoever gets it does not know that a variable is behind it."""
+    """Copies the reads whose value leaves a body: its user does not know that a variable is behind it."""
     last = last_use(order, escaping)
     copy = REGISTRY.get("_ReadCopy")
     for node in order:

@@ -26,7 +26,7 @@ _MOST = 16  # changes of one node
 def simplify(graph: StepGraph, rounding: bool = True) -> StepGraph:
     """``rounding``: whether the rules that change rounding are used as well."""
     if any(n.op_def.traits.primitive for n in graph.nodes):
-        return graph  # a value dropped may be a dead one, which makes its user dead too
+        return graph  # a dropped value may be dead, and then its user must be dead too
     facts = Facts(graph.users(), set(graph.fetches), set(graph.targets))
     guard = _Guard(graph)
     values: dict[Value, Value] = {}
@@ -49,7 +49,7 @@ def simplify(graph: StepGraph, rounding: bool = True) -> StepGraph:
 
 
 def _apply(node: Node, facts: Facts, guard: _Guard, rounding: bool, kept: list[Node]) -> Value | None:
-    """Changes the node as often as a rule fits; gives the value that stands for its output once it is not needed."""
+    """Changes the node as often as a rule fits; returns the value that replaces its output, if a rule gives one."""
     for _ in range(_MOST):
         for rule in _BY_TYPE.get(node.type, ()):
             answer = None if rule.rounds and not rounding else rule.call(node, facts)
@@ -82,7 +82,7 @@ class _Guard:
         return self._may_pass(node, [value]) and not self._held(value)
 
     def _may_pass(self, node: Node, used: list[Value]) -> bool:
-        """Whether the inputs that drop out neither wait for anything nor have an effect."""
+        """Whether the dropped inputs neither wait for anything nor have an effect."""
         left = [v.op for v in node.inputs if v not in used]
         return not any(n.control_inputs or n in self._effects for n in left)
 

@@ -2,7 +2,8 @@
 
 %x = _Feed : float32[?,3]   %y = Relu(%x) : float32[?,3]      --{x: (8, 3)}->      %y = Relu(%x) : float32[8,3]
 
-A loop variable is taken to keep the shape it starts with, if then it does; what a loop stashed has the shapes it had there.
+A loop variable is assumed to keep its first shape, unless an iteration changes it.  A value from a stash has the shape that the
+loop gave it there.
 """
 
 from __future__ import annotations
@@ -112,9 +113,9 @@ def _infer_loop(node: Node) -> None:
 
 
 def _kept_shapes(body: StepGraph, initial: Sequence[TensorShape]) -> list[TensorShape]:
-    """The shapes that the loop variables keep: assumed to be the initial ones, given up where an iteration changes them."""
+    """The shapes that the loop variables keep: the initial ones, except where an iteration changes them."""
     feeds = body.feeds[: len(initial)]
-    always = [feed.shape for feed in feeds]  # holds whatever happens
+    always = [feed.shape for feed in feeds]  # always holds
     assumed = [feed.shape.merge_with(shape) for feed, shape in zip(feeds, initial, strict=True)]
     before = [(value, value.shape) for value in _values(body)]
     attrs = [(node, node.attrs["output_shapes"]) for node in _holders(body)]
@@ -176,7 +177,7 @@ def _infer_reads(body: StepGraph, feed: Value, array: Value) -> None:
 
 
 def _infer_pops(body: StepGraph, feed: Value, stash: Value) -> None:
-    """What is taken from a stash has the shape of what another loop put there; constants are known again."""
+    """Gives what is taken from a stash the shape of what another loop put there; constants become constants again."""
     source = stash.op
     if stash.dtype.name != "variant" or not isinstance(source.attrs.get("body"), StepGraph):
         return

@@ -165,7 +165,7 @@ def topological(nodes: list[Node], priority: Callable[[Node], Any]) -> list[Node
     after: dict[Node, list[Node]] = {n: [] for n in nodes}
     ready: list[tuple[Any, int, Node]] = []
     for i, node in enumerate(nodes):
-        # What closes a loop comes later.
+        # The nodes that close a loop come later.
         before = {p for p in node.predecessors() if p.op_def.traits.primitive != "next"}
         waiting[node] = len(before)
         for p in before:

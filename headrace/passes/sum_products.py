@@ -1,9 +1,9 @@
-"""Sum products: a sum of matrix products of the same kind -> one product of concatenated operands.
+"""Sum products: a sum of matrix products that are alike -> one product of concatenated operands.
 
     %s = AddN(MatMul(%a1, %b1), MatMul(%a2, %b2), ...)      ->      %s = MatMul(ConcatV2(%a1, %a2 ...), ConcatV2(%b1, %b2 ...))
 
 The gradient of a weight used at every step of a recurrent network has this form; one long product is far faster than many short
-ones and needs no buffers for the terms.  The same value up to rounding.
+ones and needs no buffers for the terms.  The value is the same up to rounding.
 """
 
 from __future__ import annotations

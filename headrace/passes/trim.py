@@ -2,7 +2,7 @@
 
     %a = Exp(%x)   %b = Identity(%y) ^%a   %c = Neg(%b)      ->      %c = Neg(%y)
 
-A control edge matters only if something that changes or waits for the outside lies at its far end or behind it.  The edges
+A control edge matters only if a node at its far end, or behind it, changes or waits for something outside the step.  The edges
 that gate gradients (TF1's GATE_OP) order pure nodes, and would hide products from the passes that look for them.
 """
 
@@ -47,5 +47,5 @@ def holds(value: Value, written: set[Value]) -> bool:
 
 
 def _reads(node: Node) -> bool:
-    """Whether the node itself reads state: waiting for it means wanting the error if there is no value yet."""
+    """Whether the node itself reads state: a node that waits for it must see the error if there is no value yet."""
     return any(v.dtype._is_ref_dtype for v in node.inputs)

@@ -58,12 +58,12 @@ class Program:
     lines: dict[int, Node]
     names: dict[Value, str]
     bodies: tuple[Program, ...] = ()  # those that lines of this one call
-    long: bool = False  # so that calling below torch's autograd is worth entering it
+    long: bool = False  # whether bypassing torch's autograd pays
     on_arrays: frozenset[Node] = frozenset()  # the nodes that run on numpy arrays
 
 
 class _Recursive:
-    """A function that calls itself while it is being written: who must be told of it."""
+    """A function that calls itself, while it is being written: the namespaces that must get it."""
 
     def __init__(self) -> None:
         self.call: Callable[..., Any] | None = None
@@ -183,13 +183,13 @@ class _Writer:
         return held.tensor(value, device, node)
 
     def body(self, body: StepGraph, device: Any) -> str:
-        """The name of a body's function; the body is planned by now."""
+        """The name of the function of an instantiated body."""
         program = generate_body(body, self.binder, device, self.recursions)
         self.bodies.append(program)
         return self.script.bind("f", program.call)
 
     def recursive(self, body: StepGraph, device: Any, node: Node) -> str:
-        """The same for a function that calls itself: while it is written, its name waits for the function."""
+        """The name of the function of a body that calls itself.  While it is being written, the name stands for a placeholder."""
         recursion = self.recursions.get((body, device))
         outside = all(r.call is not None for r in self.recursions.values())
         if recursion is None:
@@ -206,7 +206,7 @@ class _Writer:
         return name
 
     def call(self, node: Node, device: Any, arguments: list[str]) -> str:
-        if isinstance(node.attrs.get("f"), StepGraph):  # a recursive call: no frame of Python more than it needs
+        if isinstance(node.attrs.get("f"), StepGraph):  # a recursive call: no more Python frames than it needs
             return f"{self.recursive(node.attrs['f'], device, node)}(*{arguments[0]}, *{arguments[1]})"
         kernel = self.binder.kernel(node, device.type)
         in_place = node.attrs.get("_in_place")
@@ -256,7 +256,7 @@ class _Writer:
             self.script.write(line, node)
 
     def _normal(self, value: Value, name: str, place: Any) -> str:
-        """What may have come as a number or as a tensor is made the one that is expected of it."""
+        """A line that turns a number or a tensor into the form that is expected of the value."""
         if on_host(value.dtype, value.shape):
             self.held.put(value, name, NUMBER)
             return f"{name} = {self.script.bind('g', number)}({name})"
@@ -308,7 +308,7 @@ def generate(
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:
-    """The function of a planned body: its feeds are the parameters, its fetches the results.
+    """The function of an instantiated body: its feeds are the parameters, its fetches the results.
 
     What leaves the body never shares memory with a variable.  This is the place to compile hot bodies instead.
     """

@@ -54,7 +54,7 @@ _room = _Room()
 
 
 def deep(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function of a recursive body for those who call it from outside; ``name`` says which it is and where it stands."""
+    """The function of a recursive body for callers outside it; ``name`` says which function it is and where it is defined."""
 
     def call(*arguments: Any) -> Any:
         with _room:

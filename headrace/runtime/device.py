@@ -32,7 +32,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class DeviceType:
-    """How to find and count the devices of one type.  ``priority``: larger is preferred for nodes without a wish."""
+    """How to find and count the devices of one type.  ``priority``: the largest is preferred for nodes that ask for no device."""
 
     name: str
     torch_type: str
@@ -46,8 +46,8 @@ _types: dict[str, DeviceType] = {}
 def register_device(name: str, torch_type: str, count: Callable[[], int] | int = 1, priority: int = 0) -> None:
     """Makes ``/device:NAME:i`` usable; ``torch_type`` is the torch device type its tensors live on.
 
-    ``count`` says how many there are (asked anew by each session).  Nodes without a wish go to the type of highest
-    ``priority``; the CPU's is 0.
+    ``count`` says how many there are (asked anew by each session).  Nodes that ask for no device go to the type of
+    highest ``priority``; the CPU's is 0.
     """
     key = name.upper()
     if not key.isidentifier():

@@ -26,7 +26,7 @@ Key = tuple[Any, ...]
 
 
 def may_vary(feeds: Sequence[Value]) -> bool:
-    """Whether something is learnt from the shapes of these feeds; each must be a tensor or an array of strings."""
+    """Whether the shapes of these feeds tell something new; each feed must be a tensor or an array of strings."""
     handles = any(v.dtype.name in ("resource", "variant") for v in feeds)
     return not handles and not all(v.shape.is_fully_defined() for v in feeds)
 
@@ -52,7 +52,7 @@ class FedShapes:
     def _count(self, key: Key) -> StepPlan:
         with self._lock:
             runs = self._runs[key] = self._runs.get(key, 0) + 1
-            if len(self._runs) > 16 * PLANS:  # feeds of ever new shapes: begin again
+            if len(self._runs) > 16 * PLANS:  # the shapes change all the time: begin again
                 self._runs.clear()
             if runs < RUNS or key in self._plans:
                 return self._plan
@@ -62,7 +62,7 @@ class FedShapes:
         return plan
 
     def _better(self, key: Key) -> StepPlan:
-        """A plan for these shapes if it uses more arrays, and its results are as free to be changed; else the general one."""
+        """A plan for these shapes if it uses more arrays and borrows no more results; else the general plan."""
         general = self._plan
         try:
             plan = self._make(key)

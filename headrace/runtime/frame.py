@@ -136,7 +136,7 @@ class FramedFlow:
         return self._drain()
 
     def done(self, ready: Ready, outputs: Sequence[Any]) -> list[Ready]:
-        """The node ran; what that makes ready."""
+        """Notes that the node ran; returns what becomes ready."""
         self._finish(ready.node, ready.tag, outputs)
         return self._drain()
 
@@ -191,7 +191,7 @@ class FramedFlow:
         self._work.append((node, tag, slot))
 
     def _drain(self) -> list[Ready]:
-        """Works off what is dead; returns what must run."""
+        """Passes dead values on until none is left; returns what must run."""
         ready = []
         while self._work:
             node, tag, slot = self._work.popleft()

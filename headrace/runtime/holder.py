@@ -47,11 +47,11 @@ class Holder:
     def __init__(self, script: Script, source: Source) -> None:
         self.names: dict[Value, str] = {}
         self.places: dict[Value, Any] = {}
-        self.read_as_arrays: set[str] = set()  # names of reads of which an array is wanted too
+        self.read_as_arrays: set[str] = set()  # names of reads that are used as arrays too
         self._script = script
         self._source = source
         self._converted: dict[tuple[str, Any], str] = {}  # by name and place
-        self._variables: dict[str, str] = {}  # by the name of a value that is a variable's: the variable
+        self._variables: dict[str, str] = {}  # by the name of a value read from a variable: the variable
 
     def put(self, value: Value, name: str, place: Any) -> None:
         """The value is held under this name; where there is no memory of a device, the place is None anyway."""
@@ -62,7 +62,7 @@ class Holder:
         self.places[value] = ANYWHERE
 
     def put_read(self, value: Value, variable: str) -> None:
-        """The value, which is put already, is that of a variable on the host, which has it as an array too."""
+        """Says that the value, which is put already, is read from a variable on the host, which has it as an array too."""
         self._variables[self.names[value]] = variable
 
     def pass_on(self, source: Value, value: Value, device: Any, place: Any, node: Node) -> None:
@@ -94,7 +94,7 @@ class Holder:
             return f"{bind('g', as_tensor)}({name}){moved}"
         if place is NUMBER:
             return f"{bind('g', tensor_of)}({name}, {bind('y', value.dtype.base_dtype)}, {bind('d', device)})"
-        # To the host it must be awaited: kernels there read the bytes at once.
+        # A transfer to the host must be awaited: kernels there read the bytes immediately.
         waits = "" if device.type == "cpu" else ", non_blocking=True"
         return f"{name}.to({bind('d', device)}{waits})"
 
@@ -113,7 +113,7 @@ class Holder:
         return self._convert(name, ARRAY, lambda: f"{self.tensor(value, host, node)}.numpy()", node)
 
     def host(self, value: Value) -> str:
-        """The value as a Python number or a list of them; strings as they are.  That of a constant is known wherever it lies."""
+        """The value as a Python number or a list of them; strings as they are.  A constant's value is known on every device."""
         if value.op.op_def.traits.constant:
             return self._script.literal(host_value(np.asarray(value.op.attrs["value"])))
         name = self.names[value]

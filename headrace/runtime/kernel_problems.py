@@ -33,7 +33,7 @@ def kernel_problems(
     op_def: OpDef, arrays: Sequence[Any], input_dtypes: Sequence[DType], attrs: dict[str, Any],
     output_dtypes: Sequence[DType],
 ) -> list[str]:  # fmt: skip
-    """``arrays`` are flat; those of ref inputs become variables (None: one without a value)."""
+    """Calls the kernel on tensors.  ``arrays`` are flat; those of ref inputs become variables (None: one without a value)."""
     kernel = op_def.find_kernel("cpu", attrs)
     if kernel is None:
         return []
@@ -52,7 +52,7 @@ def array_problems(
 ) -> list[str]:  # fmt: skip
     """Compares the op's kernel on arrays, if it has one for these types, with the one on tensors.
 
-    Not on empty values, which the planner leaves to tensors.
+    Empty values are not compared: the planner leaves them to tensors.
     """
     small, kernel = op_def.find_array_kernel(attrs), op_def.find_kernel("cpu", attrs)
     if small is None or kernel is None:
@@ -122,7 +122,7 @@ def trace_problems(
         return ["gives values that are not tensors, so a compiler cannot look inside: declare host or opaque"]
     try:
         traced = make_fx(run, tracing_mode="fake")(*tensors_in)
-    except Exception as e:  # whatever a kernel does that fake tensors cannot follow is the finding
+    except Exception as e:  # whatever fake tensors cannot follow is the problem to report
         return [f"cannot be traced with fake tensors ({type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''})"]
     results = traced(*tensors_in)
     problems = []

@@ -32,7 +32,7 @@ class Master:
         self.config = config
         self.worker = LocalWorker(config)
         self.compile_mode = compile_mode(config)
-        # A step that waits for its code has no use for another process.
+        # A step that waits for its code gains nothing from another process.
         self._compile_region = compile_region if self.compile_mode == "always" else compile_in_background
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()

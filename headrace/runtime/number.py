@@ -36,12 +36,12 @@ def _tensor(value: int, dtype: DType, device: Any) -> torch.Tensor:
 
 
 def tensor_of(value: Any, dtype: DType, device: Any) -> torch.Tensor:
-    """A number as a tensor; nobody may change it, so equal ones are shared."""
+    """A number as a tensor.  Equal numbers share one tensor, which must not be changed."""
     return _tensor(value, dtype, device) if isinstance(value, int) else value
 
 
 def number(value: Any) -> Any:
-    """A scalar as a Python number; only of what decides a branch or a loop may the rank have been unknown until now."""
+    """A scalar as a Python number.  The rank of a condition may be unknown until now, so it is checked."""
     if isinstance(value, int):
         return value
     if value.ndim:

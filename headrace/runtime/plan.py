@@ -186,7 +186,7 @@ def _refuse_unfed(graph: StepGraph) -> None:
 
 
 def _borrowed(graph: StepGraph) -> list[bool]:
-    """Fetches that may alias something the caller must not be handed: a variable, a feed, a constant, or another fetch."""
+    """Whether each fetch may share memory that the caller must not get: of a variable, a feed, a constant, or another fetch."""
     shared: set[Value] = set()
     for node in graph.nodes:
         traits = node.op_def.traits

@@ -57,7 +57,7 @@ class ThreadChoice:
         return min(self._best, key=lambda n: (self._best[n], n))
 
     def note(self, threads: int, seconds: float) -> None:
-        """What the run took."""
+        """Notes how long a run took."""
         if self._limit == 1 or self._fixed:
             return
         if self._left:

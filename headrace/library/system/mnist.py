@@ -81,7 +81,7 @@ def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
 
 
 class DataSet:
-    """Images and their labels, handed out in shuffled batches, epoch after epoch. Not for several threads at once."""
+    """Images and their labels, handed out in shuffled batches, epoch after epoch. Not thread-safe."""
 
     def __init__(
         self, images: np.ndarray, labels: np.ndarray, fake_data: bool = False, one_hot: bool = False,

@@ -50,7 +50,7 @@ def _system(url: str) -> tuple[Any, str]:
 
 
 def _with_errors(wrapped: Callable[..., Any]) -> Callable[..., Any]:
-    """TF1's errors for those of `function`, whose first argument is a URL."""
+    """Raises TF1's errors in place of those of `wrapped`, whose first argument is a URL."""
 
     @functools.wraps(wrapped)
     def call(url: str, *args: Any) -> Any:

@@ -142,7 +142,7 @@ class Assertions(_Base):
     # ---- arrays that are equal
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """The same shape and the same elements; NaN equals NaN."""
+        """Both have the same shape and the same elements; NaN equals NaN."""
         a, b = self._GetNdArray(a), self._GetNdArray(b)
         self.assertEqual(a.shape, b.shape, f"Shape mismatch: expected {a.shape}, got {b.shape}. {msg or ''}")
         same = _strings(a) == _strings(b)
@@ -279,7 +279,7 @@ class Assertions(_Base):
 
 
 def _strings(array: Any) -> Any:
-    """Text compares with bytes, as evaluated strings are bytes."""
+    """The array with text encoded, because evaluated strings are bytes."""
     if array.dtype.kind not in "SUO":
         return array
     flat = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1)]

@@ -175,7 +175,7 @@ def _numerical(x: Any, start: Any, y: Any, y_dims: Any, delta: float, feed: dict
 def gradient_problems(op_def: OpDef, sample: Any, slots: Sequence[Any], build: Callable[..., Any]) -> list[str]:
     """Gradients of a weighted sum of the op's outputs, and theirs, in float64 where the op takes it.
 
-    The same gradients are taken again with no shape known before running: rules often take a shorter way when one is.
+    These gradients are taken again with no shape known before running: rules often take a shorter way when one is known.
     """
     if op_def.has_gradient_rule and op_def.gradient_fn is None:
         return []
@@ -347,7 +347,7 @@ def _compare(
 
 
 def _directions(start: Any) -> Any:
-    """Single elements (and their imaginary parts), then all at once."""
+    """Single elements (and their imaginary parts), then all together."""
     picked = np.unique(np.linspace(0, start.size - 1, min(start.size, _ELEMENTS)).astype(int))
     for i in picked:
         for unit in (1.0, 1.0j) if np.iscomplexobj(start) else (1.0,):

@@ -190,7 +190,7 @@ class _Check:
         return problems
 
     def _again_problems(self, slots: list[Slot], results: list[Any]) -> list[str]:
-        """The same with nothing known before running, and with everything constant (so that it may be folded)."""
+        """Runs the sample again with nothing known before running, then with all inputs constant, so that it may be folded."""
         unknown = [TensorShape(None)] * len(slots)
         problems = []
         for what, options in (

@@ -61,7 +61,7 @@ def is_built_with_rocm() -> bool:
 
 
 def is_built_with_gpu_support() -> bool:
-    """Whether the kernels were built for GPUs of any kind."""
+    """Whether the kernels were built for some GPU."""
     return is_built_with_cuda() or is_built_with_rocm()
 
 

@@ -137,7 +137,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 
 class TextFileIndex:
-    """What of a line is meant, where a column number is not."""
+    """Special values of a column index: the whole line, or its number."""
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
@@ -188,7 +188,7 @@ class TextFileInitializer(TableInitializerBase):
 
     @property
     def _shared_name(self) -> str:
-        """The same for tables of the same file, so that they share their entries."""
+        """A name that tables of the same file have in common, so that they share their entries."""
         if isinstance(self._filename, Tensor):
             return ""
         parts = ["hash_table", self._filename] + ([] if self._vocab_size is None else [self._vocab_size])
@@ -244,7 +244,7 @@ class StaticHashTable(_Handled):
 
     @property
     def default_value(self) -> Tensor:
-        """What keys that are not there get."""
+        """The value of keys that are not in the table."""
         return self._default_value
 
     @property

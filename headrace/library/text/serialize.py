@@ -50,7 +50,7 @@ def deserialize_many_sparse(
 def deserialize_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The same for strings of any shape ``[..., 3]``."""
+    """The sparse tensors in strings of any shape ``[..., 3]`` as one, with the other dimensions first."""
     indices, values, shape = raw_ops.DeserializeSparse(serialized_sparse, dtype, name=name)
     indices.set_shape([None, rank])
     shape.set_shape([rank])

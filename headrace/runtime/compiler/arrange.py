@@ -1,6 +1,6 @@
 """Arranging a traced region before the compiler sees it: what library calls read is stored once, bad indices stay bad.
 
-Inductor computes a cheap value again in every kernel that reads it, unless it was stored before; and a library call that
+Inductor computes a cheap value again in every kernel that reads it, unless it was stored before.  A library call that
 reads it through a view (TF1's channels-last tensors seen channels first, say) gets a copy of its own.  In a convolutional
 network's backward pass that meant three copies of each gradient: for the gradient of the input, for that of the filter, and
 for that of the bias.  So the value behind such a view is marked as stored where it is made, and all read the one buffer.
@@ -23,7 +23,7 @@ STORED = (*CONVOLUTIONS, aten.mm.default, aten.addmm.default, aten.bmm.default, 
 
 
 def store_what_libraries_read(module: Any) -> None:
-    """Marks the computed values that library calls read and others too, or read through views."""
+    """Marks the computed values that a library call and another node read, or that a library call reads through a view."""
     graph = module.graph
     origins: dict[Any, None] = {}
     for node in graph.nodes:

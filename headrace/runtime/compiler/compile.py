@@ -33,7 +33,7 @@ from headrace.runtime.threads import having_threads
 log = logging.getLogger("headrace.compile")
 _numbers = itertools.count()
 
-# Pictures are channels-last already; inductor's own idea of it would turn tensors around that only look channels-first.
+# Images are channels-last already; inductor would rearrange tensors that only look channels-first.
 OPTIONS: dict[str, Any] = {"config_patches": {"layout_optimization": False}}
 
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
@@ -93,7 +93,7 @@ def _empty(value: Value, device: Any, stride: Any = None) -> Any:
 
 
 _warned: set[str] = set()
-_no_compiler: list[str] = []  # what to say, once it is known that there is none
+_no_compiler: list[str] = []  # what to say, once it is clear that there is no compiler
 
 
 def warn_once(region: Region, error: BaseException) -> None:

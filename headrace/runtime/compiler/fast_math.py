@@ -35,7 +35,7 @@ def _horner(coefficients: tuple[float, ...], x: torch.Tensor) -> torch.Tensor:
 
 
 def replacements(device_type: str, exact: bool, calls: int = 1) -> dict[Any, Callable[..., Any]]:
-    """What stands for which op when a region is traced; nothing if results must not depend on being compiled.
+    """The functions that replace ops when a region is traced; none if results must not depend on being compiled.
 
     ``calls`` is how often the region takes a tanh.  The formula is inlined wherever a result is read, so in an unrolled
     network, which has many, it would cost more to compile than it could save.

@@ -58,7 +58,7 @@ def _reshaped(region: Region, refs: Sequence[Any]) -> bool:
 def _narrow(error: Exception, region: Region, binder: Binder, inputs: Sequence[Any], refs: Sequence[Any]) -> Exception:
     """The error of the node that fails when the region is interpreted; ``error`` itself if none does."""
     device = binder.torch_device(region.device)
-    if device.type != "cpu":  # after a failed kernel an accelerator answers nothing
+    if device.type != "cpu":  # after a failed kernel an accelerator does not answer
         return error
     failure = _failure(_before_writes(region), region, binder, inputs, refs)
     if failure is None and any(n.op_def.traits.writes for n in region.nodes):

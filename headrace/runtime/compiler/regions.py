@@ -1,7 +1,7 @@
 """Regions compiled: the parts of a step, and of the bodies it holds, that a compiler can take, each replaced by one node.
 
 The bodies of a specialised step go the way of the step itself: what is in a loop is compiled once and called in every iteration.
-In a body what counts and decides stays Python numbers; arrays and stashes stay what they are.  A region that fails to compile
+In a body, counters and conditions stay Python numbers; arrays and stashes stay what they are.  A region that fails to compile
 stays interpreted.
 """
 
@@ -27,7 +27,7 @@ def compile_regions(
     graph: StepGraph, binder: Binder, options: Options, compile_one: CompileRegion, compile_body: CompileRegion,
     dynamic: bool = False,
 ) -> int:  # fmt: skip
-    """Compiles the regions of a step by ``compile_one``, those of its bodies by ``compile_body``; how many it were."""
+    """Compiles the regions of a step by ``compile_one``, those of its bodies by ``compile_body``; returns how many there are."""
     regions = _Regions(binder, Context(options), compile_one, compile_body, dynamic)
     own = {"compile_bodies": regions.of_bodies, "compile_regions": regions.of_step}
     run_stage(Stage.FOLD, graph, regions.context)
@@ -88,7 +88,7 @@ class _Regions:
 
 
 def _compilable(node: Node, *dynamic: bool) -> bool:
-    """Whether a compiler may take the node of a body: none that computes with Python numbers."""
+    """Whether a compiler may take the node of a body: not one that computes with Python numbers."""
     if any(on_host(v.dtype, v.shape) for v in (*node.inputs, *node.outputs) if not v.op.op_def.traits.constant):
         return False
     return compilable(node, *dynamic)

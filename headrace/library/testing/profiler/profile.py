@@ -77,7 +77,7 @@ def profile(
     >>> weights = tf.get_variable("weights", [20, 5])
     >>> _ = tf.matmul(tf.placeholder(tf.float32, [3, 20]), weights, name="product")
     >>> builder = tf.profiler.ProfileOptionBuilder
-    >>> found = tf.profiler.profile()
+    >>> profile = tf.profiler.profile()
     Profile:
     node name | # parameters
     _TFProfRoot (--/100 params)
