@@ -180,24 +180,24 @@ class OpDef:
 
     # ---- rules
 
-    def shape(self, function: Rule) -> Rule:
+    def shape(self, rule: Rule) -> Rule:
         """Registers the shape rule: partial shapes of the inputs, and attributes, to partial shapes of the outputs."""
         self._claim("shape rule")
-        self.shape_fn = function
-        return function
+        self.shape_fn = rule
+        return rule
 
-    def value(self, function: Rule) -> Rule:
+    def value(self, rule: Rule) -> Rule:
         """Registers the rule that follows small integer values while the graph is built."""
         self._claim("value rule")
-        self.value_fn = function
-        return function
+        self.value_fn = rule
+        return rule
 
-    def gradient(self, function: Rule) -> Rule:
-        """Registers the gradient rule: ``function(node, *grads)`` gives one gradient per input."""
+    def gradient(self, rule: Rule) -> Rule:
+        """Registers the gradient rule: ``rule(node, *grads)`` gives one gradient per input."""
         self._claim("gradient rule")
-        self.gradient_fn = function
+        self.gradient_fn = rule
         self.has_gradient_rule = True
-        return function
+        return rule
 
     def not_differentiable(self) -> OpDef:
         """Gradients stop here without an error."""
@@ -206,16 +206,16 @@ class OpDef:
         self.has_gradient_rule = True
         return self
 
-    def state(self, function: Rule) -> Rule:
+    def state(self, rule: Rule) -> Rule:
         """Registers what makes the state that one node keeps across the steps of one session."""
         self._claim("state rule")
-        self.state_fn = function
-        return function
+        self.state_fn = rule
+        return rule
 
     # ---- kernels
 
     def kernel(
-        self, function: Rule | None = None, *, device: str | None = None, machine: str | None = None,
+        self, call: Rule | None = None, *, device: str | None = None, machine: str | None = None,
         **types: DType | Sequence[DType],
     ) -> Any:  # fmt: skip
         """Registers a kernel: ``@op.kernel`` or ``@op.kernel(device="cuda", T=string)``.  The most specific wins.
@@ -223,27 +223,27 @@ class OpDef:
         ``machine`` is for kernels that suit one family of processors, as ``platform.machine()`` names it:
         ``@op.kernel(device="cpu", machine="aarch64")``.  Other processors never run them.
         """
-        if function is None:
+        if call is None:
             return lambda f: self.kernel(f, device=device, machine=machine, **types)
         if machine is not None and device != "cpu":
             raise TypeError(
                 f"a kernel of {self.name} is declared with machine={machine!r} and device={device!r}; "
                 f'a kernel for one machine needs device="cpu" {at()}'
             )
-        wants = _keyword_only(function)
+        wants = _keyword_only(call)
         unknown = wants - {"state", "device", "node"}
         if unknown:
             raise TypeError(
                 f"kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: device, node, state"
             )
         kernel = Kernel(
-            function, device, self._constraint(types), "state" in wants, "device" in wants, "node" in wants,
+            call, device, self._constraint(types), "state" in wants, "device" in wants, "node" in wants,
             None if machine is None else _machine(machine),
         )  # fmt: skip
         self._claim("kernel", device, kernel.machine, *kernel.types)
         self.kernels.by_device.append(kernel)
         self.kernels.by_device.sort(key=lambda k: (k.device is None, k.machine is None, -len(k.types)))
-        return function
+        return call
 
     def _constraint(self, values: dict[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         """What attributes may be for a kernel: a dtype, or several values.  Other keywords are mistakes."""
@@ -263,14 +263,14 @@ class OpDef:
                 return kernel
         return None
 
-    def array_kernel(self, function: Rule | None = None, **types: DType | Sequence[DType]) -> Any:
+    def array_kernel(self, call: Rule | None = None, **types: DType | Sequence[DType]) -> Any:
         """Registers a kernel on numpy arrays: ``@op.array_kernel`` or ``op.array_kernel(np.add, T=FLOATING)``.
 
         No two may accept the same types.
         """
-        if function is None:
+        if call is None:
             return lambda f: self.array_kernel(f, **types)
-        wants = _keyword_only(function)
+        wants = _keyword_only(call)
         if wants:
             raise TypeError(
                 f"the array kernel of {self.name} has keyword-only parameters {sorted(wants)}; it may have none {at()}"
@@ -280,8 +280,8 @@ class OpDef:
             if _overlap(one.types, constraint):
                 self._claim("array kernel", *one.types)
         self._claim("array kernel", *constraint)
-        self.kernels.on_arrays.append(ArrayKernel(function, constraint))
-        return function
+        self.kernels.on_arrays.append(ArrayKernel(call, constraint))
+        return call
 
     def find_array_kernel(self, attrs: dict[str, Any]) -> ArrayKernel | None:
         for kernel in self.kernels.on_arrays:
@@ -301,13 +301,13 @@ class OpDef:
         self.kernels.on_numbers = expression
         return self
 
-    def in_place_kernel(self, position: int, function: Rule) -> OpDef:
+    def in_place_kernel(self, position: int, call: Rule) -> OpDef:
         """Registers a kernel that leaves the result in the memory of the input at ``position``.
 
         The planner chooses it where it proves that nobody needs that input any more.
         """
         self._claim("in-place kernel", f"input {position}")
-        self.kernels.in_place[position] = function
+        self.kernels.in_place[position] = call
         return self
 
     def __repr__(self) -> str:
@@ -341,16 +341,16 @@ def _overlap(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
     return all(set(values) & set(allowed[name]) for name, values in first if name in allowed)
 
 
-def _keyword_only(function: Rule) -> set[str]:
+def _keyword_only(call: Rule) -> set[str]:
     """Names of the keyword-only parameters without a default.  Reads the code object, because ``inspect`` is slow at import."""
-    if isinstance(function, partial):
-        return _keyword_only(function.func) - set(function.keywords)
-    code = getattr(function, "__code__", None)
+    if isinstance(call, partial):
+        return _keyword_only(call.func) - set(call.keywords)
+    code = getattr(call, "__code__", None)
     if code is None:  # builtins of torch have none
         return set()
     first = code.co_argcount
     names = code.co_varnames[first : first + code.co_kwonlyargcount]
-    return set(names) - set(getattr(function, "__kwdefaults__", None) or ())
+    return set(names) - set(getattr(call, "__kwdefaults__", None) or ())
 
 
 class Registry:

@@ -120,8 +120,8 @@ def _rows_behind(loop: Loop, value: Value) -> Value | None:
     read = value.op
     if read not in READ or read.control_inputs:
         return None
-    flow = loop.source(read.inputs[2])
-    fill = flow.op if flow is not None else None
+    array_flow = loop.source(read.inputs[2])
+    fill = array_flow.op if array_flow is not None else None
     if fill is None or fill not in FILL or fill.inputs[2].shape.ndims != 3 or fill.control_inputs:
         return None
     array = fill.inputs[3].op
@@ -141,9 +141,9 @@ def _rows_of(loop: Loop, matrix: Value, start: Any, count: Any) -> Value:
 
 def _read_row(loop: Loop, read: Node, rows: Value) -> Value:
     """Reads from an array filled with ``rows`` what ``read`` reads from its array."""
-    flow = loop.source(read.inputs[2])
-    assert flow is not None
-    fill = flow.op
+    array_flow = loop.source(read.inputs[2])
+    assert array_flow is not None
+    fill = array_flow.op
     array = fill.inputs[3].op
     element = TensorShape(rows.shape.tuple[1:] if rows.shape.tuple else None)
     base = rows.dtype.base_dtype

@@ -53,9 +53,9 @@ def collect(rules: list[Rule]) -> Callable[..., Callable[[Callable[[Node, Facts]
     """A decorator that adds functions to the list: ``@rule("Add", "AddV2", rounds=True)``."""
 
     def rule(*types: str, rounds: bool = False) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-        def register(function: Callable[..., Answer]) -> Callable[..., Answer]:
-            rules.append(Rule(function, types, rounds))
-            return function
+        def register(call: Callable[..., Answer]) -> Callable[..., Answer]:
+            rules.append(Rule(call, types, rounds))
+            return call
 
         return register
 

@@ -210,9 +210,9 @@ class _Writer:
             return f"{self.recursive(node.attrs['f'], device, node)}(*{arguments[0]}, *{arguments[1]})"
         kernel = self.binder.kernel(node, device.type)
         in_place = node.attrs.get("_in_place")
-        function = kernel.call if in_place is None else node.op_def.kernels.in_place[in_place]
+        target = kernel.call if in_place is None else node.op_def.kernels.in_place[in_place]
         if not node.op_def.built_in:
-            function = with_autograd(function)
+            target = with_autograd(target)
         if isinstance(node.attrs.get("body"), StepGraph):
             arguments = self.give(node, arguments)
         arguments = arguments + [
@@ -223,7 +223,7 @@ class _Writer:
         if kernel.wants_state:
             wants["state"] = self.binder.state(node)
         arguments += [f"{key}={self.script.bind('x', value)}" for key, value in wants.items()]
-        return f"{self.script.bind('k', function)}({', '.join(arguments)})"
+        return f"{self.script.bind('k', target)}({', '.join(arguments)})"
 
     def give(self, node: Node, arguments: list[str]) -> list[str]:
         """A loop gets its variables in a list that it empties, so that what a gradient has taken from a stash is freed."""

@@ -53,15 +53,15 @@ class _Room:
 _room = _Room()
 
 
-def deep(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def deep(body: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The function of a recursive body for callers outside it; ``name`` says which function it is and where it is defined."""
 
     def call(*arguments: Any) -> Any:
         with _room:
             try:
-                return function(*arguments)
+                return body(*arguments)
             except RecursionError as e:
-                calls = _calls(e.__traceback__, function)
+                calls = _calls(e.__traceback__, body)
         raise errors.ResourceExhaustedError(
             None, None,
             f"{name} called itself {calls} times without coming to an end, and there is no room for more ({_room.frames} calls "
@@ -71,9 +71,9 @@ def deep(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def _calls(traceback: TracebackType | None, function: Callable[..., Any]) -> int:
+def _calls(traceback: TracebackType | None, body: Callable[..., Any]) -> int:
     calls = 0
     while traceback is not None:
-        calls += traceback.tb_frame.f_code is function.__code__
+        calls += traceback.tb_frame.f_code is body.__code__
         traceback = traceback.tb_next
     return calls

@@ -42,10 +42,10 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
         message = f"FATAL Flags parsing error: {error}\nPass --helpshort or --helpfull to see help on flags."
         print(message, file=sys.stderr)
         sys.exit(1)
-    function = main or getattr(sys.modules["__main__"], "main", None)
-    if function is None:
+    main_function = main or getattr(sys.modules["__main__"], "main", None)
+    if main_function is None:
         raise TypeError("app.run needs a main function: none was given, and the main module has none")
-    sys.exit(function(rest))
+    sys.exit(main_function(rest))
 
 
 def _asked(argv: Sequence[str]) -> str | None:

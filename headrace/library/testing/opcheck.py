@@ -154,9 +154,9 @@ class _Check:
             problems += self._guarded("gradient", lambda: gradient_problems(self.op_def, self.sample, slots, build))
         return problems, traced
 
-    def _guarded(self, what: str, check: Callable[[], list[str]]) -> list[str]:
+    def _guarded(self, what: str, find_problems: Callable[[], list[str]]) -> list[str]:
         try:
-            return check()
+            return find_problems()
         except Exception as e:  # reported like any other problem
             return [f"{what}: {type(e).__name__}: {e}"]
 

@@ -30,11 +30,11 @@ def unicode_transcode(
     return strings
 
 
-def _scalar(input: Any, function: str) -> Tensor:
+def _scalar(input: Any, caller: str) -> Tensor:
     text = convert_to_tensor(input, dtypes.string, name="input")
     if text.shape.ndims != 0:
         raise NotImplementedError(
-            f"tf.strings.{function} of a tensor of shape {text.shape}: the rows differ in length and there are no ragged "
+            f"tf.strings.{caller} of a tensor of shape {text.shape}: the rows differ in length and there are no ragged "
             "tensors; give a scalar, for instance inside tf.map_fn"
         )
     return text

@@ -67,7 +67,7 @@ def trace_region(
         fakes = [_empty(v, device) for v in [*plain, *large]]
         buffers = [_empty(v, device, s) for v, s in zip_longest(region.refs, lying)]
 
-        def function(*arguments: Any) -> tuple[Any, ...]:
+        def run_region(*arguments: Any) -> tuple[Any, ...]:
             values = list(arguments[: len(plain) + len(large)])
             for v in small:
                 array = v.op.attrs["value"]
@@ -81,7 +81,7 @@ def trace_region(
             return result
 
         table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
-        graph = make_fx(function, decomposition_table=table)(*fakes, *buffers)
+        graph = make_fx(run_region, decomposition_table=table)(*fakes, *buffers)
     return graph, [*fakes, *buffers], large
 
 

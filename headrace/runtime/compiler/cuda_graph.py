@@ -35,8 +35,8 @@ def _pool(device: Any) -> Any:
 class GraphedCall:
     """Called as a compiled region is.  Thread-safe: runs of one graph are serialised, results are copies."""
 
-    def __init__(self, function: Callable[..., Any], captured: Sequence[Any], device: Any) -> None:
-        self._function = function
+    def __init__(self, compiled: Callable[..., Any], captured: Sequence[Any], device: Any) -> None:
+        self._compiled = compiled
         self._captured = list(captured)
         self._device = device
         self._lock = threading.Lock()
@@ -77,7 +77,7 @@ class GraphedCall:
 
     def _plain(self, inputs: Sequence[Any], buffers: Sequence[Any]) -> Any:
         moved = [t.to(self._device, non_blocking=True) for t in inputs]
-        return self._function(*moved, *self._captured, *buffers)
+        return self._compiled(*moved, *self._captured, *buffers)
 
     def _capture(self, inputs: Sequence[Any], buffers: list[Any]) -> bool:
         """Records one run.  Capturing executes nothing, so the variables keep their values."""
@@ -89,7 +89,7 @@ class GraphedCall:
             torch.cuda.synchronize(self._device)
             pool = _pool(self._device)
             with torch.cuda.device(self._device), torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
-                outputs = self._function(*fixed, *self._captured, *buffers)
+                outputs = self._compiled(*fixed, *self._captured, *buffers)
         except RuntimeError as e:
             self._refused = True
             log.warning("not captured as a CUDA graph, launches stay separate: %s", str(e).splitlines()[0])

@@ -81,7 +81,7 @@ def _trace(
     with mode:
         fixed = [torch.empty(_sizes(v), dtype=torch_dtype(v.dtype), device=device) for v in [*large, *region.refs]]
 
-    def function(*arguments: Any) -> tuple[Any, ...]:
+    def run_region(*arguments: Any) -> tuple[Any, ...]:
         walk = _Walk(binder, device)
         walk.values.update(zip([*plain, *large], arguments, strict=False))
         for value, buffer in zip(region.refs, arguments[len(plain) + len(large) :], strict=True):
@@ -92,7 +92,7 @@ def _trace(
             walk.node(node)
         return tuple(walk.tensor(v) for v in region.outputs)
 
-    graph = make_fx(function, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*fakes, *fixed)
+    graph = make_fx(run_region, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*fakes, *fixed)
     return graph, [*fakes, *fixed], _condition(shapes, fakes)
 
 
