@@ -69,9 +69,7 @@ def test_records_hold_what_is_used_only():
     (gradient,) = tf.gradients(tf.reduce_sum(y * y), [x])
     session = tf.Session(config=tf.ConfigProto(compile="off"))
     plan = session._master.plan([x], [gradient], [])
-    pushes = [
-        n for m in plan.graph.nodes if "body" in m.attrs for n in m.attrs["body"].nodes if n.type == "_PushStash"
-    ]
+    pushes = [n for m in plan.graph.nodes if "body" in m.attrs for n in m.attrs["body"].nodes if n.type == "_PushStash"]
     assert [[v.dtype.name for v in n.inputs[1:]] for n in pushes] == [["int32"]]  # the index of the row
     expected = np.zeros([6, 2])
     values = np.random.RandomState(0).randn(6, 2).astype(np.float32)
