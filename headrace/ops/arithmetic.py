@@ -132,12 +132,12 @@ def _quotients_no_nan(node, grad):
 div_no_nan = binary("DivNoNan", _no_nan(torch.true_divide), FLOAT_OR_COMPLEX, _quotients_no_nan)
 
 
-def _where_nonzero(function):
+def _where_nonzero(compute):
     """Zero where x is zero, whatever y: x * log(y), x / y as limits."""
 
     def kernel(x, y):
         zero = x == 0
-        return torch.where(zero, torch.zeros_like(x), function(x, torch.where(zero, torch.ones_like(y), y)))
+        return torch.where(zero, torch.zeros_like(x), compute(x, torch.where(zero, torch.ones_like(y), y)))
 
     return kernel
 
@@ -232,9 +232,9 @@ for _name, _kernel in (
     binary(_name, _kernel, INTEGER).not_differentiable()
 
 
-def _shift(function):
+def _shift(shift):
     def kernel(x, y):
-        return function(x, torch.clamp(y, 0, 8 * x.element_size() - 1))
+        return shift(x, torch.clamp(y, 0, 8 * x.element_size() - 1))
 
     return kernel
 

@@ -10,20 +10,20 @@ from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.shared.summarise import summarise
 
-check = op(
+assertion = op(
     "Assert(condition: bool, data: list(T); summarize: int = 3) -> ()",
     T=ANY, stateful=True, opaque=True, takes_arrays=True,
 )  # fmt: skip
-check.not_differentiable()
+assertion.not_differentiable()
 
 
-@check.shape
+@assertion.shape
 def _(condition, data, summarize):
     condition.with_rank(0)
     return []
 
 
-@check.kernel
+@assertion.kernel
 def _(condition, data, summarize):
     if not condition:
         parts = " ".join(f"[{summarise(value, summarize)}]" for value in data)

@@ -20,10 +20,10 @@ def _axes(rank):
     return tuple(range(-rank, 0))
 
 
-def _transform(name, function, rank):
+def _transform(name, transform, rank):
     definition = op(f"{name}(input: Tcomplex) -> (output: Tcomplex)", Tcomplex=COMPLEX)
     definition.shape(lambda input: input.with_rank_at_least(rank))
-    definition.kernel(function if rank == 1 else lambda input: function(input, dim=_axes(rank)))
+    definition.kernel(transform if rank == 1 else lambda input: transform(input, dim=_axes(rank)))
     opposite, inverse = (name[1:], True) if name.startswith("I") else (f"I{name}", False)
 
     @definition.gradient

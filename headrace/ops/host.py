@@ -120,9 +120,9 @@ def _(node, *grads):
     if not wanted:
         return [None] * len(node.inputs)
     flowing = [g for g, t in zip(grads, node.outputs, strict=True) if t.dtype.is_floating or t.dtype.is_complex]
-    function = node.attrs["func"].backward(len(node.inputs), wanted, [t.dtype for t in node.outputs])
+    backward = node.attrs["func"].backward(len(node.inputs), wanted, [t.dtype for t in node.outputs])
     input_grads = raw_ops.EagerPyFunc(
-        [*node.inputs, *node.outputs, *flowing], token=f"{node.attrs['token']}_grad", func=function,
+        [*node.inputs, *node.outputs, *flowing], token=f"{node.attrs['token']}_grad", func=backward,
         Tout=[node.inputs[i].dtype.base_dtype for i in wanted],
     )  # fmt: skip
     for i, g in zip(wanted, input_grads, strict=True):

@@ -328,7 +328,7 @@ for _name, _least in (
         return from_numpy(_nms(boxes, scores, limit, threshold, -math.inf)[0]).to(boxes.device)
 
 
-# ---- by class, a batch at once
+# ---- by class, for a whole batch
 
 thin_classes = op(
     "CombinedNonMaxSuppression(boxes: float32, scores: float32, max_output_size_per_class: host int32, "

@@ -43,9 +43,9 @@ def _vector(numbers):
     return torch.tensor(numbers, dtype=torch.int64)
 
 
-def _read(function, data, what="example"):
+def _read(parse, data, what="example"):
     try:
-        return function(data)
+        return parse(data)
     except ValueError as e:
         raise ValueError(f"Could not parse {what} input, value: {data[:80]!r} ({e})") from None
 

@@ -118,10 +118,10 @@ def shape_of_sizes(sizes, rank):
 # ---- max pools: kernels shared by two and three axes
 
 
-def kernels(definition, function):
+def kernels(definition, kernel):
     """Registers the kernel for floating point on every device and, as in TensorFlow, for integers on the CPU only."""
-    definition.kernel(function, T=FLOATING)
-    return definition.kernel(function, device="cpu")
+    definition.kernel(kernel, T=FLOATING)
+    return definition.kernel(kernel, device="cpu")
 
 
 def lowest(tensor):

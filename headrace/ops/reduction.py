@@ -267,7 +267,7 @@ _reduction("EuclideanNorm", (*FLOATING, *COMPLEX), _norm, _norm_gradient)
 # ---- where the extremes are
 
 
-def _argument(name, function):
+def _argument(name, search):
     definition = op(
         f"{name}(input: T, dimension: host Tidx; output_type: type = int64) -> (output: output_type)",
         T=(*REAL, dtypes.bool), Tidx=INDEX, output_type=INDEX,
@@ -282,12 +282,12 @@ def _argument(name, function):
 
     @definition.kernel
     def _(input, dimension, output_type):
-        index = function(input, dimension)
+        index = search(input, dimension)
         return index if output_type is torch.int64 else index.to(output_type)
 
     @definition.kernel(T=(dtypes.bool, *WIDE_UNSIGNED))
     def _(input, dimension, output_type):
-        return function(input.to(torch.int64), dimension).to(output_type)
+        return search(input.to(torch.int64), dimension).to(output_type)
 
 
 _argument("ArgMax", torch.argmax)
@@ -296,7 +296,7 @@ _argument("ArgMin", torch.argmin)
 # ---- running sums and products
 
 
-def _running(name, function, neutral):
+def _running(name, accumulate, neutral):
     definition = op(
         f"{name}(x: T, axis: host Tidx; exclusive: bool = False, reverse: bool = False) -> (out: T)",
         T=NUMERIC,
@@ -318,7 +318,7 @@ def _running(name, function, neutral):
         if exclusive and x.shape[axis]:
             edge = torch.full_like(wide.narrow(axis, 0, 1), neutral)
             wide = torch.cat([edge, wide.narrow(axis, 0, x.shape[axis] - 1)], axis)
-        result = function(wide, axis, dtype=wide.dtype)
+        result = accumulate(wide, axis, dtype=wide.dtype)
         result = result.flip(axis) if reverse else result
         return result if result.dtype is dtype else result.to(dtype)
 

@@ -251,7 +251,7 @@ def _picked(indices, shape, dense):
     return dense.reshape(-1).index_select(0, flat)
 
 
-def _with_dense(name, function, gradient):
+def _with_dense(name, combine, gradient):
     definition = op(
         f"{name}(sp_indices: int64, sp_values: T, sp_shape: host int64, dense: T) -> (output: T)",
         T=SUMMABLE, opaque=True,
@@ -266,7 +266,7 @@ def _with_dense(name, function, gradient):
     @definition.kernel
     def _(sp_indices, sp_values, sp_shape, dense):
         check_parts(sp_indices, sp_values, sp_shape)
-        return function(sp_values, _picked(sp_indices, sp_shape, dense))
+        return combine(sp_values, _picked(sp_indices, sp_shape, dense))
 
     @definition.gradient
     def _(node, grad):

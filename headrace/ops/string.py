@@ -27,12 +27,12 @@ from headrace.ops.shared.string_array import (
 )
 
 
-def _same(name, signature, function):
+def _same(name, signature, convert):
     """An op that gives a string for every string."""
     definition = op(f"{name}({signature}) -> (output: string)", host=True)
     definition.not_differentiable()
     definition.shape(lambda input, *attrs: input)
-    definition.kernel(each(function))
+    definition.kernel(each(convert))
     return definition
 
 
@@ -391,7 +391,7 @@ on_host(static_full_match, lambda input, pattern: _matches(input, encode(pattern
 # ---- hash buckets
 
 
-def _buckets(signature, function):
+def _buckets(signature, hash_of):
     definition = op(f"{signature} -> (output: int64)", host=True)
     definition.not_differentiable()
 
@@ -405,7 +405,7 @@ def _buckets(signature, function):
 
     def bucket(strings, num_buckets, *attrs):
         items = listed(strings)
-        numbers = (function(v, *attrs) % num_buckets for v in items)
+        numbers = (hash_of(v, *attrs) % num_buckets for v in items)
         return np.fromiter(numbers, np.int64, len(items)).reshape(strings.shape)
 
     on_host(definition, bucket)

@@ -57,8 +57,8 @@ def binary(
         op_def.gradient(lambda node, grad: unbroadcast(node, gradient(node, grad)))
     if array is not None:
         op_def.array_kernel(array, T=[t for t in types if t in REAL])
-    for position, function in enumerate(in_place):
-        op_def.in_place_kernel(position, function)
+    for position, in_place_kernel in enumerate(in_place):
+        op_def.in_place_kernel(position, in_place_kernel)
     return op_def
 
 
@@ -148,11 +148,11 @@ def conjugate(x: Tensor) -> Tensor:
     return raw_ops.Conj(x) if x.dtype.base_dtype.is_complex else x
 
 
-def follow(op_def: OpDef, function: Callable[..., Any]) -> None:
+def follow(op_def: OpDef, compute: Callable[..., Any]) -> None:
     """Follows small integers through an element-wise op while the graph is built; unknown elements stay unknown."""
 
     def on_elements(*values):
-        return None if any(v is None for v in values) else function(*values)
+        return None if any(v is None for v in values) else compute(*values)
 
     vectorized = np.frompyfunc(on_elements, len(op_def.signature.inputs), 1)
 

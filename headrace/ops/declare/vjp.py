@@ -26,7 +26,7 @@ def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
 def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
     op_def = REGISTRY.get(op_type)
 
-    def function(*chosen):
+    def forward(*chosen):
         values = list(inputs)
         for i, value in zip(wanted, chosen, strict=True):
             values[i] = value
@@ -35,17 +35,17 @@ def _(inputs, grads, op_type, op_attrs, wanted, Tout):  # noqa: N803
 
     chosen = [inputs[i] for i in wanted]
     if all(type(t) is torch.Tensor for t in (*chosen, *grads)):
-        return _pulled(function, chosen, grads)
-    _, pull = torch.func.vjp(function, *chosen)
+        return _pulled(forward, chosen, grads)
+    _, pull = torch.func.vjp(forward, *chosen)
     return list(pull(tuple(grads)))
 
 
-def _pulled(function, inputs, grads):
+def _pulled(forward, inputs, grads):
     """The gradients of the inputs by plain autograd.  torch.func would first import torch's compiler, which takes seconds."""
     nested = torch.is_grad_enabled() and any(t.requires_grad for t in (*inputs, *grads))
     with torch.enable_grad():
         leaves = [t.view_as(t) if nested and t.requires_grad else t.detach().requires_grad_() for t in inputs]
-        outputs = [(o, g) for o, g in zip(function(*leaves), grads, strict=True) if o.requires_grad]
+        outputs = [(o, g) for o, g in zip(forward(*leaves), grads, strict=True) if o.requires_grad]
         if not outputs:
             return [torch.zeros_like(t) for t in inputs]
         gradients = torch.autograd.grad(

@@ -66,7 +66,7 @@ def _custom() -> tuple[Any, Any]:
         return aten.max_pool2d_with_indices_backward.default(grad, x, window, stride, padding, (1, 1), ceil, indices)
 
     # Not ``torch.library.custom_op``: calling one of those imports the compiler.
-    for name, function, schema in (
+    for name, implementation, schema in (
         ("max_pool2d", forward, "(Tensor x, int[] window, int[] stride, int[] padding, bool ceil) -> (Tensor, Tensor)"),
         (
             "max_pool2d_backward", backward,
@@ -74,8 +74,8 @@ def _custom() -> tuple[Any, Any]:
         ),
     ):  # fmt: skip
         _library.define(name + schema, tags=torch.Tag.pt2_compliant_tag)
-        _library.impl(name, function, "CompositeExplicitAutograd")
-        torch.library.register_fake(f"headrace::{name}", function, lib=_library)
+        _library.impl(name, implementation, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"headrace::{name}", implementation, lib=_library)
     return torch.ops.headrace.max_pool2d.default, torch.ops.headrace.max_pool2d_backward.default
 
 

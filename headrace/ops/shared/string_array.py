@@ -31,9 +31,9 @@ def scalar_of(item):
     return scalar
 
 
-def on_host(definition, function):
+def on_host(definition, array_kernel):
     """Registers a function of arrays as the kernel; it gets dtypes as numpy's."""
-    definition.kernel(lambda *arguments: as_tensors(function(*map(as_arrays, arguments))))
+    definition.kernel(lambda *arguments: as_tensors(array_kernel(*map(as_arrays, arguments))))
 
 
 def as_arrays(argument):
@@ -52,12 +52,12 @@ def as_tensors(result):
     return result if result.dtype.kind == "O" else as_tensor(result)
 
 
-def each(function):
+def each(convert):
     """A kernel that gives a string for every string."""
 
     def kernel(input, *attrs):
         items = listed(input)
-        changed = [function(v, *attrs) for v in items] if attrs else list(map(function, items))
+        changed = [convert(v, *attrs) for v in items] if attrs else list(map(convert, items))
         return array_of(changed, input.shape)
 
     return kernel
