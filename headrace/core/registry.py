@@ -57,9 +57,7 @@ class Traits:
     pairs: bool = False  # of a view: output i with input i only
     dynamic_shape: bool = False  # output shape depends on input values
     opaque: bool = False  # the compiler must not look inside
-    opaque_on_cpu: bool = (
-        False  # the compiler must not look inside on the CPU, where the kernel is faster than compiled code
-    )
+    opaque_on_cpu: bool = False  # opaque on the CPU only, where the kernel is faster than compiled code
     transfers: bool = False  # moves its inputs to its device itself
     takes_numbers: bool = False  # passes integer and bool scalars on, as Python numbers or as tensors
     takes_arrays: bool = False  # looks at its inputs or hands them on: they may be numpy arrays

@@ -57,11 +57,8 @@ class Arg:
 
     def __str__(self) -> str:
         type_text = self.dtype.name if self.dtype else self.type_attr or f"list({self.type_list_attr})"
-        words = (
-            ["host"] * self.host
-            + ["ref"] * self.ref
-            + [f"{self.number_attr}*{type_text}" if self.number_attr else type_text]
-        )
+        counted = f"{self.number_attr}*{type_text}" if self.number_attr else type_text
+        words = ["host"] * self.host + ["ref"] * self.ref + [counted]
         return f"{self.name}: {' '.join(words)}"
 
 

@@ -2,9 +2,9 @@
 
     %c:2 = If(%p, %x, %y; then, else)   fetch %c:0      ->      %c = If(%p, %x; then', else')   with bodies that give one value
 
-A loop keeps the variables that its condition or a used result depends on.  Other values are not computed, so a
-stash that only a gradient needs costs nothing in a step without that gradient.  Integer and bool scalars are marked to be passed
-as plain numbers on the host, where conditions are decided.  A constant that a body uses is put into it, where it can be folded.
+A loop keeps the variables that its condition or a used result depends on.  Other values are not computed, so a stash that only a
+gradient needs costs nothing in a step without it.  Integer and bool scalars are marked to be passed as plain numbers on
+the host, where conditions are decided.  A constant that a body uses is put into it, where it can be folded.
 
 A function that calls itself is instantiated once for the results that are used; the calls inside it share that body.
 """

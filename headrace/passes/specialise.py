@@ -115,7 +115,7 @@ def _infer_loop(node: Node) -> None:
 def _kept_shapes(body: StepGraph, initial: Sequence[TensorShape]) -> list[TensorShape]:
     """The shapes that the loop variables keep: the initial ones, except where an iteration changes them."""
     feeds = body.feeds[: len(initial)]
-    always = [feed.shape for feed in feeds]  # always holds
+    always = [feed.shape for feed in feeds]  # what the loop declares, true of every iteration
     assumed = [feed.shape.merge_with(shape) for feed, shape in zip(feeds, initial, strict=True)]
     before = [(value, value.shape) for value in _values(body)]
     attrs = [(node, node.attrs["output_shapes"]) for node in _holders(body)]

@@ -68,8 +68,7 @@ class GFile:
 
     Reading and writing have a place each: reading starts at the beginning, writing appends to what has been written, in every
     mode.  What was written can be read after `flush`.  The first write empties the file unless the mode has ``a``.  Without ``b``
-    in the mode, reading gives text (UTF-8, line ends as they are in the file); writing takes either.  Not
-    thread-safe.
+    in the mode, reading gives text (UTF-8, line ends as they are in the file); writing takes either.  Not thread-safe.
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
