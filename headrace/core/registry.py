@@ -136,7 +136,6 @@ class Kernels:
     on_arrays: list[ArrayKernel] = field(default_factory=list)
     inline: str | None = None
     on_numbers: str | None = None  # for integer and bool scalars held as Python numbers
-    in_place: dict[int, Rule] = field(default_factory=dict)  # by position: leave the result in that input's memory
 
 
 class OpDef:
@@ -297,15 +296,6 @@ class OpDef:
         """Registers an expression of inputs that are Python numbers: integer and bool scalars on the host."""
         self._claim("number kernel")
         self.kernels.on_numbers = expression
-        return self
-
-    def in_place_kernel(self, position: int, call: Rule) -> OpDef:
-        """Registers a kernel that leaves the result in the memory of the input at ``position``.
-
-        The planner chooses it where it proves that nobody needs that input any more.
-        """
-        self._claim("in-place kernel", f"input {position}")
-        self.kernels.in_place[position] = call
         return self
 
     def __repr__(self) -> str:

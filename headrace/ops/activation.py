@@ -17,7 +17,6 @@ hardtanh_backward = torch.ops.aten.hardtanh_backward.default
 leaky_relu_backward = torch.ops.aten.leaky_relu_backward.default
 softplus_backward = torch.ops.aten.softplus_backward.default
 threshold_backward = torch.ops.aten.threshold_backward.default
-threshold_into = torch.ops.aten.threshold_backward.grad_input
 UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch stores these but computes little with them
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -57,7 +56,6 @@ relu = activation("Relu", REAL, lambda node, grad: raw_ops.ReluGrad(grad, node.o
 relu.kernel(torch.relu)
 relu.kernel(torch.clone, T=(dtypes.uint8, *UNSIGNED))
 relu.array_kernel(lambda features: np.maximum(features, _ZERO))
-relu.in_place_kernel(0, torch.relu_)
 
 relu_grad = activation_grad("ReluGrad", REAL)
 piecewise_linear(relu_grad)
@@ -78,8 +76,6 @@ def _(gradients, features):
 def _(gradients, features):
     return np.where(np.greater(features, _ZERO), gradients, _ZERO)
 
-
-relu_grad.in_place_kernel(0, lambda gradients, features: threshold_into(gradients, features, 0, grad_input=gradients))
 
 # ---- Relu6
 
@@ -239,14 +235,6 @@ widen(bias_add, add_bias)
 def _(value, bias, data_format):
     return np.add(value, bias if data_format == "NHWC" else bias.reshape(-1, *[1] * (value.ndim - 2)))
 
-
-def _add_last(value, bias, data_format):
-    """Adds a bias along the last axis; the planner asks for it there."""
-    _check_last(value, bias)
-    return value.add_(bias)
-
-
-bias_add.in_place_kernel(0, _add_last)
 
 bias_add_v1 = op("BiasAddV1(value: T, bias: T) -> (output: T)", T=NUMERIC)
 bias_add_v1.shape(lambda value, bias: bias_add_shape(value, bias, "NHWC"))

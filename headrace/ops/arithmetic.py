@@ -20,19 +20,17 @@ def _same(node, grad):
     return grad, grad
 
 
-_ADD_IN_PLACE = (torch.Tensor.add_, lambda x, y: y.add_(x))
-
-add = binary("Add", torch.add, (*NUMERIC, dtypes.string), _same, array=np.add, in_place=_ADD_IN_PLACE)
+add = binary("Add", torch.add, (*NUMERIC, dtypes.string), _same, array=np.add)
 follow(add, operator.add)
 add.kernel(lambda x, y: np.asarray(x + y, dtype=object), T=dtypes.string)  # two scalars add up to plain bytes
 
-add_v2 = binary("AddV2", torch.add, NUMERIC, _same, array=np.add, in_place=_ADD_IN_PLACE)
+add_v2 = binary("AddV2", torch.add, NUMERIC, _same, array=np.add)
 add_v2.number_kernel("{0} + {1}")
 follow(add_v2, operator.add)
 
 sub = binary(
     "Sub", torch.sub, NUMERIC, lambda node, grad: (grad, raw_ops.Neg(grad)),
-    array=np.subtract, in_place=(torch.Tensor.sub_, lambda x, y: torch.sub(x, y, out=y)),
+    array=np.subtract,
 )  # fmt: skip
 sub.number_kernel("{0} - {1}")
 follow(sub, operator.sub)
@@ -43,9 +41,7 @@ def _products(node, grad):
     return raw_ops.Mul(grad, conjugate(y)), raw_ops.Mul(grad, conjugate(x))
 
 
-mul = binary(
-    "Mul", torch.mul, NUMERIC, _products, array=np.multiply, in_place=(torch.Tensor.mul_, lambda x, y: y.mul_(x))
-)
+mul = binary("Mul", torch.mul, NUMERIC, _products, array=np.multiply)
 mul.number_kernel("{0} * {1}")
 follow(mul, operator.mul)
 
@@ -88,9 +84,7 @@ def _quotient_toward_zero(x, y):
 div = binary("Div", _divide, NUMERIC, _quotients)
 follow(div, _quotient_toward_zero)
 
-real_div = binary(
-    "RealDiv", torch.true_divide, FLOAT_OR_COMPLEX, _quotients, array=np.divide, in_place=(torch.Tensor.div_,)
-)
+real_div = binary("RealDiv", torch.true_divide, FLOAT_OR_COMPLEX, _quotients, array=np.divide)
 
 truncate_div = binary("TruncateDiv", _truncate, NUMERIC).not_differentiable()
 follow(truncate_div, _quotient_toward_zero)

@@ -107,7 +107,7 @@ class _Search:
     """The best prefixes of every sequence.  All sequences advance one step at a time.
 
     A prefix is a number.  Each sequence has its own empty prefix, numbered below ``batch``.  The others are numbered as they
-    appear, by prefix and label.  The longest sequences come first, so the sequences that have not ended are always the first ones.
+    appear, by prefix and label.  The longest sequences come first: those that have not ended are always the first ones.
     """
 
     def __init__(self, batch, labels, width):

@@ -42,7 +42,7 @@ def _plus(x, value):
 
 # ---- sign and rounding
 
-neg = unary("Neg", torch.neg, NUMERIC, lambda node, grad: raw_ops.Neg(grad), array=np.negative, in_place=torch.neg_)
+neg = unary("Neg", torch.neg, NUMERIC, lambda node, grad: raw_ops.Neg(grad), array=np.negative)
 neg.number_kernel("-{0}")
 follow(neg, lambda x: -x)
 absolute = unary("Abs", torch.abs, REAL, _times(lambda x, y: raw_ops.Sign(x)), array=np.abs)
@@ -63,23 +63,21 @@ unary("Round", _round, tuple(d for d in REAL if not d.is_unsigned)).not_differen
 
 # ---- powers, exponentials, logarithms
 
-square = unary(
-    "Square", torch.square, NUMERIC, _times(lambda x, y: raw_ops.Mul(x, 2)), array=np.square, in_place=torch.square_
-)
+square = unary("Square", torch.square, NUMERIC, _times(lambda x, y: raw_ops.Mul(x, 2)), array=np.square)
 sqrt = unary(
     "Sqrt", torch.sqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.SqrtGrad(node.outputs[0], grad),
-    array=np.sqrt, in_place=torch.sqrt_,
+    array=np.sqrt,
 )  # fmt: skip
 rsqrt = unary(
     "Rsqrt", torch.rsqrt, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.RsqrtGrad(node.outputs[0], grad),
-    array=lambda x: np.reciprocal(np.sqrt(x)), in_place=torch.rsqrt_,
+    array=lambda x: np.reciprocal(np.sqrt(x)),
 )  # fmt: skip
 for _name in ("Reciprocal", "Inv"):
     unary(
         _name, torch.reciprocal, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.ReciprocalGrad(node.outputs[0], grad),
         array=np.reciprocal,
     )  # fmt: skip
-exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y), array=np.exp, in_place=torch.exp_)
+exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y), array=np.exp)
 expm1 = unary("Expm1", torch.expm1, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Exp(x)))
 log = unary("Log", torch.log, FLOAT_OR_COMPLEX, _over(lambda x: x), array=np.log)
 log1p = unary("Log1p", torch.log1p, FLOAT_OR_COMPLEX, _over(lambda x: _plus(x, 1)), array=np.log1p)
@@ -101,7 +99,7 @@ sinh = unary("Sinh", torch.sinh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.C
 cosh = unary("Cosh", torch.cosh, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Sinh(x)))
 tanh = unary(
     "Tanh", torch.tanh, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.TanhGrad(conjugate(node.outputs[0]), grad),
-    array=np.tanh, in_place=torch.tanh_,
+    array=np.tanh,
 )  # fmt: skip
 asinh = unary(
     "Asinh", torch.asinh, FLOAT_OR_COMPLEX, lambda node, g: raw_ops.RealDiv(g, conjugate(raw_ops.Cosh(node.outputs[0])))
@@ -113,7 +111,7 @@ atanh = unary("Atanh", torch.atanh, FLOAT_OR_COMPLEX, _over(lambda x: _constant_
 sigmoid = unary(
     "Sigmoid", torch.sigmoid, FLOAT_OR_COMPLEX,
     lambda node, grad: raw_ops.SigmoidGrad(conjugate(node.outputs[0]), grad),
-    array=lambda x: np.reciprocal(np.exp(np.negative(x)) + x.dtype.type(1)), in_place=torch.sigmoid_,
+    array=lambda x: np.reciprocal(np.exp(np.negative(x)) + x.dtype.type(1)),
 )  # fmt: skip
 
 # ---- error and gamma functions
@@ -164,8 +162,6 @@ def _of_output(name, kernel, gradient, complex_kernel, array):
 
 _tanh_backward = torch.ops.aten.tanh_backward.default
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.default
-_tanh_backward_out = torch.ops.aten.tanh_backward.grad_input
-_sigmoid_backward_out = torch.ops.aten.sigmoid_backward.grad_input
 
 
 def _mul(*factors):
@@ -182,7 +178,6 @@ tanh_grad = _of_output(
     lambda y, dy: dy * (1 - y * y),
     array=lambda y, dy: dy * (1 - y * y),
 )
-tanh_grad.in_place_kernel(1, lambda y, dy: _tanh_backward_out(dy, y, grad_input=dy))
 
 
 def _sigmoid_second(y, dy, z, grad):
@@ -194,7 +189,6 @@ sigmoid_grad = _of_output(
     "SigmoidGrad", lambda y, dy: _sigmoid_backward(dy, y), _sigmoid_second, lambda y, dy: dy * y * (1 - y),
     array=lambda y, dy: dy * y * (1 - y),
 )  # fmt: skip
-sigmoid_grad.in_place_kernel(1, lambda y, dy: _sigmoid_backward_out(dy, y, grad_input=dy))
 
 
 # These take y itself and conjugate it, where TanhGrad and SigmoidGrad are given its conjugate.

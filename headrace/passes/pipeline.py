@@ -30,7 +30,6 @@ from headrace.passes.place import HasKernel, place
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
-from headrace.passes.reuse import reuse
 from headrace.passes.schedule import (
     copy_escaping_reads,
     copy_written_reads,
@@ -151,11 +150,6 @@ def _protect(nodes: list[Node], graph: StepGraph, context: Context) -> None:
     protect_reads(nodes, set(graph.fetches) | crossing(context.strands))
 
 
-def _reuse(nodes: list[Node], graph: StepGraph, context: Context) -> None:
-    if len(context.strands) == 1:
-        reuse(nodes, set(graph.fetches))
-
-
 def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
     def build(
         inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = (),
@@ -214,7 +208,6 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("order_reads", Stage.STRANDS, _order_reads),
     Pass("cut", Stage.STRANDS, _on_nodes(_cut)),
     Pass("protect_reads", Stage.STRANDS, _on_nodes(_protect)),
-    Pass("reuse", Stage.STRANDS, _on_nodes(_reuse), SIMPLIFY),
     Pass("copy_written_reads", Stage.FRAMES, _on_nodes(lambda nodes, g, c: copy_written_reads(nodes))),
     Pass("schedule", Stage.BODY, _schedule),
     Pass("order_reads", Stage.BODY, _order_reads),

@@ -209,8 +209,7 @@ class _Writer:
         if isinstance(node.attrs.get("f"), StepGraph):  # a recursive call: no more Python frames than it needs
             return f"{self.recursive(node.attrs['f'], device, node)}(*{arguments[0]}, *{arguments[1]})"
         kernel = self.binder.kernel(node, device.type)
-        in_place = node.attrs.get("_in_place")
-        target = kernel.call if in_place is None else node.op_def.kernels.in_place[in_place]
+        target = kernel.call
         if not node.op_def.built_in:
             target = with_autograd(target)
         if isinstance(node.attrs.get("body"), StepGraph):

@@ -154,10 +154,10 @@ def test_no_gradient() -> None:
 
 def test_ways_to_run() -> None:
     made = declare()
-    made.inline_kernel("{0}.value").number_kernel("-{0}").in_place_kernel(0, abs)
+    made.inline_kernel("{0}.value").number_kernel("-{0}")
     made.array_kernel(len, T=dtypes.float32)
     kernels = made.kernels
-    assert (kernels.inline, kernels.on_numbers, kernels.in_place) == ("{0}.value", "-{0}", {0: abs})
+    assert (kernels.inline, kernels.on_numbers) == ("{0}.value", "-{0}")
     assert made.find_array_kernel({"T": dtypes.float32}).call is len  # type: ignore[union-attr]
     assert made.find_array_kernel({"T": dtypes.int32}) is None
 
@@ -171,7 +171,6 @@ REGISTRATIONS = {
     "array kernel": lambda made: made.array_kernel(len),
     "inline kernel": lambda made: made.inline_kernel("{0}"),
     "number kernel": lambda made: made.number_kernel("{0}"),
-    "in-place kernel": lambda made: made.in_place_kernel(1, len),
 }
 
 

@@ -21,11 +21,11 @@ _FOLDED = 4096  # the largest constant, in elements, worth computing while build
 
 def unary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
-    out: str = "T", array: Callable[..., Any] | None = None, in_place: Callable[..., Any] | None = None, **traits: bool,
+    out: str = "T", array: Callable[..., Any] | None = None, **traits: bool,
 ) -> OpDef:  # fmt: skip
     """An element-wise op of one input ``x``: same shape out; ``gradient(node, grad)`` gives one tensor.
 
-    ``array`` is its kernel on numpy arrays of real numbers, ``in_place`` the one that writes over ``x``.
+    ``array`` is its kernel on numpy arrays of real numbers.
     """
     op_def = op(f"{name}(x: T) -> (y: {out})", T=types, **traits)
     op_def.shape(lambda x: x)
@@ -35,19 +35,17 @@ def unary(
         op_def.gradient(gradient)
     if array is not None:
         op_def.array_kernel(array, T=[t for t in types if t in REAL])
-    if in_place is not None:
-        op_def.in_place_kernel(0, in_place)
     return op_def
 
 
 def binary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
     out: str = "T", names: tuple[str, str] = ("x", "y"), array: Callable[..., Any] | None = None,
-    in_place: Sequence[Callable[..., Any]] = (), **traits: bool,
+    **traits: bool,
 ) -> OpDef:  # fmt: skip
     """An element-wise op of two inputs that broadcast; ``gradient`` gives two tensors of the output's shape.
 
-    ``array`` is its kernel on numpy arrays of real numbers; ``in_place`` write over the first and the second input.
+    ``array`` is its kernel on numpy arrays of real numbers.
     """
     op_def = op(f"{name}({names[0]}: T, {names[1]}: T) -> (z: {out})", T=types, **traits)
     op_def.shape(broadcast)
@@ -57,8 +55,6 @@ def binary(
         op_def.gradient(lambda node, grad: unbroadcast(node, gradient(node, grad)))
     if array is not None:
         op_def.array_kernel(array, T=[t for t in types if t in REAL])
-    for position, in_place_kernel in enumerate(in_place):
-        op_def.in_place_kernel(position, in_place_kernel)
     return op_def
 
 
