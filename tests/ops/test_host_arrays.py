@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.core.wire import pack_int64, unpack_int64
 
 RANDOM = np.random.default_rng(5)
 ODD = [b"a1\x002b", b"", b"x" * 300, "é7ü".encode(), b"\xff\n8"]
@@ -107,11 +106,6 @@ def test_strings_gathered_from_outside(index):
 
 
 # ---- examples
-
-
-def test_varints_of_every_length():
-    values = [int(v) for k in range(64) for v in (2**k - 1, -(2**k))]
-    assert unpack_int64(pack_int64(values)).tolist() == values
 
 
 def example(floats, label, name, more):
