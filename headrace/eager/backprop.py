@@ -12,7 +12,7 @@ from headrace.core.dtypes import float32, float64
 from headrace.eager.binding import HOST, HostTensor
 from headrace.eager.execute import frozen
 from headrace.eager.learn import NOTHING, PLANS, RANK, SHAPE, VALUE, learn
-from headrace.eager.record import Record, active, recording
+from headrace.eager.tape_entry import Record, active, recording
 from headrace.eager.tensor import EagerTensor, Immediate
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor

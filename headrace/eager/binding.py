@@ -11,9 +11,9 @@ import torch
 
 from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
-from headrace.eager import record
+from headrace.eager import tape_entry
 from headrace.eager.failure import explain
-from headrace.eager.record import Record, snapshot
+from headrace.eager.tape_entry import Record, snapshot
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, Immediate, holding
 from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
@@ -131,7 +131,7 @@ def _is_recorded(op_def: OpDef, attrs: dict[str, Any], outputs: Sequence[DType])
 
 def run(bound: Bound, inputs: Sequence[Any], context: Any) -> Sequence[Any]:
     """The outputs of one op."""
-    tapes = record.active.get()
+    tapes = tape_entry.active.get()
     node: Record | None = None
     try:
         if bound.reads and tapes:
@@ -153,7 +153,7 @@ def run(bound: Bound, inputs: Sequence[Any], context: Any) -> Sequence[Any]:
     flat = flat_outputs(bound.op_def, result) if bound.multiple else [result]
     outputs = [_wrapped(v, kind, inputs) for v, kind in zip(flat, bound.out_kinds, strict=True)]
     if tapes:
-        record.keep(tapes, bound, inputs, outputs)
+        tape_entry.keep(tapes, bound, inputs, outputs)
     return outputs
 
 

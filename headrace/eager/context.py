@@ -21,11 +21,11 @@ from headrace.core import errors
 from headrace.core.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.source import at, user_source
-from headrace.eager import execute, function, record, tensor
+from headrace.eager import execute, function, tape_entry, tensor
 from headrace.eager.binding import Bound, run, scalar
 from headrace.eager.execute import Caller
-from headrace.eager.record import Record
 from headrace.eager.tape import GradientTape
+from headrace.eager.tape_entry import Record
 from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, Immediate, as_handle, holding
 from headrace.graph import context
 from headrace.graph.build import add_node
@@ -201,14 +201,14 @@ class EagerContext(Graph):
     def custom(self, name: str, inputs: Sequence[Any], results: Sequence[Any], rule: Any) -> list[Any]:
         """The results under new names, which tapes see as one op with the gradient ``rule(node, *grads)``."""
         identity = REGISTRY.get("Identity")
-        token = record.active.set(())
+        token = tape_entry.active.set(())
         try:
             outputs = [self.call(identity, (r,), {}) for r in results]
         finally:
-            record.active.reset(token)
-        tapes = record.active.get()
+            tape_entry.active.reset(token)
+        tapes = tape_entry.active.get()
         if tapes:
-            record.keep_custom(tapes, Record(identity, list(inputs), outputs, {"name": name}, rule=rule))
+            tape_entry.keep_custom(tapes, Record(identity, list(inputs), outputs, {"name": name}, rule=rule))
         return outputs
 
     # ---- devices

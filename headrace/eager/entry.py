@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from headrace.core.dtypes import DType
 from headrace.eager.learn import NOTHING, PLANS, RANK, SHAPE, VALUE, learn
-from headrace.eager.plan import Plan
-from headrace.eager.record import now, recording, snapshot
+from headrace.eager.recipe import Plan
+from headrace.eager.tape_entry import now, recording, snapshot
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, _handles
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -13,10 +13,10 @@ import numpy as np
 
 from headrace.core.registry import OpDef
 from headrace.core.signature import Arg
-from headrace.eager import record
+from headrace.eager import tape_entry
 from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, unshare
 from headrace.eager.failure import explain
-from headrace.eager.record import Record
+from headrace.eager.tape_entry import Record
 from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, _handles, as_handle
 from headrace.graph.build import wrap_outputs
 
@@ -149,8 +149,8 @@ def _run_plain(bound: Bound, inputs: Sequence[Any]) -> EagerTensor:
     made = EagerTensor()
     made._value = value
     made._kind = bound.kind
-    if tapes := record.active.get():
-        record.keep(tapes, bound, inputs, (made,))
+    if tapes := tape_entry.active.get():
+        tape_entry.keep(tapes, bound, inputs, (made,))
     return made
 
 
@@ -163,8 +163,8 @@ def _update(bound: Bound, inputs: Sequence[Any]) -> Any:
         bound.function(*values, *bound.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise explain(e, bound.op_def, inputs) from e
-    if tapes := record.active.get():
-        record.keep(tapes, bound, inputs, inputs[:1])
+    if tapes := tape_entry.active.get():
+        tape_entry.keep(tapes, bound, inputs, inputs[:1])
     return inputs[0]
 
 

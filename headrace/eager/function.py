@@ -13,9 +13,9 @@ from headrace.autodiff.function import whole_gradient
 from headrace.core.config import ConfigProto
 from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
-from headrace.eager import record
+from headrace.eager import tape_entry
 from headrace.eager.binding import unshare
-from headrace.eager.record import Record
+from headrace.eager.tape_entry import Record
 from headrace.eager.tensor import EagerHandle, holding
 from headrace.graph.body import FuncGraph
 from headrace.passes.read import ref_positions
@@ -60,7 +60,7 @@ def call(
 ) -> Record:
     """Runs a call; tapes keep it whole."""
     f: FuncGraph = attrs["f"]
-    tapes = record.active.get()
+    tapes = tape_entry.active.get()
     for tape in tapes:
         for tensor in inputs:
             if isinstance(tensor, EagerHandle) and tensor.trainable:
@@ -72,7 +72,7 @@ def call(
         count = max(count, *(1 + (_slot(f, attrs["visible"], k)) for k in range(1, orders + 1)))
     made = run(definition, inputs, attrs, count, context)
     if tapes:
-        record.keep_custom(tapes, made)
+        tape_entry.keep_custom(tapes, made)
     return made
 
 
@@ -110,8 +110,8 @@ def call_again(op: Record, count: int, context: Any) -> Record:
             f"the gradient of {op.attrs['f'].kind} is asked for after it ran, in a way that no tape foresaw, and running it "
             "again would repeat its side effects. Compute the first gradient inside a GradientTape(persistent=True)."
         )
-    token = record.active.set(())
+    token = tape_entry.active.set(())
     try:
         return run(op.op_def, op.inputs, op.attrs, count, context)
     finally:
-        record.active.reset(token)
+        tape_entry.active.reset(token)

@@ -15,9 +15,9 @@ from typing import Any
 
 from headrace.core.dtypes import INDEX
 from headrace.core.shape import TensorShape
-from headrace.eager import record
+from headrace.eager import tape_entry
 from headrace.eager.binding import HOST, Bound, HostTensor, host_numbers
-from headrace.eager.plan import Plan, Step
+from headrace.eager.recipe import Plan, Step
 from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate
 
 NOTHING, RANK, SHAPE, VALUE = range(4)  # what a function looked at
@@ -144,14 +144,14 @@ def learn(
     ``shaped``: to ask an op for a shape is to look at it, so that plans hold it as a constant.
     """
     observer = _Observer()
-    watching, active = _observing.set(observer), record.active.set((observer,))
+    watching, active = _observing.set(observer), tape_entry.active.set((observer,))
     try:
         probes = [_probe(t) for t in tensors]
         result = function(probes)
     except Exception:  # noqa: BLE001 - the call itself follows, and says what is wrong
         return VALUE, None
     finally:
-        record.active.reset(active)
+        tape_entry.active.reset(active)
         _observing.reset(watching)
     if shaped and not observer.dynamic and any(_gives_shape(bound) for bound, _, _ in observer.seen):
         observer.looked = max(observer.looked, SHAPE)

@@ -14,9 +14,9 @@ from typing import Any
 
 from headrace.autodiff.gradients import UnconnectedGradients, is_trainable
 from headrace.core.source import at
-from headrace.eager import record, symbolic
+from headrace.eager import symbolic, tape_entry
 from headrace.eager.backprop import backprop, ones_like
-from headrace.eager.record import Record
+from headrace.eager.tape_entry import Record
 from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, as_handle
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
@@ -57,14 +57,14 @@ class GradientTape:
             raise ValueError("Tape is already recording.")
         self._recording = True
         self._built.start()
-        record.active.set((*record.active.get(), self))
+        tape_entry.active.set((*tape_entry.active.get(), self))
 
     def _stop(self) -> None:
         if not self._recording:
             raise ValueError("Tape is not recording.")
         self._recording = False
         self._built.stop()
-        record.active.set(tuple(t for t in record.active.get() if t is not self))
+        tape_entry.active.set(tuple(t for t in tape_entry.active.get() if t is not self))
 
     def watch(self, tensor: Any) -> None:
         """Follows a tensor, a variable, or all those in a nested structure."""

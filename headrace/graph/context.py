@@ -43,7 +43,7 @@ class _Stack:
 
 
 # What eager execution knows of this thread without asking: the tapes that watch, or None if it must ask whether ops run
-# eagerly at all.  Whatever changes the answer forgets it (sets None); ``eager/record.py`` keeps it.
+# eagerly at all.  Whatever changes the answer forgets it (sets None); ``eager/tape_entry.py`` keeps it.
 eager_tapes: contextvars.ContextVar[tuple[Any, ...] | None] = contextvars.ContextVar(
     "headrace_eager_tapes", default=None
 )

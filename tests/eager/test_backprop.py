@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.eager.record import active
+from headrace.eager.tape_entry import active
 from headrace.eager.tensor import EagerTensor
 
 

@@ -21,7 +21,7 @@ from headrace.core import dtypes, errors
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
-from headrace.eager.record import recording, snapshot
+from headrace.eager.tape_entry import recording, snapshot
 from headrace.eager.tensor import Immediate, register_handle
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.body import lifted

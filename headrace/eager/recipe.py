@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.eager import record
+from headrace.eager import tape_entry
 from headrace.eager.binding import HOST, VALUE, Bound, host_numbers, run
 from headrace.eager.failure import explain
 from headrace.eager.tensor import EagerTensor
@@ -60,7 +60,7 @@ class Step:
         made._value = value
         made._kind = self.kind
         if tapes:
-            record.keep(tapes, self.bound, (*first, *later), (made,))
+            tape_entry.keep(tapes, self.bound, (*first, *later), (made,))
         return made
 
 
