@@ -1,4 +1,4 @@
-"""An op with everything decided that dtypes and attributes decide (``Bound``), and running it on eager tensors."""
+"""``Bound``: an op with all that its dtypes and attributes decide.  ``run`` calls it on eager tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.eager import tape_entry
 from headrace.eager.failure import explain
-from headrace.eager.tape_entry import Record, snapshot
+from headrace.eager.tape_entry import TapeEntry, snapshot
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, Immediate, holding
 from headrace.graph.constant import make_array
 from headrace.graph.convert import to_tensor
@@ -28,29 +28,29 @@ storage_uses: Callable[[int], int] = torch._C._storage_Use_Count  # type: ignore
 
 
 class HostTensor(Immediate):
-    """Python integers given for a host input.  The tensor is made only if a gradient rule looks at it."""
+    """Python integers that stand for a host input.  They become a tensor only if a gradient rule looks at it."""
 
-    __slots__ = ("_made", "host")
+    __slots__ = ("_converted", "host")
 
-    def __init__(self, host: Any, kind: int) -> None:
+    def __init__(self, host: Any, dtype_enum: int) -> None:
         self.host = host
-        self._kind = kind
-        self._made: Any = None
+        self._dtype_enum = dtype_enum
+        self._converted: Any = None
 
     @property
     def _value(self) -> Any:  # type: ignore[override]
-        if self._made is None:
-            self._made = to_tensor(self.host, _DTYPES[self._kind])._value  # type: ignore[attr-defined]
-        return self._made
+        if self._converted is None:
+            self._converted = to_tensor(self.host, _DTYPES[self._dtype_enum])._value  # type: ignore[attr-defined]
+        return self._converted
 
 
 class Bound:
-    """An op with everything decided that its dtypes and attributes decide."""
+    """An op with all that its dtypes and attributes decide.  ``enums`` are the numbers of dtypes, as eager tensors hold them."""
 
     __slots__ = (
-        "attrs", "backward", "codes", "device", "function", "grouped", "keywords", "kind", "kinds", "learnable", "multiple",
-        "node_attrs", "op_def", "out_kinds", "plain", "reads", "recorded", "simple", "stateful", "transfers", "updates",
-        "wants_node", "writes",
+        "attrs", "backward", "codes", "device", "differentiable", "enums", "grouped", "kernel", "keywords", "learnable",
+        "multiple", "node_attrs", "op_def", "out_enum", "out_enums", "plain", "reads", "simple", "stateful", "transfers",
+        "updates", "wants_node", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -60,24 +60,24 @@ class Bound:
         self.op_def = op_def
         self.node_attrs = attrs
         self.device = CPU if traits.host or not _on_device(op_def, attrs) else device
-        kernel = find_kernel(op_def, self.device.type, attrs)
-        self.kinds = [d.as_datatype_enum for d in dtypes]
+        chosen = find_kernel(op_def, self.device.type, attrs)
+        self.enums = [d.as_datatype_enum for d in dtypes]
         self.codes = _codes(op_def, dtypes, attrs)
         self.grouped = any(a.is_list for a in op_def.signature.inputs)
-        self.function = kernel.call
+        self.kernel = chosen.call
         self.attrs = bind_attrs(op_def, attrs)
-        self.keywords = extras(kernel, self.device)
-        self.stateful = kernel.wants_state
-        self.wants_node = kernel.wants_node
-        self.out_kinds = [d.as_datatype_enum for d in outputs]
+        self.keywords = extras(chosen, self.device)
+        self.stateful = chosen.wants_state
+        self.wants_node = chosen.wants_node
+        self.out_enums = [d.as_datatype_enum for d in outputs]
         signature = op_def.signature.outputs
         self.multiple = len(signature) != 1 or signature[0].is_list
-        self.kind = -1 if self.multiple or signature[0].ref else self.out_kinds[0]
+        self.out_enum = -1 if self.multiple or signature[0].ref else self.out_enums[0]
         self.writes = traits.writes and REF in self.codes
         self.reads = READ in self.codes
         self.transfers = traits.transfers
-        self.recorded = _is_recorded(op_def, attrs, outputs)
-        self.backward: Any = None  # what is remembered of its gradient rule
+        self.differentiable = _is_differentiable(op_def, attrs, outputs)
+        self.backward: Any = None  # the RuleMemory of its gradient rule, once there is one
         self.learnable = (
             traits.pure
             and not (traits.dynamic_shape or traits.host)
@@ -85,9 +85,11 @@ class Bound:
             and all(d.base_dtype.name not in ("variant", "resource") for d in (*dtypes, *outputs))  # they have no shape
         )
         plainly_called = not (self.keywords or self.stateful or self.wants_node)
-        self.simple = plainly_called and self.kind >= 0 and not self.writes  # one tensor out, and no more than a call
+        self.simple = (
+            plainly_called and self.out_enum >= 0 and not self.writes
+        )  # it gives one tensor and needs nothing but a call
         self.plain = self.simple and not self.grouped and all(c == VALUE for c in self.codes)
-        # How many variables come first, in an op that changes them and gives the first one; 0 for any other.
+        # An op that changes variables and gives the first: how many variables its inputs begin with.  0 for any other op.
         refs = self.codes.count(REF)
         first = self.codes == [REF] * refs + [VALUE] * (len(self.codes) - refs)
         changes = plainly_called and self.writes and first and not self.multiple and not self.grouped
@@ -118,7 +120,7 @@ def _codes(op_def: OpDef, dtypes: Sequence[DType], attrs: dict[str, Any]) -> lis
     return codes
 
 
-def _is_recorded(op_def: OpDef, attrs: dict[str, Any], outputs: Sequence[DType]) -> bool:
+def _is_differentiable(op_def: OpDef, attrs: dict[str, Any], outputs: Sequence[DType]) -> bool:
     if "_gradient_op_type" in attrs:
         return True
     if op_def.has_gradient_rule and op_def.gradient_fn is None:
@@ -132,14 +134,14 @@ def _is_recorded(op_def: OpDef, attrs: dict[str, Any], outputs: Sequence[DType])
 def run(bound: Bound, inputs: Sequence[Any], context: Any) -> Sequence[Any]:
     """The outputs of one op."""
     tapes = tape_entry.active.get()
-    node: Record | None = None
+    node: TapeEntry | None = None
     try:
         if bound.reads and tapes:
             inputs = [snapshot(tapes, t) if c == READ else t for t, c in zip(inputs, bound.codes, strict=True)]
         values = _values(bound, inputs, context)
         keywords = bound.keywords
         if bound.stateful or bound.wants_node:
-            node = Record(bound.op_def, inputs, (), bound.node_attrs)
+            node = TapeEntry(bound.op_def, inputs, (), bound.node_attrs)
             keywords = dict(keywords)
             if bound.stateful:
                 keywords["state"] = context.state(bound)
@@ -147,11 +149,11 @@ def run(bound: Bound, inputs: Sequence[Any], context: Any) -> Sequence[Any]:
                 keywords["node"] = node
         if bound.grouped:
             values = group_inputs(bound.op_def, values, bound.node_attrs)
-        result = bound.function(*values, *bound.attrs, **keywords)
+        result = bound.kernel(*values, *bound.attrs, **keywords)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise explain(e, bound.op_def, inputs) from e
     flat = flat_outputs(bound.op_def, result) if bound.multiple else [result]
-    outputs = [_wrapped(v, kind, inputs) for v, kind in zip(flat, bound.out_kinds, strict=True)]
+    outputs = [_wrapped(v, enum, inputs) for v, enum in zip(flat, bound.out_enums, strict=True)]
     if tapes:
         tape_entry.keep(tapes, bound, inputs, outputs)
     return outputs
@@ -179,7 +181,7 @@ def _values(bound: Bound, inputs: Sequence[Any], context: Any) -> list[Any]:
 
 
 def _home(values: Sequence[Any], otherwise: Any) -> Any:
-    """Where the state lives that an op uses: its other inputs must come there."""
+    """The device of the state that an op uses: its other inputs must be moved there."""
     return next((v.device for v in values if not isinstance(v, torch.Tensor) and hasattr(v, "device")), otherwise)
 
 
@@ -193,24 +195,24 @@ def host_numbers(tensor: Any) -> Any:
     return value.tolist()
 
 
-def _wrapped(value: Any, kind: int, inputs: Sequence[Any]) -> Any:
-    if kind < 100:
-        made = EagerTensor()
-        made._value = value
-        made._kind = kind
-        return made
-    return next(t for t in inputs if t._value is value)  # an op that gives a handle gives one of its inputs
+def _wrapped(value: Any, enum: int, inputs: Sequence[Any]) -> Any:
+    if enum < 100:
+        tensor = EagerTensor()
+        tensor._value = value
+        tensor._dtype_enum = enum
+        return tensor
+    return next(t for t in inputs if t._value is value)  # a handle that an op returns is one of its inputs
 
 
 def unshare(state: Any) -> None:
-    """Gives a variable a buffer of its own before it is written, if some tensor or array still looks at this one."""
+    """Copies the buffer of a variable before it is written, if some tensor or array still shares it."""
     try:
         buffer = state.value
-    except AttributeError:  # nothing was assigned yet, or it is another kind of state
+    except AttributeError:  # nothing was assigned yet, or the state is no variable
         return
     if type(buffer) is _Tensor:
-        # One reference is the variable's, one is ours, one is the call's; of the storage one is the buffer's, one ours, one
-        # may be the array's.  What a function gave as a part of the array refers to that.
+        # Three references to the buffer are expected: the variable's, ours and that of the call below.  Of the storage: the
+        # buffer's, ours, and perhaps the array's.  A view that a function returned of the array refers to the array.
         viewed = state.viewed
         if (
             _references(buffer) > 3
@@ -228,13 +230,13 @@ def unshare(state: Any) -> None:
 _scalars: dict[Any, Any] = {}
 
 
-def scalar(value: Any, kind: int) -> Any:
-    """A Python number as a tensor; those met lately are kept.  Not for tensors that users hold: tapes go by identity."""
-    found = _scalars.get((value, kind, value.__class__))
-    if found is None or (value == 0 and str(value)[0] == "-"):  # 0.0 equals -0.0
-        found = holding(from_numpy(np.asarray(make_array(value, _DTYPES[kind])), _DTYPES[kind]), _DTYPES[kind])
+def scalar(value: Any, enum: int) -> Any:
+    """A Python number as a tensor, from a cache.  Never hand it to users: tapes know tensors by identity."""
+    tensor = _scalars.get((value, enum, value.__class__))
+    if tensor is None or (value == 0 and str(value)[0] == "-"):  # 0.0 equals -0.0
+        tensor = holding(from_numpy(np.asarray(make_array(value, _DTYPES[enum])), _DTYPES[enum]), _DTYPES[enum])
         if len(_scalars) >= LIMIT:
             _scalars.clear()
         if value != 0 or str(value)[0] != "-":
-            _scalars[value, kind, value.__class__] = found
-    return found
+            _scalars[value, enum, value.__class__] = tensor
+    return tensor

@@ -1,4 +1,4 @@
-"""The eager context: a graph whose nodes run when they are made and are then forgotten.
+"""The eager context: a graph whose nodes run as soon as they are created and are then forgotten.
 
 It has a graph's scopes (names, devices, gradient overrides, seed), so the library works in it unchanged; it keeps no nodes, no
 names and no collections of variables.  One context serves the process; what is in force is each thread's own.
@@ -25,7 +25,7 @@ from headrace.eager import execute, function, tape_entry, tensor
 from headrace.eager.binding import Bound, run, scalar
 from headrace.eager.execute import Caller
 from headrace.eager.tape import GradientTape
-from headrace.eager.tape_entry import Record
+from headrace.eager.tape_entry import TapeEntry
 from headrace.eager.tensor import EagerHandle, EagerOperation, EagerTensor, Immediate, as_handle, holding
 from headrace.graph import context
 from headrace.graph.build import add_node
@@ -43,7 +43,7 @@ from headrace.runtime.worker import StateContext
 SYNC, ASYNC = 0, 1
 DEVICE_PLACEMENT_EXPLICIT, DEVICE_PLACEMENT_WARN, DEVICE_PLACEMENT_SILENT, DEVICE_PLACEMENT_SILENT_FOR_INT32 = range(4)
 _HOST_SIZE = 64
-_STATES = 256  # generators kept, by seeds
+_STATES = 256  # random generators kept, by their seeds
 _NUMBERS = {  # Python's numbers whose values need no check, by the dtype asked for
     (float, None): float32, (float, float32): float32, (float, float64): float64,
     (int, None): int32, (int, int32): int32, (int, int64): int64, (int, float32): float32, (int, float64): float64,
@@ -71,10 +71,10 @@ class EagerContext(Graph):
 
     # ---- running ops
 
-    call = execute.call  # runs the op and gives its output, its outputs as a named tuple, or None if it has none
+    call = execute.call  # returns the output, a named tuple of outputs, or None if there is none
 
     def build(self, how: Caller, key: Any, flat: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """The thorough way: converts and checks as for a graph, runs, and remembers the binding under ``key``."""
+        """Converts and checks the arguments as a graph does, runs the op, and keeps its binding under ``key``."""
         node: Any = add_node(self, how.op_def, args, kwargs)
         bound = node.bound
         if bound is None:
@@ -96,7 +96,7 @@ class EagerContext(Graph):
         outputs = list(dtypes or ())
         attrs = {} if attrs is None else attrs
         if definition is self._const:
-            return Record(definition, (), (self._constant(attrs),), attrs)
+            return TapeEntry(definition, (), (self._constant(attrs),), attrs)
         if definition.traits.handle:
             return self._make_handle(definition, outputs[0], name or definition.name, attrs)
         if definition.traits.feed:
@@ -110,13 +110,13 @@ class EagerContext(Graph):
         if holds_function(attrs):
             return self.run_function(definition, inputs, attrs)
         bound = Bound(definition, [t.dtype for t in inputs], attrs, outputs, self.place())
-        return Record(definition, inputs, run(bound, inputs, self), attrs, bound=bound)
+        return TapeEntry(definition, inputs, run(bound, inputs, self), attrs, bound=bound)
 
-    def run_function(self, definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> Record:
+    def run_function(self, definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> TapeEntry:
         """Runs a call of a function on tensors."""
         return function.call(definition, inputs, attrs["Tout"], attrs, self)
 
-    def call_again(self, op: Record, count: int) -> Record:
+    def call_again(self, op: TapeEntry, count: int) -> TapeEntry:
         """A call of a function with more of its results, for a gradient that needs them."""
         return function.call_again(op, count, self)
 
@@ -135,41 +135,45 @@ class EagerContext(Graph):
         array = make_array(value, dtype)
         if isinstance(value, np.ndarray):
             array = array.copy()
-        kind = dtype or (string if array.dtype == object else as_dtype(array.dtype))
-        small_numbers = kind.is_integer and array.size <= _HOST_SIZE  # shapes and indices: the host will ask for them
+        element_type = dtype or (string if array.dtype == object else as_dtype(array.dtype))
+        small_numbers = (
+            element_type.is_integer and array.size <= _HOST_SIZE
+        )  # shapes and indices: the host will ask for them
         where = CPU if small_numbers else self.place()
-        return holding(from_numpy(array, None if kind == string else kind, where), kind.base_dtype)
+        return holding(
+            from_numpy(array, None if element_type == string else element_type, where), element_type.base_dtype
+        )
 
     def _constant(self, attrs: dict[str, Any]) -> EagerTensor:
         dtype, where = attrs["dtype"], self.place()
         kernel = find_kernel(self._const, where.type, attrs)
         return holding(kernel.call(attrs["value"], bind_attr(dtype), device=where), dtype)
 
-    def _make_handle(self, op_def: OpDef, dtype: DType, name: str, attrs: dict[str, Any]) -> Record:
+    def _make_handle(self, op_def: OpDef, dtype: DType, name: str, attrs: dict[str, Any]) -> TapeEntry:
         full = name[:-1] if name.endswith("/") else self.unique_name(name)
         resources = self._resources if attrs.get("shared_name") else Containers()
         rule: Any = op_def.state_fn
         state = rule(StateContext(full, attrs, self.place(), resources, self))
         handle = EagerHandle(state, dtype, EagerOperation(self, full, op_def.name, user_source(2)))
-        return Record(op_def, (), (handle,), attrs)
+        return TapeEntry(op_def, (), (handle,), attrs)
 
     def state(self, bound: Bound) -> Any:
         """What a kernel keeps between calls.  A random op goes on where the last one with the same seeds stopped."""
         rule: Any = bound.op_def.state_fn
         attrs = bound.node_attrs
-        made = StateContext(bound.op_def.name, attrs, bound.device, self._resources, self)
+        state_context = StateContext(bound.op_def.name, attrs, bound.device, self._resources, self)
         if not bound.op_def.traits.random:
-            return rule(made)
+            return rule(state_context)
         key = (bound.op_def.name, attrs.get("seed"), attrs.get("seed2"), bound.device)
         with self._lock:
-            found = self._states.get(key)
-            if found is None:
-                found = self._states[key] = rule(made)
+            state = self._states.get(key)
+            if state is None:
+                state = self._states[key] = rule(state_context)
                 if len(self._states) > _STATES:
                     self._states.popitem(last=False)
             else:
                 self._states.move_to_end(key)
-            return found
+            return state
 
     def _own(self, tensor: Tensor, op_type: str) -> Tensor:
         if isinstance(tensor, Immediate):
@@ -189,8 +193,8 @@ class EagerContext(Graph):
             raise TypeError(
                 f"a function decorated with custom_gradient must return (result, grad_fn), {f.__name__} returned {outcome!r}"
             )
-        given = {id(t) for t in inputs}
-        variables = [(v, as_handle(v)) for v in tape.watched_variables() if id(as_handle(v)) not in given]
+        arguments = {id(t) for t in inputs}
+        variables = [(v, as_handle(v)) for v in tape.watched_variables() if id(as_handle(v)) not in arguments]
         if variables and not takes_variables(outcome[1]):
             raise TypeError(
                 "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
@@ -199,7 +203,7 @@ class EagerContext(Graph):
         return outcome[0], outcome[1], variables
 
     def custom(self, name: str, inputs: Sequence[Any], results: Sequence[Any], rule: Any) -> list[Any]:
-        """The results under new names, which tapes see as one op with the gradient ``rule(node, *grads)``."""
+        """New tensors with the values of the results.  Tapes see one op with the gradient ``rule(node, *grads)``."""
         identity = REGISTRY.get("Identity")
         token = tape_entry.active.set(())
         try:
@@ -208,7 +212,7 @@ class EagerContext(Graph):
             tape_entry.active.reset(token)
         tapes = tape_entry.active.get()
         if tapes:
-            tape_entry.keep_custom(tapes, Record(identity, list(inputs), outputs, {"name": name}, rule=rule))
+            tape_entry.keep_custom(tapes, TapeEntry(identity, list(inputs), outputs, {"name": name}, rule=rule))
         return outputs
 
     # ---- devices
@@ -229,10 +233,10 @@ class EagerContext(Graph):
         for device in self.devices:
             if device.name.endswith(wanted[wanted.find("/device:") :]) if "/device:" in wanted else False:
                 return device.torch_device
-        known = ", ".join(d.name for d in self.devices)
-        raise RuntimeError(f"there is no device {wanted!r} here; there are {known} {at()}")
+        names = ", ".join(d.name for d in self.devices)
+        raise RuntimeError(f"there is no device {wanted!r} here; there are {names} {at()}")
 
-    # ---- scopes that mean less, or nothing, when ops run at once
+    # ---- scopes that mean less, or nothing, when ops run eagerly
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name under the current scope; names need not be unique here."""
@@ -240,7 +244,7 @@ class EagerContext(Graph):
         return f"{prefix}/{name}" if prefix else name
 
     def control_dependencies(self, control_inputs: Any) -> Any:
-        """Nothing: what was called before has run before."""
+        """Does nothing: what was called before has already run."""
         return _NOTHING
 
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
@@ -260,7 +264,7 @@ class EagerContext(Graph):
             self.quick = not self.several_devices and not self._gradient_overrides
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Nothing: a collection would keep alive what the program has dropped.  Only the global step is found by its."""
+        """Keeps nothing: a collection would keep alive what the program has dropped.  Only the global step is looked up there."""
         if name == GraphKeys.GLOBAL_STEP:
             self._collections[name] = [value]
 
@@ -318,15 +322,15 @@ _lock = threading.Lock()
 
 
 def the_context() -> EagerContext:
-    """The process's eager context, made when it is first needed."""
+    """The eager context of the process, created on first use."""
     if not _contexts:
         with _lock:
             if not _contexts:
-                made = EagerContext()
-                tensor.set_context(made)
-                Record.graph = made
-                context.on_reset(made.forget)
-                _contexts.append(made)
+                eager = EagerContext()
+                tensor.set_context(eager)
+                TapeEntry.graph = eager
+                context.on_reset(eager.forget)
+                _contexts.append(eager)
     return _contexts[0]
 
 
@@ -334,7 +338,7 @@ def the_context() -> EagerContext:
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
-    """Makes ops run at once in the whole program, outside ``with graph.as_default()`` blocks.
+    """Makes ops run eagerly in the whole program, outside ``with graph.as_default()`` blocks.
 
     Call it at program startup, before anything is built.  ``device_policy`` and ``execution_mode`` are checked; values are
     always copied between devices silently, and kernels of accelerators always run asynchronously.
@@ -358,18 +362,18 @@ def disable_eager_execution() -> None:
 
 @contextlib.contextmanager
 def eager_mode() -> Iterator[None]:
-    """Ops called in this block, in this thread, run at once: ``with headrace.eager_mode():``."""
+    """Ops called in this block, in this thread, run eagerly: ``with headrace.eager_mode():``."""
     with the_context().as_default():
         yield
 
 
 def executing_eagerly() -> bool:
-    """Whether ops run at once here; False inside ``with tf.Graph().as_default():``."""
+    """Whether ops run eagerly here; False inside ``with tf.Graph().as_default():``."""
     return context.executing_eagerly()
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """The same, but asked about the program around the function or body that is being built, if one is."""
+    """Whether ops run eagerly in the program around the function or body that is being built, if there is one."""
     graph: Any = context.get_default_graph()
     while graph.building_function and getattr(graph, "outer_graph", None) is not None:
         graph = graph.outer_graph
@@ -392,7 +396,7 @@ def async_wait() -> None:
 
 
 def async_clear_error() -> None:
-    """Nothing: an error is raised where it is found, and none is kept."""
+    """Does nothing: errors are raised where they happen, and none is kept."""
 
 
 def list_devices() -> list[str]:

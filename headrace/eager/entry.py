@@ -1,6 +1,6 @@
-"""``at_once``: the way into a function of the library.  While ops run at once, a call of a kind met before runs its plan.
+"""``learned``: the decorator of library functions.  While ops run eagerly, a call whose key is known runs its recipe.
 
-The kind of a call is the dtypes of its tensors and its Python arguments.  A graph is built by the function as it is written.
+The key of a call holds the dtypes of its tensors and its Python arguments.  To build a graph, the function itself runs.
 """
 
 from __future__ import annotations
@@ -10,90 +10,92 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from headrace.core.dtypes import DType
-from headrace.eager.learn import NOTHING, PLANS, RANK, SHAPE, VALUE, learn
-from headrace.eager.recipe import Plan
-from headrace.eager.tape_entry import now, recording, snapshot
+from headrace.eager.learn import NOTHING, RANK, RECIPES, SHAPE, VALUE, learn
+from headrace.eager.recipe import Recipe
+from headrace.eager.tape_entry import now, snapshot, watching_tapes
 from headrace.eager.tensor import _DTYPES, EagerHandle, EagerTensor, _handles
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LENGTH = 16  # of the longest list of numbers that is part of a key
-_TENSORS = {kind: (EagerTensor, kind) for kind in _DTYPES}  # the tokens of tensors, by dtype
-_UNKNOWN = object()  # the token of an argument that plans are not kept for
+_TENSORS = {enum: (EagerTensor, enum) for enum in _DTYPES}  # the tokens of tensors, by dtype
+_UNKNOWN = object()  # the token of an argument that recipes are not kept for
 
 
-def at_once(function: F) -> F:
-    """Decorates a function of pure ops: while ops run at once, a call of a kind met before goes straight to the kernels.
+def learned(wrapped: F) -> F:
+    """Decorates a function of pure ops: while ops run eagerly, a call like an earlier one goes straight to the kernels.
 
-    It must not depend on anything but its arguments, nor change anything.
+    The function may depend on its arguments only, and must not change anything.
     """
-    memory = Memory(function)
-    plans = memory.plans
+    memory = Memory(wrapped)
+    recipes = memory.recipes
 
-    @functools.wraps(function)
+    @functools.wraps(wrapped)
     def entry(*args: Any, **kwargs: Any) -> Any:
         tapes = now()
         if tapes is None:
-            tapes = recording()
+            tapes = watching_tapes()
             if tapes is None:
-                return function(*args, **kwargs)
+                return wrapped(*args, **kwargs)
         tensors: list[Any] = []
         key: list[Any] = []
         for value in args:
             if isinstance(value, EagerTensor):
                 tensors.append(value)
-                key.append(_TENSORS[value._kind])
+                key.append(_TENSORS[value._dtype_enum])
             else:
                 key.append(_token(value, tensors, tapes))
         if kwargs:
             for name, value in kwargs.items():
                 if name != "name":
                     key += (name, _token(value, tensors, tapes))
-        plan = plans.get(memory.whole(key, tensors) if memory.level else tuple(key))
-        if plan is None:
-            plan = memory.learn(key, tensors, args, kwargs)
-            if plan is None:
-                return function(*args, **kwargs)
-        return plan.run(tensors, tapes)
+        recipe = recipes.get(memory.whole(key, tensors) if memory.level else tuple(key))
+        if recipe is None:
+            recipe = memory.learn(key, tensors, args, kwargs)
+            if recipe is None:
+                return wrapped(*args, **kwargs)
+        return recipe.run(tensors, tapes)
 
     return entry  # type: ignore[return-value]
 
 
 class Memory:
-    """The plans of one function by the kinds of its arguments; ``level`` is how closely it has ever looked at tensors."""
+    """The recipes of one function by the keys of its calls.  ``level`` is how closely it has ever looked at tensors."""
 
-    __slots__ = ("count", "function", "level", "plans")
+    __slots__ = ("count", "level", "recipes", "wrapped")
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.plans: dict[Any, Plan | None] = {}  # None: what was learned is that there is none
+    def __init__(self, wrapped: Callable[..., Any]) -> None:
+        self.wrapped = wrapped
+        self.recipes: dict[Any, Recipe | None] = {}  # None: such a call has no recipe
         self.level = NOTHING
         self.count = 0
 
     def whole(self, key: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
-        """The key with what the function looks at, of these tensors."""
+        """The key, with the ranks or shapes of the tensors if the function looks at them."""
         if self.level == RANK:
             return ("ranks", *key, *[t._value.ndim for t in tensors])
         return ("shapes", *key, *[t._value.shape for t in tensors]) if self.level == SHAPE else tuple(key)
 
     def learn(
         self, key: Sequence[Any], tensors: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> Plan | None:
-        """The plan of a call that has none yet; None if it cannot have one."""
-        if _UNKNOWN in key or self.count >= PLANS or self.whole(key, tensors) in self.plans:
+    ) -> Recipe | None:
+        """The recipe of a call that has none yet; None if it cannot have one."""
+        if _UNKNOWN in key or self.count >= RECIPES or self.whole(key, tensors) in self.recipes:
             return None
         self.count += 1
 
         def on_probes(probes: Sequence[Any]) -> Any:
             left = iter(probes)
-            given = [_with_probes(a, left) for a in args]
-            return self.function(*given, **{n: a if n == "name" else _with_probes(a, left) for n, a in kwargs.items()})
+            positional = [_with_probes(a, left) for a in args]
+            return self.wrapped(
+                *positional, **{n: a if n == "name" else _with_probes(a, left) for n, a in kwargs.items()}
+            )
 
-        looked, plan = learn(on_probes, tensors)
-        if self.level < looked < VALUE:  # the keys until now say too little
+        looked, recipe = learn(on_probes, tensors)
+        if self.level < looked < VALUE:  # the keys so far say too little
             self.level = looked
-            self.plans.clear()
-        self.plans[self.whole(key, tensors)] = plan
-        return plan
+            self.recipes.clear()
+        self.recipes[self.whole(key, tensors)] = recipe
+        return recipe
 
 
 def _with_probes(value: Any, probes: Any) -> Any:
@@ -114,27 +116,27 @@ def _is_tensor(value: Any) -> bool:
 
 def _token(value: Any, tensors: list[Any], tapes: Sequence[Any]) -> Any:
     """What an argument adds to the key.  Tensors, and the values of variables, go to ``tensors``."""
-    kind = value.__class__
-    if kind is int or value is None:
+    value_class = value.__class__
+    if value_class is int or value is None:
         return value
-    if kind is EagerTensor:
+    if value_class is EagerTensor:
         tensors.append(value)
-        return _TENSORS[value._kind]
-    if kind is list or kind is tuple:
+        return _TENSORS[value._dtype_enum]
+    if value_class is list or value_class is tuple:
         return _token_of_list(value, tensors, tapes)
-    if kind is float and value == 0:
-        return (kind, str(value))  # 0.0 equals -0.0
-    if kind in _SIMPLE:
-        return (kind, value)
-    if kind in _handles:
-        handle = _handles[kind](value)
+    if value_class is float and value == 0:
+        return (value_class, str(value))  # 0.0 equals -0.0
+    if value_class in _SIMPLE:
+        return (value_class, value)
+    if value_class in _handles:
+        handle = _handles[value_class](value)
         if handle.__class__ is not EagerHandle or not hasattr(handle._value, "value"):
             return _UNKNOWN
         tensors.append(snapshot(tapes, handle))
-        return _TENSORS[tensors[-1]._kind]
-    if kind is slice:
-        return _token_of_numbers(kind, (value.start, value.stop, value.step))
-    return (kind, "...") if value is Ellipsis else _UNKNOWN
+        return _TENSORS[tensors[-1]._dtype_enum]
+    if value_class is slice:
+        return _token_of_numbers(value_class, (value.start, value.stop, value.step))
+    return (value_class, "...") if value is Ellipsis else _UNKNOWN
 
 
 _SIMPLE = frozenset((bool, str, float, DType, type))
@@ -149,7 +151,7 @@ def _token_of_list(value: Any, tensors: list[Any], tapes: Sequence[Any]) -> Any:
     return _token_of_numbers(value.__class__, value)
 
 
-def _token_of_numbers(kind: type, values: Sequence[Any]) -> Any:
+def _token_of_numbers(value_class: type, values: Sequence[Any]) -> Any:
     tensors: list[Any] = []
     tokens = [v if v.__class__ is int else _token(v, tensors, ()) for v in values]
-    return _UNKNOWN if tensors or _UNKNOWN in tokens else (kind, *tokens)
+    return _UNKNOWN if tensors or _UNKNOWN in tokens else (value_class, *tokens)

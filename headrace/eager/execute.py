@@ -1,4 +1,4 @@
-"""Running an op at once, cheaply: a call is bound once for each (op, dtypes, attributes) and then only its kernel runs.
+"""Running an op eagerly and cheaply: a call is bound once for each (op, dtypes, attributes) and then only its kernel runs.
 
 ``Bound`` is that binding.  ``Caller`` finds it for Python arguments, an op type each; arguments it does not know go the way
 of graph building (``build``), which converts, checks and names what is wrong, and leaves a ``Bound`` behind for the next call.
@@ -16,7 +16,7 @@ from headrace.core.signature import Arg
 from headrace.eager import tape_entry
 from headrace.eager.binding import HOST, LIMIT, Bound, HostTensor, run, scalar, unshare
 from headrace.eager.failure import explain
-from headrace.eager.tape_entry import Record
+from headrace.eager.tape_entry import TapeEntry
 from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, _handles, as_handle
 from headrace.graph.build import wrap_outputs
 
@@ -45,19 +45,19 @@ class Caller:
             args = self._positional(args, kwargs)
         flat: list[Any] = []
         key = self._key(context, args, kwargs, flat)
-        found = self.bound.get(key) if key is not None else None
-        if found is None:
+        bound = self.bound.get(key) if key is not None else None
+        if bound is None:
             return context.build(self, key, flat, args if key is None else _with_handles(args), kwargs)
         for i, item in enumerate(flat):
             if not isinstance(item, Immediate):
-                if found.codes[i] == HOST:
-                    flat[i] = HostTensor(list(item) if isinstance(item, tuple) else item, found.kinds[i])
+                if bound.codes[i] == HOST:
+                    flat[i] = HostTensor(list(item) if isinstance(item, tuple) else item, bound.enums[i])
                 else:
-                    flat[i] = scalar(item, found.kinds[i])
-        return self.wrap(found, run(found, flat, context))
+                    flat[i] = scalar(item, bound.enums[i])
+        return self.wrap(bound, run(bound, flat, context))
 
     def _positional(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any]:
-        """Inputs given by name, in their places, as far as they go."""
+        """The positional arguments, with inputs passed by name in their places, up to the first that is missing."""
         ordered = list(args)
         for arg in self.args[len(args) :]:
             if arg.name not in kwargs:
@@ -66,7 +66,7 @@ class Caller:
         return ordered
 
     def _key(self, context: Any, args: Sequence[Any], kwargs: dict[str, Any], flat: list[Any]) -> Any:
-        """What decides the binding, and in ``flat`` the inputs; None where only building can tell."""
+        """The key of the binding; None if only ``build`` can decide it.  Appends the inputs to ``flat``."""
         count = self.count
         if len(args) < count or self.op_def.traits.handle:
             return None
@@ -90,17 +90,17 @@ class Caller:
         if context.several_devices:
             tokens.append(context.place())
         try:
-            hash(made := tuple(tokens))
+            hash(key := tuple(tokens))
         except TypeError:  # lists among the attributes
             try:
-                hash(made := frozen(made))
+                hash(key := frozen(key))
             except TypeError:
                 return None
-        return made
+        return key
 
     def remember(self, key: Any, flat: Sequence[Any], bound: Bound) -> None:
-        """Keeps the binding for arguments of this kind, if they came to it as they are."""
-        if any(isinstance(t, Immediate) and t._kind != kind for t, kind in zip(flat, bound.kinds, strict=True)):
+        """Keeps the binding under the key, unless an input had to be converted for it."""
+        if any(isinstance(t, Immediate) and t._dtype_enum != enum for t, enum in zip(flat, bound.enums, strict=True)):
             return
         if len(self.bound) >= LIMIT:
             self.bound.clear()
@@ -111,18 +111,18 @@ class Caller:
             return outputs[0]
         if not outputs and not self.outputs:
             return None
-        return wrap_outputs(self.op_def, Record(self.op_def, (), outputs, bound.node_attrs))  # type: ignore[arg-type]
+        return wrap_outputs(self.op_def, TapeEntry(self.op_def, (), outputs, bound.node_attrs))  # type: ignore[arg-type]
 
 
 def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Runs an op on Python arguments.  The way of most ops, tensors or variables in and one out, is short."""
+    """Runs an op on Python arguments.  The path of most ops is short: tensors or variables in, one tensor out."""
     how = _callers.get(op_def) or caller(op_def)
     if not how.simple or not context.quick:
         return how(context, args, kwargs)
     kwargs.pop("name", None)
     count = how.count
     inputs = [_handles[t.__class__](t) if t.__class__ in _handles else t for t in args[:count]]
-    key: list[Any] = [t._kind for t in inputs if isinstance(t, Immediate)]
+    key: list[Any] = [t._dtype_enum for t in inputs if isinstance(t, Immediate)]
     if len(key) != count:
         return how(context, args, kwargs)
     if len(args) > count:
@@ -141,26 +141,26 @@ def call(context: Any, op_def: OpDef, args: Sequence[Any], kwargs: dict[str, Any
 
 
 def _run_plain(bound: Bound, inputs: Sequence[Any]) -> EagerTensor:
-    """Runs an op of tensors that gives one."""
+    """Runs an op that takes tensors only and gives one."""
     try:
-        value = bound.function(*[t._value for t in inputs], *bound.attrs)
+        value = bound.kernel(*[t._value for t in inputs], *bound.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise explain(e, bound.op_def, inputs) from e
-    made = EagerTensor()
-    made._value = value
-    made._kind = bound.kind
+    output = EagerTensor()
+    output._value = value
+    output._dtype_enum = bound.out_enum
     if tapes := tape_entry.active.get():
-        tape_entry.keep(tapes, bound, inputs, (made,))
-    return made
+        tape_entry.keep(tapes, bound, inputs, (output,))
+    return output
 
 
 def _update(bound: Bound, inputs: Sequence[Any]) -> Any:
-    """Runs an op that changes variables, which come first: the first one."""
+    """Runs an op whose first inputs are variables that it changes, and returns the first one."""
     try:
         values = [t._value for t in inputs]
         for state in values[: bound.updates]:
             unshare(state)
-        bound.function(*values, *bound.attrs)
+        bound.kernel(*values, *bound.attrs)
     except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
         raise explain(e, bound.op_def, inputs) from e
     if tapes := tape_entry.active.get():
@@ -169,26 +169,26 @@ def _update(bound: Bound, inputs: Sequence[Any]) -> Any:
 
 
 def _token(value: Any, arg: Arg, tokens: list[Any], flat: list[Any]) -> bool:
-    kind = type(value)
-    if kind is EagerTensor or kind is EagerHandle or kind is HostTensor:
-        tokens.append(value._kind)
-    elif kind is int or ((kind is float or kind is bool) and not arg.host):
-        if kind is int and not -(2**31) <= value < 2**31:
+    value_class = type(value)
+    if value_class is EagerTensor or value_class is EagerHandle or value_class is HostTensor:
+        tokens.append(value._dtype_enum)
+    elif value_class is int or ((value_class is float or value_class is bool) and not arg.host):
+        if value_class is int and not -(2**31) <= value < 2**31:
             return False  # its dtype depends on the value
-        tokens.append(kind)
-    elif arg.host and (kind is list or kind is tuple) and all(type(v) is int for v in value):
+        tokens.append(value_class)
+    elif arg.host and (value_class is list or value_class is tuple) and all(type(v) is int for v in value):
         tokens.append(list if value else "empty")
         value = tuple(value)
-    elif arg.host and kind is np.ndarray and value.ndim == 1 and value.dtype == np.int32:
+    elif arg.host and value_class is np.ndarray and value.ndim == 1 and value.dtype == np.int32:
         tokens.append(np.ndarray)
         value = tuple(value.tolist())
     elif isinstance(value, Immediate):
-        tokens.append(value._kind)
-    elif kind in _handles:
-        value = _handles[kind](value)
+        tokens.append(value._dtype_enum)
+    elif value_class in _handles:
+        value = _handles[value_class](value)
         if not isinstance(value, EagerHandle):
             return False
-        tokens.append(value._kind)
+        tokens.append(value._dtype_enum)
     else:
         return False
     flat.append(value)
@@ -212,7 +212,7 @@ _callers: dict[OpDef, Caller] = {}
 
 
 def caller(op_def: OpDef) -> Caller:
-    found = _callers.get(op_def)
-    if found is None:
-        found = _callers[op_def] = Caller(op_def)
-    return found
+    cached = _callers.get(op_def)
+    if cached is None:
+        cached = _callers[op_def] = Caller(op_def)
+    return cached

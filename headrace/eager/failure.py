@@ -1,4 +1,4 @@
-"""An exception in a kernel run at once -> the error of TF1's tree, naming the op, its inputs and the user's line."""
+"""An exception of a kernel that ran eagerly -> the error of TF1's tree, naming the op, its inputs and the user's line."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any]) -> BaseE
         return error
     unset = _unset(error, inputs)
     if unset is not None:
-        kind: type[errors.OpError] = errors.FailedPreconditionError
+        raised_class: type[errors.OpError] = errors.FailedPreconditionError
         message = (
             f"Error while reading variable {unset.op.name}: it was never given a value (made at {unset.op.source}); "
             "assign to it first"
         )
     else:
-        kind, message = error_class(error)
-        kind = getattr(error, "eager_error_class", kind)
+        raised_class, message = error_class(error)
+        raised_class = getattr(error, "eager_error_class", raised_class)
     shown = ", ".join(_shown(t) for t in inputs)
     text = f"{message} [Op:{op_def.name}] inputs: {shown or 'none'} (at {user_source(2)})"
-    return kind(None, None, text)  # type: ignore[call-arg]
+    return raised_class(None, None, text)  # type: ignore[call-arg]
 
 
 def _unset(error: BaseException, inputs: Sequence[Any]) -> Any:

@@ -1,6 +1,6 @@
-"""Calls of functions when ops run at once: the body is planned like a step, once, and run on the values.
+"""Eager calls of functions: the body is planned once, as a step is, and run on the values.
 
-A tape that follows an argument sees the call as one op; what its gradient will need is then computed along with the results.
+A tape that follows an argument sees the call as one op.  What its gradient will need is then computed with the results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.eager import tape_entry
 from headrace.eager.binding import unshare
-from headrace.eager.tape_entry import Record
+from headrace.eager.tape_entry import TapeEntry
 from headrace.eager.tensor import EagerHandle, holding
 from headrace.graph.body import FuncGraph
 from headrace.passes.read import ref_positions
@@ -36,29 +36,29 @@ class Runner:
         self._lock = threading.Lock()
 
     def plan(self, results: int) -> tuple[StepPlan, list[int]]:
-        """The plan, and the positions of the handles that it writes."""
-        found = self._plans.get(results)
-        if found is None:
+        """The plan for so many results, and the positions of the handles that it writes."""
+        planned = self._plans.get(results)
+        if planned is None:
             with self._lock:
                 plan = self._master.plan(self._f.inputs, self._f.outputs[:results], self._f.control_outputs)
                 writers = [n for n in plan.graph.nodes if n.op_def.traits.writes]
                 written = {root(n.inputs[p]) for n in writers for p in ref_positions(n)}
-                found = plan, [i for i, v in enumerate(plan.feeds) if v in written]
-                self._plans[results] = found
-        return found
+                planned = plan, [i for i, v in enumerate(plan.feeds) if v in written]
+                self._plans[results] = planned
+        return planned
 
 
 def runner(f: FuncGraph) -> Runner:
-    found: Runner | None = f.gradients.get(Runner)
-    if found is None:
-        found = f.gradients.setdefault(Runner, Runner(f))
-    return found
+    cached: Runner | None = f.gradients.get(Runner)
+    if cached is None:
+        cached = f.gradients.setdefault(Runner, Runner(f))
+    return cached
 
 
 def call(
     definition: OpDef, inputs: Sequence[Any], outputs: Sequence[DType], attrs: dict[str, Any], context: Any
-) -> Record:
-    """Runs a call; tapes keep it whole."""
+) -> TapeEntry:
+    """Runs a call.  Tapes keep it as one entry."""
     f: FuncGraph = attrs["f"]
     tapes = tape_entry.active.get()
     for tape in tapes:
@@ -70,20 +70,20 @@ def call(
     if following and any(d.is_floating or d.is_complex or d.name == "variant" for d in outputs):
         orders = len(following) + any(t._persistent for t in following)
         count = max(count, *(1 + (_slot(f, attrs["visible"], k)) for k in range(1, orders + 1)))
-    made = run(definition, inputs, attrs, count, context)
+    entry = run(definition, inputs, attrs, count, context)
     if tapes:
-        tape_entry.keep_custom(tapes, made)
-    return made
+        tape_entry.keep_custom(tapes, entry)
+    return entry
 
 
 def _slot(f: FuncGraph, visible: int, order: int) -> int:
     if "custom" in f.gradients:
         return visible - 1
-    found = whole_gradient(f, visible, order).slot
-    return visible - 1 if found is None else found
+    slot = whole_gradient(f, visible, order).slot
+    return visible - 1 if slot is None else slot
 
 
-def run(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], count: int, context: Any) -> Record:
+def run(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], count: int, context: Any) -> TapeEntry:
     """The first ``count`` results of the function."""
     f: FuncGraph = attrs["f"]
     plan, written = runner(f).plan(count)
@@ -97,18 +97,18 @@ def run(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], count: 
     for i in written:
         unshare(values[i])
     results = execute(plan, values)
-    kinds = [t.dtype.base_dtype for t in f.outputs[:count]]
-    outputs = [holding(tensor_held(v), kind) for v, kind in zip(results, kinds, strict=True)]
-    attrs = {**attrs, "Tout": tuple(kinds)}
-    return Record(definition, list(inputs), outputs, attrs)
+    out_dtypes = [t.dtype.base_dtype for t in f.outputs[:count]]
+    outputs = [holding(tensor_held(v), dtype) for v, dtype in zip(results, out_dtypes, strict=True)]
+    attrs = {**attrs, "Tout": tuple(out_dtypes)}
+    return TapeEntry(definition, list(inputs), outputs, attrs)
 
 
-def call_again(op: Record, count: int, context: Any) -> Record:
-    """The same call with more results: a gradient asks for what was not foreseen when it ran."""
+def call_again(op: TapeEntry, count: int, context: Any) -> TapeEntry:
+    """Runs a call again with more results: a gradient needs values that no tape asked for when it ran."""
     if op.type.startswith("Stateful"):
         raise RuntimeError(
-            f"the gradient of {op.attrs['f'].kind} is asked for after it ran, in a way that no tape foresaw, and running it "
-            "again would repeat its side effects. Compute the first gradient inside a GradientTape(persistent=True)."
+            f"the gradient of {op.attrs['f'].description} is asked for after it ran, in a way that no tape foresaw, and running "
+            "it again would repeat its side effects. Compute the first gradient inside a GradientTape(persistent=True)."
         )
     token = tape_entry.active.set(())
     try:

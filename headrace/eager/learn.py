@@ -1,10 +1,10 @@
-"""Learning what a function of pure ops does, so that its next call of the same kind runs the kernels and nothing else.
+"""Learning which ops a pure function runs, so that its next call with the same key runs the kernels and nothing else.
 
-Most of what the library does in Python for an op (defaults, deprecated names, scopes, conversion) depends on the kinds of the
-arguments alone.  ``learn`` runs such a function once on probes: tensors that hold the values but note when the program looks at
-a rank, a shape or a value, while an observer notes the ops.  If no value was looked at, the ops are the plan for all calls with
-these dtypes and Python arguments (and ranks, or shapes, if it looked at those).  No op has a second implementation: a plan is
-what the first one did.
+Most of what the library does in Python for an op (defaults, deprecated names, scopes, conversion) depends only on dtypes and
+Python arguments.  ``learn`` runs such a function once on probes: tensors that hold the values but note when the program looks at
+a rank, a shape or a value.  Meanwhile an observer notes the ops.  If no value was looked at, these ops are the recipe for all
+calls with these dtypes and Python arguments (and ranks, or shapes, if it looked at those).  No op has a second implementation:
+a recipe is what the first call did.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from headrace.core.dtypes import INDEX
 from headrace.core.shape import TensorShape
 from headrace.eager import tape_entry
 from headrace.eager.binding import HOST, Bound, HostTensor, host_numbers
-from headrace.eager.recipe import Plan, Step
+from headrace.eager.recipe import Recipe, Step
 from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate
 
 NOTHING, RANK, SHAPE, VALUE = range(4)  # what a function looked at
-PLANS = 256  # remembered for one function; after that it runs as it is written
-_STEPS = 64  # of the longest plan
-_FEW = 16  # integers kept as numbers
+RECIPES = 256  # kept for one function; calls with further keys run the function itself
+_STEPS = 64  # of the longest recipe
+_FEW = 16  # the most integers of a constant that are kept as numbers
 _INDEX = frozenset(d.as_datatype_enum for d in INDEX)
 _observing: contextvars.ContextVar[Any] = contextvars.ContextVar("headrace_observing", default=None)
 
@@ -56,7 +56,7 @@ class _Shape(TensorShape):
         return len(self._hidden)
 
     def is_fully_defined(self) -> bool:
-        return True  # of every tensor that has a value
+        return True  # as the shape of a value always is
 
 
 class Probe(Immediate):
@@ -96,7 +96,7 @@ def _look(what: int) -> None:
 
 
 class _Observer:
-    """Stands where a tape stands, and is told of every op."""
+    """Takes the place of a tape, and is told of every op."""
 
     tracked = None
 
@@ -133,22 +133,24 @@ def _gives_shape(bound: Bound) -> bool:
     return traits.host_output and not traits.opaque
 
 
-# ---- making plans
+# ---- making recipes
 
 
 def learn(
-    function: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], shaped: bool = False
-) -> tuple[int, Plan | None]:
-    """Runs ``function`` on probes of the tensors: (what it looked at, its plan); no plan where ops do not tell the whole story.
+    python_function: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], shaped: bool = False
+) -> tuple[int, Recipe | None]:
+    """Runs the function on probes of the tensors: (what it looked at, its recipe).
 
-    ``shaped``: to ask an op for a shape is to look at it, so that plans hold it as a constant.
+    The recipe is None if ops alone cannot repeat the call.
+
+    ``shaped``: an op that gives a shape counts as a look at the shape, so that recipes hold it as a constant.
     """
     observer = _Observer()
     watching, active = _observing.set(observer), tape_entry.active.set((observer,))
     try:
         probes = [_probe(t) for t in tensors]
-        result = function(probes)
-    except Exception:  # noqa: BLE001 - the call itself follows, and says what is wrong
+        result = python_function(probes)
+    except Exception:  # noqa: BLE001 - the caller then calls the function itself, which says what is wrong
         return VALUE, None
     finally:
         tape_entry.active.reset(active)
@@ -158,17 +160,17 @@ def learn(
         observer.fold()
     if not observer.pure or observer.looked == VALUE:
         return VALUE, None
-    return observer.looked, _plan(observer.seen, probes, result)
+    return observer.looked, _recipe(observer.seen, probes, result)
 
 
 def _probe(tensor: Any) -> Probe:
-    made = Probe()
-    made._value = tensor._value
-    made._kind = tensor._kind
-    return made
+    probe = Probe()
+    probe._value = tensor._value
+    probe._dtype_enum = tensor._dtype_enum
+    return probe
 
 
-def _plan(seen: Sequence[Any], probes: Sequence[Any], result: Any) -> Plan | None:
+def _recipe(seen: Sequence[Any], probes: Sequence[Any], result: Any) -> Recipe | None:
     wrap, parts = _parts(result)
     if parts is None:
         return None
@@ -185,15 +187,15 @@ def _plan(seen: Sequence[Any], probes: Sequence[Any], result: Any) -> Plan | Non
             slots[id(tensor)] = count
             count += 1
     if any(p is not None and id(p) not in slots for p in parts):
-        return None  # a tensor that no op gave: it might be another one each time
+        return None  # a tensor that no op returned: it might be another one each time
     places = [None if p is None else slots[id(p)] for p in parts]
     if any(i in constants for i in places):
         return None
-    return Plan(steps, list(constants.values()), places if wrap else places[0], wrap, len(probes))
+    return Recipe(steps, list(constants.values()), places if wrap else places[0], wrap, len(probes))
 
 
 def _constants(seen: Sequence[Any], slots: dict[int, int]) -> dict[int, Any]:
-    """The inputs that no argument and no op gave, by slots, which are added to ``slots``; a few integers as plain numbers."""
+    """The inputs that come from no argument and no op, by slot; a few integers become numbers.  Adds to ``slots``."""
     computed = {id(t) for _, _, outputs in seen for t in outputs}
     constants: dict[int, Any] = {}
     for bound, inputs, _ in seen:
@@ -203,26 +205,26 @@ def _constants(seen: Sequence[Any], slots: dict[int, int]) -> dict[int, Any]:
                 constants[slots[id(tensor)]] = tensor
             slot = slots.get(id(tensor))
             if code == HOST and slot in constants and _is_index(tensor):
-                constants[slot] = HostTensor(host_numbers(tensor), tensor._kind)
+                constants[slot] = HostTensor(host_numbers(tensor), tensor._dtype_enum)
     return constants
 
 
 def _is_index(tensor: Any) -> bool:
-    """Whether these are a few integers, which may as well be kept as numbers: gradient rules are remembered by them."""
+    """Whether these are a few integers.  They are kept as numbers, which may be in the keys of gradient rules."""
     value = tensor._value
-    return tensor.__class__ is EagerTensor and tensor._kind in _INDEX and value.is_cpu and value.numel() <= _FEW
+    return tensor.__class__ is EagerTensor and tensor._dtype_enum in _INDEX and value.is_cpu and value.numel() <= _FEW
 
 
 def _parts(result: Any) -> tuple[Any, Sequence[Any] | None]:
-    """How the result is made of tensors, and these."""
+    """(how to wrap the tensors of the result again, these tensors); no tensors if the result holds anything else."""
     if isinstance(result, Immediate):
         return None, [result]
-    kind = type(result)
+    result_class = type(result)
     if not isinstance(result, (list, tuple)) or not all(p is None or isinstance(p, Immediate) for p in result):
         return None, None
-    if hasattr(kind, "_make"):
-        return kind._make, result
-    return kind if kind in (list, tuple) else None, result if kind in (list, tuple) else None
+    if hasattr(result_class, "_make"):
+        return result_class._make, result
+    return result_class if result_class in (list, tuple) else None, result if result_class in (list, tuple) else None
 
 
 def _needed(seen: Sequence[Any], parts: Sequence[Any]) -> list[Any]:

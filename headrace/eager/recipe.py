@@ -1,7 +1,7 @@
 """A remembered call: the ops that a function ran, as a straight line of bound kernels on the tensors of the next call.
 
-``learn`` makes plans; here they are kept and run.  Slots hold the tensors: the arguments, then the constants, then what the
-steps give.
+``learn`` makes recipes; this file runs them.  Slots hold the tensors: the arguments, then the constants, then the outputs of
+the steps.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from headrace.graph.context import get_default_graph
 
 
 class Step:
-    """One op of a plan: ``refs`` are the slots of its inputs.
+    """One op of a recipe: ``refs`` are the slots of its inputs.
 
-    A ``plain`` op takes tensors at ``first``, then constants, and gives one tensor.  ``rest`` is what its kernel gets after the
-    first ones: the constants as it wants them, and the attributes.
+    A ``plain`` op takes the tensors in the slots ``first``, then constants, and gives one tensor.  ``rest`` is what its kernel
+    receives after the first ones: the constants in the form it takes, and the attributes.
     """
 
-    __slots__ = ("bound", "first", "function", "kind", "later", "listed", "plain", "refs", "rest")
+    __slots__ = ("bound", "first", "kernel", "later", "listed", "out_enum", "plain", "refs", "rest")
 
     def __init__(self, bound: Bound, refs: Sequence[int], constants: dict[int, Any]) -> None:
         count = _before_constants(bound, refs, constants)
         self.bound = bound
-        self.function = bound.function
-        self.kind = bound.kind
+        self.kernel = bound.kernel
+        self.out_enum = bound.out_enum
         self.listed = bound.grouped  # the kernel gets the first inputs as one list
         self.refs = tuple(refs)
         self.first, self.later = self.refs[:count], self.refs[count:]
@@ -44,24 +44,24 @@ class Step:
 
     def run(self, first: Sequence[Any], later: Sequence[Any], tapes: Sequence[Any]) -> EagerTensor:
         """The output of a plain op on its first and later inputs."""
-        function, rest, count = self.function, self.rest, len(first)
+        kernel, rest, count = self.kernel, self.rest, len(first)
         try:
             if self.listed:
-                value = function([t._value for t in first], *rest)
+                value = kernel([t._value for t in first], *rest)
             elif count == 1:  # most ops have one tensor or two: a star too many costs as much as their kernels
-                value = function(first[0]._value, *rest) if rest else function(first[0]._value)
+                value = kernel(first[0]._value, *rest) if rest else kernel(first[0]._value)
             elif count == 2:
-                value = function(first[0]._value, first[1]._value, *rest)
+                value = kernel(first[0]._value, first[1]._value, *rest)
             else:
-                value = function(*[t._value for t in first], *rest)
+                value = kernel(*[t._value for t in first], *rest)
         except Exception as e:  # noqa: BLE001 - every failure of a kernel becomes an error that names the op
             raise explain(e, self.bound.op_def, (*first, *later)) from e
-        made = EagerTensor()
-        made._value = value
-        made._kind = self.kind
+        output = EagerTensor()
+        output._value = value
+        output._dtype_enum = self.out_enum
         if tapes:
-            tape_entry.keep(tapes, self.bound, (*first, *later), (made,))
-        return made
+            tape_entry.keep(tapes, self.bound, (*first, *later), (output,))
+        return output
 
 
 def _before_constants(bound: Bound, refs: Sequence[int], constants: dict[int, Any]) -> int:
@@ -77,7 +77,7 @@ def _before_constants(bound: Bound, refs: Sequence[int], constants: dict[int, An
     return count
 
 
-class Plan:
+class Recipe:
     """The steps and which slots are the result: an int, or a list (None for None) and ``wrap`` for it."""
 
     __slots__ = ("alone", "constants", "result", "steps", "wrap")
@@ -87,7 +87,7 @@ class Plan:
         self.constants = tuple(constants)
         self.result = result
         self.wrap = wrap
-        self.alone: Step | None = None  # most plans are one plain op on the arguments in their order: it needs no slots
+        self.alone: Step | None = None  # most recipes are one plain op on the arguments in order: no slots needed
         if len(self.steps) == 1 and self.steps[0].plain and wrap is None:
             order = tuple(range(arguments + len(self.constants)))
             step = self.steps[0]

@@ -1,4 +1,4 @@
-"""A tape where nothing runs yet, in the body of a function or in a graph: it differentiates what was built while it recorded."""
+"""A tape in the body of a function or in a graph, where nothing runs yet.  It differentiates what was built under it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_symbolic(value: Any) -> bool:
 
 
 class Built:
-    """The nodes made while a tape recorded, and the tensors it watches among them."""
+    """The nodes built while a tape was active, and the tensors it watches among them."""
 
     def __init__(self) -> None:
         self._spans: list[tuple[Graph, int, int | None]] = []
@@ -51,32 +51,32 @@ class Built:
         return [t for t in every if isinstance(t, EagerHandle) and t.trainable]
 
     def gradient(self, targets: Sequence[Any], sources: Sequence[Any], weights: Any, unconnected: str) -> list[Any]:
-        """As a tape's ``gradient``; nodes made while it did not record are constants to it."""
-        known = [self._is_known(s) for s in sources]
-        asked = [s for s, yes in zip(sources, known, strict=True) if yes]
-        found = gradients(
+        """The gradients of the targets for each source.  Nodes built while the tape was not active count as constants."""
+        followed = [self._is_followed(s) for s in sources]
+        asked = [s for s, yes in zip(sources, followed, strict=True) if yes]
+        grads = gradients(
             list(targets), asked, weights, stop_gradients=self._outside(targets), unconnected_gradients=unconnected
         )
-        each = iter(found)
-        return [next(each) if yes else None for yes in known]
+        each = iter(grads)
+        return [next(each) if yes else None for yes in followed]
 
-    def _is_known(self, source: Any) -> bool:
+    def _is_followed(self, source: Any) -> bool:
         if not is_symbolic(source):
             return isinstance(as_handle(source), EagerHandle) or hasattr(source, "_as_graph_element")
-        return id(source) in self._watched or source.dtype._is_ref_dtype or self._recorded(source.op)
+        return id(source) in self._watched or source.dtype._is_ref_dtype or self._built_here(source.op)
 
-    def _recorded(self, op: Operation) -> bool:
+    def _built_here(self, op: Operation) -> bool:
         return any(g is op.graph and first <= op._id and (end is None or op._id < end) for g, first, end in self._spans)
 
     def _outside(self, targets: Sequence[Any]) -> list[Tensor]:
-        """Where the walk back from the targets meets what was not recorded."""
+        """The tensors where the walk back from the targets meets a node that was not built under the tape."""
         seen: set[Operation] = set()
         stops: list[Tensor] = []
         stack = [t for t in targets if is_symbolic(t)]
         while stack:
             tensor = stack.pop()
             op = tensor.op
-            if not self._recorded(op):
+            if not self._built_here(op):
                 if op.inputs:
                     stops.append(tensor)
                 continue

@@ -1,4 +1,4 @@
-"""GradientTape: records the ops executed inside it that depend on what it watches, and differentiates them.
+"""GradientTape: keeps the executed ops that depend on what it watches, and differentiates them.
 
 with tf.GradientTape() as tape:
     loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))
@@ -16,7 +16,7 @@ from headrace.autodiff.gradients import UnconnectedGradients, is_trainable
 from headrace.core.source import at
 from headrace.eager import symbolic, tape_entry
 from headrace.eager.backprop import backprop, ones_like
-from headrace.eager.tape_entry import Record
+from headrace.eager.tape_entry import TapeEntry
 from headrace.eager.tensor import EagerHandle, EagerTensor, Immediate, as_handle
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
@@ -24,45 +24,45 @@ from headrace.graph.structures import IndexedSlices
 
 
 class GradientTape:
-    """Records ops for differentiation.  Belongs to the thread that enters it; tapes may be nested.
+    """Keeps executed ops in order to differentiate them.  Belongs to the thread that enters it; tapes may be nested.
 
     ``persistent``: ``gradient`` may be called more than once.  ``watch_accessed_variables``: trainable variables read inside
-    are watched by themselves; tensors must be given to ``watch``.
+    are watched automatically; tensors must be passed to ``watch``.
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
-        self._recording = False
+        self._watching = False
         self._used = False
         self._watched: dict[int, Any] = {}
-        self._variables: tuple[Any, ...] = ()  # those that were watched when the records were freed
-        self._built = symbolic.Built()  # what was built, instead of run, while recording
-        self.records: list[Record] = []
+        self._variables: tuple[Any, ...] = ()  # those that were watched when the entries were dropped
+        self._built = symbolic.Built()  # the nodes that were built, not run, under the tape
+        self.entries: list[TapeEntry] = []
         self.tracked: dict[int, Any] = {}  # what depends on something watched, by identity, and keeps it alive
         self.aliases: dict[int, Any] = {}  # the variables that tensors among them were read from
 
-    # ---- recording
+    # ---- watching
 
     def __enter__(self) -> GradientTape:
         self._start()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self._recording:
+        if self._watching:
             self._stop()
 
     def _start(self) -> None:
-        if self._recording:
+        if self._watching:
             raise ValueError("Tape is already recording.")
-        self._recording = True
+        self._watching = True
         self._built.start()
         tape_entry.active.set((*tape_entry.active.get(), self))
 
     def _stop(self) -> None:
-        if not self._recording:
+        if not self._watching:
             raise ValueError("Tape is not recording.")
-        self._recording = False
+        self._watching = False
         self._built.stop()
         tape_entry.active.set(tuple(t for t in tape_entry.active.get() if t is not self))
 
@@ -87,7 +87,7 @@ class GradientTape:
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """What runs inside is not recorded."""
+        """The tape does not see what runs inside."""
         self._stop()
         try:
             yield
@@ -95,14 +95,14 @@ class GradientTape:
             self._start()
 
     def reset(self) -> None:
-        """Forgets everything recorded and watched."""
+        """Forgets all entries and all that is watched."""
         self._used = False
         self._forget()
         self._variables = ()
 
     def _forget(self) -> None:
         self._variables = self.watched_variables()
-        self.records = []
+        self.entries = []
         self._watched = {}
         self.tracked = {}
         self.aliases = {}
@@ -125,7 +125,7 @@ class GradientTape:
     ) -> Any:  # fmt: skip
         """The derivatives of ``target`` (if several, of their sum) in the structure of ``sources``; None where unconnected.
 
-        ``output_gradients`` are the weights of the targets, ones if not given.  Frees what was recorded, unless persistent.
+        ``output_gradients`` are the weights of the targets, ones by default.  Drops the entries, unless persistent.
         """
         if self._used and not self._persistent:
             raise RuntimeError("GradientTape.gradient can only be called once on non-persistent tapes.")
@@ -133,32 +133,32 @@ class GradientTape:
             raise ValueError(
                 f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; accepted: 'none', 'zero'"
             )
-        if self._recording and not self._persistent:
+        if self._watching and not self._persistent:
             self._stop()
         self._used = True
         leaves = [target] if target.__class__ is EagerTensor else list(_leaves(target))
         if any(map(symbolic.is_symbolic, leaves)):
             wanted = list(_leaves(sources))
             weights = None if output_gradients is None else list(_leaves(output_gradients))
-            found = self._built.gradient(leaves, wanted, weights, unconnected_gradients)
-            return _packed(sources, iter(found))
+            derivatives = self._built.gradient(leaves, wanted, weights, unconnected_gradients)
+            return _packed(sources, iter(derivatives))
         targets = [as_handle(t) for t in leaves]
         flat = [as_handle(s) for s in _leaves(sources)]
         for item in (*targets, *flat):
             if not isinstance(item, Immediate):
                 raise TypeError(f"GradientTape.gradient takes tensors and variables, got {item!r} {at()}")
         tracked = self.tracked
-        known = [s for s in flat if id(s) in tracked]
+        followed = [s for s in flat if id(s) in tracked]
         weights = _weights(targets, output_gradients)
-        found = backprop(list(self.records), targets, weights, known, self.aliases)
-        if len(known) != len(flat):
-            grads = iter(found)
-            found = [next(grads) if id(s) in tracked else None for s in flat]
+        derivatives = backprop(list(self.entries), targets, weights, followed, self.aliases)
+        if len(followed) != len(flat):
+            grads = iter(derivatives)
+            derivatives = [next(grads) if id(s) in tracked else None for s in flat]
         if not self._persistent:
             self._forget()
         if unconnected_gradients == UnconnectedGradients.ZERO:
-            found = [raw_ops.ZerosLike(s) if g is None else g for g, s in zip(found, flat, strict=True)]
-        return _packed(sources, iter(found))
+            derivatives = [raw_ops.ZerosLike(s) if g is None else g for g, s in zip(derivatives, flat, strict=True)]
+        return _packed(sources, iter(derivatives))
 
     def jacobian(
         self, target: Any, sources: Any, unconnected_gradients: str = UnconnectedGradients.NONE,
@@ -175,7 +175,7 @@ class GradientTape:
         finally:
             self._persistent = persistent
         if not persistent:
-            if self._recording:
+            if self._watching:
                 self._stop()
             self._forget()
         columns = list(zip(*[list(_leaves(row)) for row in rows], strict=True))
@@ -194,7 +194,7 @@ class GradientTape:
     ) -> Any:  # fmt: skip
         """For each example of a batch the derivatives of its targets by its own sources: [batch, ...target, ...source].
 
-        Examples must not depend on each other, so that one gradient gives a row of every example's matrix at once.
+        Examples must not depend on each other, so that one gradient gives a row of the matrix of every example.
         """
         shape, own = target.shape.as_list(), source.shape.as_list()
         if len(shape) < 2 or len(own) < 1 or shape[0] != own[0]:
@@ -213,7 +213,7 @@ class GradientTape:
         finally:
             self._persistent = persistent
         if not persistent:
-            if self._recording:
+            if self._watching:
                 self._stop()
             self._forget()
         if not rows or rows[0] is None:
@@ -221,10 +221,10 @@ class GradientTape:
         return raw_ops.Reshape(raw_ops.Pack(rows, 1), shape + own[1:])
 
 
-def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
-    if given is None:
+def _weights(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
+    if output_gradients is None:
         return [ones_like(t) for t in targets]
-    weights = list(_leaves(given))
+    weights = list(_leaves(output_gradients))
     if len(weights) != len(targets):
         raise ValueError(f"{len(weights)} output_gradients were given for {len(targets)} targets {at()}")
     return [
@@ -260,8 +260,8 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def _packed(structure: Any, items: Iterator[Any]) -> Any:
     if isinstance(structure, dict):
-        found = {key: _packed(structure[key], items) for key in sorted(structure)}
-        return type(structure)((key, found[key]) for key in structure)
+        values = {key: _packed(structure[key], items) for key in sorted(structure)}
+        return type(structure)((key, values[key]) for key in structure)
     if isinstance(structure, (list, tuple)):
         parts = [_packed(item, items) for item in structure]
         return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
@@ -274,14 +274,14 @@ def _packed(structure: Any, items: Iterator[Any]) -> Any:
 def _differentiated(f: Callable[..., Any], values: Sequence[Any], params: Any) -> tuple[Any, list[Any]]:
     chosen = _positions(params, len(values))
     tensors = [as_handle(v) if isinstance(as_handle(v), Immediate) else convert_to_tensor(v) for v in values]
-    given = list(values)
+    arguments = list(values)
     with GradientTape(persistent=True) as tape:
         for i, tensor in enumerate(tensors):
             if not isinstance(tensor, EagerHandle):
-                given[i] = tensor
+                arguments[i] = tensor
         for i in chosen:
             tape.watch(tensors[i])
-        result = f(*given)
+        result = f(*arguments)
     if result is None:
         raise ValueError(f"Cannot differentiate a function that returns None; did you forget to return a value? {at()}")
     return result, [tape, [tensors[i] for i in chosen]]
@@ -308,7 +308,10 @@ def gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..
 
 
 def value_and_gradients_function(f: Callable[..., Any], params: Any = None) -> Callable[..., tuple[Any, list[Any]]]:
-    """The same, with the value of ``f`` before the gradients.  The argument ``dy`` weighs the result."""
+    """A function that gives the value of ``f`` and its gradients by its arguments (those at ``params``).
+
+    Its argument ``dy`` is the weight of the result.
+    """
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
         dy = kwargs.pop("dy", None)
@@ -340,7 +343,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
 
 
 def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
-    """The same without the value: what ``optimizer.apply_gradients`` takes."""
+    """A function that gives (gradient, variable) pairs, as ``optimizer.apply_gradients`` takes them."""
 
     def differentiated(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
         return implicit_value_and_gradients(f)(*args, **kwargs)[1]

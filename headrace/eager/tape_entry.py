@@ -1,7 +1,7 @@
-"""What remains of an executed op: a light record with the face of a node, for gradient rules and error messages.
+"""``TapeEntry``: what a tape keeps of an executed op.  It looks like a node to gradient rules and error messages.
 
-``active`` is the stack of tapes of this thread.  A tape keeps the records whose inputs depend on something it watches; an
-observer (``learn``), which follows nothing, is told of every op.
+``active`` is the stack of tapes of this thread.  A tape keeps the entries whose inputs depend on something it watches.  An
+observer (``learn``) follows nothing and is told of every op.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class _Active:
 
 
 active = _Active()
-now = graphs.eager_tapes.get  # what ``recording`` said last, or None if it must be asked
+now = graphs.eager_tapes.get  # the last answer of ``watching_tapes``, or None if it must be asked again
 
 
-def recording() -> tuple[Any, ...] | None:
-    """The tapes of this thread; None where ops do not run at once, or where more than dtypes and attributes decides how."""
+def watching_tapes() -> tuple[Any, ...] | None:
+    """The tapes of this thread; None if ops do not run eagerly, or if more than dtypes and attributes decides how they run."""
     if not graphs.get_default_graph().quick:
         return None
     tapes = active.get()
@@ -47,7 +47,7 @@ def recording() -> tuple[Any, ...] | None:
     return tapes
 
 
-class Record:
+class TapeEntry:
     """One executed op.  Keeps its inputs and outputs alive as long as a tape keeps it."""
 
     __slots__ = ("_outputs", "attrs", "bound", "inputs", "op_def", "rule")
@@ -98,46 +98,46 @@ class Record:
 
 
 def snapshot(tapes: Sequence[Any], tensor: Any) -> Any:
-    """What an op reads: a tensor as it is, a variable as a tensor of its value now, which the tapes know for the variable."""
+    """What an op reads: a tensor itself, or a tensor of a variable's present value, which the tapes take for the variable."""
     if tensor.__class__ is not EagerHandle:
         return tensor
-    made = EagerTensor()
-    made._value = tensor._value.value
-    made._kind = tensor._kind - 100  # the dtype of the value, not of the reference
+    reading = EagerTensor()
+    reading._value = tensor._value.value
+    reading._dtype_enum = tensor._dtype_enum - 100  # the dtype of the value, not of the reference
     for tape in tapes:
         if tensor.trainable:
             tape.accessed(tensor)
         tracked = tape.tracked
         if tracked is not None and id(tensor) in tracked:
-            tracked[id(made)] = made
-            tape.aliases[id(made)] = tensor
-    return made
+            tracked[id(reading)] = reading
+            tape.aliases[id(reading)] = tensor
+    return reading
 
 
 def keep(tapes: Sequence[Any], bound: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-    """Tells the tapes that an op ran: those that follow one of its inputs keep a record."""
-    made: Record | None = None
+    """Tells the tapes that an op ran: those that follow one of its inputs keep an entry."""
+    entry: TapeEntry | None = None
     for tape in tapes:
         tracked = tape.tracked
         if tracked is None:
             tape.see(bound, inputs, outputs)
-        elif bound.recorded:
+        elif bound.differentiable:
             for tensor in inputs:
                 if id(tensor) in tracked:
-                    if made is None:
-                        made = Record(bound.op_def, inputs, outputs, bound.node_attrs, bound=bound)
-                    tape.records.append(made)
+                    if entry is None:
+                        entry = TapeEntry(bound.op_def, inputs, outputs, bound.node_attrs, bound=bound)
+                    tape.entries.append(entry)
                     for output in outputs:
                         tracked[id(output)] = output
                     break
 
 
-def keep_custom(tapes: Sequence[Any], made: Record) -> None:
-    """The same for an op with a gradient rule of its own."""
+def keep_custom(tapes: Sequence[Any], entry: TapeEntry) -> None:
+    """Tells the tapes that an op with a gradient rule of its own ran: those that follow one of its inputs keep its entry."""
     for tape in tapes:
         tracked = tape.tracked
         if tracked is None:
-            tape.see(None, made.inputs, made._outputs)
-        elif any(id(t) in tracked for t in made.inputs):
-            tape.records.append(made)
-            tracked.update((id(t), t) for t in made._outputs)
+            tape.see(None, entry.inputs, entry._outputs)
+        elif any(id(t) in tracked for t in entry.inputs):
+            tape.entries.append(entry)
+            tracked.update((id(t), t) for t in entry._outputs)

@@ -1,7 +1,7 @@
-"""EagerTensor: a Tensor that holds its value.  EagerHandle: the same for what holds state (a variable).  Both are Immediate.
+"""EagerTensor: a Tensor that holds its value.  EagerHandle: a Tensor that holds state (a variable).  Both are Immediate.
 
-A value is what kernels take and give: a torch tensor, or for strings a numpy array.  It is never changed in place; a
-variable's buffer that some tensor still shares is replaced instead when the variable is written (``execute``).
+A value is what kernels take and return: a torch tensor, or for strings a numpy array.  It is never changed in place: if a
+tensor still shares the buffer of a variable, a write replaces the buffer (``unshare``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.resources.value import to_numpy
 
-_DTYPES: dict[int, DType] = dict(dtypes._BY_ENUM)  # by the number that an eager tensor keeps instead of its dtype
+_DTYPES: dict[int, DType] = dict(dtypes._BY_ENUM)  # by the number that an eager tensor holds instead of its dtype
 _PLAIN = frozenset(  # dtypes whose tensors numpy can look at as they are; not the refs of handles
     d.as_datatype_enum for d in (*dtypes.NUMERIC, dtypes.bool) if not d.is_complex and d != dtypes.bfloat16
 )
@@ -42,10 +42,10 @@ class EagerOperation:
     _id = 0
     node_def = None
 
-    def __init__(self, graph: Any, name: str, kind: str, source: Any = UNKNOWN) -> None:
+    def __init__(self, graph: Any, name: str, op_type: str, source: Any = UNKNOWN) -> None:
         self.graph = graph
         self.name = name
-        self.type = kind
+        self.type = op_type
         self.source = source
 
     @property
@@ -67,19 +67,19 @@ def set_context(graph: Any) -> None:
 class Immediate(Tensor):
     """A value computed already, or what stands for one.  Hashes and compares by identity, as in TF1."""
 
-    __slots__ = ("_kind", "_value")
+    __slots__ = ("_dtype_enum", "_value")
     __array_priority__ = 100
-    _kind: int
+    _dtype_enum: int
     _value: Any
 
-    # Made empty, the quickest way there is, and then given its value and the number of its dtype (``holding``).
+    # The quickest way to create one: empty.  Its value and the number of its dtype are set afterwards (``holding``).
     __init__ = object.__init__  # type: ignore[assignment]
 
     # ---- the face of Tensor
 
     @property
     def _dtype(self) -> DType:  # type: ignore[override]
-        return _DTYPES[self._kind]
+        return _DTYPES[self._dtype_enum]
 
     @property
     def shape(self) -> TensorShape:
@@ -136,7 +136,7 @@ class Immediate(Tensor):
 
     def numpy(self) -> Any:
         """The value as an array of its own; a scalar for 0-d."""
-        if self._kind in _PLAIN:
+        if self._dtype_enum in _PLAIN:
             try:
                 array = self._value.numpy()
             except (RuntimeError, TypeError):  # on another device
@@ -207,11 +207,11 @@ class Immediate(Tensor):
         return holding(value.to(device) if isinstance(value, torch.Tensor) else value, self._dtype.base_dtype)
 
     def cpu(self) -> EagerTensor:
-        """The same value in host memory."""
+        """A tensor with this value in host memory."""
         return self._copy_to(torch.device("cpu"))
 
     def gpu(self, gpu_index: int = 0) -> EagerTensor:
-        """The same value on a GPU."""
+        """A tensor with this value on a GPU."""
         return self._copy_to(torch.device("cuda", gpu_index))
 
     def __repr__(self) -> str:
@@ -231,27 +231,27 @@ class Immediate(Tensor):
 
 
 class EagerTensor(Immediate):
-    """A plain value.  Nothing derives from it: that something is one says all that a kernel needs to know."""
+    """A plain value.  It has no subclasses, so a test of the class says all that a kernel needs to know."""
 
     __slots__ = ()
 
 
 def holding(value: Any, dtype: DType) -> EagerTensor:
     """A tensor with this value."""
-    made = EagerTensor()
-    made._value = value
-    made._kind = dtype.as_datatype_enum
-    return made
+    tensor = EagerTensor()
+    tensor._value = value
+    tensor._dtype_enum = dtype.as_datatype_enum
+    return tensor
 
 
 class EagerHandle(Immediate):
-    """What an op that owns state gives: the state itself.  Where a value is wanted, it stands for the value held now."""
+    """The output of an op that owns state: the state itself.  Where a value is wanted, it stands for the present value."""
 
     __slots__ = ("_op", "_owner", "trainable")
 
     def __init__(self, state: Any, dtype: DType, op: EagerOperation) -> None:
         self._value = state
-        self._kind = dtype.as_datatype_enum
+        self._dtype_enum = dtype.as_datatype_enum
         self._op = op
         self._owner: Any = None
         self.trainable = False
@@ -265,7 +265,7 @@ class EagerHandle(Immediate):
         return f"{self._op.name}:0"
 
     def set_owner(self, owner: Any, trainable: bool) -> None:
-        """The variable object that users know the state by; tapes give it back."""
+        """Sets the variable object that users know the state by; tapes return it."""
         self._owner = weakref.ref(owner)
         self.trainable = trainable
 
@@ -291,8 +291,8 @@ def to_array(value: Any) -> Any:
 
 
 def device_name(device: torch.device) -> str:
-    kind = {"cuda": "GPU"}.get(device.type, device.type.upper())
-    return f"/job:localhost/replica:0/task:0/device:{kind}:{device.index or 0}"
+    device_type = {"cuda": "GPU"}.get(device.type, device.type.upper())
+    return f"/job:localhost/replica:0/task:0/device:{device_type}:{device.index or 0}"
 
 
 def _no_number(value: Any, error: Exception) -> Exception:
@@ -321,16 +321,16 @@ def _shown(tensor: Immediate, form: Callable[[Any], str]) -> str:
 _handles: dict[type, Callable[[Any], Any]] = {}
 
 
-def register_handle(kind: type, handle_of: Callable[[Any], Any]) -> None:
-    """Teaches immediate execution that objects of this type stand for a handle (``tf.Variable``)."""
-    _handles[kind] = handle_of
+def register_handle(owner_class: type, handle_of: Callable[[Any], Any]) -> None:
+    """Declares that objects of this class stand for a handle (``tf.Variable``)."""
+    _handles[owner_class] = handle_of
 
 
 def as_handle(value: Any) -> Any:
     """The handle behind a variable; anything else as it is."""
     if value.__class__ is EagerTensor or value.__class__ is EagerHandle:
         return value
-    found = _handles.get(type(value))
-    if found is None:
-        found = next((f for kind, f in _handles.items() if isinstance(value, kind)), None)
-    return value if found is None else found(value)
+    handle_of = _handles.get(type(value))
+    if handle_of is None:
+        handle_of = next((f for owner_class, f in _handles.items() if isinstance(value, owner_class)), None)
+    return value if handle_of is None else handle_of(value)

@@ -14,7 +14,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.source import at
 from headrace.eager.binding import scalar
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.eager.tensor import Immediate
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import located, to_tensor
@@ -75,13 +75,13 @@ def _install(operator: str, binary_op: Binary) -> None:
 
 def _remembered(operator: Binary) -> Binary:
     """The operator of eager tensors.  A Python number is made a tensor first: it is no part of what is remembered."""
-    remembered = at_once(operator)
+    remembered = learned(operator)
 
     @functools.wraps(operator)
     def apply(x: Any, y: Any) -> Any:
         y_class = y.__class__
-        if (y_class is float and x._kind in _FLOATS) or (y_class is int and x._kind in _NUMBERS):
-            y = scalar(y, x._kind)
+        if (y_class is float and x._dtype_enum in _FLOATS) or (y_class is int and x._dtype_enum in _NUMBERS):
+            y = scalar(y, x._dtype_enum)
         return remembered(x, y)
 
     return apply

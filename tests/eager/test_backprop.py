@@ -223,7 +223,7 @@ class TestNumbersOnTheHost:
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 y = tf.reduce_sum(x)
-            (made,) = tape.records
+            (made,) = tape.entries
             assert made.inputs[1].numpy().tolist() == [0, 1]
             assert made.inputs[1].dtype == tf.int32 and made.inputs[1].shape.as_list() == [2]
             np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.ones((3, 4)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 
 
@@ -24,7 +24,7 @@ class TestRanks:
 
     @pytest.mark.parametrize("order", list(itertools.permutations([2, 3, 4])))
     def test_products_of_all_ranks(self, order):
-        quick = at_once(tf.matmul.__wrapped__)  # one that remembers nothing yet
+        quick = learned(tf.matmul.__wrapped__)  # one that remembers nothing yet
         for rank in (*order, *order[::-1], *order):
             a = np.ones((1,) * (rank - 2), np.float32) * X
             b = np.swapaxes(a, -1, -2) + 1
@@ -38,7 +38,7 @@ class TestRanks:
             runs.append(1)
             return raw_ops.MatMul(a, b) if a.shape.ndims == 2 else raw_ops.BatchMatMulV2(a, b)
 
-        quick = at_once(product)
+        quick = learned(product)
         flat, deep = tf.constant(X), tf.constant(X[None])
         for _ in range(3):
             np.testing.assert_allclose(quick(flat, tf.transpose(flat)).numpy(), X @ X.T)
@@ -46,7 +46,7 @@ class TestRanks:
         assert len(runs) == 2
 
     def test_errors_say_what_the_function_says(self):
-        quick = at_once(tf.matmul.__wrapped__)
+        quick = learned(tf.matmul.__wrapped__)
         a = tf.constant(X)
         for _ in range(3):
             quick(a, tf.transpose(a))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.eager.tensor import EagerTensor
 from headrace.graph import raw_ops
 
@@ -30,7 +30,7 @@ def counted(function):
         runs.append(1)
         return function(x, y)
 
-    return at_once(inner), runs
+    return learned(inner), runs
 
 
 class TestPlans:
@@ -134,7 +134,7 @@ class TestPlans:
         def product(value, step, key=None, tapes=None, name=None):
             return raw_ops.Mul(value, step)
 
-        quick = at_once(product)
+        quick = learned(product)
         a, v = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
         for other in (tf.constant([5.0, 6.0]), v):
             for _ in range(3):

@@ -12,7 +12,7 @@ from headrace.contrib import eager as tfe
 
 
 @pytest.fixture(autouse=True)
-def at_once():
+def eagerly():
     with tf.eager_mode():
         yield
 
@@ -97,7 +97,7 @@ class TestGradient:
             y = x * x
             with tape.stop_recording():
                 z = y * y
-            assert len(tape.records) == 1
+            assert len(tape.entries) == 1
             tape.reset()
             tape.watch(x)
             w = x * 5
@@ -172,7 +172,7 @@ class TestGradient:
             thread = threading.Thread(target=other)
             thread.start()
             thread.join()
-            assert tape.records == []
+            assert tape.entries == []
 
 
 class TestCustomGradient:

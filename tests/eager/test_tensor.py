@@ -11,7 +11,7 @@ import headrace as tf
 
 
 @pytest.fixture(autouse=True)
-def at_once():
+def eagerly():
     with tf.eager_mode():
         yield
 

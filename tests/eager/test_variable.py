@@ -11,7 +11,7 @@ from headrace.contrib import eager as tfe
 
 
 @pytest.fixture(autouse=True)
-def at_once():
+def eagerly():
     with tf.eager_mode():
         yield
 

@@ -78,7 +78,7 @@ def _quick_key(args: Sequence[Any]) -> Any:
     for arg in args:
         if type(arg) is not EagerTensor:
             return None
-        key.append((arg._kind, arg._value.shape))
+        key.append((arg._dtype_enum, arg._value.shape))
     return tuple(key)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -18,7 +18,7 @@ from headrace.library.numeric.reduction import reduce_max, reduce_sum
 from headrace.library.scope import name_scope
 
 
-@at_once
+@learned
 def matmul(
     a: Any,
     b: Any,
@@ -89,7 +89,7 @@ def _may_be_batch(x: Tensor) -> bool:
     return rank is None or rank > 2
 
 
-@at_once
+@learned
 def matvec(
     a: Any,
     b: Any,
@@ -110,7 +110,7 @@ def matvec(
 # ---- sums over chosen axes of two tensors
 
 
-@at_once
+@learned
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products over axes of ``a`` paired with axes of ``b``; an integer n means the last n, the first n."""
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
@@ -223,7 +223,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 # ---- norms
 
 
-@at_once
+@learned
 def norm(
     tensor: Any,
     ord: Any = "euclidean",
@@ -307,7 +307,7 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
         return Normalized(raw_ops.RealDiv(x, cast(size, x.dtype.base_dtype), name="truediv"), size)
 
 
-@at_once
+@learned
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the diagonal of each innermost matrix."""
     with name_scope(name, "Trace", [x]) as scope:
@@ -325,7 +325,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 # ---- decompositions and solvers
 
 
-@at_once
+@learned
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The last two dimensions exchanged, complex numbers conjugated."""
     with name_scope(name, "adjoint", [matrix]):
@@ -345,14 +345,14 @@ def _transposed(x: Tensor) -> Tensor:
     return result
 
 
-@at_once
+@learned
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of each innermost square matrix, or the inverse of its adjoint."""
     result: Tensor = raw_ops.MatrixInverse(input, adjoint=adjoint, name=name)
     return result
 
 
-@at_once
+@learned
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinant of each innermost square matrix."""
     result: Tensor = raw_ops.MatrixDeterminant(input, name=name)
@@ -364,7 +364,7 @@ def slogdet(input: Any, name: str | None = None) -> Any:
     return raw_ops.LogMatrixDeterminant(input, name=name)
 
 
-@at_once
+@learned
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """The lower triangular factor of each positive definite matrix."""
     result: Tensor = raw_ops.Cholesky(input, name=name)
@@ -390,7 +390,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         return result
 
 
-@at_once
+@learned
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Solves ``matrix x = rhs`` for square matrices."""
     result: Tensor = raw_ops.MatrixSolve(matrix, rhs, adjoint=adjoint, name=name)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.scope import name_scope
 
 
-@at_once
+@learned
 def relu(features: Any, name: str | None = None) -> Tensor:
     """``max(features, 0)``.
 
@@ -21,26 +21,26 @@ def relu(features: Any, name: str | None = None) -> Tensor:
     return raw_ops.Relu(features, name=name)
 
 
-@at_once
+@learned
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """``min(max(features, 0), 6)``."""
     with name_scope(name, "Relu6", [features]) as scope:
         return raw_ops.Relu6(convert_to_tensor(features, name="features"), name=scope)
 
 
-@at_once
+@learned
 def elu(features: Any, name: str | None = None) -> Tensor:
     """``exp(features) - 1`` below zero, ``features`` above."""
     return raw_ops.Elu(features, name=name)
 
 
-@at_once
+@learned
 def selu(features: Any, name: str | None = None) -> Tensor:
     """The self-normalising exponential unit: ``scale * elu(features, alpha)``."""
     return raw_ops.Selu(features, name=name)
 
 
-@at_once
+@learned
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """``features`` above zero, ``alpha * features`` below; ``alpha`` may be a tensor."""
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
@@ -53,7 +53,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         return raw_ops.Maximum(raw_ops.Mul(alpha, features, name="mul"), features, name=scope)
 
 
-@at_once
+@learned
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """The positive and the negative part side by side along ``axis``: twice the depth."""
     with name_scope(name, "CRelu", [features]) as scope:
@@ -62,13 +62,13 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return raw_ops.Relu(both)
 
 
-@at_once
+@learned
 def softplus(features: Any, name: str | None = None) -> Tensor:
     """``log(1 + exp(features))``."""
     return raw_ops.Softplus(features, name=name)
 
 
-@at_once
+@learned
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """``features / (1 + abs(features))``."""
     return raw_ops.Softsign(features, name=name)
@@ -80,7 +80,7 @@ def swish(features: Any) -> Tensor:
     return raw_ops.Mul(features, raw_ops.Sigmoid(features), name="mul")
 
 
-@at_once
+@learned
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Adds the vector ``bias`` along the channels: the last axis, or the second with ``data_format="NC..."``.
 
@@ -101,7 +101,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
         return raw_ops.BiasAdd(value, bias, data_format=data_format or "NHWC", name=scope)
 
 
-@at_once
+@learned
 def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
     """``bias_add`` along the last axis, as the op was in TensorFlow's first releases."""
     with name_scope(name, "BiasAddV1", [value, bias]) as scope:
@@ -110,7 +110,7 @@ def bias_add_v1(value: Any, bias: Any, name: str | None = None) -> Tensor:
         return raw_ops.BiasAddV1(value, bias, name=scope)
 
 
-@at_once
+@learned
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """``matmul(x, weights) + biases``."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
@@ -118,7 +118,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         return raw_ops.BiasAdd(*product, name=scope)
 
 
-@at_once
+@learned
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """``relu(matmul(x, weights) + biases)``."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -13,13 +13,13 @@ from headrace.library.argument import either
 from headrace.library.scope import name_scope
 
 
-@at_once
+@learned
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """``sum(t ** 2) / 2``."""
     return raw_ops.L2Loss(t, name=name)
 
 
-@at_once
+@learned
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:

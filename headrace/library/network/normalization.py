@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -23,7 +23,7 @@ def _keep(keep_dims: bool | None, keepdims: bool | None) -> bool:
     return bool(either("keepdims", keepdims, "keep_dims", keep_dims))
 
 
-@at_once
+@learned
 def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None,
     keepdims: bool | None = None,
@@ -122,7 +122,7 @@ def normalize_moments(
         return mean, variance
 
 
-@at_once
+@learned
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any, name: str | None = None
 ) -> Tensor:
@@ -179,7 +179,7 @@ def fused_batch_norm(
     return results[0], results[1], results[2]
 
 
-@at_once
+@learned
 def local_response_normalization(
     input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, name: str | None = None
 ) -> Tensor:
@@ -190,7 +190,7 @@ def local_response_normalization(
 lrn = local_response_normalization
 
 
-@at_once
+@learned
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
     """``x / sqrt(max(sum(x ** 2, axis), epsilon))``; over all axes when none is given."""
     axis = either("axis", axis, "dim", dim)

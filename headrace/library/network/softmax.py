@@ -7,14 +7,14 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.source import at
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.scope import name_scope
 
 
-@at_once
+@learned
 def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """``exp(logits) / reduce_sum(exp(logits), axis)``; the last axis unless told otherwise.
 
@@ -25,7 +25,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: 
     return _along(raw_ops.Softmax, logits, _axis(axis, dim), name)
 
 
-@at_once
+@learned
 def log_softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """``logits - log(reduce_sum(exp(logits), axis))``."""
     return _along(raw_ops.LogSoftmax, logits, _axis(axis, dim), name)
@@ -83,7 +83,7 @@ def _need_names(caller: str, sentinel: Any, labels: Any, logits: Any) -> None:
         raise ValueError(f"Both labels and logits must be provided; got labels={labels!r}, logits={logits!r} {at()}")
 
 
-@at_once
+@learned
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
@@ -141,7 +141,7 @@ def _outer_shape(tensor: Tensor) -> Any:
     return raw_ops.StridedSlice(raw_ops.Shape(tensor), [0], [-1], [1], begin_mask=1)
 
 
-@at_once
+@learned
 def softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None,
     axis: int | None = None,
@@ -154,7 +154,7 @@ def softmax_cross_entropy_with_logits(
         return softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, axis=axis, name=scope)
 
 
-@at_once
+@learned
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:

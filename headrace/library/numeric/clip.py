@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -17,7 +17,7 @@ from headrace.library.numeric.reduction import reduce_sum
 from headrace.library.scope import name_scope
 
 
-@at_once
+@learned
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Elements below the lower bound become it, elements above the upper bound become it."""
     with name_scope(name, "clip_by_value", [_values(t), clip_value_min, clip_value_max]) as scope:
@@ -29,7 +29,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         return IndexedSlices(result, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else result
 
 
-@at_once
+@learned
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """The tensor scaled down, if its norm over ``axes`` is larger, to the norm ``clip_norm``.
 
@@ -59,7 +59,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         return result
 
 
-@at_once
+@learned
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """The norm of all tensors taken as one vector; None entries are left out."""
     _check_list(t_list)

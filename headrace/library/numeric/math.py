@@ -9,7 +9,7 @@ from typing import Any
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.operation import Tensor
@@ -33,7 +33,7 @@ def _unary(name: str, op_type: str, text: str, sparse: bool = False) -> Unary:
 
     unary_op.__name__ = unary_op.__qualname__ = name
     unary_op.__doc__ = text
-    return at_once(unary_op)
+    return learned(unary_op)
 
 
 def _binary(name: str, op_type: str, text: str) -> Binary:
@@ -44,7 +44,7 @@ def _binary(name: str, op_type: str, text: str) -> Binary:
 
     binary_op.__name__ = binary_op.__qualname__ = name
     binary_op.__doc__ = text
-    return at_once(binary_op)
+    return learned(binary_op)
 
 
 negative = _unary("negative", "Neg", "``-x``.", sparse=True)
@@ -121,7 +121,7 @@ logical_and = _binary("logical_and", "LogicalAnd", "Whether both are True.")
 logical_or = _binary("logical_or", "LogicalOr", "Whether at least one is True.")
 
 
-@at_once
+@learned
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """The angle of the point (x, y)."""
     result: Tensor = raw_ops.Atan2(y, x, name=name)
@@ -193,7 +193,7 @@ def _same_type(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-@at_once
+@learned
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Python 3's ``x / y``: integers are divided as floats (float64 for 32 and 64 bits, else float32)."""
     with name_scope(name, "truediv", [x, y]) as scope:
@@ -207,7 +207,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return result
 
 
-@at_once
+@learned
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Python 2's ``x / y``: integers are divided rounding down."""
     with name_scope(name, "div", [x, y]) as scope:
@@ -227,7 +227,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     return x / y
 
 
-@at_once
+@learned
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x // y``: the quotient rounded down, for floats too."""
     with name_scope(name, "floordiv", [x, y]) as scope:
@@ -235,7 +235,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return result
 
 
-@at_once
+@learned
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where y is 0."""
     with name_scope(name, "div_no_nan", [x, y]) as scope:
@@ -245,7 +245,7 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
         return result
 
 
-@at_once
+@learned
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``x * y``, and 0 where y is 0 even if x is infinite or not a number."""
     with name_scope(name, "multiply_no_nan", [x, y]) as scope:
@@ -277,7 +277,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return raw_ops.Mul(factor, x, name=name)
 
 
-@at_once
+@learned
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape; IndexedSlices among them become dense."""
     message = "inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape"
@@ -332,7 +332,7 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
 # ---- logic
 
 
-@at_once
+@learned
 def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
     """Whether exactly one is True."""
     result: Tensor = raw_ops.LogicalAnd(
@@ -344,7 +344,7 @@ def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
 # ---- types
 
 
-@at_once
+@learned
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """x as another type: floats are cut toward zero when they become integers.
 
@@ -365,25 +365,25 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return tensor if tensor.dtype.base_dtype == base else raw_ops.Cast(tensor, DstT=base, name=scope)
 
 
-@at_once
+@learned
 def to_float(x: Any, name: str = "ToFloat") -> Any:
     """x as float32."""
     return cast(x, dtypes.float32, name)
 
 
-@at_once
+@learned
 def to_double(x: Any, name: str = "ToDouble") -> Any:
     """x as float64."""
     return cast(x, dtypes.float64, name)
 
 
-@at_once
+@learned
 def to_int32(x: Any, name: str = "ToInt32") -> Any:
     """x as int32."""
     return cast(x, dtypes.int32, name)
 
 
-@at_once
+@learned
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
     """x as int64."""
     return cast(x, dtypes.int64, name)
@@ -404,7 +404,7 @@ def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
     return cast(x, dtypes.complex128, name)
 
 
-@at_once
+@learned
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """x as another type; values outside its range become its lowest or highest one."""
     with name_scope(name, "saturate_cast", [value]) as scope:
@@ -425,7 +425,7 @@ def _bound(value: Any, dtype: DType) -> Any:
 # ---- complex numbers
 
 
-@at_once
+@learned
 def abs(x: Any, name: str | None = None) -> Any:  # noqa: A001 - TF1's name
     """The absolute value; of complex numbers the modulus, a float."""
     if isinstance(x, SparseTensor):
@@ -439,7 +439,7 @@ def abs(x: Any, name: str | None = None) -> Any:  # noqa: A001 - TF1's name
         return raw_ops.Abs(tensor, name=scope)
 
 
-@at_once
+@learned
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:  # noqa: A001 - TF1's name
     """``real + i * imag``."""
     first = convert_to_tensor(real, name="real")
@@ -459,7 +459,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:  # noqa: A
         return result
 
 
-@at_once
+@learned
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; a real tensor comes back as it is."""
     with name_scope(name, "Real", [input]) as scope:
@@ -468,7 +468,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
         return raw_ops.Real(tensor, Tout=base.real_dtype, name=scope) if base.is_complex else tensor
 
 
-@at_once
+@learned
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part; zeros for a real tensor."""
     with name_scope(name, "Imag", [input]) as scope:
@@ -480,7 +480,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
         return result
 
 
-@at_once
+@learned
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; a real tensor comes back as it is."""
     tensor = x if isinstance(x, Tensor) else convert_to_tensor(x, name="x")
@@ -511,7 +511,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 # ---- composed functions
 
 
-@at_once
+@learned
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))``, without overflow."""
     with name_scope(name, "LogSigmoid", [x]) as scope:

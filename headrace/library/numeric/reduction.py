@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
@@ -46,7 +46,7 @@ def _reduce(name: str, op_type: str, text: str) -> Callable[..., Any]:
 
     reduction.__name__ = reduction.__qualname__ = name
     reduction.__doc__ = text
-    return at_once(reduction)
+    return learned(reduction)
 
 
 def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
@@ -98,7 +98,7 @@ reduce_all = _reduce("reduce_all", "All", "Whether all elements over the given a
 reduce_any = _reduce("reduce_any", "Any", "Whether any element over the given axes is True.")
 
 
-@at_once
+@learned
 def reduce_logsumexp(
     input_tensor: Any,
     axis: Any = None,
@@ -122,7 +122,7 @@ def reduce_logsumexp(
         return result
 
 
-@at_once
+@learned
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -130,7 +130,7 @@ def reduce_euclidean_norm(
     return _reduction("EuclideanNorm", input_tensor, axis, bool(keepdims), name)
 
 
-@at_once
+@learned
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The mean squared distance from the mean over the given axes."""
     with name_scope(name or "reduce_variance"):
@@ -148,7 +148,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
         return result
 
 
-@at_once
+@learned
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The standard deviation over the given axes."""
     with name_scope(name or "reduce_std"):
@@ -156,7 +156,7 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
         return result
 
 
-@at_once
+@learned
 def count_nonzero(
     input_tensor: Any = None,
     axis: Any = None,
@@ -195,7 +195,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
 # ---- places
 
 
-@at_once
+@learned
 def argmax(
     input: Any,
     axis: Any = None,
@@ -213,7 +213,7 @@ def argmax(
     return result
 
 
-@at_once
+@learned
 def argmin(
     input: Any,
     axis: Any = None,
@@ -228,14 +228,14 @@ def argmin(
 
 
 @deprecated("tf.argmax")
-@at_once
+@learned
 def arg_max(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
     """``argmax`` under its oldest name."""
     return argmax(input, dimension, name=name, output_type=output_type)
 
 
 @deprecated("tf.argmin")
-@at_once
+@learned
 def arg_min(input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Tensor:
     """``argmin`` under its oldest name."""
     return argmin(input, dimension, name=name, output_type=output_type)
@@ -248,14 +248,14 @@ class TopKV2(NamedTuple):
     indices: Tensor
 
 
-@at_once
+@learned
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The ``k`` largest elements of the last dimension and their indices; of equal ones the first come first."""
     values, indices = raw_ops.TopKV2(input, k, sorted=sorted, name=name)
     return TopKV2(values, indices)
 
 
-@at_once
+@learned
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each row's target is among its ``k`` largest predictions."""
     with name_scope(name, "in_top_k"):
@@ -266,7 +266,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 # ---- running
 
 
-@at_once
+@learned
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Running sums along an axis: ``cumsum([a, b, c])`` is ``[a, a + b, a + b + c]``."""
     with name_scope(name, "Cumsum", [x]) as scope:
@@ -275,7 +275,7 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
         return result
 
 
-@at_once
+@learned
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Running products along an axis."""
     with name_scope(name, "Cumprod", [x]) as scope:

@@ -21,7 +21,7 @@ from headrace.core import dtypes, errors
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
-from headrace.eager.tape_entry import recording, snapshot
+from headrace.eager.tape_entry import snapshot, watching_tapes
 from headrace.eager.tensor import Immediate, register_handle
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.body import lifted
@@ -301,7 +301,7 @@ class Variable(metaclass=VariableMeta):
 
     def read_value(self) -> Tensor:
         """A new read, which sees the assignments it is made to depend on and no later ones."""
-        if self._snapshot is None and recording() == ():
+        if self._snapshot is None and watching_tapes() == ():
             taken: Tensor = snapshot((), self._variable)
             return taken
         value: Tensor = raw_ops.Identity(self._variable, name="read")

@@ -15,7 +15,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import Dimension, TensorShape, broadcast_shape
 from headrace.core.source import at
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
@@ -85,7 +85,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 # ---- the same elements under another shape
 
 
-@at_once
+@learned
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The elements of ``tensor`` in another shape; one size may be -1: ``tf.reshape(x, [-1, 784])``.
 
@@ -98,7 +98,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return raw_ops.Reshape(tensor, shape, name=name)
 
 
-@at_once
+@learned
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:  # noqa: A002
     """Inserts a dimension of size one before ``axis`` (negative: counted from the end).
 
@@ -111,7 +111,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return raw_ops.ExpandDims(input, axis, name=name)
 
 
-@at_once
+@learned
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:  # noqa: A002
     """Removes dimensions of size one: those in ``axis``, or all of them.
 
@@ -128,7 +128,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
     return raw_ops.Squeeze(input, squeeze_dims=axis, name=name)
 
 
-@at_once
+@learned
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
     """Permutes dimensions; without ``perm`` their order is reversed.
 
@@ -154,7 +154,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         return turned
 
 
-@at_once
+@learned
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """Exchanges the last two dimensions."""
     with name_scope(name, "matrix_transpose", [a]):
@@ -178,7 +178,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 # ---- joining and cutting
 
 
-@at_once
+@learned
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Joins tensors along an existing dimension: ``tf.concat([a, b], 1)``.
 
@@ -198,7 +198,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     return raw_ops.ConcatV2(list(values), axis, name=name)
 
 
-@at_once
+@learned
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
@@ -224,7 +224,7 @@ def split(
     return raw_ops.SplitV(value, sizes, axis, num_split=num, name=name)
 
 
-@at_once
+@learned
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Joins tensors along a new dimension: ``tf.stack([a, b])`` has shape [2, ...].
 
@@ -253,7 +253,7 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tenso
         )
 
 
-@at_once
+@learned
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """The inverse of ``stack``: a list with one tensor for each index along ``axis``.
 
@@ -276,7 +276,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 # ---- repeating, padding, reversing
 
 
-@at_once
+@learned
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Repeats the tensor ``multiples[i]`` times along dimension i.
 
@@ -287,7 +287,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:  # noqa
     return raw_ops.Tile(input, multiples, name=name)
 
 
-@at_once
+@learned
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
@@ -313,7 +313,7 @@ def pad(
     return padded
 
 
-@at_once
+@learned
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """Reverses the order along the dimensions in ``axis``."""
     return raw_ops.ReverseV2(tensor, axis, name=name)
@@ -334,7 +334,7 @@ def reverse_sequence(
     return raw_ops.ReverseSequence(input, seq_lengths, seq_dim=seq_axis, batch_dim=batch_axis or 0, name=name)
 
 
-@at_once
+@learned
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Shifts elements along dimensions, those pushed out coming back in on the other side."""
     return raw_ops.Roll(input, shift, axis, name=name)
@@ -343,7 +343,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor: 
 # ---- broadcasting
 
 
-@at_once
+@learned
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """Repeats dimensions of size one to fill ``shape``."""
     return raw_ops.BroadcastTo(input, shape, name=name)

@@ -11,7 +11,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
 from headrace.core.source import at
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor, located
 from headrace.graph.operation import Tensor
@@ -25,7 +25,7 @@ _LARGEST_CONSTANT = 1000  # elements; more are filled in at run time, as TF1 doe
 # ---- zeros and ones
 
 
-@at_once
+@learned
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of zeros (empty strings, False): ``tf.zeros([3, 4], tf.int32)``.
 
@@ -39,7 +39,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
     return _filled(shape, zero, dtype, name, "zeros")
 
 
-@at_once
+@learned
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """A tensor of ones (True).
 
@@ -79,7 +79,7 @@ def _static_dims(shape: Any) -> list[int] | None:
     return [d for d in static_shape.as_list() if d is not None]
 
 
-@at_once
+@learned
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Zeros of the shape (and dtype, unless given) of ``tensor``; ``optimize`` uses its static shape where known."""
     with name_scope(name, "zeros_like", [tensor]) as scope:
@@ -93,7 +93,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
         return raw_ops.ZerosLike(tensor, name=scope)
 
 
-@at_once
+@learned
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Ones of the shape (and dtype, unless given) of ``tensor``."""
     with name_scope(name, "ones_like", [tensor]) as scope:
@@ -104,7 +104,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
         return filled
 
 
-@at_once
+@learned
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` holding one scalar everywhere.
 
@@ -172,7 +172,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 _ORDER = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
-@at_once
+@learned
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:  # noqa: A001
     """``tf.range(limit)`` or ``tf.range(start, limit, delta)``: numbers from start, below limit, delta apart.
 
@@ -194,7 +194,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         return raw_ops.Range(*parts, name=scope)
 
 
-@at_once
+@learned
 def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """``num`` numbers evenly spaced from start to stop, both included.
 
@@ -207,7 +207,7 @@ def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tenso
 linspace = lin_space
 
 
-@at_once
+@learned
 def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None,
     name: str | None = None,
@@ -235,7 +235,7 @@ def one_hot(
         return raw_ops.OneHot(indices, depth, on, off, axis=-1 if axis is None else axis, name=scope)
 
 
-@at_once
+@learned
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
     """``mask[..., j]`` is whether j < lengths[...]; ``maxlen`` defaults to the largest length."""
     with name_scope(name, "SequenceMask", [lengths, maxlen]):

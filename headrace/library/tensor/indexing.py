@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.core import dtypes
 from headrace.core.shape import TensorShape
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
@@ -20,7 +20,7 @@ from headrace.library.tensor.array import concat, reshape, shape, squeeze
 # ---- gathering
 
 
-@at_once
+@learned
 def gather(
     params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = None,
     batch_dims: int = 0,
@@ -36,7 +36,7 @@ def gather(
     return raw_ops.GatherV2(params, indices, batch_dims if axis is None else axis, batch_dims=batch_dims, name=name)
 
 
-@at_once
+@learned
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Elements or slices at coordinates: the last dimension of ``indices`` holds them."""
     if not batch_dims:
@@ -104,7 +104,7 @@ tensor_scatter_nd_sub = tensor_scatter_sub
 # ---- conditions
 
 
-@at_once
+@learned
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Elements (or rows) of x where ``condition`` holds, else of y; without x and y, where ``condition`` holds.
 
@@ -123,7 +123,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return raw_ops.Select(condition, x, y, name=name)
 
 
-@at_once
+@learned
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """``where`` whose three arguments broadcast against each other."""
     if x is None and y is None:
@@ -133,7 +133,7 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     return raw_ops.SelectV2(condition, x, y, name=name)
 
 
-@at_once
+@learned
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
     """``tensor[mask]``: the slices for which ``mask``, which lies along the dimensions from ``axis`` on, is true."""
     with name_scope(name, "boolean_mask", [tensor, mask]):
@@ -205,13 +205,13 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
 # ---- diagonals and bands
 
 
-@at_once
+@learned
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor of twice the rank with ``diagonal`` on its diagonal."""
     return raw_ops.Diag(diagonal, name=name)
 
 
-@at_once
+@learned
 def diag_part(input: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name
     """The diagonal of a tensor whose shape is some shape twice over."""
     return raw_ops.DiagPart(input, name=name)
@@ -245,7 +245,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 
     return raw_ops.MatrixSetDiagV2(input, diagonal, k, name=name)
 
 
-@at_once
+@learned
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:  # noqa: A002
     """Keeps ``num_lower`` diagonals below and ``num_upper`` above the main one; negative keeps all."""
     return raw_ops.MatrixBandPart(input, num_lower, num_upper, name=name)

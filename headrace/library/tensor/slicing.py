@@ -11,7 +11,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.shape import Dimension
 from headrace.core.source import at
-from headrace.eager.entry import at_once
+from headrace.eager.entry import learned
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -28,13 +28,13 @@ _ERROR = (
 )
 
 
-@at_once
+@learned
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:  # noqa: A001 - TF1's name
     """``size`` elements from ``begin`` on in each dimension; a size of -1 takes all that are left."""
     return raw_ops.Slice(input_, begin, size, name=name)
 
 
-@at_once
+@learned
 def strided_slice(
     input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0,
     ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None, name: str | None = None,
@@ -119,7 +119,7 @@ def _is_mask(spec: Any) -> bool:
     return isinstance(spec, (Tensor, np.ndarray)) and spec.dtype == dtypes.bool
 
 
-@at_once
+@learned
 def slice_helper(tensor: Any, slice_spec_: Any, var: Any = None) -> Tensor:
     """``tensor[slice_spec_]``: the nodes TF1 makes, named ``strided_slice`` and ``strided_slice/stack``."""
     if _is_mask(slice_spec_):

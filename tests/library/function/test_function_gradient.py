@@ -290,6 +290,22 @@ class TestEager:
             dx = tape.gradient(f(x), x)
         assert tape.gradient(dx, x).numpy() == 12
 
+    def test_a_gradient_that_no_tape_foresaw_does_not_repeat_side_effects(self):
+        v, x = tf.Variable(1.0), tf.constant(2.0)
+
+        @tf.function
+        def count(x):
+            v.assign_add(1.0)
+            return x**4 * v
+
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            first = tape.gradient(count(x), x)
+            second = tape.gradient(first, x)
+            with pytest.raises(RuntimeError, match="gradient of the function count .* repeat its side effects"):
+                tape.gradient(second, x)
+        assert v.numpy() == 2
+
     def test_a_tape_inside(self):
         v = tf.Variable([1.0, 2.0])
 
