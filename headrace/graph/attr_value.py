@@ -1,4 +1,4 @@
-"""Attributes as AttrValue messages and back; which field is meant is said by the op's signature."""
+"""Attributes as AttrValue messages and back.  The signature of the op says which field of the message holds the value."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ RESOURCE = dtypes.resource
 
 
 def encode(value: Any, kind: str) -> Any:
-    """``kind`` as in a signature; "any" goes by the value's type."""
-    made = protos().AttrValue()
+    """The value as an AttrValue.  ``kind`` is that of the signature; for "any" the type of the value decides."""
+    attr_value = protos().AttrValue()
     if kind == "any":
         kind = _kind_of(value)
     if kind == "func":
-        made.func.name = value
+        attr_value.func.name = value
     elif kind == "dict":
-        made.func.name = "dict"
+        attr_value.func.name = "dict"
         for key, item in value.items():
-            made.func.attr[key].CopyFrom(encode(item, "any"))
+            attr_value.func.attr[key].CopyFrom(encode(item, "any"))
     elif kind.startswith("list("):
         field = _FIELDS[kind[5:-1]]
-        made.list.SetInParent()
+        attr_value.list.SetInParent()
         for item in value or ():
-            _put(made.list, field, item, True)
+            _put(attr_value.list, field, item, True)
     elif value is None and kind == "shape":
-        made.shape.unknown_rank = True
+        attr_value.shape.unknown_rank = True
     else:
-        _put(made, _FIELDS[kind], value, False)
-    return made
+        _put(attr_value, _FIELDS[kind], value, False)
+    return attr_value
 
 
 def _kind_of(value: Any) -> str:
@@ -68,31 +68,31 @@ def _put(target: Any, field: str, value: Any, repeated: bool) -> None:
 
 def tensor(array: Any, dtype: DType | None = None) -> Any:
     """An array as a TensorProto; a constant of bfloat16 is held as float32."""
-    kind = dtype or (dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype))
+    element_type = dtype or (dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype))
     array = np.asarray(array)
-    if kind == dtypes.bfloat16 and array.dtype != np.uint16:
+    if element_type == dtypes.bfloat16 and array.dtype != np.uint16:
         bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)
         array = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-    if kind == dtypes.string:
+    if element_type == dtypes.string:
         items = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1)]
         array = np.array([*items, None], dtype=object)[:-1].reshape(array.shape)
-    made = protos().TensorProto()
-    made.ParseFromString(tensor_proto.encode(array, kind))
-    return made
+    message = protos().TensorProto()
+    message.ParseFromString(tensor_proto.encode(array, element_type))
+    return message
 
 
-# ---- back
+# ---- decoding
 
 
 def decode(value: Any, kind: str, name: str) -> Any:
-    """What a node's attribute of this kind holds; ValueError if it holds something else."""
+    """The value of a node's attribute of this kind; ValueError if it holds another kind of value."""
     which = value.WhichOneof("value")
     if kind == "any":
         return _decode_any(value, which)
     wanted = "func" if kind == "func" else "list" if kind.startswith("list(") else _FIELDS[kind]
     if which != wanted and not (which is None and wanted == "list"):
-        found = "no value" if which is None else f"type '{_word(value, which)}'"
-        raise ValueError(f"AttrValue had value with {found} when '{kind}' expected\n\t for attr '{name}'")
+        received = "no value" if which is None else f"type '{_word(value, which)}'"
+        raise ValueError(f"AttrValue had value with {received} when '{kind}' expected\n\t for attr '{name}'")
     if kind == "func":
         return value.func.name
     if wanted == "list":
@@ -139,7 +139,7 @@ def _get(item: Any, field: str) -> Any:
 
 def array(message: Any) -> Any:
     """The array in a TensorProto; bfloat16 as float32."""
-    kind, found = tensor_proto.decode(message.SerializeToString())
-    if kind == dtypes.bfloat16:
-        found = (found.astype(np.uint32) << 16).view(np.float32).reshape(found.shape)
-    return found
+    element_type, values = tensor_proto.decode(message.SerializeToString())
+    if element_type == dtypes.bfloat16:
+        values = (values.astype(np.uint32) << 16).view(np.float32).reshape(values.shape)
+    return values

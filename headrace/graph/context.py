@@ -1,7 +1,7 @@
-"""All global state of the front end: the default graph, the default session, and their stacks, one a thread.
+"""All global state of the front end: the default graph, the default session, and the stacks of each thread.
 
-The stacks are context variables, the cheapest state of a thread that Python has: immediate execution looks at one for
-every op.  A new thread starts with empty ones.
+The stacks are context variables, the cheapest state of a thread that Python has: eager execution looks at one for every
+op.  A new thread starts with empty ones.
 """
 
 from __future__ import annotations
@@ -55,9 +55,8 @@ _lock = threading.Lock()
 _new_graph: list[Callable[[], Graph]] = []
 
 
-entered_graphs = (
-    _graphs.get
-)  # the graphs entered in this thread, innermost last: for callers that cannot afford a function call
+# The graphs entered in this thread, innermost last.  For callers that cannot afford one more function call.
+entered_graphs = _graphs.get
 
 
 def set_graph_factory(factory: Callable[[], Graph]) -> None:

@@ -37,7 +37,7 @@ _OURS = {
     ("StatefulPartitionedCall", "output_shapes"), ("TensorArrayReadV3", "element_shape"),
     ("MaxPoolGradGrad", "explicit_paddings"), ("NonMaxSuppression", "T"),
 }  # fmt: skip
-# What uses a variable is stateful in TF, even if it only reads.
+# A node that uses a variable is stateful in TF, even if it only reads.
 _STATEFUL = {"PartitionedCall": "StatefulPartitionedCall", "StatelessIf": "If", "StatelessWhile": "While"}
 _STASHES = ("_PushStash", "_PopStash", "_EmptyStash")
 
@@ -60,7 +60,7 @@ class _Value:
 
 
 def resource_type(op_type: str) -> str | None:
-    """The op on resources that does to a variable what this one does through a ref."""
+    """The type of the op on resources that does what this op does through a ref; None if there is none."""
     if op_type in ("Assign", "AssignAdd", "AssignSub"):
         return f"{op_type}VariableOp"
     if op_type.startswith(("Apply", "SparseApply", "Scatter")) and op_type != "ScatterNd":
@@ -69,17 +69,17 @@ def resource_type(op_type: str) -> str | None:
 
 
 def of_operations(ops: Sequence[Operation], add_shapes: bool = False) -> Any:
-    made = protos().GraphDef()
-    made.versions.producer = VERSION
+    graph_def = protos().GraphDef()
+    graph_def.versions.producer = VERSION
     library = _Library(ops, add_shapes)
     scope = _Scope(library, ops, [], {})
-    made.node.extend(scope.nodes)
-    made.library.function.extend(library.functions.values())
-    return made
+    graph_def.node.extend(scope.nodes)
+    graph_def.library.function.extend(library.functions.values())
+    return graph_def
 
 
 class _Library:
-    """The functions met so far, and what holds for the whole graph."""
+    """The functions written so far, and what holds for the whole graph."""
 
     def __init__(self, ops: Sequence[Operation], add_shapes: bool) -> None:
         self.add_shapes = add_shapes
@@ -94,7 +94,7 @@ class _Library:
             if any(isinstance(a, FuncGraph) for a in op.attrs.values()):
                 self.resources.update(root(t) for t in op.inputs if t.dtype._is_ref_dtype)
 
-    def kind(self, dtype: DType) -> DType:
+    def exported_type(self, dtype: DType) -> DType:
         if dtype._is_ref_dtype:
             return RESOURCE
         return self.flows if dtype == dtypes.variant else dtype
@@ -102,50 +102,54 @@ class _Library:
     def name(
         self, body: FuncGraph, outputs: Sequence[Any], label: str, counted: bool = False, without: Sequence[int] = ()
     ) -> str:
-        """The function for a body with these of its tensors (or arguments) as results, ``without`` some arguments."""
+        """The name of the function for a body.  Its results are ``outputs``; the arguments at ``without`` are left out."""
         key = (body, tuple(id(t) for t in outputs), counted, tuple(without))
-        found = self._names.get(key)
-        if found is None:
+        function_name = self._names.get(key)
+        if function_name is None:
             wanted = re.sub(r"[^A-Za-z0-9_]", "_", body.name or label)
-            found = wanted
-            while found in self.functions:
-                found = f"{wanted}_{len(self.functions)}"
-            self._names[key] = found
-            self.functions[found] = None
-            self.functions[found] = self._function(found, body, outputs, counted, without)
-        return found
+            function_name = wanted
+            while function_name in self.functions:
+                function_name = f"{wanted}_{len(self.functions)}"
+            self._names[key] = function_name
+            self.functions[function_name] = None
+            self.functions[function_name] = self._function(function_name, body, outputs, counted, without)
+        return function_name
 
     def _function(
         self, name: str, body: FuncGraph, outputs: Sequence[Any], counted: bool, without: Sequence[int]
     ) -> Any:
-        made = protos().FunctionDef()
-        made.signature.name = name
-        made.signature.is_stateful = body.stateful or any(t.dtype._is_ref_dtype for t in body.inputs)
+        function_def = protos().FunctionDef()
+        function_def.signature.name = name
+        function_def.signature.is_stateful = body.stateful or any(t.dtype._is_ref_dtype for t in body.inputs)
         arguments: dict[Tensor, _Value] = {}
         if counted:
-            made.signature.input_arg.add(name="iterations", type=dtypes.int32.as_datatype_enum)
+            function_def.signature.input_arg.add(name="iterations", type=dtypes.int32.as_datatype_enum)
         for i, tensor in enumerate(t for i, t in enumerate(body.inputs) if i not in without):
             label = re.sub(r"[^a-z0-9_]", "_", tensor.op.name.split("/")[-1].removeprefix("_arg_").lower()).strip("_")
             label = f"{label or 'arg'}_{i}" if label[:1].isalpha() else f"arg_{label}_{i}"
-            made.signature.input_arg.add(name=label, type=self.kind(tensor.dtype).as_datatype_enum)
+            function_def.signature.input_arg.add(name=label, type=self.exported_type(tensor.dtype).as_datatype_enum)
             if not tensor.dtype._is_ref_dtype:
-                made.arg_attr[i + counted].attr["_output_shapes"].list.shape.add().CopyFrom(tensor._shape.as_proto())
+                function_def.arg_attr[i + counted].attr["_output_shapes"].list.shape.add().CopyFrom(
+                    tensor._shape.as_proto()
+                )
             arguments[tensor] = _Value(label)
         ops = _closure([*(t.op for t in outputs if t is not None), *body.control_outputs])
         scope = _Scope(self, ops, [t for t in outputs if t is not None], arguments, True)
-        made.node_def.extend(scope.nodes)
+        function_def.node_def.extend(scope.nodes)
         for i, tensor in enumerate(outputs):
-            kind = dtypes.int32 if tensor is None else self.kind(tensor.dtype)
-            made.signature.output_arg.add(name=f"result_{i}", type=kind.as_datatype_enum)
-            made.ret[f"result_{i}"] = scope.counter(made) if tensor is None else scope.value(tensor).text(True)
-        # TF waits for reads of variables, when it waits for a function, only if they are listed.
+            out_type = dtypes.int32 if tensor is None else self.exported_type(tensor.dtype)
+            function_def.signature.output_arg.add(name=f"result_{i}", type=out_type.as_datatype_enum)
+            function_def.ret[f"result_{i}"] = (
+                scope.counter(function_def) if tensor is None else scope.value(tensor).text(True)
+            )
+        # When TF waits for a function, it waits for reads of variables only if they are listed.
         for op in dict.fromkeys(
             [*body.control_outputs, *(o for o in ops if any(t.dtype._is_ref_dtype for t in o.inputs))]
         ):
             label = f"run_{re.sub(r'[^a-z0-9_]', '_', op.name.lower())}"
-            made.signature.control_output.append(label)
-            made.control_ret[label] = scope.last(op)
-        return made
+            function_def.signature.control_output.append(label)
+            function_def.control_ret[label] = scope.last(op)
+        return function_def
 
 
 def _every(ops: Iterable[Operation]) -> Iterable[Operation]:
@@ -161,19 +165,19 @@ def _every(ops: Iterable[Operation]) -> Iterable[Operation]:
 
 
 def _writes_before(ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
-    """The writes each op waits for, if any."""
+    """The writes that each op waits for; an op that waits for none is left out."""
     writes = [op for op in ops if op.op_def.traits.writes]
     bits = {op: 1 << i for i, op in enumerate(writes)}
     masks: dict[Operation, int] = {}
-    found: dict[Operation, list[Operation]] = {}
+    awaited: dict[Operation, list[Operation]] = {}
     for op in sorted(ops, key=lambda op: op._id):
         mask = 0
         for before in (*(t.op for t in op.inputs), *op._control_inputs):
             mask |= masks.get(before, 0) | bits.get(before, 0)
         masks[op] = mask
         if mask:
-            found[op] = [w for w in writes if bits[w] & mask]
-    return found
+            awaited[op] = [w for w in writes if bits[w] & mask]
+    return awaited
 
 
 def root(ref: Tensor) -> Tensor:
@@ -184,7 +188,7 @@ def root(ref: Tensor) -> Tensor:
 
 
 def _closure(roots: Sequence[Operation]) -> list[Operation]:
-    """What a body's results need, in the order it was made; arguments are not nodes."""
+    """The nodes that the roots depend on, in the order they were built.  Arguments do not count as nodes."""
     seen: set[Operation] = set()
     stack = list(roots)
     while stack:
@@ -208,7 +212,7 @@ class _Scope:
         self.used = {t for op in ops for t in op.inputs} | set(results)
         self.nodes: list[Any] = []
         self._names = {op.name for op in ops} | {v.node for v in arguments.values()}
-        self._last: dict[Operation, str] = {}  # the node to wait for, where it is not the op's own
+        self._last: dict[Operation, str] = {}  # the node to wait for, if it is not the op's own
         self._late: dict[Any, _Value] = {}
         self._before = {} if in_function or not library.resources else _writes_before(ops)
         for op in ops:
@@ -217,17 +221,17 @@ class _Scope:
     # ---- values
 
     def value(self, tensor: Tensor) -> _Value:
-        found = self.values.get(tensor)
-        if found is None:
+        output_value = self.values.get(tensor)
+        if output_value is None:
             output, within = _output_of(tensor)
-            found = self.values[tensor] = _Value(tensor.op.name, output, within, tensor.value_index)
-        return found
+            output_value = self.values[tensor] = _Value(tensor.op.name, output, within, tensor.value_index)
+        return output_value
 
     def last(self, op: Operation) -> str:
         return self._last.get(op, op.name)
 
-    def given(self, op: Operation, tensor: Tensor) -> _Value:
-        """The value as an input of the op.  What a variable's one read gives is read when it is used (passes/late_read.py)."""
+    def input_value(self, op: Operation, tensor: Tensor) -> _Value:
+        """The value as an input of the op.  The shared read of a variable takes place when it is used (passes/late_read.py)."""
         read = tensor.op
         if (
             op not in self._before
@@ -243,30 +247,30 @@ class _Scope:
         key = (handle, tuple(writes))
         if key not in self._late:
             name = self.free(f"{read.name}/late")
-            made = self._node(name, "ReadVariableOp", [self.value(handle)], [self.last(w) for w in writes], read)
-            made.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
-            self.nodes.append(made)
+            node = self._node(name, "ReadVariableOp", [self.value(handle)], [self.last(w) for w in writes], read)
+            node.attr["dtype"].type = tensor.dtype.base_dtype.as_datatype_enum
+            self.nodes.append(node)
             self._late[key] = _Value(name, "value")
         return self._late[key]
 
     def free(self, name: str) -> str:
-        """A name for a node that the graph does not have."""
-        found, count = name, 0
-        while found in self._names:
+        """The name, with a number appended if the graph has it already."""
+        free_name, count = name, 0
+        while free_name in self._names:
             count += 1
-            found = f"{name}_{count}"
-        self._names.add(found)
-        return found
+            free_name = f"{name}_{count}"
+        self._names.add(free_name)
+        return free_name
 
-    def counter(self, function: Any) -> str:
-        """The next number of iterations of a loop's body."""
+    def counter(self, function_def: Any) -> str:
+        """The number of iterations after this one, computed in the body of a loop."""
         one = self._node(self.free("iterations/one"), "Const", [], [])
         one.attr["dtype"].type = dtypes.int32.as_datatype_enum
         one.attr["value"].tensor.CopyFrom(attr_value.tensor(dtypes.int32.as_numpy_dtype(1)))
         inputs = [_Value("iterations"), _Value(one.name, "output")]
         add = self._node(self.free("iterations/next"), "AddV2", inputs, [])
         add.attr["T"].type = dtypes.int32.as_datatype_enum
-        function.node_def.extend([one, add])
+        function_def.node_def.extend([one, add])
         return f"{add.name}:z:0"
 
     def _is_resource(self, tensor: Tensor) -> bool:
@@ -276,17 +280,17 @@ class _Scope:
 
     # ---- nodes
 
-    def _node(self, name: str, kind: str, inputs: Sequence[_Value], controls: Iterable[str], op: Any = None) -> Any:
-        made = protos().NodeDef()
-        made.name = name
-        made.op = kind
-        made.input.extend(v.text(self.in_function) for v in inputs)
-        made.input.extend(f"^{c}" for c in dict.fromkeys(controls))
+    def _node(self, name: str, op_type: str, inputs: Sequence[_Value], controls: Iterable[str], op: Any = None) -> Any:
+        node = protos().NodeDef()
+        node.name = name
+        node.op = op_type
+        node.input.extend(v.text(self.in_function) for v in inputs)
+        node.input.extend(f"^{c}" for c in dict.fromkeys(controls))
         if op is not None:
-            made.device = op.device
+            node.device = op.device
             if op.colocation:
-                made.attr["_class"].list.s.extend(c.encode() for c in op.colocation)
-        return made
+                node.attr["_class"].list.s.extend(c.encode() for c in op.colocation)
+        return node
 
     def _emit(self, op: Operation) -> None:
         if op.op_def.traits.argument:
@@ -299,88 +303,88 @@ class _Scope:
         elif any(self._is_resource(t) for t in op.inputs):
             self._emit_resource(op, controls)
         else:
-            made = self._node(op.name, op.type, [self.given(op, t) for t in op.inputs], controls, op)
-            self._put_attrs(made, op)
-            self.nodes.append(made)
+            node = self._node(op.name, op.type, [self.input_value(op, t) for t in op.inputs], controls, op)
+            self._put_attrs(node, op)
+            self.nodes.append(node)
 
-    def _put_attrs(self, made: Any, op: Operation, skip: Sequence[str] = ()) -> None:
+    def _put_attrs(self, node: Any, op: Operation, skip: Sequence[str] = ()) -> None:
         kinds = {a.name: a.kind for a in (*op.op_def.signature.attrs, *op.op_def.signature.inferred)}
         for name, value in op.attrs.items():
             if name in skip or name in _OURS or (op.type, name) in _OURS:
                 continue
             kind = kinds.get(name, "any")
             if kind == "tensor" and name == "value" and "dtype" in op.attrs:
-                made.attr[name].tensor.CopyFrom(attr_value.tensor(value, op.attrs["dtype"]))
+                node.attr[name].tensor.CopyFrom(attr_value.tensor(value, op.attrs["dtype"]))
                 continue
             if value is None and kind != "shape" and not kind.startswith("list("):
                 continue
             if kind == "type":
-                value = self.library.kind(value)
+                value = self.library.exported_type(value)
             elif kind == "list(type)":
-                value = [self.library.kind(v) for v in value]
+                value = [self.library.exported_type(v) for v in value]
             try:
-                made.attr[name].CopyFrom(encode(value, kind))
+                node.attr[name].CopyFrom(encode(value, kind))
             except (TypeError, KeyError) as e:
                 raise TypeError(
                     f"attribute '{name}' of {op.name} ({op.type}, made at {op.source}) cannot be written into a GraphDef: {e}"
                 ) from None
         if "func" in op.attrs and op.type.startswith("PyFunc"):
-            made.attr["token"].s = token_of(op.attrs["func"]).encode()
+            node.attr["token"].s = token_of(op.attrs["func"]).encode()
         if op.type == "MaxPool3DGrad":
-            made.attr["TInput"].type = op.attrs["T"].as_datatype_enum
+            node.attr["TInput"].type = op.attrs["T"].as_datatype_enum
         if self.library.add_shapes:
-            made.attr["_output_shapes"].list.SetInParent()
+            node.attr["_output_shapes"].list.SetInParent()
             for tensor in op._outputs:
-                made.attr["_output_shapes"].list.shape.add().CopyFrom(tensor._shape.as_proto())
+                node.attr["_output_shapes"].list.shape.add().CopyFrom(tensor._shape.as_proto())
 
     # ---- variables as resources
 
     def _emit_handle(self, op: Operation, controls: Sequence[str]) -> None:
-        made = self._node(op.name, "VarHandleOp", [], controls, op)
-        made.attr["dtype"].type = op._outputs[0].dtype.base_dtype.as_datatype_enum
-        made.attr["shape"].shape.CopyFrom(op._outputs[0]._shape.as_proto())
-        made.attr["shared_name"].s = (op.attrs.get("shared_name") or op.name).encode()
-        made.attr["container"].s = (op.attrs.get("container") or "").encode()
+        node = self._node(op.name, "VarHandleOp", [], controls, op)
+        node.attr["dtype"].type = op._outputs[0].dtype.base_dtype.as_datatype_enum
+        node.attr["shape"].shape.CopyFrom(op._outputs[0]._shape.as_proto())
+        node.attr["shared_name"].s = (op.attrs.get("shared_name") or op.name).encode()
+        node.attr["container"].s = (op.attrs.get("container") or "").encode()
         self.values[op._outputs[0]] = _Value(op.name, "resource")
-        self.nodes.append(made)
+        self.nodes.append(node)
 
     def _read(self, name: str, ref: Tensor, controls: Iterable[str], op: Any) -> _Value:
-        made = self._node(name, "ReadVariableOp", [self.value(root(ref))], [*controls, *self._chain(ref)], op)
-        made.attr["dtype"].type = ref.dtype.base_dtype.as_datatype_enum
-        self.nodes.append(made)
+        node = self._node(name, "ReadVariableOp", [self.value(root(ref))], [*controls, *self._chain(ref)], op)
+        node.attr["dtype"].type = ref.dtype.base_dtype.as_datatype_enum
+        self.nodes.append(node)
         return _Value(name, "value")
 
     def _chain(self, ref: Tensor) -> list[str]:
-        """The writes a ref stands behind."""
-        found = []
+        """The nodes that write the variable before this ref has its value."""
+        writes = []
         while ref.op.inputs and ref.dtype._is_ref_dtype:
-            found.append(self.last(ref.op))
+            writes.append(self.last(ref.op))
             ref = ref.op.inputs[0]
-        return found
+        return writes
 
     def _emit_resource(self, op: Operation, controls: Sequence[str]) -> None:
-        kind = resource_type(op.type)
+        op_type = resource_type(op.type)
         refs = [t for t in op.inputs if self._is_resource(t)]
         if op.type == "Identity":
             self.values[op._outputs[0]] = self._read(op.name, op.inputs[0], controls, op)
             return
-        if kind is None:  # an op that wants the value
+        if op_type is None:  # an op that takes the value
             inputs = [
-                self._read(self.free(f"{op.name}/read_{i}"), t, (), op) if t in refs else self.given(op, t)
+                self._read(self.free(f"{op.name}/read_{i}"), t, (), op) if t in refs else self.input_value(op, t)
                 for i, t in enumerate(op.inputs)
             ]
-            made = self._node(op.name, op.type, inputs, controls, op)
-            self._put_attrs(made, op)
-            self.nodes.append(made)
+            node = self._node(op.name, op.type, inputs, controls, op)
+            self._put_attrs(node, op)
+            self.nodes.append(node)
             return
         gives_ref = bool(op._outputs) and op._outputs[0].dtype._is_ref_dtype
         name = self.free(f"{op.name}/assign") if gives_ref else op.name
         waits = [*controls, *(c for t in refs for c in self._chain(t))]
-        made = self._node(
-            name, kind, [self.value(root(t)) if t in refs else self.given(op, t) for t in op.inputs], waits, op
+        node = self._node(
+            name, op_type, [self.value(root(t)) if t in refs else self.input_value(op, t) for t in op.inputs], waits, op
         )
-        self._put_resource_attrs(made, op)
-        self.nodes.append(made)
+        self._put_resource_attrs(node, op)
+        self.nodes.append(node)
         if gives_ref:
             self._last[op] = op.name
             read = self._node(op.name, "ReadVariableOp", [self.value(root(op.inputs[0]))], [name], op)
@@ -388,13 +392,13 @@ class _Scope:
             self.nodes.append(read)
             self.values[op._outputs[0]] = _Value(op.name, "value")
 
-    def _put_resource_attrs(self, made: Any, op: Operation) -> None:
-        if made.op == "VarIsInitializedOp":
+    def _put_resource_attrs(self, node: Any, op: Operation) -> None:
+        if node.op == "VarIsInitializedOp":
             return
-        keeps_type = made.op.startswith(("ResourceApply", "ResourceSparseApply", "ResourceScatterNd"))
-        self._put_attrs(made, op, () if keeps_type else ("T", "use_locking", "validate_shape"))
+        keeps_type = node.op.startswith(("ResourceApply", "ResourceSparseApply", "ResourceScatterNd"))
+        self._put_attrs(node, op, () if keeps_type else ("T", "use_locking", "validate_shape"))
         if not keeps_type:
-            made.attr["dtype"].type = op.attrs["T"].as_datatype_enum
+            node.attr["dtype"].type = op.attrs["T"].as_datatype_enum
 
     # ---- nodes that hold bodies
 
@@ -411,7 +415,7 @@ class _Scope:
             self._emit_call(op, inputs, controls)
 
     def _kept(self, op: Operation) -> list[int]:
-        """The results that are written: those the user sees, and what was added for others if somebody uses it."""
+        """The positions of the results to write: those that the user sees, and those that gradients added, if they are used."""
         first, visible = first_result(op), op.attrs["visible"]
         return [i for i, t in enumerate(op._outputs[first:]) if i < visible or t in self.used]
 
@@ -419,35 +423,35 @@ class _Scope:
         for i, tensor in enumerate(tensors):
             self.values[tensor] = _Value(op.name, "output", first + i, first + i)
 
-    def _types(self, made: Any, name: str, kinds: Iterable[DType]) -> None:
-        made.attr[name].list.SetInParent()
-        made.attr[name].list.type.extend(self.library.kind(k).as_datatype_enum for k in kinds)
+    def _types(self, node: Any, name: str, element_types: Iterable[DType]) -> None:
+        node.attr[name].list.SetInParent()
+        node.attr[name].list.type.extend(self.library.exported_type(k).as_datatype_enum for k in element_types)
 
-    def _shapes(self, made: Any, shapes: Iterable[TensorShape]) -> None:
-        made.attr["output_shapes"].list.SetInParent()
+    def _shapes(self, node: Any, shapes: Iterable[TensorShape]) -> None:
+        node.attr["output_shapes"].list.SetInParent()
         for shape in shapes:
-            made.attr["output_shapes"].list.shape.add().CopyFrom(TensorShape(shape).as_proto())
+            node.attr["output_shapes"].list.shape.add().CopyFrom(TensorShape(shape).as_proto())
 
     def _holder(
         self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str], first: _Value | None = None
     ) -> Any:
-        values = [self.given(op, t) for t in inputs]
-        kind = _STATEFUL.get(op.type, op.type) if any(t.dtype._is_ref_dtype for t in inputs) else op.type
-        made = self._node(op.name, kind, [*([first] if first else []), *values], controls, op)
-        self.nodes.append(made)
-        return made
+        values = [self.input_value(op, t) for t in inputs]
+        op_type = _STATEFUL.get(op.type, op.type) if any(t.dtype._is_ref_dtype for t in inputs) else op.type
+        node = self._node(op.name, op_type, [*([first] if first else []), *values], controls, op)
+        self.nodes.append(node)
+        return node
 
     def _emit_if(self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str]) -> None:
         kept = self._kept(op)
-        made = self._holder(op, inputs, controls)
-        made.attr["Tcond"].type = dtypes.bool.as_datatype_enum
-        self._types(made, "Tin", [t.dtype for t in inputs[1:]])
-        self._types(made, "Tout", [op._outputs[i].dtype for i in kept])
-        self._shapes(made, [op._outputs[i]._shape for i in kept])
+        node = self._holder(op, inputs, controls)
+        node.attr["Tcond"].type = dtypes.bool.as_datatype_enum
+        self._types(node, "Tin", [t.dtype for t in inputs[1:]])
+        self._types(node, "Tout", [op._outputs[i].dtype for i in kept])
+        self._shapes(node, [op._outputs[i]._shape for i in kept])
         for attr in ("then_branch", "else_branch"):
             body = op.attrs[attr]
             label = f"{op.name}_{attr.split('_')[0]}"
-            made.attr[attr].func.name = self.library.name(body, [body.outputs[i] for i in kept], label)
+            node.attr[attr].func.name = self.library.name(body, [body.outputs[i] for i in kept], label)
         self._number(op, [op._outputs[i] for i in kept])
 
     def _emit_while(self, op: Operation, inputs: Sequence[Tensor], controls: Sequence[str]) -> None:
@@ -464,41 +468,41 @@ class _Scope:
             zero.attr["value"].tensor.CopyFrom(attr_value.tensor(dtypes.int32.as_numpy_dtype(0)))
             self.nodes.append(zero)
             start = _Value(zero.name, "output")
-        made = self._holder(op, inputs, controls, start)
-        kinds = [*([dtypes.int32] if counted else []), *(t.dtype for t in inputs)]
-        self._types(made, "T", kinds)
+        node = self._holder(op, inputs, controls, start)
+        element_types = [*([dtypes.int32] if counted else []), *(t.dtype for t in inputs)]
+        self._types(node, "T", element_types)
         shapes = [*([TensorShape([])] if counted else []), *(op._outputs[1 + i]._shape for i in kept)]
         refs = [TensorShape([]) if t.dtype._is_ref_dtype else t._shape for t in inputs[len(kept) :]]
-        self._shapes(made, [*shapes, *refs])
-        made.attr["parallel_iterations"].i = op.attrs["parallel_iterations"]
+        self._shapes(node, [*shapes, *refs])
+        node.attr["parallel_iterations"].i = op.attrs["parallel_iterations"]
         results = [*([None] if counted else []), *(body.outputs[i] for i in kept), *fixed]
-        made.attr["cond"].func.name = self.library.name(cond, cond.outputs, f"{op.name}_cond", counted, without)
-        made.attr["body"].func.name = self.library.name(body, results, f"{op.name}_body", counted, without)
+        node.attr["cond"].func.name = self.library.name(cond, cond.outputs, f"{op.name}_cond", counted, without)
+        node.attr["body"].func.name = self.library.name(body, results, f"{op.name}_body", counted, without)
         if counted:
             self.values[op._outputs[0]] = _Value(op.name, "output")
         self._number(op, [op._outputs[1 + i] for i in kept], int(counted))
 
     def _emit_repeat(self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str]) -> None:
         body = op.attrs["body"]
-        made = self._holder(op, inputs, controls)
+        node = self._holder(op, inputs, controls)
         count = len(body.args)
-        self._types(made, "T", [t.dtype for t in inputs[1 : 1 + count]])
-        self._types(made, "Tin", [t.dtype for t in inputs[1 + count :]])
-        made.attr["body"].func.name = self.library.name(body, body.outputs, f"{op.name}_body")
+        self._types(node, "T", [t.dtype for t in inputs[1 : 1 + count]])
+        self._types(node, "Tin", [t.dtype for t in inputs[1 + count :]])
+        node.attr["body"].func.name = self.library.name(body, body.outputs, f"{op.name}_body")
         for name in ("back_prop", "swap_memory"):
-            made.attr[name].b = op.attrs[name]
+            node.attr[name].b = op.attrs[name]
 
     def _emit_call(self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str]) -> None:
         f = op.attrs["f"]
         kept = list(range(len(op._outputs)))
         if not any(t in self.used for t in op._outputs[op.attrs["visible"] :]):
             kept = kept[: op.attrs["visible"]]
-        made = self._holder(op, inputs, controls)
-        self._types(made, "Tin", [t.dtype for t in inputs])
-        self._types(made, "Tout", [op._outputs[i].dtype for i in kept])
-        made.attr["f"].func.name = self.library.name(f, [f.outputs[i] for i in kept], f"{op.name}_f")
+        node = self._holder(op, inputs, controls)
+        self._types(node, "Tin", [t.dtype for t in inputs])
+        self._types(node, "Tout", [op._outputs[i].dtype for i in kept])
+        node.attr["f"].func.name = self.library.name(f, [f.outputs[i] for i in kept], f"{op.name}_f")
         for name in ("config", "config_proto", "executor_type"):
-            made.attr[name].s = b""
+            node.attr[name].s = b""
 
 
 set_writer(of_operations)

@@ -12,12 +12,12 @@ from headrace.graph.attr_value import decode
 from headrace.graph.body import FuncGraph
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.functional import build_call, build_if, build_repeat, build_while
-from headrace.graph.import_node import Made
+from headrace.graph.import_node import ImportedNode
 from headrace.graph.operation import Tensor
 
 
 class Functions:
-    """The functions of a library, and the bodies made of them so far."""
+    """The functions of a library, and the bodies built from them so far."""
 
     def __init__(self, library: Any) -> None:
         self._definitions = {f.signature.name: f for f in library.function}
@@ -54,7 +54,7 @@ class Holder:
         self.importer = importer
         self.functions: Functions = importer.functions
 
-    def make(self, node: Any, inputs: Sequence[Tensor]) -> Made:
+    def make(self, node: Any, inputs: Sequence[Tensor]) -> ImportedNode:
         op_type = node.op
         if op_type.endswith("If"):
             return self._if(node, inputs)
@@ -70,11 +70,11 @@ class Holder:
     def _name(self, node: Any) -> str:
         return f"{self.importer.scope}{node.name}/"
 
-    def _made(self, op: Any, outputs: Sequence[Tensor], definition: Any = None) -> Made:
+    def _imported(self, op: Any, outputs: Sequence[Tensor], definition: Any = None) -> ImportedNode:
         names = {"output": list(outputs)}
-        if definition is not None:  # a function called by its name: outputs have its names
+        if definition is not None:  # a function called by its name: outputs are named as in its definition
             names.update({o.name: [t] for o, t in zip(definition.signature.output_arg, outputs, strict=False)})
-        return Made(op, list(outputs), op, names)
+        return ImportedNode(op, list(outputs), op, names)
 
     # ---- bodies
 
@@ -118,7 +118,7 @@ class Holder:
             inner.add(definition.node_def)
             outputs = [inner.tensor(definition.ret[o.name], "ret") for o in definition.signature.output_arg]
             outputs = [t for i, t in enumerate(outputs) if results is None or i in results]
-            run = list(dict.fromkeys(inner.made[n].last for n in definition.control_ret.values()))
+            run = list(dict.fromkeys(inner.imported[n].last for n in definition.control_ret.values()))
             if run:
                 with body.control_dependencies(run):
                     outputs = [raw_ops.Identity(t) for t in outputs]
@@ -127,7 +127,7 @@ class Holder:
 
     # ---- conditionals
 
-    def _if(self, node: Any, inputs: Sequence[Tensor]) -> Made:
+    def _if(self, node: Any, inputs: Sequence[Tensor]) -> ImportedNode:
         graph = self.importer.graph
         passed = [(t, None) for t in inputs[1:]]
         branches = [
@@ -139,17 +139,17 @@ class Holder:
             raise ValueError(f"Node '{node.name}': its branches have {visible} and {len(branches[1].outputs)} results")
         self._keep_effects(branches)
         op = build_if(_decision(inputs[0]), branches[0], branches[1], self._name(node))
-        return self._made(op, op._outputs[:visible])
+        return self._imported(op, op._outputs[:visible])
 
     def _keep_effects(self, branches: Sequence[FuncGraph]) -> None:
-        """A branch without results still runs for its effects: it gets one that waits for them."""
+        """Gives a branch without results one that waits for its effects, so that it runs."""
         if branches[0].outputs or not any(b.control_outputs for b in branches):
             return
         for body in branches:
             with body.as_default(), body.control_dependencies(body.control_outputs):
                 body.outputs = [raw_ops.Identity(constant(True))]
 
-    def _case(self, node: Any, inputs: Sequence[Tensor]) -> Made:
+    def _case(self, node: Any, inputs: Sequence[Tensor]) -> ImportedNode:
         names = [f.name for f in node.attr["branches"].list.func]
         graph = self.importer.graph
         passed = [(t, None) for t in inputs[1:]]
@@ -173,11 +173,11 @@ class Holder:
         if len(names) == 1:
             names.append(names[0])
         op = choose(graph, 0, self._name(node))
-        return self._made(op, op._outputs)
+        return self._imported(op, op._outputs)
 
     # ---- loops
 
-    def _while(self, node: Any, inputs: Sequence[Tensor]) -> Made:
+    def _while(self, node: Any, inputs: Sequence[Tensor]) -> ImportedNode:
         graph = self.importer.graph
         name = node.attr["body"].func.name
         definition = self.functions.get(name, node.name)
@@ -204,7 +204,7 @@ class Holder:
             parallel_iterations=parallel or 10,
         )  # fmt: skip
         finals = iter(op._outputs[1:])
-        return self._made(op, [inputs[i] if f else next(finals) for i, f in enumerate(fixed)])
+        return self._imported(op, [inputs[i] if f else next(finals) for i, f in enumerate(fixed)])
 
     def _loop_shapes(self, node: Any, inputs: Sequence[Tensor]) -> list[TensorShape]:
         shapes = (
@@ -214,7 +214,7 @@ class Holder:
             return [TensorShape(None)] * len(inputs)
         return [TensorShape([]) if t.dtype == dtypes.variant else s for s, t in zip(shapes, inputs, strict=True)]
 
-    def _repeat(self, node: Any, inputs: Sequence[Tensor]) -> Made:
+    def _repeat(self, node: Any, inputs: Sequence[Tensor]) -> ImportedNode:
         count = len(node.attr["T"].list.type)
         passed = [(t, t._shape if i < count else None) for i, t in enumerate(inputs[1:])]
         body = self._body("the gradient of a loop", node.attr["body"].func.name, node, self.importer.graph, passed)
@@ -222,11 +222,11 @@ class Holder:
             inputs[0], inputs[1 : 1 + count], body, self._name(node), back_prop=node.attr["back_prop"].b,
             swap_memory=node.attr["swap_memory"].b,
         )  # fmt: skip
-        return self._made(op, op._outputs)
+        return self._imported(op, op._outputs)
 
     # ---- calls
 
-    def _call(self, node: Any, name: str, inputs: Sequence[Tensor]) -> Made:
+    def _call(self, node: Any, name: str, inputs: Sequence[Tensor]) -> ImportedNode:
         definition = self.functions.get(name, node.name)
         refs = [t for t in inputs if t.dtype._is_ref_dtype]
         values = [t for t in inputs if not t.dtype._is_ref_dtype]
@@ -237,10 +237,10 @@ class Holder:
             inner = [t for t in under_way.captures.values() if t.dtype._is_ref_dtype]
             stateful = definition.signature.is_stateful
             op = build_call(under_way, values, inner, outputs, self._name(node), stateful)  # type: ignore[arg-type]
-            return self._made(op, op._outputs, definition)
+            return self._imported(op, op._outputs, definition)
         body = self._function(name, definition, node, inputs)
         op = build_call(body, values, _unique(refs), body.outputs, self._name(node))
-        return self._made(op, op._outputs, definition)
+        return self._imported(op, op._outputs, definition)
 
     def _function(self, name: str, definition: Any, node: Any, inputs: Sequence[Tensor]) -> FuncGraph:
         graph = self.importer.graph

@@ -1,4 +1,4 @@
-"""One NodeDef -> a node: its attributes checked against the op's signature, resource variables as variables of this graph."""
+"""One NodeDef -> a node.  Attributes are checked against the signature; resource variables become variables of this graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.graph.graph_def import output_at
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.py_token import function_of
 
-# Attributes that TF's ops have and ours do not, with the only value that means what ours do; None: any value does.
+# Attributes that only TF's ops have, each with the one value under which TF's op does what ours does; None: any value.
 _THEIRS: dict[str, Any] = {
     "grad_a": None, "grad_b": None, "grad_x": None, "grad_y": None, "bad_indices_policy": "", "T_threshold": None,
     "Tk": dtypes.int32, "index_type": dtypes.int32, "TInput": None, "sparse_gradient": False, "axis": -1,
@@ -29,8 +29,8 @@ _KINDS = {"b": "bool", "i": "int", "f": "float", "s": "string", "type": "type"}
 
 
 @dataclass(slots=True)
-class Made:
-    """What became of a NodeDef: its outputs as the GraphDef numbers them, and the operation to wait for."""
+class ImportedNode:
+    """The nodes built for a NodeDef: its outputs as the GraphDef numbers them, and the operation to wait for."""
 
     op: Any
     outputs: list[Tensor]
@@ -42,42 +42,42 @@ class Made:
         if not output:
             return self.outputs[0] if self.outputs else None
         if self.names:
-            found = self.names.get(output)
-            return found[index] if found is not None and index < len(found) else None
+            tensors = self.names.get(output)
+            return tensors[index] if tensors is not None and index < len(tensors) else None
         for i, tensor in enumerate(self.outputs):
             if output_at(self.op.op_def, self.op.attrs, i) == (output, index):
                 return tensor
         return None
 
 
-def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> Made:
+def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
     """Adds the node to the importer's graph, which is the default one."""
-    kind = node.op
-    if kind in ("If", "StatelessIf", "While", "StatelessWhile", "_Repeat", "_StatelessRepeat", "Case", "StatelessCase",
-                "PartitionedCall", "StatefulPartitionedCall") or kind in importer.functions:  # fmt: skip
+    op_type = node.op
+    if op_type in ("If", "StatelessIf", "While", "StatelessWhile", "_Repeat", "_StatelessRepeat", "Case", "StatelessCase",
+                "PartitionedCall", "StatefulPartitionedCall") or op_type in importer.functions:  # fmt: skip
         with importer.graph.control_dependencies(controls):
-            made: Made = importer.holder.make(node, inputs)
-        _finish(importer, node, made.op, ())
-        return made
-    if kind == "Identity" and inputs and inputs[0].dtype._is_ref_dtype and _type(node, "T") == dtypes.resource:
+            imported: ImportedNode = importer.holder.make(node, inputs)
+        _finish(importer, node, imported.op, ())
+        return imported
+    if op_type == "Identity" and inputs and inputs[0].dtype._is_ref_dtype and _type(node, "T") == dtypes.resource:
         with importer.graph.control_dependencies(controls):
             wait = raw_ops.NoOp(name=f"{importer.scope}{node.name}/")
-        return Made(wait, list(inputs), wait, {"output": list(inputs)})
-    if kind in _RESOURCE:
-        made = _RESOURCE[kind](importer, node, inputs, controls)
-        return made
-    if kind.startswith("Resource") and kind[8:] in REGISTRY and inputs and inputs[0].dtype._is_ref_dtype:
-        return _written(importer, node, kind[8:], inputs, controls)
-    if kind not in REGISTRY:
+        return ImportedNode(wait, list(inputs), wait, {"output": list(inputs)})
+    if op_type in _RESOURCE:
+        imported = _RESOURCE[op_type](importer, node, inputs, controls)
+        return imported
+    if op_type.startswith("Resource") and op_type[8:] in REGISTRY and inputs and inputs[0].dtype._is_ref_dtype:
+        return _written(importer, node, op_type[8:], inputs, controls)
+    if op_type not in REGISTRY:
         raise errors.NotFoundError(
             None, None,
-            f"Op type not registered '{kind}' (node '{node.name}'): Headrace has no op of this type. Ops of your own must be "
+            f"Op type not registered '{op_type}' (node '{node.name}'): Headrace has no op of this type. Ops of your own must be "
             "declared (headrace.extend) before a graph that uses them is imported.",
         )  # fmt: skip
-    op_def = REGISTRY.get(kind)
+    op_def = REGISTRY.get(op_type)
     attrs = attributes(op_def, node, importer.scope)
     op = create(importer, node, op_def, inputs, attrs, controls)
-    return Made(op, list(op._outputs), op)
+    return ImportedNode(op, list(op._outputs), op)
 
 
 def create(
@@ -99,7 +99,7 @@ def create(
 
 def _finish(importer: Any, node: Any, op: Any, controls: Sequence[Operation]) -> None:
     parts = op.name.lower().split("/")
-    for i in range(len(parts)):  # nodes made later get other names
+    for i in range(len(parts)):  # nodes built later get other names
         importer.graph._names_in_use.setdefault("/".join(parts[: i + 1]), 1)
     op._control_inputs.extend(c for c in controls if c not in op._control_inputs)
     if node.device:
@@ -115,27 +115,27 @@ def _finish(importer: Any, node: Any, op: Any, controls: Sequence[Operation]) ->
 def attributes(op_def: OpDef, node: Any, scope: str = "") -> dict[str, Any]:
     """All attributes of the node in their canonical form."""
     signature = op_def.signature
-    found: dict[str, Any] = {}
-    known = (*signature.attrs, *signature.inferred)
-    for attr in known:
+    attrs: dict[str, Any] = {}
+    declared = (*signature.attrs, *signature.inferred)
+    for attr in declared:
         if attr.name == "func" and op_def.name.startswith("PyFunc"):
-            found["func"] = function_of(node.attr["token"].s.decode())
+            attrs["func"] = function_of(node.attr["token"].s.decode())
         elif attr.name in node.attr:
             try:
-                found[attr.name] = decode(node.attr[attr.name], attr.kind, attr.name)
+                attrs[attr.name] = decode(node.attr[attr.name], attr.kind, attr.name)
             except ValueError as e:
                 raise ValueError(f"{e}\n\t; NodeDef: {{{{node {scope}{node.name}}}}}; {signature}") from None
         elif attr.default is not REQUIRED:
-            found[attr.name] = attr.default
+            attrs[attr.name] = attr.default
         else:
             raise ValueError(
                 f"NodeDef missing attr '{attr.name}' from {signature}; NodeDef: {{{{node {scope}{node.name}}}}}"
             )
-    names = {a.name for a in known}
+    names = {a.name for a in declared}
     for name, value in node.attr.items():
         if name.startswith("_") and name not in ("_class", "_output_shapes"):
             if value.WhichOneof("value") in ("b", "i", "f", "s", "type"):
-                found[name] = decode(value, "any", name)
+                attrs[name] = decode(value, "any", name)
         elif name in _THEIRS and name not in names and op_def.name not in ("Pack", "Unpack"):
             wanted = _THEIRS[name]
             if wanted is not None and decode(value, "any", name) != wanted:
@@ -144,14 +144,14 @@ def attributes(op_def: OpDef, node: Any, scope: str = "") -> dict[str, Any]:
                     f"with {wanted!r} only"
                 )
     for name, allowed in signature.allowed.items():
-        value = found.get(name)
+        value = attrs.get(name)
         for dtype in value if isinstance(value, tuple) else (value,):
             if isinstance(dtype, DType) and dtype.base_dtype not in allowed and dtype.base_dtype != dtypes.variant:
                 raise ValueError(
                     f"Value for attr '{name}' of {dtype.name} is not in the list of allowed values: "
                     f"{', '.join(d.name for d in allowed)}\n\t; NodeDef: {{{{node {scope}{node.name}}}}}; {signature}"
                 )
-    return found
+    return attrs
 
 
 def _checked_inputs(
@@ -161,31 +161,31 @@ def _checked_inputs(
     names: list[tuple[str, int]] = []
     for arg in op_def.signature.inputs:
         if arg.type_list_attr:
-            kinds = list(attrs[arg.type_list_attr])
-            names += [(arg.type_list_attr, i) for i in range(len(kinds))]
+            element_types = list(attrs[arg.type_list_attr])
+            names += [(arg.type_list_attr, i) for i in range(len(element_types))]
         else:
             count = attrs[arg.number_attr] if arg.number_attr else 1
-            kinds = [arg.dtype or attrs[arg.type_attr or ""]] * count
+            element_types = [arg.dtype or attrs[arg.type_attr or ""]] * count
             names += [(arg.type_attr or "", -1)] * count
-        expected += [(k, arg.ref) for k in kinds]
+        expected += [(k, arg.ref) for k in element_types]
     if len(expected) != len(inputs):
-        kinds_text = ", ".join(k.name for k, _ in expected)
+        types_text = ", ".join(k.name for k, _ in expected)
         raise ValueError(
-            f"NodeDef expected inputs '{kinds_text}' do not match {len(inputs)} inputs specified; {op_def.signature}; NodeDef: "
+            f"NodeDef expected inputs '{types_text}' do not match {len(inputs)} inputs specified; {op_def.signature}; NodeDef: "
             f"{{{{node {importer.scope}{node.name}}}}}"
         )
-    for i, ((kind, ref), tensor) in enumerate(zip(expected, inputs, strict=True)):
-        given = tensor.dtype.base_dtype
-        if given == dtypes.variant and kind == dtypes.float32:  # the flow of a tensor array
+    for i, ((expected_type, ref), tensor) in enumerate(zip(expected, inputs, strict=True)):
+        dtype = tensor.dtype.base_dtype
+        if dtype == dtypes.variant and expected_type == dtypes.float32:  # the flow of a tensor array
             attr, position = names[i]
             if position >= 0:
-                attrs[attr] = (*attrs[attr][:position], given, *attrs[attr][position + 1 :])
+                attrs[attr] = (*attrs[attr][:position], dtype, *attrs[attr][position + 1 :])
             elif attr:
-                attrs[attr] = given
-        elif given != kind.base_dtype or (ref and not tensor.dtype._is_ref_dtype):
-            wanted = f"{kind.name}_ref" if ref else kind.name
+                attrs[attr] = dtype
+        elif dtype != expected_type.base_dtype or (ref and not tensor.dtype._is_ref_dtype):
+            wanted = f"{expected_type.name}_ref" if ref else expected_type.name
             raise ValueError(
-                f"Input {i} of node {importer.scope}{node.name} was passed {given.name} from {tensor.name} incompatible with "
+                f"Input {i} of node {importer.scope}{node.name} was passed {dtype.name} from {tensor.name} incompatible with "
                 f"expected {wanted}."
             )
     return list(inputs)
@@ -195,11 +195,11 @@ def _checked_inputs(
 
 
 def _type(node: Any, name: str = "dtype") -> DType:
-    found: DType = decode(node.attr[name], "type", name)
-    return found
+    dtype: DType = decode(node.attr[name], "type", name)
+    return dtype
 
 
-def _handle(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> Made:
+def _handle(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
     shape: TensorShape = decode(node.attr["shape"], "shape", "shape")
     shared = node.attr["shared_name"].s.decode()
     attrs = {
@@ -207,51 +207,51 @@ def _handle(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequen
         "shared_name": "" if shared == node.name else shared,
     }  # fmt: skip
     op = create(importer, node, REGISTRY.get("VariableV2"), [], attrs, controls)
-    return Made(op, list(op._outputs), op, {"resource": list(op._outputs)})
+    return ImportedNode(op, list(op._outputs), op, {"resource": list(op._outputs)})
 
 
-def _read(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> Made:
+def _read(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
     attrs = {"T": _type(node), "_place": True}
     op = create(importer, node, REGISTRY.get("Identity"), inputs, attrs, controls)
-    return Made(op, list(op._outputs), op, {"value": list(op._outputs)})
+    return ImportedNode(op, list(op._outputs), op, {"value": list(op._outputs)})
 
 
 def _written(
-    importer: Any, node: Any, kind: str, inputs: Sequence[Tensor], controls: Sequence[Operation], **given: Any
-) -> Made:
+    importer: Any, node: Any, op_type: str, inputs: Sequence[Tensor], controls: Sequence[Operation], **fixed_attrs: Any
+) -> ImportedNode:
     """An op that changes a variable.  In TF it has no output."""
-    op_def = REGISTRY.get(kind)
+    op_def = REGISTRY.get(op_type)
     attrs = {a.name: a.default for a in op_def.signature.attrs}
     for attr in (*op_def.signature.attrs, *op_def.signature.inferred):
         if attr.name in node.attr:
             attrs[attr.name] = decode(node.attr[attr.name], attr.kind, attr.name)
     if "dtype" in node.attr:
         attrs.setdefault("T", _type(node))
-    attrs.update(given)
+    attrs.update(fixed_attrs)
     op = create(importer, node, op_def, inputs, attrs, controls)
     gives_value = bool(op._outputs) and not op._outputs[0].dtype._is_ref_dtype
-    return Made(op, list(op._outputs) if gives_value else [], op, {"output": list(op._outputs)})
+    return ImportedNode(op, list(op._outputs) if gives_value else [], op, {"output": list(op._outputs)})
 
 
-def _initialized(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> Made:
+def _initialized(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
     attrs = {"dtype": inputs[0].dtype.base_dtype}
     op = create(importer, node, REGISTRY.get("IsVariableInitialized"), inputs, attrs, controls)
-    return Made(op, list(op._outputs), op, {"is_initialized": list(op._outputs)})
+    return ImportedNode(op, list(op._outputs), op, {"is_initialized": list(op._outputs)})
 
 
-def _gathered(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> Made:
+def _gathered(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
     with importer.graph.control_dependencies(controls):
         read = raw_ops.Identity(inputs[0], name=f"{importer.scope}{node.name}/read/")
     batch_dims = node.attr["batch_dims"].i
-    found = raw_ops.GatherV2(read, inputs[1], batch_dims, batch_dims=batch_dims, name=f"{importer.scope}{node.name}/")
-    return Made(found.op, [found], found.op, {"output": [found]})
+    rows = raw_ops.GatherV2(read, inputs[1], batch_dims, batch_dims=batch_dims, name=f"{importer.scope}{node.name}/")
+    return ImportedNode(rows.op, [rows], rows.op, {"output": [rows]})
 
 
-def _shape_of(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> Made:
-    kind = _type(node, "out_type") if "out_type" in node.attr else dtypes.int32
-    attrs = {"T": inputs[0].dtype.base_dtype, "out_type": kind}
+def _shape_of(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
+    out_type = _type(node, "out_type") if "out_type" in node.attr else dtypes.int32
+    attrs = {"T": inputs[0].dtype.base_dtype, "out_type": out_type}
     op = create(importer, node, REGISTRY.get("Shape"), inputs, attrs, controls)
-    return Made(op, list(op._outputs), op)
+    return ImportedNode(op, list(op._outputs), op)
 
 
 _RESOURCE: dict[str, Any] = {

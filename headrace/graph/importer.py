@@ -1,7 +1,7 @@
-"""``import_graph_def``: the nodes of a GraphDef, its functions included, made anew in the default graph.
+"""``import_graph_def``: builds the nodes of a GraphDef, with its functions, in the default graph.
 
-Resource variables become the variables of this graph, functional conditionals and loops become nodes that hold bodies; what
-those are is in ``graph_def``, which writes them.  Wrong input raises ValueError as TF's importer does.
+Resource variables become the variables of this graph.  Functional conditionals and loops become nodes that hold bodies;
+``graph_def``, which writes them, describes their form.  Wrong input raises ValueError as TF's importer does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.import_function import Functions, Holder
-from headrace.graph.import_node import Made, make_node
+from headrace.graph.import_node import ImportedNode, make_node
 from headrace.graph.operation import Operation, Tensor
 
 
@@ -26,7 +26,7 @@ def import_graph_def(
     """Adds the nodes to the default graph under the scope ``name`` ("import" if None); gives those of ``return_elements``.
 
     ``input_map`` says which tensors of this graph take the place of tensors of the imported one ("x:0", or "x").
-    ``op_dict`` and ``producer_op_list`` are accepted: ops are found in this process, attributes they do not have are dropped.
+    ``op_dict`` and ``producer_op_list`` are accepted: ops are looked up in this process; attributes they do not have are dropped.
 
     >>> with tf.Graph().as_default() as graph:
     ...     x = tf.placeholder(tf.float32, [], name="x")
@@ -56,14 +56,14 @@ def import_graph_def(
 
 
 def as_message(graph_def: Any) -> Any:
-    """The GraphDef given, also one of TensorFlow's own classes."""
-    kind = protos().GraphDef
-    if isinstance(graph_def, kind):
+    """The GraphDef as a message of our own class; TensorFlow's class is accepted too."""
+    message_class = protos().GraphDef
+    if isinstance(graph_def, message_class):
         return graph_def
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "full_name", "").endswith(".GraphDef"):
-        made = kind()
-        made.ParseFromString(graph_def.SerializeToString())
-        return made
+        message = message_class()
+        message.ParseFromString(graph_def.SerializeToString())
+        return message
     raise TypeError(f"Argument `graph_def` must be a GraphDef proto, got {type(graph_def).__name__} {at()}")
 
 
@@ -75,7 +75,7 @@ def _key(name: str) -> tuple[str, int]:
 
 
 class Importer:
-    """The nodes of one graph, or of one function's body, while they are made."""
+    """The nodes of one graph, or of one function's body, while they are built."""
 
     def __init__(
         self, graph: Any, functions: Functions, scope: str, mapped: Mapping[tuple[str, int], Any],
@@ -84,13 +84,13 @@ class Importer:
         self.graph = graph
         self.functions = functions
         self.scope = scope
-        self.arguments = arguments  # of a function: then inputs are written node:output:index
-        self.made: dict[str, Made] = {}
+        self.arguments = arguments  # in a function, where inputs are written node:output:index
+        self.imported: dict[str, ImportedNode] = {}
         self._mapped = mapped
         self._mapped_used: set[tuple[str, int]] = set()
 
     def add(self, nodes: Sequence[Any]) -> None:
-        """All the nodes, each after those it needs; what closes a loop of primitives is connected at the end."""
+        """Adds the nodes, each after those it needs.  The inputs that close a loop of primitives are connected at the end."""
         later: list[tuple[Any, int, str]] = []
         by_name = {n.name: n for n in nodes}
         with self.graph.as_default():
@@ -102,7 +102,7 @@ class Importer:
                     source = self._source(text)[0]
                     if (
                         source in by_name
-                        and source not in self.made
+                        and source not in self.imported
                         and (source, self._source(text)[1]) not in self._mapped
                     ):
                         later.append((node, len(inputs), text))
@@ -112,9 +112,9 @@ class Importer:
                 stand_in = next((t for t in inputs if t is not None), None)
                 inputs = [stand_in if t is None else t for t in inputs]
                 controls = [self._control(t[1:], node.name) for t in node.input if t.startswith("^")]
-                self.made[node.name] = make_node(self, node, inputs, [c for c in controls if c is not None])
+                self.imported[node.name] = make_node(self, node, inputs, [c for c in controls if c is not None])
             for node, position, text in later:
-                self.made[node.name].op._update_input(position, self.tensor(text, node.name))
+                self.imported[node.name].op._update_input(position, self.tensor(text, node.name))
 
     def _ordered(self, nodes: Sequence[Any], by_name: Mapping[str, Any]) -> list[Any]:
         if len(by_name) != len(nodes):
@@ -166,44 +166,44 @@ class Importer:
         return (node, int(index)) if node and index.isdigit() else (text, 0)
 
     def tensor(self, text: str, user: str) -> Tensor:
-        """The tensor an input names."""
+        """The tensor that an input names."""
         source, index = self._source(text)
         if self.arguments is not None:
             return self._function_tensor(text, source, user)
-        given = self._mapped.get((source, index))
-        if given is not None:
+        replacement = self._mapped.get((source, index))
+        if replacement is not None:
             self._mapped_used.add((source, index))
-            tensor: Tensor = given
+            tensor: Tensor = replacement
             return tensor
-        made = self.made[source]
-        if index >= len(made.outputs):
+        imported = self.imported[source]
+        if index >= len(imported.outputs):
             raise ValueError(
-                f"Node '{user}': Connecting to invalid output {index} of source node {source} which has {len(made.outputs)} "
+                f"Node '{user}': Connecting to invalid output {index} of source node {source} which has {len(imported.outputs)} "
                 "outputs."
             )
-        return made.outputs[index]
+        return imported.outputs[index]
 
     def _function_tensor(self, text: str, source: str, user: str) -> Tensor:
         arguments = self.arguments or {}
         if source in arguments:
             return arguments[source]
-        made = self.made.get(source)
-        if made is None:
+        imported = self.imported.get(source)
+        if imported is None:
             raise ValueError(f"Node '{user}': Unknown input node '{text}'")
         _, output, index = (*text.split(":"), "", "0")[:3] if ":" in text else (text, "", "0")
-        found = made.named(output, int(index or 0))
-        if found is None:
-            raise ValueError(f"Node '{user}': there is no output '{text}': {source} is a {made.op.type}")
-        return found
+        tensor = imported.named(output, int(index or 0))
+        if tensor is None:
+            raise ValueError(f"Node '{user}': there is no output '{text}': {source} is a {imported.op.type}")
+        return tensor
 
     def _control(self, name: str, user: str) -> Operation | None:
-        given = self._mapped.get((name, -1))
-        if given is not None:
+        replacement = self._mapped.get((name, -1))
+        if replacement is not None:
             self._mapped_used.add((name, -1))
-            return given.op if isinstance(given, Tensor) else given
+            return replacement.op if isinstance(replacement, Tensor) else replacement
         if self.arguments is not None and name in self.arguments:
             return None
-        return self.made[name].last
+        return self.imported[name].last
 
     # ---- results
 
@@ -211,7 +211,7 @@ class Importer:
         missing = [
             f"{node}:{index}" if index >= 0 else f"^{node}"
             for node, index in self._mapped
-            if (node, index) not in self._mapped_used and node not in self.made
+            if (node, index) not in self._mapped_used and node not in self.imported
         ]
         if missing:
             raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]")
@@ -221,17 +221,19 @@ class Importer:
         node, _, index = name.rpartition(":")
         is_tensor = bool(node) and index.isdigit()
         node = node if is_tensor else name
-        given = self._mapped.get((node, int(index) if is_tensor else 0))
-        if given is not None and is_tensor:
-            return given
-        if node not in self.made:
+        replacement = self._mapped.get((node, int(index) if is_tensor else 0))
+        if replacement is not None and is_tensor:
+            return replacement
+        if node not in self.imported:
             raise ValueError(f"Requested return node '{node}' not found in graph def")
-        made = self.made[node]
+        imported = self.imported[node]
         if not is_tensor:
-            return made.last
-        if int(index) >= len(made.outputs):
-            raise ValueError(f"Invalid return output {index} of node '{node}', which has {len(made.outputs)} output(s)")
-        return made.outputs[int(index)]
+            return imported.last
+        if int(index) >= len(imported.outputs):
+            raise ValueError(
+                f"Invalid return output {index} of node '{node}', which has {len(imported.outputs)} output(s)"
+            )
+        return imported.outputs[int(index)]
 
     def inner(self, graph: Any, arguments: Mapping[str, Tensor]) -> Importer:
         """An importer for a function's body."""

@@ -22,15 +22,15 @@ from headrace.runtime.trial import Trial
 log = logging.getLogger("headrace.compile")
 
 MODES = ("auto", "off", "always")
-# What compiling costs a program whose step wants all cores, for the time its process takes part of them.
+# What compiling costs a program whose step uses all cores: the compiler takes a share of them for a while.
 SECONDS = 1.0
 SECONDS_PER_NODE = 0.025
-# What compiling is expected to save: so much a node, but a fair part of the step at least, and never more than half of it.
+# What compiling is expected to save: an amount per node, at least a fair part of the step, and at most half of it.
 SAVED_PER_NODE = 20e-6
 LEAST_SAVED, MOST_SAVED = 0.1, 0.5
-RUNS = 10  # runs of the same shapes, once compiling would have paid for itself, before it is asked for
-ARTIFACTS = 8  # compiled plans kept per kind of step
-MANY = 16  # combinations of shapes after which one plan is made for all
+RUNS = 10  # runs with the same shapes before compiling is asked for, counted from when it would have paid for itself
+ARTIFACTS = 8  # compiled plans kept per request
+MANY = 16  # combinations of shapes after which one plan is compiled for all
 
 Key = tuple[Any, ...]
 Compile = Callable[[StepPlan, Sequence[Sequence[int]]], StepPlan]
@@ -39,10 +39,10 @@ CompileMany = Callable[[StepPlan, Sequence[Sequence[Sequence[int]]]], StepPlan]
 
 def compile_mode(config: ConfigProto) -> str:
     """``HEADRACE_COMPILE`` wins over ``ConfigProto(compile=...)``, which wins over TF1's ``global_jit_level``."""
-    given = os.environ.get("HEADRACE_COMPILE")
-    mode = given or config.compile
+    from_environment = os.environ.get("HEADRACE_COMPILE")
+    mode = from_environment or config.compile
     if mode not in MODES:
-        where = "HEADRACE_COMPILE" if given else "ConfigProto.compile"
+        where = "HEADRACE_COMPILE" if from_environment else "ConfigProto.compile"
         raise ValueError(f"{where} must be one of {', '.join(MODES)}, got {mode!r}")
     if mode == "auto":
         level = int(config.graph_options.optimizer_options.global_jit_level)
@@ -76,21 +76,21 @@ class Tier:
         return tuple([f.shape for f in feeds])
 
     def choose(self, feeds: Sequence[Any]) -> StepPlan | None:
-        """The compiled plan for feeds of these shapes, if there is one by now; in mode "always" it is made here."""
+        """The compiled plan for feeds of these shapes, if there is one yet; in mode "always" it is compiled here."""
         key = self.key(feeds)
         trial = self._trials.get(key) if self._trials else None
         if trial is not None and not trial.compiled_next():
             return None
-        found = self.compiled.get(key)
-        if found is None and self.mode == "always":
+        plan = self.compiled.get(key)
+        if plan is None and self.mode == "always":
             with self._lock:
-                found = self.compiled.get(key)
-                if found is None:
-                    found = self._make(key)
-        return found or self.dynamic
+                plan = self.compiled.get(key)
+                if plan is None:
+                    plan = self._make(key)
+        return plan or self.dynamic
 
     def _make(self, key: Key) -> StepPlan | None:
-        """A plan for these shapes at once, or, where there are many, for all."""
+        """Compiles a plan for these shapes immediately, or one for all shapes if there are many."""
         try:
             if len(self.compiled) < ARTIFACTS:
                 self.compiled[key] = self._compile(self._plan, key)
@@ -98,8 +98,8 @@ class Tier:
             if self._asked_many:
                 return None
             self._asked_many = True
-            found = self._compile_many(self._plan, [*self.compiled, key])
-            self.dynamic = found if found.regions else None
+            plan = self._compile_many(self._plan, [*self.compiled, key])
+            self.dynamic = plan if plan.regions else None
             return self.dynamic
         except Exception as e:  # noqa: BLE001 - most likely feeds that do not fit: the interpreted run says what is wrong
             log.warning("a step could not be compiled and runs interpreted: %s: %s", type(e).__name__, e)
@@ -108,7 +108,7 @@ class Tier:
             return self._plan
 
     def note(self, plan: StepPlan, feeds: Sequence[Any], seconds: float) -> None:
-        """What a run took, of an interpreted plan or of a compiled one that is on trial."""
+        """Notes how long a run took of an interpreted plan, or of a compiled one on trial."""
         compiled = plan.regions > 0
         if not compiled:
             self.spent += seconds
@@ -119,12 +119,12 @@ class Tier:
             self._compare(compiled, self.key(feeds), seconds)
 
     def pays(self) -> bool:
-        """Whether compiled code would have saved its cost by now.  What is still to come is likely to be as long again."""
+        """Whether compiled code would have saved its cost by now.  The rest of the program is likely to last as long again."""
         saved = max(self.runs * self._saved_a_run, self.spent * LEAST_SAVED)
         return min(saved, self.spent * MOST_SAVED) > self.cost
 
     def consider(self, feeds: Sequence[Any]) -> None:
-        """Called when compiling would have paid for itself by now: asks for shapes that keep coming."""
+        """Asks for compiling for shapes that recur.  Called once compiling would have paid for itself."""
         key = self.key(feeds)
         with self._lock:
             if len(self._seen) < 1024:
@@ -182,5 +182,5 @@ class Tier:
 
 
 def _timed_by_the_host(plan: StepPlan) -> bool:
-    """Whether a run is over when the host says so; an accelerator may still be at work."""
+    """Whether the run is over when the call returns; an accelerator may still be working."""
     return all("device:CPU" in n.device for n in plan.graph.nodes if n.device)

@@ -1,4 +1,4 @@
-"""Which of two plans of one step is faster: a comparison without a clock or plans of its own.
+"""Decides which of two plans of one step is faster.  It owns neither the clock nor the plans.
 
 Both plans run in turn, on the program's own data, and the best time of each counts: other work on the machine only ever adds
 to a time, and it adds to both.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-RUNS: Final = 12  # of each plan; a new plan needs the first ten to choose its threads
+RUNS: Final = 12  # of each plan; a new plan chooses its number of threads in the first ten
 
 
 class Trial:
@@ -25,7 +25,7 @@ class Trial:
         return self._left[True] >= self._left[False]
 
     def note(self, compiled: bool, seconds: float) -> bool:
-        """What a run of one of the plans took; whether the comparison is over."""
+        """Notes how long a run of one plan took; returns whether the comparison is over."""
         self._left[compiled] -= 1
         self.best[compiled] = min(self.best[compiled], seconds)
         return max(self._left.values()) <= 0

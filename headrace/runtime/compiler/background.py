@@ -66,7 +66,7 @@ class CompileQueue:
                 log.warning("compilation failed; the step stays interpreted", exc_info=True)
 
     def _next(self) -> Job | None:
-        """The next job; None, after a while without any, when the thread is to end."""
+        """The next job; None if there was none for a while and the thread should end."""
         with self._changed:
             self._busy = False
             self._changed.notify_all()
@@ -85,7 +85,7 @@ class CompileQueue:
             self._changed.wait_for(lambda: self._thread is None or not (self._jobs or self._busy), timeout)
 
     def rest(self) -> None:
-        """Finishes what was submitted, then ends the thread and the process at once; more may be submitted afterwards."""
+        """Finishes what was submitted, then ends the thread and the process without delay.  More may be submitted afterwards."""
         with self._changed:
             thread, self._resting = self._thread, True
             self._changed.notify_all()
@@ -112,7 +112,7 @@ class CompileQueue:
         end = time.monotonic() + BLINK
         while thread.is_alive() and time.monotonic() < end:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-            thread.join(0.05)  # what swallows the exit is told again
+            thread.join(0.05)  # code that swallowed the exit is interrupted again
 
 
 queue = CompileQueue()
@@ -123,7 +123,7 @@ _of_the_original: list[CompileProcess] = []
 
 
 def _in_a_copy() -> None:
-    """A copy of this process has no such thread, and the compiling process is none of its business."""
+    """Starts afresh in a copy of this process: it has no such thread, and the compiling process is not its own."""
     _of_the_original.append(queue.process)
     queue.__init__()  # type: ignore[misc]
 

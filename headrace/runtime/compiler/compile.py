@@ -1,4 +1,4 @@
-"""Compiling a region: its generated Python is traced on fake tensors into one FX graph and given straight to inductor.
+"""Compiling a region: its generated Python is traced on fake tensors into one FX graph, which goes straight to inductor.
 
 No Dynamo and no guards: shapes are fixed by specialisation, variables are inputs updated in place.
 """
@@ -93,7 +93,7 @@ def _empty(value: Value, device: Any, stride: Any = None) -> Any:
 
 
 _warned: set[str] = set()
-_no_compiler: list[str] = []  # what to say, once it is clear that there is no compiler
+_no_compiler: list[str] = []  # the message, once it is clear that there is no compiler
 
 
 def warn_once(region: Region, error: BaseException) -> None:
@@ -180,7 +180,7 @@ def large_constants(region: Region) -> list[Value]:
 
 
 def straightened(call: Call) -> Call:
-    """Compiled code expects plain inputs whose elements lie one after the other; what other nodes made may be a view."""
+    """Compiled code expects plain inputs whose elements lie one after the other; the output of another node may be a view."""
 
     def run(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
         return call([t if t.is_contiguous() else t.contiguous() for t in inputs], refs)

@@ -1,8 +1,8 @@
 """Calling compiled code without the layers around it.
 
-An artifact of torch's compiler wraps the code it made in functions that look after gradients, aliases and subclasses of
-tensors, none of which a region has; for a small step they cost as much as the step.  The code is found inside the
-artifact, tried beside it on the same made-up inputs, and used by itself if it does exactly the same.
+An artifact of torch's compiler wraps its code in functions that handle gradients, aliases and subclasses of tensors.  A
+region has none of these, and for a small step the wrappers cost as much as the step.  So the code inside the artifact is
+run beside the artifact on the same invented inputs, and used by itself if it does exactly the same.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def bare(
         raise NotDirect(f"its inputs take {size} bytes, more than {largest}")
     try:
         is_apart = _try(lambda inputs: apart(artifact(*inputs), inputs, fetched), inside, fakes)
-    except Exception as e:  # made-up values may be refused (a matrix that has no inverse): nothing was learned
-        raise NotDirect(f"it refuses made-up inputs: {type(e).__name__}") from e
+    except Exception as e:  # invented values may be refused (a matrix that has no inverse): that says nothing
+        raise NotDirect(f"it refuses invented inputs: {type(e).__name__}") from e
     if is_apart is None:
         raise NotDirect("it needs the layers around it")
     return inside, is_apart
@@ -66,13 +66,13 @@ def apart(results: Sequence[Any], inputs: Sequence[Any], wanted: Sequence[int]) 
     if not wanted:
         return results
     memory = {t.untyped_storage().data_ptr() for t in inputs}
-    found = list(results)
+    distinct = list(results)
     for i in wanted:
-        place = found[i].untyped_storage().data_ptr()
+        place = distinct[i].untyped_storage().data_ptr()
         if place in memory:
-            found[i] = found[i].clone()
+            distinct[i] = distinct[i].clone()
         memory.add(place)
-    return found
+    return distinct
 
 
 def _inside(artifact: Any) -> Callable[[list[Any]], Any] | None:
@@ -86,8 +86,8 @@ def _inside(artifact: Any) -> Callable[[list[Any]], Any] | None:
                 continue
             seen.add(id(thing))
             if type(thing).__name__ == "CompiledFxGraph":
-                found: Callable[[list[Any]], Any] | None = getattr(thing, "current_callable", None)
-                return found
+                code: Callable[[list[Any]], Any] | None = getattr(thing, "current_callable", None)
+                return code
             after += _parts(thing)
         layer = after
     return None
@@ -108,23 +108,23 @@ def _parts(thing: Any) -> list[Any]:
 
 
 def _try(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any]) -> bool | None:
-    """None if the two give other results or leave other values in their inputs; else whether all memory is distinct."""
-    first, second = ([_made_up(f, i) for i, f in enumerate(fakes)] for _ in range(2))
+    """None if the two give different results or leave different values in their inputs; else whether all memory is distinct."""
+    first, second = ([_invented(f, i) for i, f in enumerate(fakes)] for _ in range(2))
     expected = list(whole(list(first)))
-    found = list(inside(list(second)))
-    if len(found) != len(expected):
+    results = list(inside(list(second)))
+    if len(results) != len(expected):
         return None
-    for a, b in zip([*expected, *first], [*found, *second], strict=True):
+    for a, b in zip([*expected, *first], [*results, *second], strict=True):
         if not isinstance(b, torch.Tensor) or a.shape != b.shape or a.dtype != b.dtype or a.stride() != b.stride():
             return None
         if not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)):
             return None
-    places = [t.untyped_storage().data_ptr() for t in [*second, *found] if t.numel()]
+    places = [t.untyped_storage().data_ptr() for t in [*second, *results] if t.numel()]
     return len(set(places)) == len(places)
 
 
-def _made_up(fake: Any, seed: int) -> Any:
-    """Values of any kind; zeros for integers, which may be indices."""
+def _invented(fake: Any, seed: int) -> Any:
+    """Invented values; zeros for integers, which may be indices."""
     value = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device="cpu")
     if not fake.dtype.is_floating_point:
         return value.zero_()

@@ -2,7 +2,7 @@
 
 The region's nodes are run once on stand-ins whose varying sizes are symbolic.  What the graph computes from shapes (Shape,
 Pack, products of sizes ...) is followed by the ops' own value rules, with symbols in place of numbers, so it never becomes
-a tensor.  Assumptions that the kernels made about sizes come out as one condition; inputs that break it are interpreted.
+a tensor.  The assumptions of the kernels about sizes become one condition; for inputs that break it the region is interpreted.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class _Walk:
         self.values.update(zip(node.outputs, flat, strict=True))
 
     def _follow(self, node: Node) -> bool:
-        """Computes the node on numbers and symbols, if it can be."""
+        """Computes the node on numbers and symbols, if possible."""
         if not node.outputs or not all(v.dtype.base_dtype.is_integer for v in node.outputs):
             return False
         answer: Any

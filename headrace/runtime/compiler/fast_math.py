@@ -1,4 +1,4 @@
-"""Functions that compiled code for the CPU computes in its own way, faster than the library it would call for each vector."""
+"""Functions that compiled code for the CPU computes by itself, faster than the vector library that it would call."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Compiled code that runs without the compiler: taken out of torch's compiler in one process, put to work in another.
+"""Compiled code that runs without the compiler: torch's compiler writes it in one process, and another process runs it.
 
 For the CPU torch's compiler writes a Python module: kernels in C++, each built into a shared library, and one function that
 calls them, torch's own kernels and little else.  ``take`` cuts that function out, with the paths of the libraries; ``put``
 makes a callable of it.  Importing the compiler for that would hold the interpreter for seconds.
 
-Modules that need more than is known here are refused: they can only run beside the compiler that made them.
+Modules that need more than this file provides are refused: they can only run in the process of their compiler.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NeedsCompiler(Exception):
 
 
 def take(code: Code) -> dict[str, Any]:
-    """``code``, the method that torch's compiler made, in terms of JSON."""
+    """``code``, a method that torch's compiler wrote, as JSON values."""
     module = getattr(getattr(code, "__func__", None), "__globals__", {})
     path = module.get("__file__")
     if path is None or type(getattr(code, "__self__", None)).__name__ != _RUNNER or code.__self__.partitions:  # type: ignore[attr-defined]
@@ -47,7 +47,7 @@ def take(code: Code) -> dict[str, Any]:
 
 
 def put(parts: dict[str, Any]) -> Code:
-    """The callable that ``take`` was given: a function of a list of tensors, which it empties."""
+    """The callable that was passed to ``take``: a function of a list of tensors, which it empties."""
     for family, name in parts["ops"]:
         if family == "headrace":
             define(name)
@@ -62,13 +62,13 @@ def put(parts: dict[str, Any]) -> Code:
 
 def _kernels(module: dict[str, Any], used: set[str]) -> dict[str, str]:
     """The kernels written in C++, by name, with the shared library of each."""
-    found = {}
+    libraries = {}
     for name in used:
         library = getattr(module[name], "__self__", None)
         path = getattr(library, "__file__", None)
         if isinstance(module[name], BuiltinFunctionType) and path is not None and module[name].__name__ == "kernel":
-            found[name] = path
-    return found
+            libraries[name] = path
+    return libraries
 
 
 def _from_catalogue(module: dict[str, Any], runner: ast.AST) -> list[str]:

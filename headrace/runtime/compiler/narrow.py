@@ -2,7 +2,7 @@
 
 A compiled region only knows that an index was out of bounds somewhere inside it.  Running the region's nodes once more as
 generated Python, up to the first write, then with writes to copies, finds the node, so that the error names it and the user's
-line.  Where a variable was given another shape meanwhile, nothing is wrong: the region is interpreted.
+line.  If a variable has been assigned another shape meanwhile, nothing is wrong, and the region is interpreted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
 
 
 def _reshaped(region: Region, refs: Sequence[Any]) -> bool:
-    """Whether a variable was given another shape than it was declared with (``assign(..., validate_shape=False)``)."""
+    """Whether a variable was assigned another shape than it was declared with (``assign(..., validate_shape=False)``)."""
     declared = [v.shape.tuple for v in region.refs]
     return any(r.initialized and tuple(r.value.shape) != d for r, d in zip(refs, declared, strict=True))
 

@@ -1,7 +1,7 @@
 """The handle of the process that compiles in the background, so that the compiler never holds this interpreter.
 
-Starts ``compile_server`` when first asked, one for the whole program, in a process group of its own: Ctrl-C on the terminal
-does not reach it, and all it has started can be ended at once.
+Starts ``server`` on the first request, once for the whole program, in a process group of its own: Ctrl-C on the terminal does
+not reach it, and one signal ends it with all that it has started.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-MOST_DEATHS = 2  # of the process: then there is something wrong with the machine, and nothing more is compiled
+MOST_DEATHS = 2  # of the process; after that something is wrong with the machine, and nothing more is compiled
 
 PATIENCE = 2.0  # seconds to end when asked to
 

@@ -1,6 +1,6 @@
 """A region as JSON and back, so that another process of the same Headrace can compile it.
 
-Neutral on purpose: op names, attributes, shapes, dtypes; no code and no object of Python's is sent.  What the region reads
+Neutral on purpose: op names, attributes, shapes, dtypes; no code and no Python object is sent.  What the region reads
 from outside comes as stand-ins: the compiler needs their dtypes and shapes, and the values of constants.  A region
 with ops or kernels of the user's own cannot be sent, for the other process does not have them.
 """
@@ -30,7 +30,7 @@ class CannotSend(Exception):
 
 
 def encode(region: Region, binder: Binder, strides: Strides) -> dict[str, Any]:
-    """The region and how its variables lie in memory (``strides``), in terms of JSON."""
+    """The region and the ``strides`` of its variables as JSON values."""
     nodes: list[dict[str, Any]] = []
     places: dict[Value, tuple[int, int]] = {}
     for value in (*region.inputs, *region.refs):
@@ -51,7 +51,7 @@ def encode(region: Region, binder: Binder, strides: Strides) -> dict[str, Any]:
 
 
 def decode(text: dict[str, Any]) -> tuple[Region, Strides]:
-    """What ``encode`` was given."""
+    """The region and the strides that were passed to ``encode``."""
     nodes: list[Node] = []
     for order, item in enumerate(text["nodes"]):
         inputs = [nodes[n].outputs[i] for n, i in item["inputs"]]
@@ -75,7 +75,7 @@ def _node(node: Node, attrs: dict[str, Any], inputs: list[tuple[int, int]], outp
 
 
 def _outside(value: Value) -> dict[str, Any]:
-    """A stand-in for what makes the value: the constant, the variable's handle, or just something of its kind."""
+    """A stand-in for what makes the value: the constant, the variable's handle, or a node with such an output."""
     node = value.op
     if node.op_def.traits.constant:
         array = np.asarray(node.attrs["value"])
@@ -142,15 +142,15 @@ def _decode(value: Any) -> Any:
         return [_decode(v) for v in value]
     if not isinstance(value, dict):
         return value
-    ((kind, content),) = value.items()
-    if kind == "dtype":
+    ((tag, content),) = value.items()
+    if tag == "dtype":
         return as_dtype(content)
-    if kind == "shape":
+    if tag == "shape":
         return TensorShape(content)
-    if kind == "tuple":
+    if tag == "tuple":
         return tuple(_decode(v) for v in content)
-    if kind == "zeros":
+    if tag == "zeros":
         return np.broadcast_to(np.zeros((), content[0]), content[1])
-    if kind == "bytes":
+    if tag == "bytes":
         return base64.b64decode(content)
     return np.frombuffer(base64.b64decode(content[2]), content[0]).reshape(content[1])

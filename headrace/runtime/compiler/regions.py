@@ -1,6 +1,7 @@
-"""Regions compiled: the parts of a step, and of the bodies it holds, that a compiler can take, each replaced by one node.
+"""Compiles the parts of a step, and of the bodies it holds, that a compiler can take, and replaces each by one node.
 
-The bodies of a specialised step go the way of the step itself: what is in a loop is compiled once and called in every iteration.
+The bodies of a specialised step are treated like the step itself: a region in a loop is compiled once and called in each
+iteration.
 In a body, counters and conditions stay Python numbers; arrays and stashes stay what they are.  A region that fails to compile
 stays interpreted.
 """

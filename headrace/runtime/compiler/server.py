@@ -27,7 +27,7 @@ from headrace.runtime.compiler.direct import NotDirect, bare
 from headrace.runtime.compiler.loose_code import NeedsCompiler, take
 from headrace.runtime.compiler.region_json import decode
 
-NICE = 10  # of two cores that a step keeps busy this takes a tenth of one; a lower priority would never be done
+NICE = 10  # beside a step that keeps two cores busy it gets a tenth of one; at a lower priority it would never finish
 LOOK = 1.0  # seconds between looks at whether the other process lives
 
 
@@ -36,7 +36,7 @@ def main(parent: int) -> None:
     os.nice(NICE)
     write_whole_libraries()
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # what a library prints must not be taken for an answer
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, parent, lines), daemon=True).start()
     while True:
@@ -45,7 +45,7 @@ def main(parent: int) -> None:
 
 
 def _read(requests: IO[bytes], parent: int, lines: queue.SimpleQueue[bytes]) -> None:
-    """Passes requests on, and ends the process at the end of the input, whatever the compiler is doing."""
+    """Passes requests on.  Ends the process when the input ends, whatever the compiler is doing."""
     while True:
         if select.select([requests], [], [], LOOK)[0]:
             line = requests.readline()
