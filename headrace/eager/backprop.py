@@ -174,11 +174,12 @@ def _ruled(entry: TapeEntry, grads: Sequence[Any], wanted: Sequence[bool], probe
     outputs = [next(left) for _ in entry._outputs]
     flowing = [None if g is None else next(left) for g in grads]
     node = TapeEntry(entry.op_def, inputs, outputs, entry.attrs, bound=entry.bound)
-    through = _through(node, flowing)
-    if not all(g is None or isinstance(g, Immediate) for g, yes in zip(through, wanted, strict=True) if yes):
+    input_grads = _through(node, flowing)
+    if not all(g is None or isinstance(g, Immediate) for g, yes in zip(input_grads, wanted, strict=True) if yes):
         raise TypeError("rows of a gradient are not remembered")
     return [
-        g if yes and g is not None and is_trainable(g.dtype) else None for g, yes in zip(through, wanted, strict=True)
+        g if yes and g is not None and is_trainable(g.dtype) else None
+        for g, yes in zip(input_grads, wanted, strict=True)
     ]
 
 

@@ -85,9 +85,8 @@ class Bound:
             and all(d.base_dtype.name not in ("variant", "resource") for d in (*dtypes, *outputs))  # they have no shape
         )
         plainly_called = not (self.keywords or self.stateful or self.wants_node)
-        self.simple = (
-            plainly_called and self.out_enum >= 0 and not self.writes
-        )  # it gives one tensor and needs nothing but a call
+        # A simple op gives one tensor and needs nothing but the call of its kernel.
+        self.simple = plainly_called and self.out_enum >= 0 and not self.writes
         self.plain = self.simple and not self.grouped and all(c == VALUE for c in self.codes)
         # An op that changes variables and gives the first: how many variables its inputs begin with.  0 for any other op.
         refs = self.codes.count(REF)

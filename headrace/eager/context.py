@@ -136,13 +136,11 @@ class EagerContext(Graph):
         if isinstance(value, np.ndarray):
             array = array.copy()
         element_type = dtype or (string if array.dtype == object else as_dtype(array.dtype))
-        small_numbers = (
-            element_type.is_integer and array.size <= _HOST_SIZE
-        )  # shapes and indices: the host will ask for them
+        # A few integers are shapes or indices, which the host will ask for.
+        small_numbers = element_type.is_integer and array.size <= _HOST_SIZE
         where = CPU if small_numbers else self.place()
-        return holding(
-            from_numpy(array, None if element_type == string else element_type, where), element_type.base_dtype
-        )
+        held = from_numpy(array, None if element_type == string else element_type, where)
+        return holding(held, element_type.base_dtype)
 
     def _constant(self, attrs: dict[str, Any]) -> EagerTensor:
         dtype, where = attrs["dtype"], self.place()
