@@ -18,7 +18,7 @@ class ArgSpec(NamedTuple):
     defaults: tuple[Any, ...] | None
 
 
-def getfullargspec(obj: Callable[..., Any]) -> FullArgSpec:
+def getfullargspec(obj: Callable[..., Any]) -> FullArgSpec:  # type: ignore[no-redef]
     """The arguments of the function behind all its decorators.
 
     >>> getfullargspec(tf.nn.relu).args
