@@ -9,13 +9,3 @@ from headrace.ops.internal import (
     transpose_copy,
     update_together,
 )
-
-__all__ = [
-    "add_product",
-    "hold",
-    "opaque",
-    "product_update",
-    "region",
-    "transpose_copy",
-    "update_together",
-]
