@@ -62,7 +62,7 @@ class CompileProcess:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._deaths >= MOST_DEATHS:
             raise Died(f"the compiling process ended {self._deaths} times; nothing more is compiled in the background")
-        path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[2])])
+        path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[3])])
         # One compilation at a time is the point: no pool of processes below it.
         environment = {**os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         command = [sys.executable, "-P", "-m", "headrace.runtime.compiler.server", str(os.getpid())]
