@@ -18,7 +18,7 @@ def programs(session, fetches, feeds=()):
     found, stack = [], list(plan.programs)
     while stack:
         found.append(stack.pop())
-        stack.extend(found[-1].functions)
+        stack.extend(found[-1].bodies)
     return found
 
 

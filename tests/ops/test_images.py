@@ -12,7 +12,7 @@ RANDOM = np.random.RandomState(7)
 
 
 def run(name, *arguments):
-    kernel = REGISTRY.get(name).find_kernel("cpu", {"T": dtypes.float32}).function
+    kernel = REGISTRY.get(name).find_kernel("cpu", {"T": dtypes.float32}).call
     return kernel(*(torch.from_numpy(a) if isinstance(a, np.ndarray) else a for a in arguments)).numpy()
 
 

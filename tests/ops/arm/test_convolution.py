@@ -20,8 +20,8 @@ def agree(name, *arguments):
     definition = REGISTRY.get(name)
     plugged, general = (definition.find_kernel("cpu", attrs, machine=m) for m in ("aarch64", None))
     assert plugged is not general
-    wanted = general.function(*arguments)
-    torch.testing.assert_close(plugged.function(*arguments), wanted)
+    wanted = general.call(*arguments)
+    torch.testing.assert_close(plugged.call(*arguments), wanted)
     return wanted
 
 
@@ -58,7 +58,7 @@ def test_depthwise(window, stride, padding, dilation, multiplier):
     explicit = (0, 0, 1, 0, 0, 2, 0, 0) if padding == "EXPLICIT" else ()
     attrs = (1, *stride, 1), padding, explicit, "NHWC", (1, *dilation, 1)
     x, w = drawn(2, 10, 9, 3), drawn(*window, 3, multiplier)
-    forward = REGISTRY.get("DepthwiseConv2dNative").find_kernel("cpu", {"T": dtypes.float64}).function
+    forward = REGISTRY.get("DepthwiseConv2dNative").find_kernel("cpu", {"T": dtypes.float64}).call
     grad = drawn(*forward(x, w, *attrs).shape)
     agree("DepthwiseConv2dNativeBackpropInput", list(x.shape), w, grad, *attrs)
     agree("DepthwiseConv2dNativeBackpropFilter", x, list(w.shape), grad, *attrs)
@@ -88,7 +88,7 @@ def test_gradients_of_filters_in_parts(monkeypatch):
 
 @pytest.mark.parametrize("name", ["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput"])
 def test_gradients_of_another_size_are_refused(name):
-    kernel = REGISTRY.get(name).find_kernel("cpu", {"T": dtypes.float64}, machine="aarch64").function
+    kernel = REGISTRY.get(name).find_kernel("cpu", {"T": dtypes.float64}, machine="aarch64").call
     attrs = (1, 1, 1, 1), *([True] if name.startswith("Conv") else []), "VALID", (), "NHWC", (1, 1, 1, 1)
     with pytest.raises(ValueError, match="doesn't match computed"):
         kernel([1, 6, 6, 8], drawn(3, 3, 8, 1), drawn(1, 5, 5, 8 if "Depth" in name else 1), *attrs)

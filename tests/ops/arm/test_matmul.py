@@ -16,7 +16,7 @@ def drawn(*shape, dtype=torch.float32):
 
 def agree(name, x, *arguments):
     definition, attrs = REGISTRY.get(name), {"T": TYPES[x.dtype]}
-    plugged, general = (definition.find_kernel("cpu", attrs, machine=m).function for m in ("aarch64", None))
+    plugged, general = (definition.find_kernel("cpu", attrs, machine=m).call for m in ("aarch64", None))
     found, wanted = plugged(x, *arguments), general(x, *arguments)
     assert found.shape == wanted.shape
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
