@@ -3,8 +3,9 @@
 This file and its neighbours are the face: explicit re-exports under TF1's names, no logic.
 """
 
+from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 # Before anything loads torch.
 from headrace.core import process as _process
@@ -332,24 +333,29 @@ from headrace.library.system.version import (
     MONOLITHIC_BUILD as __monolithic_build__, VERSION as VERSION, VERSION as __version__,
 )
 from headrace import (
-    app as app, compat as compat, examples as examples, feature_column as feature_column, flags as flags,
-    gfile as gfile, image as image, logging as logging, resource_loader as resource_loader, sysconfig as sysconfig,
-    version as version,
+    app as app, bitwise as bitwise, compat as compat, debugging as debugging, dtypes as dtypes, flags as flags,
+    gfile as gfile, graph_util as graph_util, initializers as initializers, io as io, layers as layers,
+    logging as logging, losses as losses, manip as manip, math as math, nest as nest, nn as nn, python_io as python_io,
+    random as random, resource_loader as resource_loader, sparse as sparse, strings as strings, sysconfig as sysconfig,
+    train as train, version as version,
 )
 
-# ---- section: submodules
-from headrace import (
-    contrib as contrib, audio as audio, dtypes as dtypes, sets as sets, signal as signal, spectral as spectral,
-    manip as manip, math as math, distributions as distributions, layers as layers, graph_util as graph_util,
-    losses as losses, metrics as metrics, linalg as linalg, bitwise as bitwise, debugging as debugging,
-    initializers as initializers, random as random, nest as nest, io as io, lookup as lookup, nn as nn,
-    profiler as profiler, python_io as python_io, quantization as quantization, sparse as sparse, strings as strings,
-    test as test, train as train,
-)
+# ---- section: submodules that are imported when they are first asked for
+if _TYPE_CHECKING:
+    from headrace import (
+        audio as audio, contrib as contrib, distributions as distributions, examples as examples,
+        feature_column as feature_column, image as image, linalg as linalg, lookup as lookup, metrics as metrics,
+        profiler as profiler, quantization as quantization, sets as sets, signal as signal, spectral as spectral,
+        test as test,
+    )
 
 newaxis = None
 del _ops, _operators, _process
 
+_ON_DEMAND = frozenset(
+    "audio contrib distributions examples feature_column image linalg lookup metrics profiler quantization sets signal "
+    "spectral test".split()
+)
 _MESSAGES = ("AttrValue", "GraphDef", "NameAttrList", "NodeDef")  # TensorBoard's: imported when one is first asked for
 # Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.
 _PARTS = frozenset(
@@ -358,10 +364,13 @@ _PARTS = frozenset(
 
 
 def __getattr__(name: str) -> _Any:
+    if name in _ON_DEMAND:
+        return _import_module(f"headrace.{name}")
     if name in _MESSAGES:
         return getattr(_proto, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*_MESSAGES, *(k for k, v in globals().items() if not (k in _PARTS and isinstance(v, _ModuleType)))])
+    names = (k for k, v in globals().items() if not (k in _PARTS and isinstance(v, _ModuleType)))
+    return sorted({*_MESSAGES, *_ON_DEMAND, *names})
