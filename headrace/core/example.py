@@ -32,6 +32,9 @@ _MESSAGES: dict[str, dict[str, Any]] = {
 }
 
 
+NAMES = frozenset(_MESSAGES)  # of the message classes
+
+
 def __getattr__(name: str) -> Any:
     if name in _MESSAGES:
         return messages()[name]

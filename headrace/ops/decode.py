@@ -345,7 +345,14 @@ read_file.shape(lambda filename: filename.with_rank(0))
 def _path(filename, what="Input filename"):
     if filename.ndim:
         raise ValueError(f"{what} tensor must be scalar, but had shape: {list(filename.shape)}")
-    return os.fsdecode(filename[()])
+    return _local(os.fsdecode(filename[()]))
+
+
+def _local(path):
+    """The path, unless it names another file system: only ``tf.gfile`` reaches those."""
+    if "://" in path:
+        raise NotImplementedError(f"{path} is not on this machine's file system; tf.gfile opens other schemes")
+    return path
 
 
 @read_file.kernel
@@ -396,5 +403,5 @@ def _(pattern):
 
 @matching.kernel
 def _(pattern):
-    paths = [path for p in pattern.reshape(-1) for path in glob.glob(p)]
+    paths = [path for p in pattern.reshape(-1) for path in glob.glob(os.fsencode(_local(os.fsdecode(p))))]
     return array_of(sorted(paths))

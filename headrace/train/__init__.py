@@ -41,5 +41,11 @@ from headrace.library.system.graph_util import write_graph as write_graph
 from headrace.core import example as _example
 
 
-def __getattr__(name: str) -> _Any:  # Example and its kin: protobuf is imported when one is first asked for
-    return getattr(_example, name)
+def __getattr__(name: str) -> _Any:
+    if name in _example.NAMES:  # protobuf is imported when one of these is first asked for
+        return getattr(_example, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_example.NAMES})

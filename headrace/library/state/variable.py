@@ -24,7 +24,7 @@ from headrace.core.source import at
 from headrace.eager.tape_entry import snapshot, watching_tapes
 from headrace.eager.tensor import Immediate, register_handle
 from headrace.graph import context, convert, raw_ops
-from headrace.graph.body import lifted
+from headrace.graph.body import FuncGraph, lifted
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
@@ -524,7 +524,7 @@ class VariableSlice(Tensor):
         """Sets just this part of the variable; the result is the whole variable after that."""
         read, begin, end, strides = self.op.inputs
         return raw_ops.StridedSliceAssign(
-            read.op.inputs[0], begin, end, strides, value,
+            _outermost(read).op.inputs[0], begin, end, strides, value,
             name=name or f"{self.op.name}/_assign", **{mask: self.op.attrs[mask] for mask in _MASKS},
         )  # fmt: skip
 
@@ -564,17 +564,30 @@ def _operator(name: str) -> Callable[..., Any]:
 _TENSOR: Any = Tensor  # its operators are installed later, by the library
 
 
+def _outermost(tensor: Tensor) -> Tensor:
+    """The tensor outside all bodies that a body's capture stands for; any other tensor itself."""
+    graph = tensor.graph
+    while isinstance(graph, FuncGraph):
+        outer = next((o for o, inner in graph.captures.items() if inner is tensor), None)
+        if outer is None:
+            return tensor
+        tensor, graph = outer, outer.graph
+    return tensor
+
+
 def _getitem(self: Variable, item: Any) -> Any:
     """A slice of the value, to which one can also assign: ``v[1:3].assign(x)``."""
     if self._snapshot is None:
         part: Any = self.value()[item]  # type: ignore[index]
         if not isinstance(part, Immediate):  # a function is being built
+            if part.op.type == "StridedSlice":
+                part.__class__ = VariableSlice
             return part
         part.__class__ = EagerSlice
         _slices[part] = (self, item)
         return part
     part = _TENSOR.__getitem__(self.value(), item)
-    if part.op.type == "StridedSlice" and part.op.inputs[0] is self.value():
+    if part.op.type == "StridedSlice" and _outermost(part.op.inputs[0]) is self.value():
         part.__class__ = VariableSlice
     return part
 

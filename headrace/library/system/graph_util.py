@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.core import dtypes
 from headrace.core.proto import protos
 from headrace.core.source import at
@@ -14,7 +16,7 @@ from headrace.graph.convert import constant
 from headrace.graph.graph import Graph
 from headrace.graph.importer import as_message
 from headrace.library import log
-from headrace.library.system.file import makedirs
+from headrace.library.system.file import GFile, MakeDirs
 
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
@@ -26,14 +28,10 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     """
     is_graph = isinstance(graph_or_graph_def, Graph)
     definition = graph_or_graph_def.as_graph_def() if is_graph else as_message(graph_or_graph_def)
-    makedirs(logdir)
+    MakeDirs(logdir)
     path = os.path.join(logdir, name)
-    if as_text:
-        with open(path, "w", encoding="utf-8") as text:
-            text.write(str(definition))
-    else:
-        with open(path, "wb") as binary:
-            binary.write(definition.SerializeToString())
+    with GFile(path, "w" if as_text else "wb") as file:
+        file.write(str(definition) if as_text else definition.SerializeToString())
     return path
 
 
@@ -201,5 +199,5 @@ def make_tensor_proto(
 
 
 def make_ndarray(tensor: Any) -> Any:
-    """The array in a TensorProto."""
-    return attr_value.array(tensor)
+    """The array in a TensorProto, or in an attribute of a node, which is one already."""
+    return tensor if isinstance(tensor, np.ndarray) else attr_value.array(tensor)
