@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -24,7 +23,7 @@ from headrace.core.source import at
 from headrace.eager.tape_entry import snapshot, watching_tapes
 from headrace.eager.tensor import Immediate, register_handle
 from headrace.graph import context, convert, raw_ops
-from headrace.graph.body import FuncGraph, lifted
+from headrace.graph.body import lifted
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
@@ -33,7 +32,7 @@ from headrace.library.scope import init_scope, name_scope
 from headrace.library.state import assign as update
 from headrace.library.state.initial_value import guard
 from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, checked_enums, create
-from headrace.library.tensor.slicing import slice_spec
+from headrace.library.state.variable_slice import SLICED, EagerSlice, VariableSlice, outermost
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,39 +514,6 @@ OPERATORS = (
 )  # fmt: skip
 
 
-class VariableSlice(Tensor):
-    """``v[1:3]`` of a variable: a tensor that can also be assigned to."""
-
-    __slots__ = ()
-
-    def assign(self, value: Any, name: str | None = None) -> Tensor:
-        """Sets just this part of the variable; the result is the whole variable after that."""
-        read, begin, end, strides = self.op.inputs
-        return raw_ops.StridedSliceAssign(
-            _outermost(read).op.inputs[0], begin, end, strides, value,
-            name=name or f"{self.op.name}/_assign", **{mask: self.op.attrs[mask] for mask in _MASKS},
-        )  # fmt: skip
-
-
-class EagerSlice(Immediate):
-    """``v[1:3]`` of a variable, when ops run eagerly."""
-
-    __slots__ = ()
-
-    def assign(self, value: Any, name: str | None = None) -> Any:
-        """Sets just this part of the variable, which is the result."""
-        whole, item = _slices[self]
-        begin, end, strides, masks = slice_spec(item)
-        raw_ops.StridedSliceAssign(whole._variable, begin, end, strides, value, **masks)
-        return whole
-
-
-_slices: weakref.WeakKeyDictionary[EagerSlice, tuple[Variable, Any]] = weakref.WeakKeyDictionary()
-
-
-_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-
-
 def _operator(name: str) -> Callable[..., Any]:
     def apply(self: Variable, *args: Any) -> Any:
         value = self.value()
@@ -564,17 +530,6 @@ def _operator(name: str) -> Callable[..., Any]:
 _TENSOR: Any = Tensor  # its operators are installed later, by the library
 
 
-def _outermost(tensor: Tensor) -> Tensor:
-    """The tensor outside all bodies that a body's capture stands for; any other tensor itself."""
-    graph = tensor.graph
-    while isinstance(graph, FuncGraph):
-        outer = next((o for o, inner in graph.captures.items() if inner is tensor), None)
-        if outer is None:
-            return tensor
-        tensor, graph = outer, outer.graph
-    return tensor
-
-
 def _getitem(self: Variable, item: Any) -> Any:
     """A slice of the value, to which one can also assign: ``v[1:3].assign(x)``."""
     if self._snapshot is None:
@@ -584,10 +539,10 @@ def _getitem(self: Variable, item: Any) -> Any:
                 part.__class__ = VariableSlice
             return part
         part.__class__ = EagerSlice
-        _slices[part] = (self, item)
+        SLICED[part] = (self, item)
         return part
     part = _TENSOR.__getitem__(self.value(), item)
-    if part.op.type == "StridedSlice" and _outermost(part.op.inputs[0]) is self.value():
+    if part.op.type == "StridedSlice" and outermost(part.op.inputs[0]) is self.value():
         part.__class__ = VariableSlice
     return part
 
