@@ -19,11 +19,13 @@ from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
-from headrace.resources.deadline import deadline
+from headrace.resources.step import deadline
 from headrace.resources.value import returner, to_numpy
 from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
+from headrace.runtime.target import find, targets
+from headrace.runtime.worker import LocalWorker
 
 _live: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
@@ -65,6 +67,19 @@ def each(converters: Sequence[Callable[[Any], Any]]) -> Callable[[Iterable[Any]]
     return lambda values: [f(value) for f, value in zip(converters, values, strict=True)]
 
 
+def _worker(target: str) -> LocalWorker | None:
+    """The worker that a target names; None for the empty one: each session has its own."""
+    if not target:
+        return None
+    worker = find(target)
+    if worker is None:
+        known = ", ".join(["'' (this process)", *map(repr, targets())])
+        raise NotFoundError(
+            None, None, f"No session factory registered for the target {target!r}; known: {known} {at()}"
+        )
+    return worker
+
+
 class _Partial(NamedTuple):
     run: PartialRun
     plan: StepPlan
@@ -83,10 +98,7 @@ class BaseSession:
             target = target.decode()
         if not isinstance(target, str):
             raise TypeError(f"target must be a string, got {target!r} {at()}")
-        if target:
-            raise NotFoundError(
-                None, None, f"No session factory registered for the target {target!r}; known: '' (this process) {at()}"
-            )
+        worker = _worker(target)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph).__name__} {at()}")
         if config is not None and not isinstance(config, ConfigProto):
@@ -99,7 +111,7 @@ class BaseSession:
         self._partials: dict[str, _Partial] = {}
         self._partial_count = 0
         self._lock = threading.Lock()
-        self._master = Master(self._graph, self._config)
+        self._master = Master(self._graph, self._config, worker)
         self._resources = self._master.worker.resources
         _live.add(self)
 
@@ -286,16 +298,24 @@ class BaseSession:
             partial.unfetched.difference_update(wanted.tensors)
             if not partial.remaining and not partial.unfetched:  # nothing more can be asked of it
                 self._partials.pop(handle, None)
+                partial.run.finish()
         return wanted.rebuild(results)
 
     # ---- life
+
+    def waiting(self) -> str:
+        """What the steps of this session wait for just now, one line each; empty if none waits.
+
+        A step that has waited for ten seconds logs this by itself, once.
+        """
+        return self._master.registered.steps.report()
 
     def as_default(self) -> Any:
         """Makes this the default session of the thread inside a ``with`` block (the default graph stays)."""
         return context.default_session_scope(self)
 
     def close(self) -> None:
-        """Frees the session's variables.  Running it afterwards is an error."""
+        """Ends the steps that still run or wait, and frees the session's variables.  Running it afterwards is an error."""
         if not self._closed:
             self._closed = True
             self._calls.clear()
@@ -337,10 +357,12 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str = "", containers: Sequence[str] | None = None, config: ConfigProto | None = None) -> None:
-        """Empties the named containers (default: the unnamed one) of every local session."""
-        for session in list(_live):
+        """Empties the named containers (default: the unnamed one) of the target: of a server, or of every local session."""
+        worker = _worker(target)
+        workers = [s._master.worker for s in list(_live) if not s._target] if worker is None else [worker]
+        for one in workers:
             for container in containers or [""]:
-                session._master.worker.resources.reset(container)
+                one.resources.reset(container)
 
 
 class InteractiveSession(BaseSession):

@@ -10,6 +10,7 @@ Rules and kernels are opaque callables here, so this module needs neither torch 
     @matmul.state      def _(context): ...                 what one node keeps across the steps of one session
     @matmul.kernel     def _(a, b, transpose_a): ...       torch tensors in, torch tensors out
     @matmul.array_kernel  def _(a, b, transpose_a): ...    small values on the CPU: numpy arrays in, numpy arrays out
+    @dequeue.begin     def _(queue, *, done): ...          an op that waits: begins, and calls ``done`` when it is over
 
 Registering a name, a rule or a kernel twice is an error that names both places.
 """
@@ -52,7 +53,9 @@ class Traits:
     handle: bool = False  # its only output is the state object itself (a variable, a queue)
     host: bool = False  # runs on the host whatever the device: strings, files, Python callbacks
     host_output: bool = False  # its outputs are small integers kept on the host (Shape, Size, Rank)
-    blocking: bool = False  # may wait for another step or the outside: ends a strand
+    asynchronous: bool = False  # waits for another step without holding a thread: has a ``begin`` rule; ends a strand
+    blocking: bool = False  # its kernel may block its thread: runs on a thread of the worker's pool; ends a strand
+    keeps: bool = False  # holds its inputs when the step is over (a queue): they must be memory of its own
     view: bool = False  # an output may share memory with an input
     pairs: bool = False  # of a view: output i with input i only
     dynamic_shape: bool = False  # output shape depends on input values
@@ -69,12 +72,15 @@ class Traits:
     compiled: bool = False  # a compiled part of a step: outputs may share memory, errors name the failed node
     primitive: str = ""  # of control flow: which (switch, merge, enter, exit, next), or plain (runtime/frame.py)
 
+    waits: bool = field(init=False)  # asynchronous or blocking
     pure: bool = field(init=False)
     has_effect: bool = field(init=False)  # running the node matters even if nobody uses its value
 
     def __post_init__(self) -> None:
-        changed = self.stateful or self.random or self.writes or self.handle or self.blocking or self.feed
-        effect = self.writes or self.blocking or (self.stateful and not (self.handle or self.random or self.reads))
+        waits = self.asynchronous or self.blocking
+        changed = self.stateful or self.random or self.writes or self.handle or waits or self.feed
+        effect = self.writes or waits or (self.stateful and not (self.handle or self.random or self.reads))
+        object.__setattr__(self, "waits", waits)
         object.__setattr__(self, "pure", not (changed or self.primitive))
         object.__setattr__(self, "has_effect", effect)
 
@@ -99,6 +105,7 @@ class Kernel:
     wants_device: bool
     wants_node: bool
     machine: str | None = None
+    wants_step: bool = False  # of a begin rule
 
     def accepts(self, device: str, attrs: dict[str, Any], machine: str | None = MACHINE) -> bool:
         if self.device is not None and self.device != device:
@@ -136,6 +143,7 @@ class Kernels:
     on_arrays: list[ArrayKernel] = field(default_factory=list)
     inline: str | None = None
     on_numbers: str | None = None  # for integer and bool scalars held as Python numbers
+    begin: Kernel | None = None  # of an asynchronous op
 
 
 class OpDef:
@@ -286,6 +294,36 @@ class OpDef:
                 return kernel
         return None
 
+    def begin(self, call: Rule) -> Rule:
+        """Registers what begins an asynchronous op: it takes what a kernel takes, and calls ``done`` when it is over.
+
+        ``done(result, None)`` or ``done(None, error)`` is called exactly once, by any thread.  The rule returns what can end
+        the waiting before (`resources.waiting.Wait`), or None if it is over already.  Keyword-only parameters: ``done``, and
+        if wanted ``step``, ``state``, ``device``, ``node``.  Where a step cannot go on meanwhile (eager calls, bodies that run
+        as Python functions), a kernel that begins and waits is derived.
+        """
+        if not self.traits.asynchronous:
+            raise TypeError(f"op {self.name} has a begin rule but not the trait asynchronous {at()}")
+        wants = _keyword_only(call)
+        unknown = wants - {"done", "step", "state", "device", "node"}
+        if unknown or "done" not in wants:
+            raise TypeError(
+                f"the begin rule of {self.name} has keyword-only parameters {sorted(wants)}; it takes done, and may take "
+                f"step, state, device and node {at()}"
+            )
+        self._claim("begin rule")
+        extra = ("state" in wants, "device" in wants, "node" in wants)
+        self.kernels.begin = Kernel(call, None, (), *extra, wants_step="step" in wants)
+
+        def begin_and_wait(*args: Any, **keywords: Any) -> Any:
+            if REGISTRY.wait is None:
+                raise TypeError(f"op {self.name} waits, and nothing here can wait for it")
+            return REGISTRY.wait(call, "step" in wants, args, keywords)
+
+        self._claim("kernel", None, None)
+        self.kernels.by_device.append(Kernel(begin_and_wait, None, (), *extra))
+        return call
+
     def inline_kernel(self, expression: str) -> OpDef:
         """Registers an expression of the inputs that replaces the call of the kernel in generated code."""
         self._claim("inline kernel")
@@ -352,6 +390,8 @@ class Registry:
         self.shape_fallback: Callable[[OpDef, Sequence[Any], dict[str, Any]], Any] | None = None
         # How to evaluate a pure op on constants while the graph is built (set by the ops folder).
         self.evaluate: Callable[[OpDef, Sequence[Any], dict[str, Any]], Any] | None = None
+        # How to begin an asynchronous op and wait on this thread until it is over (set by the resources folder).
+        self.wait: Callable[[Rule, bool, Sequence[Any], dict[str, Any]], Any] | None = None
 
     def add(self, definition: OpDef) -> OpDef:
         first = self._ops.get(definition.name)

@@ -7,10 +7,9 @@ Gradients are taken by ``autodiff.control_flow``, which differentiates the bodie
 
 from __future__ import annotations
 
-from headrace.core import errors
 from headrace.core.dtypes import ANY
 from headrace.core.registry import op
-from headrace.resources import deadline
+from headrace.resources.step import current
 
 arg = op("_Arg(; dtype: type, shape: shape = None) -> (output: dtype)", dtype=ANY, feed=True, argument=True)
 arg.not_differentiable()
@@ -70,13 +69,13 @@ def _while(name, traits):
         argument_list, variables = variables, tuple(variables)
         argument_list.clear()  # nothing else holds the variables then, so what the body no longer needs is freed
         count = 0
-        until = deadline.current.at
+        step = current.step
         try:
             while cond(*variables, *fixed)[0]:
                 variables = body(*variables, *fixed)
                 count += 1
-                if until is not None and deadline.expired(until):
-                    raise errors.DeadlineExceededError(None, None, _late(node, count))
+                if step is not None and (step.error is not None or step.until is not None):
+                    step.stop_if_over(_looping(node, count))
         except KeyboardInterrupt as e:
             raise _interrupted(e, node, count) from None
         return count, variables
@@ -106,8 +105,8 @@ partitioned_call = _call("PartitionedCall", _TRAITS)
 stateful_partitioned_call = _call("StatefulPartitionedCall", _EFFECTS)
 
 
-def _late(node, count):
-    return f"the step ran out of time (RunOptions.timeout_in_ms) after {count} iterations of the loop made at {node.source}"
+def _looping(node, count):
+    return f"after {count} iterations of the loop made at {node.source}"
 
 
 def _interrupted(interrupt, node, count):
@@ -136,13 +135,13 @@ def _repeat(name, traits):
         fixed = (*input, *refs)
         argument_list, variables = variables, tuple(variables)
         argument_list.clear()
-        until = deadline.current.at
+        step = current.step
         i = 0
         try:
             for i in range(count):
                 variables = body(*variables, *fixed)
-                if until is not None and deadline.expired(until):
-                    raise errors.DeadlineExceededError(None, None, _late(node, i + 1))
+                if step is not None and (step.error is not None or step.until is not None):
+                    step.stop_if_over(_looping(node, i + 1))
         except KeyboardInterrupt as e:
             raise _interrupted(e, node, i) from None
         return variables

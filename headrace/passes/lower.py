@@ -69,7 +69,7 @@ def must_lower(graph: StepGraph) -> bool:
 
 
 def _blocks(body: StepGraph) -> bool:
-    return any(n.op_def.traits.blocking or any(map(_blocks, bodies_of(n))) for n in body.nodes)
+    return any(n.op_def.traits.waits or any(map(_blocks, bodies_of(n))) for n in body.nodes)
 
 
 def _devices(body: StepGraph) -> set[str]:

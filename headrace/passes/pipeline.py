@@ -16,6 +16,7 @@ from enum import Enum
 
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.accumulate_product import accumulate_product
+from headrace.passes.copy_kept import copy_kept
 from headrace.passes.cse import cse
 from headrace.passes.defer_sums import defer_sums
 from headrace.passes.fold import Evaluate, fold
@@ -41,6 +42,7 @@ from headrace.passes.schedule import (
 from headrace.passes.share_indices import share_indices
 from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
+from headrace.passes.sink import sink
 from headrace.passes.specialise import specialise
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.passes.strand import Strand, crossing, cut
@@ -54,11 +56,13 @@ class Stage(Enum):
     """What a run of passes starts from and comes to."""
 
     GRAPH = "the client's graph -> a step graph; each body that the step holds goes the same way, inside instantiate"
+    FUSE = "an interpreted step, strand or body -> the same with updates run together; before the others where nothing waits"
     LOWER = "an interpreted step -> one whose loops are primitives, where they must be"
     SPECIALISE = "a step -> the step for feeds of some shapes"
     FOLD = "a specialised step, or a body of one -> the same with what its shapes tell worked out"
     COMPILE = "a specialised step, or a body of one -> compiled regions in it, each a single node"
-    STRANDS = "a step -> strands, with the nodes in the order to run"
+    CUT = "a step in which nodes wait -> strands, each a step by itself"
+    ORDER = "a step or strand in which no node waits -> its nodes in the order to run"
     FRAMES = "a step with primitives of control flow -> nodes that can run one by one"
     BODY = "a body -> its nodes in the order to run"
     CODE = "a strand or a body -> a Python function"
@@ -91,7 +95,7 @@ class Context:
     recursion: Recursion = field(default_factory=Recursion)  # the functions that call themselves, being instantiated
     constants: Mapping[int, Node] = field(default_factory=dict)  # of a body: the feeds that are constants outside
     shapes: Sequence[Sequence[int | None]] = ()  # of the feeds, for SPECIALISE
-    is_async: Callable[[Node], bool] = lambda node: node.op_def.traits.blocking
+    is_async: Callable[[Node], bool] = lambda node: node.op_def.traits.waits
     strands: list[Strand] = field(default_factory=list)  # those that ``cut`` makes
 
     @property
@@ -147,6 +151,10 @@ def _cut(nodes: list[Node], graph: StepGraph, context: Context) -> None:
 
 
 def _protect(nodes: list[Node], graph: StepGraph, context: Context) -> None:
+    protect_reads(nodes, set(graph.fetches))
+
+
+def _protect_crossing(nodes: list[Node], graph: StepGraph, context: Context) -> None:
     protect_reads(nodes, set(graph.fetches) | crossing(context.strands))
 
 
@@ -155,7 +163,8 @@ def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
         inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = (),
         constants: Mapping[int, Node] | None = None,
     ) -> StepGraph:  # fmt: skip
-        return make_step_graph(inputs, outputs, run, context.settings, context.recursion, constants)
+        body = make_step_graph(inputs, outputs, run, context.settings, context.recursion, constants)
+        return run_stage(Stage.FUSE, body, context)
 
     return instantiate(graph, build, context.recursion)
 
@@ -192,8 +201,9 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("sum_products", Stage.GRAPH, _plain(sum_products), REWRITE),
     Pass("accumulate_product", Stage.GRAPH, _plain(accumulate_product), REWRITE),
     Pass("share_transpose", Stage.GRAPH, _plain(share_transpose), REWRITE),
+    Pass("copy_kept", Stage.GRAPH, _plain(copy_kept)),
     # A compiler makes one loop of an update and its gradient; a separate update would be a second loop.
-    Pass("fuse_updates", Stage.GRAPH, _plain(fuse_updates), ("rewrite", "interpreted")),
+    Pass("fuse_updates", Stage.FUSE, _plain(fuse_updates), ("rewrite", "interpreted")),
     Pass("lower", Stage.LOWER, lambda g, c: lower(g) if c.settings.lower or must_lower(g) else g),
     Pass("specialise", Stage.SPECIALISE, lambda g, c: specialise(g, c.shapes)),
     Pass("fold_shapes", Stage.FOLD, _fold_shapes, SIMPLIFY),
@@ -203,11 +213,15 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("schedule", Stage.COMPILE, _schedule),
     Pass("order_reads", Stage.COMPILE, _order_reads),
     Pass("compile_regions", Stage.COMPILE, None),
-    Pass("schedule", Stage.STRANDS, _schedule),
-    Pass("write_early", Stage.STRANDS, _on_nodes(lambda nodes, g, c: write_early(nodes, set(g.fetches)))),
-    Pass("order_reads", Stage.STRANDS, _order_reads),
-    Pass("cut", Stage.STRANDS, _on_nodes(_cut)),
-    Pass("protect_reads", Stage.STRANDS, _on_nodes(_protect)),
+    Pass("sink", Stage.CUT, lambda g, c: sink(g, c.is_async), SIMPLIFY),
+    Pass("schedule", Stage.CUT, _schedule),
+    Pass("order_reads", Stage.CUT, _order_reads),
+    Pass("cut", Stage.CUT, _on_nodes(_cut)),
+    Pass("protect_reads", Stage.CUT, _on_nodes(_protect_crossing)),
+    Pass("schedule", Stage.ORDER, _schedule),
+    Pass("write_early", Stage.ORDER, _on_nodes(lambda nodes, g, c: write_early(nodes, set(g.fetches)))),
+    Pass("order_reads", Stage.ORDER, _order_reads),
+    Pass("protect_reads", Stage.ORDER, _on_nodes(_protect)),
     Pass("copy_written_reads", Stage.FRAMES, _on_nodes(lambda nodes, g, c: copy_written_reads(nodes))),
     Pass("schedule", Stage.BODY, _schedule),
     Pass("order_reads", Stage.BODY, _order_reads),

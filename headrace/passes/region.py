@@ -45,7 +45,7 @@ class Region:
 def compilable(node: Node, dynamic: bool = False) -> bool:
     """Whether a compiler may look inside this node.  ``dynamic``: sizes may be unknown, and decided by other nodes."""
     traits = node.op_def.traits
-    if traits.blocking or traits.random or traits.host or traits.opaque or traits.dynamic_shape or traits.feed:
+    if traits.waits or traits.random or traits.host or traits.opaque or traits.dynamic_shape or traits.feed:
         return False
     if traits.opaque_on_cpu and "device:CPU" in node.device:
         return False
@@ -112,7 +112,7 @@ def find_regions(
         elif accept(node, dynamic):
             taken.add(node)
             groups.setdefault((before, node.device), []).append(node)
-        elif not node.op_def.traits.blocking and all(p in free for p in node.predecessors()):
+        elif not node.op_def.traits.waits and all(p in free for p in node.predecessors()):
             free.add(node)
     return [describe(nodes, device, order, fetches) for (_, device), nodes in groups.items() if len(nodes) >= smallest]
 

@@ -1,7 +1,8 @@
-"""Strands: nodes grouped by the set of asynchronous nodes they depend on.
+"""Strands: nodes grouped by the set of nodes that wait, asynchronous or blocking, which they depend on.
 
-Nodes that can never block and wait for the same asynchronous nodes become ready together, so each group runs as one
-straight-line function.  An asynchronous node is a strand of its own.  Pure: no threads, no kernels.
+Nodes that can never wait and depend on the same waiting nodes become ready together, so each group runs as one straight-line
+function.  A node that waits is a strand of its own.  Each strand is a step graph of its own: what other strands compute is fed to
+it, and constants, handles and the step's feeds are there wherever they are used.  Pure: no threads, no kernels.
 """
 
 from __future__ import annotations
@@ -9,23 +10,46 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from headrace.passes.step_graph import Node, Value
+from headrace.core.registry import REGISTRY
+from headrace.passes.schedule import root
+from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 @dataclass(slots=True)
 class Strand:
-    """Nodes that run together.  ``after`` lists strands that must be done first; values cross strands by slot."""
+    """Nodes that run together.  ``after`` lists strands that must be over first; values cross strands by slot."""
 
     index: int
     nodes: list[Node]
-    asynchronous: bool
+    waits: bool
     after: set[int] = field(default_factory=set)
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
 
+    def graph(self) -> StepGraph:
+        """The strand as a step: ``inputs`` are its feeds, in order, ``outputs`` its fetches.  Rewires the nodes."""
+        inside = set(self.nodes)
+        copies: dict[Node, Node] = {}
+        stand_ins = {v: _feed(v) for v in self.inputs}
+        for node in self.nodes:
+            for i, value in enumerate(node.inputs):
+                value = _handle(value, inside)
+                if value in stand_ins:
+                    node.inputs[i] = stand_ins[value]
+                elif value.op not in inside:
+                    copy = copies.setdefault(value.op, copies.get(value.op) or _copy(value.op))
+                    node.inputs[i] = copy.outputs[value.value_index]
+            node.control_inputs = [c for c in node.control_inputs if c in inside]
+        needed = {p for n in self.nodes for p in n.predecessors()}
+        feeds = [stand_ins[v] for v in self.inputs]
+        nodes = [*(v.op for v in feeds), *copies.values(), *self.nodes]
+        return StepGraph(nodes, feeds, list(self.outputs), [n for n in self.nodes if n not in needed])
+
 
 def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool]) -> list[Strand]:
     """``nodes`` in topological order -> strands in a valid order, with what flows between them."""
+    wanted = {v.op for v in fetches}
+    free = {n for n in nodes if _is_free(n) and not is_async(n)}
     ancestors: dict[Node, frozenset[Node]] = {}
     groups: dict[object, list[Node]] = {}
     for node in nodes:
@@ -33,26 +57,60 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
         for p in node.predecessors():
             waits_for |= ancestors[p] | ({p} if is_async(p) else frozenset())
         ancestors[node] = waits_for
-        groups.setdefault(node if is_async(node) else waits_for, []).append(node)
+        if node not in free or (node in wanted and not node.op_def.traits.feed):
+            groups.setdefault(node if is_async(node) else waits_for, []).append(node)
     strands = [Strand(i, members, is_async(members[0])) for i, members in enumerate(groups.values())]
     owner = {n: s for s in strands for n in s.nodes}
     for strand in strands:
         inside = set(strand.nodes)
         seen: dict[Value, None] = {}
         for node in strand.nodes:
-            for p in node.predecessors():
-                if p not in inside:
-                    strand.after.add(owner[p].index)
+            strand.after.update(owner[p].index for p in node.predecessors() if p not in inside and p not in free)
             for value in node.inputs:
-                if value.op not in inside:
+                value = _handle(value, inside)
+                if value.op not in inside and (value.op not in free or value.op.op_def.traits.feed):
                     seen[value] = None
         strand.inputs = list(seen)
-    wanted = {v for s in strands for v in s.inputs} | set(fetches)
+    crossed = crossing(strands) | set(fetches)
     for strand in strands:
-        strand.outputs = [v for n in strand.nodes for v in n.outputs if v in wanted]
+        strand.outputs = [v for n in strand.nodes for v in n.outputs if v in crossed]
     return strands
 
 
 def crossing(strands: list[Strand]) -> set[Value]:
     """The values that one strand makes and another takes."""
-    return {v for s in strands for v in s.inputs} if len(strands) > 1 else set()
+    return {v for s in strands for v in s.inputs}
+
+
+def _is_free(node: Node) -> bool:
+    """Constants, handles and feeds cost nothing: each strand has its own."""
+    traits = node.op_def.traits
+    return (traits.constant or traits.handle or traits.feed) and not node.predecessors()
+
+
+def _handle(value: Value, inside: set[Node]) -> Value:
+    """The handle of a variable instead of what an assignment in another strand passes on."""
+    if value.op in inside or not value.dtype._is_ref_dtype:
+        return value
+    return root(value)
+
+
+def _copy(node: Node) -> Node:
+    """A constant or a handle once more."""
+    copy = Node(
+        node.name, node.op_def, [], node.attrs, node.order, None, node.device, node.source, node.origin
+    )  # fmt: skip
+    copy.colocation = node.colocation
+    return copy.add_outputs((v.dtype, v.shape) for v in node.outputs)
+
+
+def _feed(value: Value) -> Value:
+    """What stands for a value that another strand computes, or that is fed to the step."""
+    maker = value.op
+    if maker.op_def.traits.feed:
+        return _copy(maker).outputs[0]
+    node = Node(
+        f"_feed/{maker.name}/{value.value_index}", REGISTRY.get("_Feed"), [],
+        {"dtype": value.dtype.base_dtype, "shape": value.shape}, maker.order, source=maker.source, device=maker.device,
+    )  # fmt: skip
+    return node.add_outputs([(value.dtype, value.shape)]).outputs[0]

@@ -224,6 +224,21 @@ class _Writer:
         arguments += [f"{key}={self.script.bind('x', value)}" for key, value in wants.items()]
         return f"{self.script.bind('k', target)}({', '.join(arguments)})"
 
+    def begin(self, node: Node) -> str:
+        """Writes the line that begins an asynchronous node; returns the name of what it waits for."""
+        device, _ = self.place(node)
+        begin = node.op_def.kernels.begin
+        assert begin is not None, node.type
+        arguments = self.arguments(node, device, False)
+        arguments += [self.script.literal(a) for a in bind_attrs(node.op_def, node.attrs)]
+        wants = extras(begin, device, None, node)
+        if begin.wants_state:
+            wants["state"] = self.binder.state(node)
+        arguments += [f"{key}={self.script.bind('x', value)}" for key, value in wants.items()]
+        arguments += ["done=done", "step=step"] if begin.wants_step else ["done=done"]
+        self.script.write(f"wait = {self.script.bind('k', begin.call)}({', '.join(arguments)})", node)
+        return "wait"
+
     def give(self, node: Node, arguments: list[str]) -> list[str]:
         """A loop gets its variables in a list that it empties, so that what a gradient has taken from a stash is freed."""
         box = self.script.fresh("b")
@@ -298,12 +313,31 @@ def generate(
     quiet = outermost and (bool(arrays) or any(f.on_arrays for f in writer.bodies))
     if quiet:
         script.namespace["quiet"] = np.errstate
-    text, numbered = script.assemble(len(inputs), results, held.read_as_arrays, quiet)
+    returned = f"({', '.join(results)}{',' if results else ''})"
+    text, numbered = script.assemble(len(inputs), returned, (), held.read_as_arrays, quiet)
     code = compile(text, f"<headrace {title}>", "exec")
     exec(code, script.namespace)
     long = bool(writer.bodies) or sum(n.op_def.kernels.inline is None for n in numbered.values()) >= LONG
     small = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.bodies))
     return Program(script.namespace["strand"], text, numbered, held.names, tuple(writer.bodies), long, small)
+
+
+def generate_begin(
+    nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value], binder: Binder, title: str,
+    places: dict[Value, Any],
+) -> Program:  # fmt: skip
+    """The function ``strand(i0, i1, ..., done, step)`` that begins the last node, an asynchronous one; it gives the wait."""
+    writer = _Writer(binder, {}, {})
+    script, held = writer.script, writer.held
+    host = binder.torch_device("")
+    for i, value in enumerate(inputs):
+        held.put(value, f"i{i}", places.get(value) or host)
+    for node in nodes[:-1]:
+        writer.node(node)
+    wait = writer.begin(nodes[-1])
+    text, numbered = script.assemble(len(inputs), wait, ("done", "step"))
+    exec(compile(text, f"<headrace begin {title}>", "exec"), script.namespace)
+    return Program(script.namespace["strand"], text, numbered, held.names)
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, Final
+from typing import Any
 
 from headrace.passes.step_graph import Value
 from headrace.resources.dispatch import below_autograd
+from headrace.resources.step import Step
 from headrace.runtime.failure import explain
-from headrace.runtime.plan import StepPlan
+from headrace.runtime.plan import Part, StepPlan
 from headrace.runtime.threads import _current, one_thread, use_threads
-
-_OPEN: Final = nullcontext()
+from headrace.runtime.waits import Waits
 
 
 def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -51,68 +50,113 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
 
 def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     """Runs the plan's own programs."""
-    if plan.single:
-        program = plan.programs[0]
-        try:
-            if not program.long:
-                return program.call(*feeds)  # type: ignore[no-any-return]
-            with below_autograd():
-                return program.call(*feeds)  # type: ignore[no-any-return]
-        except Exception as e:
-            raise explain(e, program) from e
-    if plan.framed is not None:
-        return plan.framed.run(feeds)
-    run = StepRun(plan)
-    for value, fed in zip(plan.feeds, feeds, strict=True):
-        run.values[value] = fed
-    run.advance(run.flow.start())
-    return tuple(run.values[v] for v in plan.fetches)
+    if plan.plain:
+        return _call(plan, feeds)
+    with plan.steps.running() as step:
+        if plan.framed is not None:
+            return plan.framed.run(feeds, step, plan.pool)
+        if not plan.parts:
+            return _call(plan, feeds)
+        return StepRun(plan, step).run(feeds)
+
+
+def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    program = plan.programs[0]
+    try:
+        if not program.long:
+            return program.call(*feeds)  # type: ignore[no-any-return]
+        with below_autograd():
+            return program.call(*feeds)  # type: ignore[no-any-return]
+    except Exception as e:
+        raise explain(e, program) from e
 
 
 class StepRun:
-    """One step under way.  Used by one thread at a time."""
+    """One step under way, in parts.  Used by one thread at a time."""
 
-    def __init__(self, plan: StepPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: StepPlan, step: Step) -> None:
+        assert plan.flow is not None
+        self._parts = plan.parts
+        self._fetches = plan.fetches
+        self._feeds = plan.feeds
         self.flow = plan.flow.copy()
         self.values: dict[Value, Any] = {}
+        self.step = step
+        self.waits = Waits(step, plan.pool)
+
+    def run(self, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """Runs the step to its end."""
+        self.values.update(zip(self._feeds, feeds, strict=True))
+        with self.waits:
+            self.advance(self.flow.start())
+            while self.waits:
+                self.settle()
+        return tuple([self.values[v] for v in self._fetches])
 
     def advance(self, ready: list[int]) -> None:
-        """Runs everything that is or becomes ready."""
-        queue = sorted(ready)
-        while queue:
-            index = queue.pop(0)
-            self.run_strand(index)
-            queue.extend(self.flow.done(index))
+        """Begins what waits and runs what computes, until nothing is ready."""
+        while ready:
+            computing = []
+            for index in ready:
+                part = self._parts[index]
+                if part.plan is not None:
+                    computing.append(index)
+                else:
+                    inputs = [self.values[v] for v in part.strand.inputs]
+                    self.waits.begin(index, part.node, part.program, inputs)
+            if not computing:
+                return
+            self.step.stop_if_over()
+            index, *ready = sorted(computing)
+            self._compute(self._parts[index])
+            ready += self.flow.done(index)
 
-    def run_strand(self, index: int) -> None:
-        program, strand = self.plan.programs[index], self.plan.strands[index]
-        try:
-            with _OPEN if strand.asynchronous else self.plan.gate or _OPEN, below_autograd():
-                results = program.call(*[self.values[v] for v in strand.inputs])
-        except Exception as e:
-            raise explain(e, program) from e
-        self.values.update(zip(strand.outputs, results, strict=True))
+    def _compute(self, part: Part) -> None:
+        results = execute(part.plan, [self.values[v] for v in part.strand.inputs])  # type: ignore[arg-type]
+        self.values.update(zip(part.strand.outputs, results, strict=True))
+
+    def settle(self) -> None:
+        """Waits for one node to be over, and goes on with what it makes ready."""
+        index, results = self.waits.next()
+        part = self._parts[index]
+        if part.node.op_def.traits.asynchronous:
+            self.values.update((v, results[v.value_index]) for v in part.strand.outputs)
+        else:
+            self.values.update(zip(part.strand.outputs, results, strict=True))
+        self.advance(self.flow.done(index))
 
 
 class PartialRun:
     """A step whose feeds arrive in several calls (``Session.partial_run``)."""
 
     def __init__(self, plan: StepPlan) -> None:
-        self._run = StepRun(plan)
-        fed = {
-            s.nodes[0].outputs[0]: s.index
-            for s in plan.strands
-            if s.asynchronous and s.inputs == [s.nodes[0].outputs[0]]
-        }
-        self._feeds = fed
-        self._run.advance([i for i in self._run.flow.start() if i not in fed.values()])
+        self._steps = plan.steps
+        self._step = plan.steps.start()
+        self._run = StepRun(plan, self._step)
+        self._feeds = {part.node.outputs[0]: part.strand.index for part in plan.parts if part.fed}
+        self._go(lambda: self._run.advance([i for i in self._run.flow.start() if i not in self._feeds.values()]))
 
     def supply(self, value: Value, fed: Any) -> None:
         self._run.values[value] = fed
-        index = self._feeds[value]
-        self._run.advance([index])
+        self._go(lambda: self._run.advance(self._run.flow.done(self._feeds[value])))
 
     def get(self, value: Value) -> Any:
         """The value; KeyError if what was fed so far does not determine it."""
+        while value not in self._run.values and self._run.waits:
+            self._go(self._run.settle)
         return self._run.values[value]
+
+    def finish(self) -> None:
+        """Waits for what is under way, and ends the step."""
+        while self._run.waits:
+            self._go(self._run.settle)
+        self._steps.finish(self._step)
+
+    def _go(self, work: Callable[[], None]) -> None:
+        try:
+            with self._step.entered():
+                work()
+        except BaseException as e:
+            self._run.waits.cancel(e)
+            self._steps.finish(self._step)
+            raise

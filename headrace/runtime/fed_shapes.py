@@ -25,10 +25,14 @@ PLANS = 8  # kept for one request
 Key = tuple[Any, ...]
 
 
+def has_shapes(feeds: Sequence[Value]) -> bool:
+    """Whether each feed is a tensor or an array of strings."""
+    return not any(v.dtype.name in ("resource", "variant") for v in feeds)
+
+
 def may_vary(feeds: Sequence[Value]) -> bool:
-    """Whether the shapes of these feeds tell something new; each feed must be a tensor or an array of strings."""
-    handles = any(v.dtype.name in ("resource", "variant") for v in feeds)
-    return not handles and not all(v.shape.is_fully_defined() for v in feeds)
+    """Whether the shapes of these feeds tell something new."""
+    return has_shapes(feeds) and not all(v.shape.is_fully_defined() for v in feeds)
 
 
 class FedShapes:

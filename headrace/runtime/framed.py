@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 from headrace.core import errors
 from headrace.core.dtypes import int32
 from headrace.passes.pipeline import Context, Stage, run_stage
 from headrace.passes.step_graph import Node, StepGraph, Value
-from headrace.resources import deadline
-from headrace.runtime.codegen import Binder, Program, generate
+from headrace.resources.step import Step
+from headrace.runtime.codegen import Binder, Program, generate, generate_begin
 from headrace.runtime.failure import blame, explain
 from headrace.runtime.frame import DEAD, FlowNode, FramedFlow, Ready
 from headrace.runtime.gate import Gate
 from headrace.runtime.number import number, tensor_of
+from headrace.runtime.pool import Lanes, Pool
+from headrace.runtime.waits import Waits
 
 
 def needs_frames(graph: StepGraph) -> bool:
@@ -36,36 +36,32 @@ class FramedPlan:
     fetches: list[Value]
     positions: dict[Node, int]
     gate: Gate | None
-    lanes: dict[int, str]  # nodes that run on a thread: "" for those that may block, else the device they are on
+    lanes: dict[int, str]  # nodes on other devices than the first, with their devices
 
-    def run(self, fed: Sequence[Any]) -> tuple[Any, ...]:
+    def run(self, fed: Sequence[Any], step: Step, pool: Pool) -> tuple[Any, ...]:
         """Runs the step to its end.
 
-        Nodes that may block run on threads of their own, so that iterations overlap; each further device has a thread.
+        Nodes that wait hold up only what needs them, so that iterations overlap; each further device has a thread.
         """
         flow = FramedFlow(self.flow)
         fetched: dict[tuple[int, int], Any] = {}
         wanted = {self.positions[v.op] for v in self.fetches}
         queue = deque(flow.start())
-        pending: dict[Future[Sequence[Any]], Ready] = {}
         ready = None
-        with _Threads(self.lanes) as threads:
+        with Waits(step, pool) as waits, Lanes(pool, set(self.lanes.values())) as lanes:
             try:
-                while queue or pending:
+                while queue or waits:
                     if queue:
                         ready = queue.popleft()
-                        lane = self.lanes.get(ready.node)
-                        if lane is not None:
-                            pending[threads.submit(lane, self._run_node, ready, fed)] = ready
+                        if self._begin(ready, fed, waits, lanes):
                             continue
                         outputs = self._run_node(ready, fed)
                     else:
-                        finished = self._next_done(pending)
-                        ready = pending.pop(finished)
-                        outputs = finished.result()
+                        ready, outputs = waits.next()
                     if ready.node in wanted and self._is_outermost(ready, flow):
                         fetched.update(((ready.node, i), value) for i, value in enumerate(outputs))
-                    self._stop_if_late(ready)
+                    if step.error is not None or step.until is not None:
+                        step.stop_if_over(f"in {self._where(ready)}")
                     queue.extend(flow.done(ready, outputs))
             except KeyboardInterrupt:
                 if ready is None:
@@ -73,22 +69,19 @@ class FramedPlan:
                 raise KeyboardInterrupt(f"interrupted in {self._where(ready)}") from None
         return tuple(self._fetched(v, fetched) for v in self.fetches)
 
-    def _next_done(self, pending: dict[Future[Sequence[Any]], Ready]) -> Future[Sequence[Any]]:
-        until = deadline.current.at
-        left = None if until is None else max(until - monotonic(), 0.0)
-        done = wait(pending, left, return_when=FIRST_COMPLETED).done
-        if not done:
-            self._stop_if_late(next(iter(pending.values())))
-        return next(iter(done)) if done else self._next_done(pending)
-
-    def _stop_if_late(self, ready: Ready) -> None:
-        until = deadline.current.at
-        if until is not None and deadline.expired(until):
-            node = self.nodes[ready.node]
-            where = self._where(ready)
-            raise errors.DeadlineExceededError(
-                None, node.origin, f"the step ran out of time (RunOptions.timeout_in_ms) in {where}"
-            )
+    def _begin(self, ready: Ready, fed: Sequence[Any], waits: Waits, lanes: Lanes) -> bool:
+        """Begins a node that waits, or one of another device; False if the node is to be run here."""
+        node, program = self.nodes[ready.node], self.programs[ready.node]
+        if program is None:
+            return False
+        if node.op_def.traits.waits:
+            waits.begin(ready, node, program, ready.inputs)
+            return True
+        device = self.lanes.get(ready.node)
+        if device is None:
+            return False
+        waits.call(ready, node, program, lambda: self._run_node(ready, fed), lanes[device])
+        return True
 
     def _where(self, ready: Ready) -> str:
         """The node, and the iteration of the loop it is in, with the lines that made them."""
@@ -124,7 +117,7 @@ class FramedPlan:
         if primitive == "merge":
             return [ready.inputs[0], _index(ready.chosen)]
         try:
-            if self.gate is None or self.lanes.get(ready.node) == "":
+            if self.gate is None:
                 values: Sequence[Any] = program.call(*ready.inputs)  # type: ignore[union-attr]
             else:
                 with self.gate:
@@ -143,26 +136,6 @@ class FramedPlan:
             node = self.nodes[ready.node]
             held = {program.names.get(node.inputs[1], ""): pred} if program is not None else {}
             raise blame(node, e, program, held) from None  # type: ignore[arg-type]
-
-
-class _Threads:
-    """The threads of one step: a pool for nodes that may block, one thread for each device besides the first."""
-
-    def __init__(self, lanes: dict[int, str]) -> None:
-        self._pools = {
-            lane: ThreadPoolExecutor(None if lane == "" else 1, thread_name_prefix=f"headrace-framed{lane}")
-            for lane in sorted(set(lanes.values()))
-        }
-
-    def __enter__(self) -> _Threads:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for pool in self._pools.values():
-            pool.shutdown(wait=True, cancel_futures=True)
-
-    def submit(self, lane: str, *call: Any) -> Future[Sequence[Any]]:
-        return self._pools[lane].submit(*call)
 
 
 def _index(position: int) -> Any:
@@ -195,13 +168,12 @@ def make_framed(graph: StepGraph, binder: Binder, gate: Gate | None = None) -> F
 
 
 def _lanes(nodes: Sequence[Node]) -> dict[int, str]:
-    """The nodes that do not run on the driver's thread, with the lane of each: "" if it may block, else its device."""
+    """The nodes that are on another device than the first, with the device of each."""
     first = next((n.device for n in nodes), "")
     lanes = {}
     for i, node in enumerate(nodes):
-        if node.op_def.traits.blocking:
-            lanes[i] = ""
-        elif node.device not in ("", first) and not node.op_def.traits.primitive and not node.op_def.traits.feed:
+        traits = node.op_def.traits
+        if node.device not in ("", first) and not (traits.waits or traits.primitive or traits.feed):
             lanes[i] = node.device
     return lanes
 
@@ -246,4 +218,6 @@ def _program(node: Node, inputs: Sequence[Value], binder: Binder, places: dict[V
     for value in inputs:
         places.setdefault(value, host)
     nodes = inside if hands_on else [*inside, node]
+    if node.op_def.traits.asynchronous:
+        return generate_begin(nodes, inputs, node.outputs, binder, node.name, places)
     return generate(nodes, inputs, node.inputs if hands_on else node.outputs, binder, node.name, places)

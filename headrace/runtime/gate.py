@@ -12,7 +12,7 @@ from time import monotonic
 
 from headrace.core.errors import DeadlineExceededError
 from headrace.core.source import at
-from headrace.resources import deadline
+from headrace.resources.step import current
 
 
 class _Passed(threading.local):
@@ -38,7 +38,7 @@ class Gate:
     def __enter__(self) -> None:
         passed = self._passed
         if not passed.depth:
-            until = deadline.current.at
+            until = current.until
             left = None if until is None else max(until - monotonic(), 0.0)
             try:
                 self._places.get(True, left)

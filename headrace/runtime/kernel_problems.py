@@ -26,7 +26,7 @@ def can_call(op_def: OpDef, attrs: dict[str, Any]) -> bool:
     kernel = op_def.find_kernel("cpu", attrs)
     if kernel is None or kernel.wants_state or kernel.wants_node:
         return False
-    return not (traits.handle or traits.feed or traits.blocking)
+    return not (traits.handle or traits.feed or traits.waits)
 
 
 def kernel_problems(

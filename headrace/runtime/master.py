@@ -1,4 +1,4 @@
-"""The master of a local session: plans steps, caches the plans, runs them on the worker.  A local session is a cluster of one."""
+"""The master of a session: plans steps, caches the plans, runs them on the worker.  A local session is a cluster of one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.compile import compile_region
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
-from headrace.runtime.fed_shapes import FedShapes, may_vary
+from headrace.runtime.fed_shapes import FedShapes, has_shapes, may_vary
 from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
+from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.tier import Tier, compile_mode
 from headrace.runtime.worker import LocalWorker
 
@@ -27,10 +28,13 @@ from headrace.runtime.worker import LocalWorker
 class Master:
     """Thread-safe: several threads may plan and run steps at the same time."""
 
-    def __init__(self, graph: Graph, config: ConfigProto) -> None:
+    def __init__(self, graph: Graph, config: ConfigProto, worker: LocalWorker | None = None) -> None:
+        """``worker``: one that other sessions use too; None: one of its own."""
         self.graph = graph
         self.config = config
-        self.worker = LocalWorker(config)
+        self._owns_worker = worker is None
+        self.worker = worker or LocalWorker(config)
+        self.registered = RegisteredGraph(self.worker, config.operation_timeout_in_ms / 1000)
         self.compile_mode = compile_mode(config)
         # A step that waits for its code gains nothing from another process.
         self._compile_region = compile_region if self.compile_mode == "always" else compile_in_background
@@ -52,24 +56,36 @@ class Master:
         plan = self._plans.get(key)
         if plan is None or plan.generation != self.worker.resources.generation:
             with no_collection():
-                plan = make_plan(request, self.worker, self._options())
-            if self.compile_mode != "off" and not async_feeds and plan.framed is None:
-                plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many)
-            if self.worker.arrays and not async_feeds and plan.single and may_vary(plan.feeds):
-                plan.fed_shapes = FedShapes(plan, partial(self._plan_for, request))
+                plan = make_plan(request, self.registered, self._options())
+            if not async_feeds:
+                for one in [part.plan for part in plan.parts if part.plan is not None] or [plan]:
+                    self._equip(one)
             with self._lock:
                 self._plans[key] = plan
         return plan
 
-    def _plan_for(self, request: Request, shapes: Sequence[Sequence[int]]) -> StepPlan:
+    def _equip(self, plan: StepPlan) -> None:
+        """Gives a plan its tiers, and plans for feeds of certain shapes."""
+        if not plan.single or (plan.strand is not None and not has_shapes(plan.feeds)):
+            return
+        if self.compile_mode != "off":
+            plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many)
+        if self.worker.arrays and may_vary(plan.feeds):
+            plan.fed_shapes = FedShapes(plan, partial(self._plan_for, plan))
+
+    def _plan_for(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
         with no_collection():
-            return make_plan(request, self.worker, self._options(), shapes)
+            return make_plan(plan.request, self.registered, self._options(), shapes, plan.strand)
 
     def _compile(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
-        return make_compiled_plan(plan.request, shapes, self.worker, self._compiler_options(), self._compile_region)
+        return make_compiled_plan(
+            plan.request, shapes, self.registered, self._compiler_options(), self._compile_region, plan.strand
+        )
 
     def _compile_many(self, plan: StepPlan, seen: Sequence[Sequence[Sequence[int]]]) -> StepPlan:
-        return make_dynamic_plan(plan.request, seen, self.worker, self._compiler_options(), self._compile_region)
+        return make_dynamic_plan(
+            plan.request, seen, self.registered, self._compiler_options(), self._compile_region, plan.strand
+        )
 
     def _compiler_options(self) -> Options:
         return replace(self._options(), interpreted=False)
@@ -96,5 +112,7 @@ class Master:
         return PartialRun(plan)
 
     def close(self) -> None:
+        self.registered.close()
         self._plans.clear()
-        self.worker.close()
+        if self._owns_worker:
+            self.worker.close()

@@ -15,7 +15,8 @@ from headrace.passes.region import Region
 from headrace.passes.specialise import telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
-from headrace.runtime.codegen import Binder, Program, choose_arrays, generate
+from headrace.resources.step import Steps
+from headrace.runtime.codegen import Binder, Program, choose_arrays, generate, generate_begin
 from headrace.runtime.compiler.compile import Call, CompileRegion
 from headrace.runtime.compiler.dynamic import compile_dynamic
 from headrace.runtime.compiler.regions import compile_regions
@@ -25,8 +26,9 @@ from headrace.runtime.fed_shapes import FedShapes
 from headrace.runtime.flow import Flow
 from headrace.runtime.framed import FramedPlan, make_framed, needs_frames
 from headrace.runtime.gate import Gate
+from headrace.runtime.pool import Pool
+from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.threads import ThreadChoice
-from headrace.runtime.worker import LocalWorker
 
 _numbers = itertools.count()
 
@@ -41,73 +43,123 @@ class Request:
     async_feeds: bool = False
 
 
+class PlacedStrand:
+    """A strand of a step, and on which torch devices the values that cross strands are, by their names."""
+
+    def __init__(self, index: int, names: Sequence[str], placed: dict[str, Any], outputs: Sequence[str]) -> None:
+        self.index = index
+        self._names = names
+        self._outputs = outputs
+        self._placed = placed
+
+    def places(self, feeds: Sequence[Value]) -> dict[Value, Any]:
+        """Where the strand's feeds are."""
+        names = zip(feeds, self._names, strict=True)
+        return {v: self._placed[name] for v, name in names if name in self._placed}
+
+    def place(self, fetches: Sequence[Value], places: dict[Value, Any]) -> None:
+        """Notes where the strand's results are."""
+        for value, name in zip(fetches, self._outputs, strict=True):
+            if value in places:
+                self._placed[name] = places[value]
+
+
+@dataclass(slots=True)
+class Part:
+    """One strand of a step in which nodes wait."""
+
+    strand: Strand
+    program: Program  # of a node that waits
+    node: Node  # the node that waits, or the first one
+    plan: StepPlan | None = None  # of a strand that computes: how it runs, with threads and tiers of its own
+    fed: bool = False  # stands for a feed that comes later (partial runs)
+
+
 @dataclass(slots=True)
 class StepPlan:
     """A step ready to run.  ``borrowed[i]``: fetch i may share memory with state, a feed or a constant, so copy it."""
 
     request: Request
     graph: StepGraph
-    strands: list[Strand]
     programs: list[Program]
-    flow: Flow
     feeds: list[Value]
     fetches: list[Value]
     borrowed: list[bool]
     generation: int
     threads: ThreadChoice
+    steps: Steps  # where a step that may wait or loop is listed while it runs
+    pool: Pool  # for nodes that block
+    strand: PlacedStrand | None = None  # which strand of the request's step this is; None: all of it
     regions: int = 0
     tier: Any = field(default=None)
     gate: Gate | None = None  # where threads wait for others that compute for the session
     fed_shapes: FedShapes | None = None  # plans for feeds of certain shapes, where this one leaves them open
-    framed: FramedPlan | None = None  # set instead of strands where the step uses primitives of control flow
+    parts: list[Part] = field(default_factory=list)  # set where nodes wait
+    flow: Flow | None = None  # of the parts
+    framed: FramedPlan | None = None  # set instead where the step uses primitives of control flow
+    plain: bool = field(init=False)  # whether the step can neither wait nor loop
+
+    def __post_init__(self) -> None:
+        self.plain = self.single and not self.programs[0].bodies
 
     @property
     def single(self) -> bool:
-        return len(self.strands) == 1
+        """Whether one program is the whole step."""
+        return not self.parts and self.framed is None
 
 
 def make_plan(
-    request: Request, worker: LocalWorker, options: Options, shapes: Sequence[Sequence[int]] | None = None
-) -> StepPlan:
-    """The interpreted plan: generated Python over kernels.  With ``shapes`` it is for feeds of these shapes only."""
+    request: Request, worker: RegisteredGraph, options: Options, shapes: Sequence[Sequence[int]] | None = None,
+    strand: PlacedStrand | None = None,
+) -> StepPlan:  # fmt: skip
+    """The interpreted plan: generated Python over kernels.  With ``shapes`` it is for feeds of these shapes only.
+
+    With ``strand`` it is a plan of that strand of the step.
+    """
     context = Context(options)
-    if shapes is None:
-        graph = _step_graph(request, options)
-    else:
-        graph = run_stage(Stage.FOLD, _specialised(request, shapes, options), context)
+    if shapes is not None:
+        graph = run_stage(Stage.FOLD, _specialised(request, shapes, options, strand), context)
+        return _single(request, run_stage(Stage.FUSE, graph, context), worker, options, strand=strand)
+    graph = _step_graph(request, options)
+    waits = request.async_feeds or any(n.op_def.traits.waits for n in graph.nodes)
+    if not waits:
+        graph = run_stage(Stage.FUSE, graph, context)
     graph = run_stage(Stage.LOWER, graph, context)
     if needs_frames(graph):
         return _framed(request, graph, worker)
-    return _finish(request, graph, worker, 0, options)
+    if waits:
+        return _in_parts(request, graph, worker, options)
+    return _single(request, graph, worker, options)
 
 
-def _framed(request: Request, graph: StepGraph, worker: LocalWorker) -> StepPlan:
+def _framed(request: Request, graph: StepGraph, worker: RegisteredGraph) -> StepPlan:
     """A step with primitives of control flow."""
     framed = make_framed(graph, worker, worker.gate)
     return StepPlan(
-        request, graph, [], [], Flow.of([]), graph.feeds, graph.fetches, [True] * len(graph.fetches),
-        worker.resources.generation, ThreadChoice(worker.threads), framed=framed,
+        request, graph, [], graph.feeds, graph.fetches, [True] * len(graph.fetches),
+        worker.resources.generation, ThreadChoice(1), worker.steps, worker.pool, framed=framed,
     )  # fmt: skip
 
 
 def make_compiled_plan(
-    request: Request, shapes: Sequence[Sequence[int]], worker: LocalWorker, options: Options, compile_one: CompileRegion
-) -> StepPlan:
+    request: Request, shapes: Sequence[Sequence[int]], worker: RegisteredGraph, options: Options, compile_one: CompileRegion,
+    strand: PlacedStrand | None = None,
+) -> StepPlan:  # fmt: skip
     """A plan of the step for these feed shapes with compiled regions.  One that fails to compile stays interpreted."""
-    graph = _specialised(request, shapes, options)
+    graph = _specialised(request, shapes, options, strand)
     regions = compile_regions(graph, worker, options, compile_one, compile_one)
-    return _finish(request, graph, worker, regions, options)
+    return _single(request, graph, worker, options, regions, strand)
 
 
 def make_dynamic_plan(
-    request: Request, seen: Sequence[Sequence[Sequence[int]]], worker: LocalWorker, options: Options,
-    compile_body: CompileRegion,
+    request: Request, seen: Sequence[Sequence[Sequence[int]]], worker: RegisteredGraph, options: Options,
+    compile_body: CompileRegion, strand: PlacedStrand | None = None,
 ) -> StepPlan:  # fmt: skip
     """A plan of the step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
     example = telling(seen)
     hints = {
         (node.name, value.value_index): value.shape.tuple or ()
-        for node in _specialised(request, example, options).nodes
+        for node in _specialised(request, example, options, strand).nodes
         for value in node.outputs
         if value.shape.is_fully_defined()
     }
@@ -115,9 +167,9 @@ def make_dynamic_plan(
     def compile_one(region: Region, binder: Binder) -> Call:
         return compile_dynamic(region, binder, hints)
 
-    graph = _specialised(request, varying(seen), options)
+    graph = _specialised(request, varying(seen), options, strand)
     regions = compile_regions(graph, worker, options, compile_one, compile_body, dynamic=True)
-    return _finish(request, graph, worker, regions, options)
+    return _single(request, graph, worker, options, regions, strand)
 
 
 def _step_graph(request: Request, options: Options) -> StepGraph:
@@ -126,50 +178,83 @@ def _step_graph(request: Request, options: Options) -> StepGraph:
     return graph
 
 
-def _specialised(request: Request, shapes: Sequence[Sequence[int | None]], options: Options) -> StepGraph:
-    return run_stage(Stage.SPECIALISE, _step_graph(request, options), Context(options, shapes=shapes))
+def _specialised(
+    request: Request, shapes: Sequence[Sequence[int | None]], options: Options, strand: PlacedStrand | None
+) -> StepGraph:
+    graph = _step_graph(request, options)
+    if strand is not None:
+        graph = _strands(request, graph, options)[strand.index].graph()
+    return run_stage(Stage.SPECIALISE, graph, Context(options, shapes=shapes))
 
 
-def _finish(request: Request, graph: StepGraph, worker: LocalWorker, regions: int, options: Options) -> StepPlan:
+def _strands(request: Request, graph: StepGraph, options: Options) -> list[Strand]:
+    """The strands of a step.  The same request has the same strands each time."""
+    fed = {v.op for v in graph.feeds} if request.async_feeds else set()
+    context = Context(options, is_async=lambda node: node.op_def.traits.waits or node in fed)
+    run_stage(Stage.CUT, graph, context)
+    return context.strands
+
+
+def _single(
+    request: Request, graph: StepGraph, worker: RegisteredGraph, options: Options, regions: int = 0,
+    strand: PlacedStrand | None = None,
+) -> StepPlan:  # fmt: skip
+    """The plan of a step, or of a strand of one, in which nothing waits."""
+    graph = run_stage(Stage.ORDER, graph, Context(options))
     fed = {v.op for v in graph.feeds}
-    async_feeds = request.async_feeds
-
-    def is_async(node: Node) -> bool:
-        return node.op_def.traits.blocking or (async_feeds and node in fed)
-
-    context = Context(options, is_async=is_async)
-    graph = run_stage(Stage.STRANDS, graph, context)
-    strands = context.strands
+    nodes = [n for n in graph.nodes if n not in fed]
     number = next(_numbers)
-    places: dict[Value, Any] = {}
-    programs = [_program(s, strands, graph, graph.nodes, fed, async_feeds, worker, number, places) for s in strands]
+    index = 0 if strand is None else strand.index
+    title = f"step {number} strand {index}"
+    if strand is None:
+        program = generate(nodes, graph.feeds, graph.fetches, worker, title, arrays=choose_arrays(nodes, (), worker))
+    else:
+        places = strand.places(graph.feeds)
+        small = choose_arrays(nodes, graph.fetches, worker)
+        program = generate(nodes, graph.feeds, graph.fetches, worker, title, places, arrays=small)
+        strand.place(graph.fetches, places)
     dump(f"step_{number}.plan.txt", lambda: graph.to_text() + "\n")
-    for strand, program in zip(strands, programs, strict=True):
-        dump(f"step_{number}.strand_{strand.index}.py", lambda p=program: p.source)  # type: ignore[misc]
+    dump(f"step_{number}.strand_{index}.py", lambda: program.source)
     return StepPlan(
-        request, graph, strands, programs, Flow.of([s.after for s in strands]), graph.feeds, graph.fetches,
-        _borrowed(graph), worker.resources.generation, ThreadChoice(worker.threads, deterministic()), regions,
+        request, graph, [program], graph.feeds, graph.fetches, _borrowed(graph), worker.resources.generation,
+        ThreadChoice(worker.threads, deterministic()), worker.steps, worker.pool, strand, regions,
         gate=worker.gate,
     )  # fmt: skip
 
 
-def _program(
-    strand: Strand, strands: list[Strand], graph: StepGraph, order: Sequence[Node], fed: set[Node], async_feeds: bool,
-    worker: LocalWorker, number: int, places: dict[Value, Any],
-) -> Program:  # fmt: skip
-    members = set(strand.nodes)
-    nodes = [n for n in order if n in members and n not in fed]
-    title = f"step {number} strand {strand.index}"
-    if len(strands) == 1:
-        strand.inputs = graph.feeds
-        small = choose_arrays(nodes, (), worker)
-        return generate(nodes, strand.inputs, graph.fetches, worker, title, arrays=small)
-    if strand.asynchronous and strand.nodes[0] in fed:
-        strand.inputs = [strand.nodes[0].outputs[0]]
-    elif not async_feeds:
-        strand.inputs = [*strand.inputs, *(v for v in graph.feeds if v.op in members)]
-    small = choose_arrays(nodes, strand.outputs, worker)
-    return generate(nodes, strand.inputs, strand.outputs, worker, title, places, arrays=small)
+def _in_parts(request: Request, graph: StepGraph, worker: RegisteredGraph, options: Options) -> StepPlan:
+    """The plan of a step in which nodes wait: a part for each strand."""
+    borrowed = _borrowed(graph)
+    strands = _strands(request, graph, options)
+    fed = {v.op for v in graph.feeds}
+    placed: dict[str, Any] = {}
+    parts = []
+    for strand in strands:
+        names, outputs = [v.name for v in strand.inputs], [v.name for v in strand.outputs]
+        here = PlacedStrand(strand.index, names, placed, outputs)
+        if not strand.waits:
+            inner = run_stage(Stage.FUSE, strand.graph(), Context(options))
+            plan = _single(request, inner, worker, options, strand=here)
+            parts.append(Part(strand, plan.programs[0], strand.nodes[0], plan))
+        else:
+            parts.append(_waiting_part(strand, strand.nodes[0], strand.nodes[0] in fed, here, worker))
+    return StepPlan(
+        request, graph, [p.program for p in parts], graph.feeds, graph.fetches, borrowed, worker.resources.generation,
+        ThreadChoice(1), worker.steps, worker.pool, parts=parts, flow=Flow.of([s.after for s in strands]),
+    )  # fmt: skip
+
+
+def _waiting_part(strand: Strand, node: Node, fed: bool, here: PlacedStrand, worker: RegisteredGraph) -> Part:
+    """The part of one node that waits."""
+    if fed:
+        return Part(strand, Program(lambda: None, "", {}, {}), node, fed=True)
+    graph = strand.graph()
+    inside = {v.op for v in graph.feeds}
+    nodes = [n for n in graph.nodes if n not in inside]
+    places = here.places(graph.feeds)
+    write = generate_begin if node.op_def.traits.asynchronous else generate
+    program = write(nodes, graph.feeds, graph.fetches, worker, node.name, places)
+    return Part(strand, program, node)
 
 
 def _refuse_unfed(graph: StepGraph) -> None:

@@ -6,6 +6,7 @@ Knows nothing of ops.  `codegen` writes one line per node; `holder` adds the lin
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence, Set
 from typing import Any
 
 from headrace.passes.step_graph import Node
@@ -59,13 +60,16 @@ class Script:
         """Adds a line, which belongs to ``node`` when it raises."""
         self.lines.append((line, node))
 
-    def assemble(self, inputs: int, results: list[str], optional: set[str], quiet: bool) -> tuple[str, dict[int, Node]]:
-        """The text of the function ``strand(i0, i1, ...)``, and the node behind each of its lines.
+    def assemble(
+        self, inputs: int, returned: str, parameters: Sequence[str] = (), optional: Set[str] = frozenset(), quiet: bool = False
+    ) -> tuple[str, dict[int, Node]]:  # fmt: skip
+        """The text of the function ``strand(i0, i1, ..., *parameters)``, and the node behind each of its lines.
 
+        ``returned`` is the expression that it returns.
         Lines that only make an ``optional`` variable which nothing mentions are left out.  ``quiet``: numpy does not warn of
         overflow and division by zero meanwhile; TF1 does not either.
         """
-        keep = set(results)
+        keep = set(_OWNED.findall(returned))
         first: dict[str, int] = {}
         last: dict[str, int] = {}
         for i, (line, _) in enumerate(self.lines):
@@ -78,7 +82,7 @@ class Script:
         for name, i in last.items():
             if name not in keep:
                 dying.setdefault(i, []).append(name)
-        text = [f"def strand({', '.join(f'i{i}' for i in range(inputs))}):"]
+        text = [f"def strand({', '.join([*(f'i{i}' for i in range(inputs)), *parameters])}):"]
         numbered: dict[int, Node] = {}
         margin = "    "
         if quiet:
@@ -92,5 +96,5 @@ class Script:
             text.append(margin + line)
             if node is not None:
                 numbered[len(text)] = node
-        text.append(f"{margin}return ({', '.join(results)}{',' if results else ''})")
+        text.append(f"{margin}return {returned}")
         return "\n".join(text) + "\n", numbered

@@ -1,36 +1,24 @@
-"""LocalWorker: owns this process's devices, the state that outlives steps, and the binding of plans to both."""
+"""LocalWorker: owns this process's devices, the state that outlives sessions, and the threads for what blocks."""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 from headrace.core.config import ConfigProto
 from headrace.core.registry import REGISTRY, Kernel, OpDef
-from headrace.graph.graph import Graph
 from headrace.passes.pipeline import passes_off
 from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
 from headrace.resources.invoke import bind_attr, find_kernel, invoke_on_arrays
 from headrace.runtime.device import Device, configure, local_devices
 from headrace.runtime.gate import Gate
+from headrace.runtime.pool import Pool
 from headrace.runtime.threads import default_threads
 
 
-@dataclass(frozen=True, slots=True)
-class StateContext:
-    """What an op's ``state`` rule may use."""
-
-    name: str
-    attrs: dict[str, Any]
-    device: Any
-    resources: Containers
-    graph: Graph | None
-
-
 class LocalWorker:
-    """Thread-safe.  Lives as long as its session."""
+    """Thread-safe.  Lives as long as its session, or as the server that several sessions name as their target."""
 
     def __init__(self, config: ConfigProto) -> None:
         self.devices: list[Device] = local_devices(dict(config.device_count))
@@ -40,12 +28,11 @@ class LocalWorker:
         self.gate = Gate(together) if together > 0 else None
         self._simplify = config.graph_options.optimizer_options.opt_level >= 0
         self.resources = Containers()
+        self.pool = Pool()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")
         self._lock = threading.RLock()
-        self._states: dict[str, Any] = {}
         self._constants: dict[tuple[int, Any, Any], tuple[Any, Any]] = {}
-        self._generation = self.resources.generation
 
     @property
     def device_names(self) -> list[str]:
@@ -73,21 +60,6 @@ class LocalWorker:
         kernel_type = next((d.kernel_type for d in self.devices if d.device_type == device_type), device_type.lower())
         return op_def.find_kernel(kernel_type, node.attrs) is not None
 
-    def state(self, node: Node) -> Any:
-        """The node's state in this session, made on first use and shared by all plans."""
-        with self._lock:
-            if self._generation != self.resources.generation:
-                self._states.clear()
-                self._generation = self.resources.generation
-            if node.name not in self._states:
-                rule = node.op_def.state_fn
-                if rule is None:
-                    raise TypeError(f"op {node.type} keeps state but has no state rule")
-                graph = node.origin.graph if node.origin is not None else None
-                context = StateContext(node.name, node.attrs, self.torch_device(node.device), self.resources, graph)
-                self._states[node.name] = rule(context)
-            return self._states[node.name]
-
     def constant(self, node: Node, torch_device: Any) -> Any:
         """A constant on a device; the array is shared with the graph where the device allows."""
         array = node.attrs["value"]
@@ -114,5 +86,5 @@ class LocalWorker:
     def close(self) -> None:
         with self._lock:
             self.resources.clear()
-            self._states.clear()
             self._constants.clear()
+        self.pool.close()

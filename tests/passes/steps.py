@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from headrace.core.config import ConfigProto
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.verify import verify_graph
-from headrace.passes.pipeline import Options, make_step_graph
+from headrace.passes.pipeline import Context, Options, Stage, make_step_graph, run_stage
 from headrace.passes.prune import prune
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.worker import LocalWorker
@@ -40,6 +40,6 @@ def options(**changed: object) -> Options:
 def piped(
     fetches: Sequence[Tensor] = (), feeds: Sequence[Tensor] = (), targets: Sequence[Operation] = (), **changed: object
 ) -> StepGraph:
-    """The whole pipeline, verified after each pass."""
+    """The passes of a step in which nothing waits, verified after each."""
     checked = options(after_each=lambda name, graph: verify_graph(graph), **changed)
-    return make_step_graph(feeds, fetches, targets, checked)
+    return run_stage(Stage.FUSE, make_step_graph(feeds, fetches, targets, checked), Context(checked))

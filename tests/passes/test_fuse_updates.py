@@ -134,7 +134,7 @@ class TestFusing:
                 if turned:
                     plan = session._master.plan([], [], [train])
                     node = next(n for n in plan.graph.nodes if n.name == "Variable")
-                    buffer = session._master.worker.state(node)
+                    buffer = session._master.registered.state(node)
                     buffer.value = buffer.value.t().contiguous().t()
                 for _ in range(2):
                     session.run(train)

@@ -12,6 +12,7 @@ from headrace.core.registry import REGISTRY
 from headrace.passes.step_graph import Node
 from headrace.resources.variable import Variable
 from headrace.runtime.codegen import generate
+from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.worker import LocalWorker
 
 OFF = tf.ConfigProto(compile="off")
@@ -145,7 +146,7 @@ def test_a_buffer_replaced_while_its_array_is_made():
 
 def test_a_variable_elsewhere_is_brought_to_the_host_first(monkeypatch):
     """Its own array would be one of memory that is not the host's."""
-    worker = LocalWorker(OFF)
+    worker = RegisteredGraph(LocalWorker(OFF))
     monkeypatch.setattr(worker, "torch_device", lambda name: torch.device("meta" if "GPU" in name else "cpu"))
     variable = Variable("v", dtypes.float32, torch.device("meta"))
     monkeypatch.setattr(worker, "state", lambda node: variable)

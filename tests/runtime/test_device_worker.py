@@ -11,6 +11,7 @@ from headrace.core.config import ConfigProto
 from headrace.graph import raw_ops
 from headrace.runtime import device as devices
 from headrace.runtime.device import local_devices, register_device, unregister_device
+from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.worker import LocalWorker
 
 PREFIX = "/job:localhost/replica:0/task:0/device:"
@@ -72,14 +73,14 @@ class TestDevices:
 
 class TestWorker:
     def test_constants_are_made_once(self) -> None:
-        worker = LocalWorker(ConfigProto())
+        worker = RegisteredGraph(LocalWorker(ConfigProto()))
         (node,) = step([tf.constant([1.0, 2.0])]).nodes
         device = worker.torch_device("")
         assert worker.constant(node, device) is worker.constant(node, device)
         assert worker.constant(node, device).tolist() == [1.0, 2.0]
 
     def test_state_is_made_once_and_gone_after_a_reset(self) -> None:
-        worker = LocalWorker(ConfigProto())
+        worker = RegisteredGraph(LocalWorker(ConfigProto()))
         v = raw_ops.VariableV2(shape=[2], dtype=tf.float32, name="v")
         first, again = step([v]).nodes[0], step([v]).nodes[0]
         state = worker.state(first)
@@ -88,7 +89,7 @@ class TestWorker:
         assert worker.state(first) is not state
 
     def test_shared_names_share_state(self) -> None:
-        worker = LocalWorker(ConfigProto())
+        worker = RegisteredGraph(LocalWorker(ConfigProto()))
         a = raw_ops.VariableV2(shape=[2], dtype=tf.float32, name="a", shared_name="both")
         b = raw_ops.VariableV2(shape=[2], dtype=tf.float32, name="b", shared_name="both")
         c = raw_ops.VariableV2(shape=[2], dtype=tf.float32, name="c", shared_name="both", container="other")

@@ -4,6 +4,7 @@ from headrace.ops.internal import (
     add_product,
     hold,
     opaque,
+    own,
     product_update,
     region,
     transpose_copy,

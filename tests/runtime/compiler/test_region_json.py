@@ -9,6 +9,7 @@ import headrace as tf
 from headrace.core.config import ConfigProto
 from headrace.passes.region import find_regions
 from headrace.runtime.compiler.region_json import LARGEST, CannotSend, decode, encode
+from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.worker import LocalWorker
 
 
@@ -21,7 +22,7 @@ def region_of(fetch):
 
 
 def sent(region, strides=()):
-    return decode(json.loads(json.dumps(encode(region, LocalWorker(ConfigProto()), strides))))
+    return decode(json.loads(json.dumps(encode(region, RegisteredGraph(LocalWorker(ConfigProto())), strides))))
 
 
 def test_nodes_attributes_and_borders_arrive():
@@ -56,4 +57,4 @@ def test_an_attribute_of_another_kind_is_refused():
     region = region_of(tf.exp(tf.tanh(tf.random_uniform([3]))) * 2.0)
     region.nodes[0].attrs["other"] = object()
     with pytest.raises(CannotSend, match="an attribute is a object"):
-        encode(region, LocalWorker(ConfigProto()), ())
+        encode(region, RegisteredGraph(LocalWorker(ConfigProto())), ())

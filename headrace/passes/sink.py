@@ -1,0 +1,68 @@
+"""Sink: what depends on variables and constants only is computed after the wait, in the strand that uses it.
+
+    %w = _Read(%v)   %x = Dequeue(...)   MatMul(%x, %w)      ->      %w after %x, in one strand with MatMul
+
+A value that crosses strands is a feed of the later one: a variable read too early would be copied before the step changes it,
+and a compiler could not fuse what is done to it.  What depends on the step's feeds stays where it is: it runs while others wait.
+Each strand that uses a variable reads it itself; nodes that something else waits for by a control edge stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.passes.step_graph import Node, StepGraph, Value
+
+Group = frozenset[Node]
+
+
+def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
+    """Adds control edges from the nodes that wait, and reads of variables."""
+    waits_for: dict[Node, Group] = {}
+    early: set[Node] = set()  # nodes that depend neither on a wait nor on a feed
+    for node in graph.nodes:
+        before = node.predecessors()
+        waits_for[node] = frozenset().union(*(waits_for[p] | ({p} if is_async(p) else frozenset()) for p in before))
+        if not is_async(node) and not node.op_def.traits.feed and all(p in early for p in before):
+            early.add(node)
+    awaited = {c for n in graph.nodes for c in n.control_inputs} | {v.op for v in graph.fetches} | set(graph.targets)
+    users = graph.users()
+    groups = dict(waits_for)
+    order = {n: i for i, n in enumerate(graph.nodes)}
+    for node in reversed(list(graph.nodes)):
+        if node not in early or node in awaited or node.control_inputs or not _may_move(node):
+            continue
+        by_group: dict[Group, list[Node]] = {}
+        for value in node.outputs:
+            for user in users.get(value, ()):
+                by_group.setdefault(groups[user], []).append(user)
+        if node.op_def.traits.reads_buffer:
+            for group, members in by_group.items():
+                if group:
+                    _read_again(graph, node, members, sorted(group, key=order.__getitem__))
+        elif len(by_group) == 1:
+            (groups[node],) = by_group
+    for node in graph.nodes:
+        if node in early and groups.get(node):
+            node.control_inputs = sorted(groups[node], key=order.__getitem__)
+    graph.sweep()
+    graph.sort()
+    return graph
+
+
+def _may_move(node: Node) -> bool:
+    traits = node.op_def.traits
+    return traits.reads_buffer or (traits.pure and not traits.constant)
+
+
+def _read_again(graph: StepGraph, read: Node, users: list[Node], after: list[Node]) -> None:
+    """A read of the same variable for these users, after the nodes that they wait for."""
+    again = Node(
+        read.name, read.op_def, list(read.inputs), read.attrs, read.order, after, read.device, read.source, read.origin
+    )
+    again.colocation = read.colocation
+    again.add_outputs((v.dtype, v.shape) for v in read.outputs)
+    moved: dict[Value, Value] = dict(zip(read.outputs, again.outputs, strict=True))
+    for user in dict.fromkeys(users):
+        user.inputs = [moved.get(v, v) for v in user.inputs]
+    graph.nodes.append(again)

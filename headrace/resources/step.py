@@ -1,0 +1,235 @@
+"""Step: one running step, while it waits: when it must be over, what ended it, and what it waits for.
+
+Steps that can neither wait nor loop do without one.  `current` tells kernels of this thread which step they belong to.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any, Final, NamedTuple
+
+from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
+from headrace.core.registry import REGISTRY, Rule
+from headrace.core.source import at
+from headrace.resources.waiting import Wait
+
+log = logging.getLogger("headrace.step")
+
+REPORT_AFTER: Final = 10.0  # seconds without progress after which a step says what it waits for
+_numbers = itertools.count(1)
+
+# (what is over, its result, its error).  The step's own end is told as (None, None, None).
+Event = tuple[Any, Any, BaseException | None]
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.step: Step | None = None
+        self.until: float | None = None  # when steps of this thread must be over, on the clock of time.monotonic
+
+
+current: Final = _Current()
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Steps run inside must be over ``seconds`` from now."""
+    old = current.until
+    current.until = monotonic() + seconds
+    try:
+        yield
+    finally:
+        current.until = old
+
+
+class Waiting(NamedTuple):
+    """A node that was begun, and what it waits for; None for a call on another thread."""
+
+    node: Any  # with name, type and source; None: an op of a body or of eager code
+    wait: Wait | None
+
+    def __str__(self) -> str:
+        node = self.node
+        who = f"{node.name} ({node.type} made at {node.source})" if node is not None else "an op of a body, or eager,"
+        return f"{who} waits for {self.wait.describe() if self.wait is not None else 'its Python function'}"
+
+
+class Step:
+    """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask what it waits `for`."""
+
+    def __init__(self, until: float | None = None) -> None:
+        self.number = next(_numbers)
+        self.until = until
+        self.error: OpError | None = None  # set when somebody ends the step
+        self.begun_at = monotonic()
+        self.waits: dict[Any, Waiting] = {}
+        self._listeners: list[SimpleQueue[Event]] = []
+        self._reported = False
+
+    def events(self) -> SimpleQueue[Event]:
+        """A queue for one thread of the step to wait at."""
+        events: SimpleQueue[Event] = SimpleQueue()
+        self._listeners.append(events)
+        if self.error is not None:
+            events.put((None, None, None))
+        return events
+
+    def forget(self, events: SimpleQueue[Event]) -> None:
+        self._listeners.remove(events)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Kernels of this thread belong to the step inside."""
+        outer, current.step = current.step, self
+        try:
+            yield
+        finally:
+            current.step = outer
+
+    def cancel(self, error: OpError) -> None:
+        """Ends the step with the error: its threads stop where they wait, or before the next node."""
+        if self.error is None:
+            self.error = error
+        for events in list(self._listeners):
+            events.put((None, None, None))
+
+    def next(self, events: SimpleQueue[Event]) -> Event:
+        """The next event.  Raises if the step is cancelled or out of time; says after a while what it waits for."""
+        since = monotonic()
+        while True:
+            if self.error is not None:
+                raise self.error
+            try:
+                event = events.get(True, self._patience(since))
+            except Empty:
+                self.stop_if_over()
+                if not self._reported and monotonic() - since >= REPORT_AFTER:
+                    self._reported = True
+                    log.warning("%s", self.report())
+                continue
+            if event[0] is not None:
+                return event
+
+    def _patience(self, since: float) -> float | None:
+        moments = [] if self._reported else [since + REPORT_AFTER]
+        if self.until is not None:
+            moments.append(self.until)
+        return max(min(moments) - monotonic(), 0.0) if moments else None
+
+    def stop_if_over(self, doing: str = "") -> None:
+        """Raises if the step was cancelled or its time is over.  ``doing``: what the step is about, if it does not wait."""
+        if self.error is not None:
+            raise self.error
+        if self.until is not None and monotonic() > self.until:
+            what = self._waits_for() or (f" {doing}" if doing else "")
+            raise DeadlineExceededError(
+                None, None,
+                f"the step ran out of time (RunOptions.timeout_in_ms or ConfigProto.operation_timeout_in_ms){what}",
+            )  # fmt: skip
+
+    def report(self) -> str:
+        """Who waits for what, one line each; empty if nothing waits."""
+        if not self.waits:
+            return ""
+        return f"step {self.number} runs for {monotonic() - self.begun_at:.1f} s and waits:{self._waits_for()}"
+
+    def _waits_for(self) -> str:
+        return "".join(f"\n\t {waiting}" for waiting in list(self.waits.values()))
+
+
+class Steps:
+    """The running steps of one session.  Thread-safe."""
+
+    def __init__(self, timeout: float = 0.0) -> None:
+        """``timeout``: seconds a step may take unless its run says otherwise; 0: as long as it likes."""
+        self._timeout = timeout
+        self._running: set[Step] = set()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def start(self) -> Step:
+        """A new step."""
+        until = current.until
+        if until is None and self._timeout:
+            until = monotonic() + self._timeout
+        step = Step(until)
+        with self._lock:
+            if self._closed:
+                raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+            self._running.add(step)
+        return step
+
+    def finish(self, step: Step) -> None:
+        self._running.discard(step)
+
+    @contextmanager
+    def running(self) -> Iterator[Step]:
+        """A new step, which kernels of this thread find in `current`; inside a step of this session, that step."""
+        outer = current.step
+        if outer is not None and outer in self._running:
+            yield outer
+            return
+        step = self.start()
+        try:
+            with step.entered():
+                yield step
+        finally:
+            self.finish(step)
+
+    def close(self) -> None:
+        """Cancels all steps; there will be no more."""
+        with self._lock:
+            self._closed = True
+            running = list(self._running)
+        for step in running:
+            step.cancel(CancelledError(None, None, f"the session was closed while {step.report() or 'a step ran'}"))
+
+    def report(self) -> str:
+        """What all steps that wait are waiting for; empty if none waits."""
+        return "\n".join(
+            text for step in sorted(self._running.copy(), key=lambda s: s.number) if (text := step.report())
+        )
+
+
+def _begin_and_wait(begin: Rule, wants_step: bool, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """Begins an asynchronous op and waits on this thread until it is over: the op's derived kernel."""
+    step = current.step or Step(current.until)
+    events = step.events()
+    token = object()
+
+    def done(result: Any, error: BaseException | None) -> None:
+        events.put((token, result, error))
+
+    try:
+        if wants_step:
+            keywords = {**keywords, "step": step}
+        wait: Wait | None = begin(*args, done=done, **keywords)
+        if wait is not None:
+            step.waits[token] = Waiting(None, wait)
+        try:
+            _, result, error = step.next(events)
+        except BaseException as e:
+            give_up(wait, e)
+            raise
+        finally:
+            step.waits.pop(token, None)
+    finally:
+        step.forget(events)
+    if error is not None:
+        raise error
+    return result
+
+
+def give_up(wait: Wait | None, reason: BaseException) -> None:
+    """Ends a wait because the step ends."""
+    if wait is not None:
+        wait.cancel(CancelledError(None, None, f"the step was ended by another error: {reason}"))
+
+
+REGISTRY.wait = _begin_and_wait

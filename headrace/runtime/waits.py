@@ -1,0 +1,131 @@
+"""Waits: the nodes of one running step that were begun and are not over, and the queue at which its thread waits for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from queue import Empty
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final
+
+from headrace.core.errors import DeadlineExceededError, OpError
+from headrace.passes.step_graph import Node
+from headrace.resources.dispatch import below_autograd
+from headrace.resources.invoke import flat_outputs
+from headrace.resources.step import Step, Waiting, give_up
+from headrace.runtime.codegen import Program
+from headrace.runtime.failure import blame, explain
+from headrace.runtime.pool import Pool
+
+log = logging.getLogger("headrace.step")
+
+GRACE: Final = 1.0  # seconds that a failed step leaves its Python functions to return
+
+
+class Waits:
+    """Used by one thread at a time.  Left with an error, it ends everything that waits."""
+
+    def __init__(self, step: Step, pool: Pool) -> None:
+        self.step = step
+        self._pool = pool
+        self._events = step.events()
+        self._begun: dict[int, tuple[Any, Node, Program, Sequence[Any]]] = {}
+        self._blocked: set[int] = set()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._begun)
+
+    def __enter__(self) -> Waits:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if error is not None:
+            self.cancel(error)
+        self.step.forget(self._events)
+
+    def begin(self, token: Any, node: Node, program: Program, inputs: Sequence[Any]) -> None:
+        """Begins an asynchronous node, or calls a blocking one on a thread of the pool.  `next` gives ``token`` in the end."""
+        if not node.op_def.traits.asynchronous:
+            self.call(token, node, program, lambda: program.call(*inputs), self._pool.submit)
+            return
+        number, events = self._note(token, node, program, inputs), self._events
+
+        def done(result: Any, error: BaseException | None) -> None:
+            events.put((number, result, error))
+
+        try:
+            wait = program.call(*inputs, done, self.step)
+        except Exception as e:
+            del self._begun[number]
+            raise explain(e, program) from e
+        if wait is not None:
+            self.step.waits[number] = Waiting(node, wait)
+
+    def call(
+        self,
+        token: Any,
+        node: Node,
+        program: Program,
+        call: Callable[[], Any],
+        submit: Callable[[Callable[[], Any]], None],
+    ) -> None:
+        """Calls something on the thread to which ``submit`` gives it."""
+        number, events = self._note(token, node, program, ()), self._events
+
+        def run() -> None:
+            try:
+                with below_autograd():
+                    result = call()
+            except BaseException as e:  # noqa: BLE001 - the step's thread raises it
+                events.put((number, None, e))
+            else:
+                events.put((number, result, None))
+
+        self._blocked.add(number)
+        self.step.waits[number] = Waiting(node, None)
+        submit(run)
+
+    def _note(self, token: Any, node: Node, program: Program, inputs: Sequence[Any]) -> int:
+        self._count += 1
+        self._begun[self._count] = (token, node, program, inputs)
+        return self._count
+
+    def next(self) -> tuple[Any, Sequence[Any]]:
+        """Waits for a node to be over: its token and all its outputs.  Its error is raised, with its name and line."""
+        number, result, error = self.step.next(self._events)
+        token, node, program, inputs = self._over(number)
+        if error is not None:
+            raise self._explained(error, node, program, inputs) from error
+        return token, flat_outputs(node.op_def, result) if node.op_def.traits.asynchronous else result
+
+    def _over(self, number: int) -> tuple[Any, Node, Program, Sequence[Any]]:
+        self.step.waits.pop(number, None)
+        self._blocked.discard(number)
+        return self._begun.pop(number)
+
+    def _explained(self, error: BaseException, node: Node, program: Program, inputs: Sequence[Any]) -> BaseException:
+        if not node.op_def.traits.asynchronous:
+            return explain(error, program)
+        parameters = program.call.__code__.co_varnames
+        return blame(node, error, program, dict(zip(parameters, inputs, strict=False)))
+
+    def cancel(self, reason: BaseException) -> None:
+        """Ends everything that waits.  Python functions get a moment to return, unless nobody is to wait for them."""
+        waits = self.step.waits
+        for number in list(self._begun):
+            waiting = waits.pop(number, None)
+            if waiting is not None:
+                give_up(waiting.wait, reason)
+        patient = (
+            self.step.error is None and isinstance(reason, OpError) and not isinstance(reason, DeadlineExceededError)
+        )
+        end = monotonic() + (GRACE if patient else 0.0)
+        while self._blocked:
+            try:
+                self._blocked.discard(self._events.get(True, max(end - monotonic(), 0.0))[0])
+            except Empty:
+                log.warning("%d Python functions of a failed step are still running", len(self._blocked))
+                break
+        self._begun.clear()

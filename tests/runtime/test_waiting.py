@@ -1,0 +1,312 @@
+"""Waiting is an event: asynchronous nodes hold no thread, blocking ones run beside each other, and all can be ended."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.core.registry import REGISTRY
+from headrace.extend import op
+from headrace.graph import raw_ops
+from headrace.resources import step as steps
+
+OFF = tf.ConfigProto(compile="off")
+SHORT = tf.RunOptions(timeout_in_ms=200)
+
+
+class Door:
+    """What the test's op waits for: ``open`` lets all through with a value, each wait can be cancelled."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Door.Wait] = []
+        self.came = threading.Semaphore(0)
+        self.cancelled: list[Exception] = []
+
+    class Wait:
+        def __init__(self, door: "Door", x, done) -> None:  # type: ignore[no-untyped-def]
+            self.door, self.x, self.done = door, x, done
+
+        def cancel(self, error: Exception) -> None:
+            if self in self.door.waiting:
+                self.door.waiting.remove(self)
+                self.door.cancelled.append(error)
+                self.done(None, error)
+
+        def describe(self) -> str:
+            return "the door to open"
+
+    def open(self, add: float = 0.0) -> None:
+        waiting, self.waiting = self.waiting, []
+        for wait in waiting:
+            wait.done(wait.x + add, None)
+
+    def fail(self, error: Exception) -> None:
+        waiting, self.waiting = self.waiting, []
+        for wait in waiting:
+            wait.done(None, error)
+
+    def come(self, count: int = 1) -> None:
+        for _ in range(count):
+            assert self.came.acquire(timeout=10)
+
+
+@pytest.fixture
+def door() -> Iterator[Door]:
+    door = Door()
+    knock = op("TestKnock(x: T) -> (y: T)", asynchronous=True, stateful=True)
+    knock.shape(lambda x: x)
+
+    @knock.begin
+    def _(x, *, done):  # type: ignore[no-untyped-def]
+        wait = Door.Wait(door, x, done)
+        door.waiting.append(wait)
+        door.came.release()
+        return wait
+
+    at_once = op("TestPass(x: T) -> (y: T)", asynchronous=True, stateful=True)
+    at_once.shape(lambda x: x)
+    at_once.begin(lambda x, *, done: done(x, None))
+    yield door
+    REGISTRY.remove("TestKnock")
+    REGISTRY.remove("TestPass")
+
+
+def knock(x, name=None):  # type: ignore[no-untyped-def]
+    return raw_ops.TestKnock(x, name=name)
+
+
+class Background:
+    """A run on another thread."""
+
+    def __init__(self, run, *args, **kwargs) -> None:  # type: ignore[no-untyped-def]
+        self.result = self.error = None
+
+        def work() -> None:
+            try:
+                self.result = run(*args, **kwargs)
+            except BaseException as e:  # noqa: BLE001
+                self.error = e
+
+        self.thread = threading.Thread(target=work)
+        self.thread.start()
+
+    def join(self):  # type: ignore[no-untyped-def]
+        self.thread.join(10)
+        assert not self.thread.is_alive(), "the run hangs"
+        return self.result
+
+
+def test_python_functions_of_one_step_run_beside_each_other() -> None:
+    barrier = threading.Barrier(2, timeout=10)
+    first, second = (tf.py_func(lambda: np.int64(barrier.wait()), [], tf.int64) for _ in range(2))
+    with tf.Session(config=OFF) as sess:
+        assert sorted(sess.run([first, second])) == [0, 1]  # one after the other, the first would wait for ever
+
+
+def test_what_is_ready_runs_while_others_wait(door: Door) -> None:
+    x = tf.constant([1.0, 2.0])
+    seen = []
+    beside = tf.py_func(lambda v: seen.append(v.sum()) or door.open(10.0) or v, [x], tf.float32)
+    with tf.Session(config=OFF) as sess:
+        waited, also = sess.run([knock(x) * 2.0, beside])
+    assert waited.tolist() == [22.0, 24.0] and seen == [3.0] and also.tolist() == [1.0, 2.0]
+
+
+def test_an_op_may_be_over_before_it_has_begun(door: Door) -> None:
+    with tf.Session(config=OFF) as sess:
+        assert sess.run(raw_ops.TestPass(tf.constant(3.0)) + 1.0) == 4.0
+
+
+def test_a_thousand_waits_hold_no_thread(door: Door) -> None:
+    x = tf.placeholder(tf.float32, [])
+    total = tf.add_n([knock(x + float(i)) for i in range(1000)])
+    with tf.Session(config=OFF) as sess:
+        before = threading.active_count()
+        run = Background(sess.run, total, {x: 1.0})
+        door.come(1000)
+        assert threading.active_count() - before == 1  # the one that called run
+        assert sess.waiting().count("the door to open") == 1000
+        door.open()
+        assert run.join() == 1000 + sum(range(1000))
+        assert sess.waiting() == ""
+
+
+class TestEnds:
+    def test_a_deadline(self, door: Door) -> None:
+        with tf.Session(config=OFF) as sess:
+            y = knock(tf.constant(1.0), name="knock")
+            with pytest.raises(tf.errors.DeadlineExceededError, match="ran out of time") as caught:
+                sess.run(y, options=SHORT)
+            assert "knock (TestKnock made at" in str(caught.value) and "test_waiting.py" in str(caught.value)
+            assert "the door to open" in str(caught.value)
+        assert len(door.cancelled) == 1 and not door.waiting
+
+    def test_the_sessions_own_timeout(self, door: Door) -> None:
+        with tf.Session(config=tf.ConfigProto(compile="off", operation_timeout_in_ms=100)) as sess:
+            with pytest.raises(tf.errors.DeadlineExceededError, match="operation_timeout_in_ms"):
+                sess.run(knock(tf.constant(1.0)))
+
+    def test_a_deadline_does_not_wait_for_a_python_function(self) -> None:
+        release = threading.Event()
+        y = tf.py_func(lambda: release.wait(20) and np.float32(1), [], tf.float32)
+        with tf.Session(config=OFF) as sess:
+            with pytest.raises(tf.errors.DeadlineExceededError, match="waits for its Python function"):
+                sess.run(y, options=SHORT)
+            release.set()
+
+    def test_closing_the_session(self, door: Door) -> None:
+        sess = tf.Session(config=OFF)
+        runs = [Background(sess.run, knock(tf.constant(float(i)))) for i in range(3)]
+        door.come(3)
+        start = time.monotonic()
+        sess.close()
+        for run in runs:
+            run.join()
+            assert isinstance(run.error, tf.errors.CancelledError) and "session was closed" in str(run.error)
+        assert time.monotonic() - start < 1.0 and len(door.cancelled) == 3
+
+    def test_closing_ends_a_loop_that_computes(self) -> None:
+        begun = threading.Event()
+        tell = tf.py_func(lambda: begun.set() or np.float32(0), [], tf.float32)
+        sess = tf.Session(config=OFF)
+        run = Background(sess.run, tf.while_loop(lambda i: i < 2.0, lambda i: i * 1.0, [tell]))
+        assert begun.wait(10)
+        sess.close()
+        run.join()
+        assert isinstance(run.error, tf.errors.CancelledError)
+
+    def test_an_error_elsewhere_in_the_step(self, door: Door) -> None:
+        bad = tf.py_func(lambda: 1 / 0, [], tf.float32, name="bad")
+        with tf.Session(config=OFF) as sess, pytest.raises(tf.errors.UnknownError, match="ZeroDivisionError"):
+            sess.run([knock(tf.constant(1.0)), bad])
+        assert len(door.cancelled) == 1 and "ended by another error" in str(door.cancelled[0])
+
+    def test_an_error_of_what_waits_names_the_node(self, door: Door) -> None:
+        y = knock(tf.constant([1.0, 2.0]), name="knock")
+        with tf.Session(config=OFF) as sess:
+            run = Background(sess.run, y)
+            door.come()
+            door.fail(tf.errors.OutOfRangeError(None, None, "nobody home"))
+            run.join()
+        assert isinstance(run.error, tf.errors.OutOfRangeError) and run.error.op is y.op
+        assert "nobody home" in run.error.message and "[[node knock (TestKnock) made at" in run.error.message
+
+    def test_ctrl_c(self, door: Door) -> None:
+        with tf.Session(config=OFF) as sess:
+            y = knock(tf.constant(1.0))
+            timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                sess.run(y)
+            timer.join()
+            assert len(door.cancelled) == 1
+            run = Background(sess.run, y)  # the session goes on
+            door.come(2)
+            door.open()
+            assert run.join() == 1.0
+
+
+def test_a_step_that_waits_for_long_says_so_once(
+    door: Door, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(steps, "REPORT_AFTER", 0.05)
+    with tf.Session(config=OFF) as sess, caplog.at_level("WARNING", "headrace.step"):
+        run = Background(sess.run, knock(tf.constant(1.0), name="knock"))
+        door.come()
+        time.sleep(0.3)
+        door.open()
+        run.join()
+    (record,) = caplog.records
+    assert "knock (TestKnock made at" in record.message and "waits for the door to open" in record.message
+
+
+class TestInBodies:
+    def test_a_branch(self, door: Door) -> None:
+        p = tf.placeholder(tf.bool, [])
+        y = tf.cond(p, lambda: knock(tf.constant(1.0)) + 1.0, lambda: tf.constant(5.0))
+        with tf.Session(config=OFF) as sess:
+            assert sess.run(y, {p: False}) == 5.0
+            run = Background(sess.run, y, {p: True})
+            door.come()
+            door.open(1.0)
+            assert run.join() == 3.0
+            with pytest.raises(tf.errors.DeadlineExceededError, match="the door to open"):
+                sess.run(y, {p: True}, options=SHORT)
+
+    @pytest.mark.parametrize("parallel", [1, 10])
+    @pytest.mark.parametrize("control_flow", ["auto", "lowered"])
+    def test_a_loop(self, door: Door, parallel: int, control_flow: str) -> None:
+        _, y = tf.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, knock(y) + 1.0), [0, 0.0], parallel_iterations=parallel
+        )
+        with tf.Session(config=tf.ConfigProto(compile="off", control_flow=control_flow)) as sess:
+            run = Background(sess.run, y)
+            for _ in range(3):
+                door.come()
+                door.open()
+            assert run.join() == 3.0
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                sess.run(y, options=SHORT)
+        assert not door.waiting
+
+    def test_a_function(self, door: Door) -> None:
+        @tf.function
+        def f(x):  # type: ignore[no-untyped-def]
+            return knock(x) * 2.0
+
+        with tf.Session(config=OFF) as sess:
+            run = Background(sess.run, f(tf.constant(2.0)))
+            door.come()
+            door.open()
+            assert run.join() == 4.0
+
+    def test_eager(self, door: Door) -> None:
+        with tf.eager_mode():
+            assert raw_ops.TestPass(tf.constant(2.0)).numpy() == 2.0
+
+
+def test_partial_runs_wait_too(door: Door) -> None:
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    waited = knock(a)
+    total = waited + b
+    with tf.Session(config=OFF) as sess:
+        handle = sess.partial_run_setup([waited, total], [a, b])
+        run = Background(sess.partial_run, handle, waited, {a: 1.0})
+        door.come()
+        door.open(1.0)
+        assert run.join() == 2.0
+        assert sess.partial_run(handle, total, {b: 5.0}) == 7.0
+
+
+def test_strands_between_waits_compile_for_the_shapes_they_get() -> None:
+    rows = [4]
+    w = tf.get_variable("w", initializer=np.ones((3, 2), np.float32))
+    x = tf.py_func(lambda: np.ones((rows[0], 3), np.float32), [], tf.float32)
+    x.set_shape([None, 3])
+    loss = tf.reduce_sum(tf.nn.relu(tf.matmul(x, w)) ** 2.0)
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+    with tf.Session(config=tf.ConfigProto(compile="always")) as sess:
+        sess.run(tf.global_variables_initializer())
+        results = [sess.run([loss, train])[0] for _ in range(2)]
+        (tier,) = [p.plan.tier for plan in sess._master._plans.values() for p in plan.parts if p.plan is not None]
+        assert [p.regions for p in tier.compiled.values()] == [1] and next(iter(tier.compiled)) == ((4, 3),)
+    assert results[0] == 72.0 and results[1] < results[0]
+
+
+def test_variables_are_read_before_a_wait_and_written_after(door: Door) -> None:
+    v = tf.get_variable("v", initializer=1.0)
+    before = v.read_value()
+    with tf.control_dependencies([before]):
+        waited = knock(tf.constant(0.0))
+    with tf.control_dependencies([waited]):
+        write = tf.assign(v, 5.0)
+    with tf.Session(config=OFF) as sess:
+        sess.run(v.initializer)
+        run = Background(sess.run, [before, before * 2.0 + waited, write])
+        door.come()
+        door.open()
+        assert run.join() == [1.0, 2.0, 5.0]
