@@ -146,9 +146,10 @@ class TestEnds:
         assert len(door.cancelled) == 1 and not door.waiting
 
     def test_the_sessions_own_timeout(self, door: Door) -> None:
-        with tf.Session(config=tf.ConfigProto(compile="off", operation_timeout_in_ms=100)) as sess:
-            with pytest.raises(tf.errors.DeadlineExceededError, match="operation_timeout_in_ms"):
-                sess.run(knock(tf.constant(1.0)))
+        config = tf.ConfigProto(compile="off", operation_timeout_in_ms=100)
+        raises = pytest.raises(tf.errors.DeadlineExceededError, match="operation_timeout_in_ms")
+        with tf.Session(config=config) as sess, raises:
+            sess.run(knock(tf.constant(1.0)))
 
     def test_a_deadline_does_not_wait_for_a_python_function(self) -> None:
         release = threading.Event()
