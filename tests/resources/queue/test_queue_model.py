@@ -16,7 +16,7 @@ KEPT = 2
 
 
 class Model:
-    """One element moves at a time, from the first that adds or to the first that takes, until nothing can."""
+    """One element moves at a time, in from the first that adds until it must wait, then out to the first that takes."""
 
     def __init__(self, kind, capacity):
         self.kind, self.capacity, self.words = kind, capacity, _Words(*SEEDS)
@@ -25,8 +25,12 @@ class Model:
         self.outcomes = {}
 
     def run(self):
-        while self._add() or self._take():
-            pass
+        changed = True
+        while changed:
+            changed = False
+            for move in (self._add, self._take):
+                while move():
+                    changed = True
 
     def _add(self):
         if not self.adders:
@@ -159,4 +163,4 @@ class QueueAgainstModel(RuleBasedStateMachine):
 
 
 TestQueueAgainstModel = QueueAgainstModel.TestCase
-TestQueueAgainstModel.settings = settings(max_examples=150, stateful_step_count=40)
+TestQueueAgainstModel.settings = settings(max_examples=150, stateful_step_count=30)
