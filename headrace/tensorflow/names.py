@@ -197,6 +197,7 @@ core.framework.variable_pb2          .
 core.protobuf.cluster_pb2            train
 core.protobuf.config_pb2             .
 core.protobuf.meta_graph_pb2         .
+core.protobuf.queue_runner_pb2       core.queue_runner_def
 core.protobuf.rewriter_config_pb2    .
 core.protobuf.saver_pb2              train
 core.protobuf.tensorflow_server_pb2  train

@@ -27,6 +27,14 @@ from headrace.library.train.optimizer.momentum import MomentumOptimizer as Momen
 from headrace.library.train.optimizer.optimizer import Optimizer as Optimizer
 from headrace.library.train.optimizer.rmsprop import RMSPropOptimizer as RMSPropOptimizer
 
+# ---- section: threads that stop together
+from headrace.train import queue_runner as queue_runner
+from headrace.library.train.coordinator import Coordinator as Coordinator
+from headrace.library.train.looper_thread import LooperThread as LooperThread
+from headrace.library.train.queue_runner import (
+    QueueRunner as QueueRunner, add_queue_runner as add_queue_runner, start_queue_runners as start_queue_runners,
+)
+
 # ---- section: variables: the global step
 from headrace.library.state.global_step import (
     assert_global_step as assert_global_step, create_global_step as create_global_step,
