@@ -44,6 +44,7 @@ from headrace.ops import (
     pooling,
     primitive,
     quantization,
+    queue,
     random,
     ranking,
     reduction,

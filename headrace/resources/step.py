@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
 from headrace.core.registry import REGISTRY, Rule
 from headrace.core.source import at
-from headrace.resources.waiting import Wait
+from headrace.resources.waiting import Later, Wait
 
 log = logging.getLogger("headrace.step")
 
@@ -57,7 +57,7 @@ class Waiting(NamedTuple):
     def __str__(self) -> str:
         node = self.node
         who = f"{node.name} ({node.type} made at {node.source})" if node is not None else "an op of a body, or eager,"
-        return f"{who} waits for {self.wait.describe() if self.wait is not None else 'its Python function'}"
+        return f"{who} waits: {self.wait.describe() if self.wait is not None else 'its Python function runs'}"
 
 
 class Step:
@@ -223,7 +223,7 @@ def _begin_and_wait(begin: Rule, wants_step: bool, args: Sequence[Any], keywords
         step.forget(events)
     if error is not None:
         raise error
-    return result
+    return result.call() if isinstance(result, Later) else result
 
 
 def give_up(wait: Wait | None, reason: BaseException) -> None:

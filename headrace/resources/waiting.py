@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 # done(result, None) or done(None, error): called exactly once, by any thread, never under a lock, possibly before the call that
-# begins returns.  It is quick: the runtime's only puts into a queue.
+# begins returns.  It is quick: the runtime's only puts into a queue.  Work on the result can be left to the step (`Later`).
 Done = Callable[[Any, BaseException | None], None]
 
 
@@ -18,3 +18,12 @@ class Wait(Protocol):
 
     def describe(self) -> str:
         """For the report of a step that waits: "FIFOQueue 'q' has 3 of 10 elements, 5 are asked for (made at train.py:12)"."""
+
+
+class Later:
+    """A result that is still to be computed: the thread of the step that waits for it calls ``call``."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call = call

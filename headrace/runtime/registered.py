@@ -9,6 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.core.errors import OpError
 from headrace.core.registry import Kernel
 from headrace.core.source import UNKNOWN, Source
 from headrace.graph.graph import Graph
@@ -71,7 +72,11 @@ class RegisteredGraph:
                 graph = node.origin.graph if node.origin is not None else None
                 device = self.torch_device(node.device)
                 context = StateContext(node.name, node.attrs, device, self.resources, graph, node.source)
-                self._states[node.name] = rule(context)
+                try:
+                    self._states[node.name] = rule(context)
+                except OpError as e:
+                    where = f"[[node {node.name} ({node.type}) made at {node.source}]]"
+                    raise type(e)(None, node.origin, f"{e.message}\n\t {where}") from e  # type: ignore[call-arg]
             return self._states[node.name]
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from headrace.passes.step_graph import Node
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.invoke import flat_outputs
 from headrace.resources.step import Step, Waiting, give_up
+from headrace.resources.waiting import Later
 from headrace.runtime.codegen import Program
 from headrace.runtime.failure import blame, explain
 from headrace.runtime.pool import Pool
@@ -96,6 +97,11 @@ class Waits:
         """Waits for a node to be over: its token and all its outputs.  Its error is raised, with its name and line."""
         number, result, error = self.step.next(self._events)
         token, node, program, inputs = self._over(number)
+        if error is None and isinstance(result, Later):
+            try:
+                result = result.call()
+            except Exception as e:  # noqa: BLE001 - an error of the node like others
+                error = e
         if error is not None:
             raise self._explained(error, node, program, inputs) from error
         return token, flat_outputs(node.op_def, result) if node.op_def.traits.asynchronous else result

@@ -37,7 +37,7 @@ class Door:
                 self.done(None, error)
 
         def describe(self) -> str:
-            return "the door to open"
+            return "the door is closed"
 
     def open(self, add: float = 0.0) -> None:
         waiting, self.waiting = self.waiting, []
@@ -129,7 +129,7 @@ def test_a_thousand_waits_hold_no_thread(door: Door) -> None:
         run = Background(sess.run, total, {x: 1.0})
         door.come(1000)
         assert threading.active_count() - before == 1  # the one that called run
-        assert sess.waiting().count("the door to open") == 1000
+        assert sess.waiting().count("the door is closed") == 1000
         door.open()
         assert run.join() == 1000 + sum(range(1000))
         assert sess.waiting() == ""
@@ -142,7 +142,7 @@ class TestEnds:
             with pytest.raises(tf.errors.DeadlineExceededError, match="ran out of time") as caught:
                 sess.run(y, options=SHORT)
             assert "knock (TestKnock made at" in str(caught.value) and "test_waiting.py" in str(caught.value)
-            assert "the door to open" in str(caught.value)
+            assert "the door is closed" in str(caught.value)
         assert len(door.cancelled) == 1 and not door.waiting
 
     def test_the_sessions_own_timeout(self, door: Door) -> None:
@@ -155,7 +155,7 @@ class TestEnds:
         release = threading.Event()
         y = tf.py_func(lambda: release.wait(20) and np.float32(1), [], tf.float32)
         with tf.Session(config=OFF) as sess:
-            with pytest.raises(tf.errors.DeadlineExceededError, match="waits for its Python function"):
+            with pytest.raises(tf.errors.DeadlineExceededError, match="waits: its Python function runs"):
                 sess.run(y, options=SHORT)
             release.set()
 
@@ -222,7 +222,7 @@ def test_a_step_that_waits_for_long_says_so_once(
         door.open()
         run.join()
     (record,) = caplog.records
-    assert "knock (TestKnock made at" in record.message and "waits for the door to open" in record.message
+    assert "knock (TestKnock made at" in record.message and "waits: the door is closed" in record.message
 
 
 class TestInBodies:
@@ -235,7 +235,7 @@ class TestInBodies:
             door.come()
             door.open(1.0)
             assert run.join() == 3.0
-            with pytest.raises(tf.errors.DeadlineExceededError, match="the door to open"):
+            with pytest.raises(tf.errors.DeadlineExceededError, match="the door is closed"):
                 sess.run(y, {p: True}, options=SHORT)
 
     @pytest.mark.parametrize("parallel", [1, 10])

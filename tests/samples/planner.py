@@ -55,3 +55,5 @@ SAMPLES["_ApplyAdamTogether"] = [Sample([_PAIR, _SLOTS, _SLOTS, *_RATES, _GRADS]
 SAMPLES["_ApplyAdagradTogether"] = [Sample([_PAIR, _SLOTS, _LR, _GRADS], gradient=False)]
 
 SAMPLES["_Hold"] = [Sample([[_W, _A], [_B]], gradient=False), Sample([[np.zeros([0, 3])], [_W, _A]], gradient=False)]
+
+SAMPLES["_Own"] = [Sample([_W]), Sample([np.array([[b"a", b""]], object)], gradient=False)]

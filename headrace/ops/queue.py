@@ -1,0 +1,283 @@
+"""Queues: handles, adding and taking elements, closing.  Elements are held on the host."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import torch
+
+from headrace.core import errors
+from headrace.core.dtypes import ANY, int32, resource, variant
+from headrace.core.dtypes import bool as bool_
+from headrace.core.registry import op
+from headrace.core.shape import TensorShape
+from headrace.resources.invoke import bind_attr
+from headrace.resources.queue.batch import empty_batch, pad_and_stack, split, stack
+from headrace.resources.queue.queue import Queue
+from headrace.resources.queue.store import FifoStore, PriorityStore, ShuffleStore
+from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
+from headrace.resources.waiting import Later
+
+HELD = tuple(t for t in ANY if t not in (resource, variant))
+
+# ---- handles
+
+
+def _queue(kind, make_store, options="", types="component_types: list(type)"):
+    definition = op(
+        f"{kind}V2(; {types}, shapes: list(shape) = [], capacity: int = -1, {options}"
+        'container: string = "", shared_name: string = "") -> (handle: resource)',
+        handle=True, stateful=True, host=True,
+    )  # fmt: skip
+    definition.not_differentiable()
+    definition.shape(lambda *arguments: ())
+
+    @definition.state
+    def _(context):
+        attrs = dict(context.attrs)
+        if kind == "PriorityQueue":
+            attrs["component_types"] = (FROM_TORCH[torch.int64], *attrs["component_types"])
+            attrs["shapes"] = (TensorShape([]), *attrs["shapes"])
+        name = attrs["shared_name"] or context.name
+        settings = {k: v for k, v in attrs.items() if k not in ("container", "shared_name")}
+
+        def make():
+            return CheckedQueue(kind, name, make_store(attrs), settings, str(context.source))
+
+        queue = context.resources.get_or_create(attrs["container"], name, Queue, make)
+        _check_shared(queue, kind, name, settings)
+        return queue
+
+
+class CheckedQueue(Queue):
+    """A queue that knows what its elements must be."""
+
+    def __init__(self, kind, name, store, settings, source):
+        dtypes, shapes = settings["component_types"], settings["shapes"]
+        super().__init__(kind, name, store, settings["capacity"], dtypes, shapes, source)
+        self.settings = settings
+        self.bound_dtypes = tuple(bind_attr(t) for t in dtypes)  # as ops receive them
+        self.value_dtypes = tuple(TORCH_DTYPES.get(t, _OBJECT) for t in dtypes)  # as values have them
+        self.sizes = tuple(s.tuple for s in shapes)
+
+
+_OBJECT = np.dtype(object)
+_WORDS = {"component_types": "component types", "shapes": "component shapes"}
+
+
+def _check_shared(queue, kind, name, settings):
+    """A second handle of a shared queue must ask for the queue there is."""
+    if queue.kind != kind:
+        raise errors.InvalidArgumentError(
+            None, None, f"Shared queue '{name}' is a {queue.kind}, but a {kind} was requested"
+        )
+    for key, wanted in settings.items():
+        if _shown(queue.settings[key]) != _shown(wanted):
+            word = _WORDS.get(key, key)
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"Shared queue '{name}' has {word} {_shown(queue.settings[key])} but requested {word} was {_shown(wanted)}",
+            )  # fmt: skip
+
+
+def _shown(value):
+    return f"[{', '.join(str(getattr(v, 'name', v)) for v in value)}]" if isinstance(value, tuple) else value
+
+
+def _shuffled(attrs):
+    least, capacity = attrs["min_after_dequeue"], attrs["capacity"]
+    if least < 0:
+        raise errors.InvalidArgumentError(None, None, f"min_after_dequeue {least} must be >= 0")
+    if capacity >= 0 and least >= capacity:
+        raise errors.InvalidArgumentError(None, None, f"min_after_dequeue {least} must be < capacity {capacity}")
+    return ShuffleStore(least, attrs["seed"], attrs["seed2"])
+
+
+_queue("FIFOQueue", lambda attrs: FifoStore())
+_queue("PaddingFIFOQueue", lambda attrs: FifoStore())
+_queue("PriorityQueue", lambda attrs: PriorityStore(), types="component_types: list(type) = []")
+_queue("RandomShuffleQueue", _shuffled, "min_after_dequeue: int = 0, seed: int = 0, seed2: int = 0, ")
+
+choose = op(
+    "_ChooseHandle(index: host int32, handles: list(T)) -> (handle: resource)",
+    T=(resource,),
+    host=True,
+    stateful=True,
+    reads=True,
+)
+choose.not_differentiable()
+choose.shape(lambda index, handles: ())
+
+
+@choose.kernel
+def _(index, handles):
+    if not 0 <= index < len(handles):
+        raise errors.InvalidArgumentError(None, None, f"indices = {index} is not in [0, {len(handles)})")
+    return handles[index]
+
+
+# ---- adding
+
+
+def _enqueue(name):
+    definition = op(
+        f"{name}(handle: resource, components: list(Tcomponents); timeout_ms: int = -1) -> ()",
+        Tcomponents=HELD, asynchronous=True, keeps=True, stateful=True, host=True,
+    )  # fmt: skip
+    definition.not_differentiable()
+    definition.shape(lambda handle, components, timeout_ms: [])
+    return definition
+
+
+@_enqueue("QueueEnqueueV2").begin
+def _(handle, components, timeout_ms, *, done):
+    _check(handle, components, ())
+    return handle.enqueue(tuple(components), done)
+
+
+@_enqueue("QueueEnqueueManyV2").begin
+def _(handle, components, timeout_ms, *, done):
+    first = components[0]
+    count = first.shape[0] if first.ndim else None
+    for i, component in enumerate(components):
+        if not component.ndim:
+            raise errors.InvalidArgumentError(
+                None, None, f"Component {i} of enqueue_many must have at least one dimension, got a scalar"
+            )
+        if component.shape[0] != count:
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"All input tensors must have the same size in the 0th dimension. Component {i} has {component.shape[0]}, "
+                f"and should have {count}",
+            )  # fmt: skip
+    _check(handle, components, (count,))
+    return handle.enqueue_many(split(components, count), done)
+
+
+def _check(queue, components, leading):
+    """Refuses components that are not the queue's; ``leading`` is the size of a batch."""
+    if queue.capacity == 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"{queue.kind} '{queue.name}' has capacity 0: nothing can ever be enqueued. -1 means no limit"
+        )
+    if len(components) != len(queue.dtypes):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"Wrong number of components in tuple. Expected {len(queue.dtypes)}, got {len(components)}",
+        )  # fmt: skip
+    for i, (component, dtype) in enumerate(zip(components, queue.value_dtypes, strict=True)):
+        if component.dtype != dtype:
+            received = FROM_TORCH[component.dtype].name if isinstance(component, torch.Tensor) else "string"
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"Type mismatch in tuple component {i}. Expected {queue.dtypes[i].name}, got {received}",
+            )  # fmt: skip
+    for i, (component, shape) in enumerate(zip(components, queue.sizes, strict=False)):
+        if component.shape != leading + shape and not _fits(component.shape, leading + shape):
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"Shape mismatch in tuple component {i}. Expected {_sizes(leading + shape)}, got {_sizes(component.shape)}",
+            )  # fmt: skip
+
+
+def _fits(shape, expected):
+    return len(shape) == len(expected) and all(b is None or a == b for a, b in zip(shape, expected, strict=True))
+
+
+def _sizes(shape):
+    return f"[{','.join('?' if n is None else str(n) for n in shape)}]"
+
+
+# ---- taking
+
+dequeue = op(
+    "QueueDequeueV2(handle: resource; component_types: list(type), timeout_ms: int = -1) -> (components: list(component_types))",
+    asynchronous=True, stateful=True, host=True,
+)  # fmt: skip
+dequeue.not_differentiable()
+dequeue.shape(lambda handle, component_types, timeout_ms: [None] * len(component_types))
+
+
+@dequeue.begin
+def _(handle, component_types, timeout_ms, *, done):
+    _check_types(handle, component_types)
+    return handle.dequeue(done)
+
+
+def _check_types(queue, component_types):
+    if component_types != queue.bound_dtypes:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{queue.kind} '{queue.name}' has components of types {_shown(queue.dtypes)}, others were asked for",
+        )
+
+
+def _dequeue_many(name, method):
+    definition = op(
+        f"{name}(handle: resource, n: host int32; component_types: list(type), timeout_ms: int = -1) "
+        "-> (components: list(component_types))",
+        asynchronous=True, stateful=True, host=True,
+    )  # fmt: skip
+    definition.not_differentiable()
+
+    @definition.shape
+    def _(handle, n, component_types, timeout_ms):
+        return [None] * len(component_types)
+
+    @definition.begin
+    def _(handle, n, component_types, timeout_ms, *, done):
+        _check_types(handle, component_types)
+        if n < 0:
+            raise errors.InvalidArgumentError(None, None, f"{handle.kind} '{handle.name}': requested {n} < 0 elements")
+        if len(handle.shapes) != len(handle.dtypes):
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"{handle.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes: "
+                f"make '{handle.name}' with shapes=",
+            )  # fmt: skip
+
+        def over(elements, error):
+            done(None if error is not None else Later(partial(_batch, handle, elements)), error)
+
+        return getattr(handle, method)(n, over)
+
+
+def _batch(queue, elements):
+    if not elements:
+        return empty_batch(queue.shapes, queue.dtypes)
+    if queue.kind == "PaddingFIFOQueue":
+        return pad_and_stack(elements, queue.shapes, queue.dtypes)
+    return stack(elements)
+
+
+_dequeue_many("QueueDequeueManyV2", "dequeue_many")
+_dequeue_many("QueueDequeueUpToV2", "dequeue_up_to")
+
+# ---- the queue itself
+
+close = op(
+    "QueueCloseV2(handle: resource; cancel_pending_enqueues: bool = False) -> ()",
+    asynchronous=True,
+    stateful=True,
+    host=True,
+)
+close.not_differentiable()
+close.shape(lambda handle, cancel_pending_enqueues: [])
+
+
+@close.begin
+def _(handle, cancel_pending_enqueues, *, done):
+    return handle.close(cancel_pending_enqueues, done)
+
+
+def _property(name, output, dtype, get):
+    definition = op(f"{name}(handle: resource) -> ({output}: {dtype.name})", stateful=True, reads=True, host=True)
+    definition.not_differentiable()
+    definition.shape(lambda handle: ())
+    definition.kernel(get)
+
+
+_property("QueueSizeV2", "size", int32, lambda handle: torch.tensor(handle.size(), dtype=torch.int32))
+_property("QueueIsClosedV2", "is_closed", bool_, lambda handle: torch.tensor(handle.is_closed))
