@@ -58,8 +58,9 @@ def _may_move(node: Node) -> bool:
 def _read_again(graph: StepGraph, read: Node, users: list[Node], after: list[Node]) -> None:
     """A read of the same variable for these users, after the nodes that they wait for."""
     again = Node(
-        read.name, read.op_def, list(read.inputs), read.attrs, read.order, after, read.device, read.source, read.origin
-    )
+        f"{read.name}/_after_{'_'.join(n.name for n in after)}", read.op_def, list(read.inputs), read.attrs, read.order, after,
+        read.device, read.source, read.origin,
+    )  # fmt: skip
     again.colocation = read.colocation
     again.add_outputs((v.dtype, v.shape) for v in read.outputs)
     moved: dict[Value, Value] = dict(zip(read.outputs, again.outputs, strict=True))

@@ -63,6 +63,8 @@ class Waiting(NamedTuple):
 class Step:
     """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask what it waits `for`."""
 
+    __slots__ = ("_listeners", "_reported", "begun_at", "error", "number", "until", "waits")
+
     def __init__(self, until: float | None = None) -> None:
         self.number = next(_numbers)
         self.until = until
@@ -151,7 +153,6 @@ class Steps:
         self._timeout = timeout
         self._running: set[Step] = set()
         self._closed = False
-        self._lock = threading.Lock()
 
     def start(self) -> Step:
         """A new step."""
@@ -159,35 +160,23 @@ class Steps:
         if until is None and self._timeout:
             until = monotonic() + self._timeout
         step = Step(until)
-        with self._lock:
-            if self._closed:
-                raise RuntimeError(f"Attempted to use a closed Session. {at()}")
-            self._running.add(step)
+        self._running.add(step)
+        if self._closed:  # looked at after adding: `close` cancels what was added before
+            self._running.discard(step)
+            raise RuntimeError(f"Attempted to use a closed Session. {at()}")
         return step
 
     def finish(self, step: Step) -> None:
         self._running.discard(step)
 
-    @contextmanager
-    def running(self) -> Iterator[Step]:
+    def running(self) -> Running:
         """A new step, which kernels of this thread find in `current`; inside a step of this session, that step."""
-        outer = current.step
-        if outer is not None and outer in self._running:
-            yield outer
-            return
-        step = self.start()
-        try:
-            with step.entered():
-                yield step
-        finally:
-            self.finish(step)
+        return Running(self)
 
     def close(self) -> None:
         """Cancels all steps; there will be no more."""
-        with self._lock:
-            self._closed = True
-            running = list(self._running)
-        for step in running:
+        self._closed = True
+        for step in self._running.copy():
             step.cancel(CancelledError(None, None, f"the session was closed while {step.report() or 'a step ran'}"))
 
     def report(self) -> str:
@@ -195,6 +184,28 @@ class Steps:
         return "\n".join(
             text for step in sorted(self._running.copy(), key=lambda s: s.number) if (text := step.report())
         )
+
+
+class Running:
+    """The context manager of `Steps.running`; written out because steps with small loops are short."""
+
+    __slots__ = ("_outer", "_step", "_steps")
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def __enter__(self) -> Step:
+        outer = self._outer = current.step
+        if outer is not None and outer in self._steps._running:
+            self._step = None
+            return outer
+        step = current.step = self._step = self._steps.start()
+        return step
+
+    def __exit__(self, *error: object) -> None:
+        if self._step is not None:
+            current.step = self._outer
+            self._steps.finish(self._step)
 
 
 def _begin_and_wait(begin: Rule, wants_step: bool, args: Sequence[Any], keywords: dict[str, Any]) -> Any:

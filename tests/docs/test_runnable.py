@@ -4,6 +4,8 @@ import pytest
 from docs.page import check_page
 
 
-@pytest.mark.parametrize("page", ["life_of_a_step.md", "compile.md", "ablation.md", "eager.md", "coordination.md"])
+@pytest.mark.parametrize(
+    "page", ["life_of_a_step.md", "compile.md", "ablation.md", "eager.md", "coordination.md", "waiting.md"]
+)
 def test_a_page_prints_what_it_says(page: str) -> None:
     check_page(page)

@@ -199,7 +199,7 @@ class TestEnds:
     def test_ctrl_c(self, door: Door) -> None:
         with tf.Session(config=OFF) as sess:
             y = knock(tf.constant(1.0))
-            timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
+            timer = threading.Timer(0.2, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
             timer.start()
             with pytest.raises(KeyboardInterrupt):
                 sess.run(y)
