@@ -133,7 +133,7 @@ def _initializer(variable: Node) -> str:
 def _client_name(value: Value) -> str:
     """The name the user knows: a feed stands for the tensor that is fed, a copy for what it copies."""
     name = value.name
-    while name.startswith(("_feed/", "_own/")):
+    while name.startswith(("_feed/", "_own")):
         name, _, index = name.partition("/")[2].rpartition(":")[0].rpartition("/")
         name = f"{name}:{index}"
     return "(from compiled code)" if name.startswith("_region/") else name

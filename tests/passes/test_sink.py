@@ -1,7 +1,7 @@
 """What depends on variables only is computed after the wait; what is kept has memory of its own."""
 
 import numpy as np
-from passes.steps import CPU, options
+from passes.steps import options
 
 import headrace as tf
 from headrace.graph.verify import verify_graph
@@ -61,8 +61,9 @@ def test_what_depends_on_feeds_runs_while_others_wait() -> None:
 def test_what_somebody_waits_for_stays() -> None:
     v = tf.get_variable("v", initializer=1.0)
     before = tf.identity(v, name="before")
+    queue = tf.FIFOQueue(5, tf.float32, [[]])
     with tf.control_dependencies([before]):
-        taken = _queue()
+        taken = queue.dequeue(name="take")
     graph = _sunk([before * taken])
     (take,) = [n for n in graph.nodes if n.name == "take"]
     (read,) = take.control_inputs
@@ -70,7 +71,7 @@ def test_what_somebody_waits_for_stays() -> None:
 
 
 def _copies(fetches, feeds, targets) -> list[str]:  # type: ignore[no-untyped-def]
-    graph = make_step_graph(feeds, fetches, targets, options(off=frozenset({"copy_kept"})))
+    graph = make_step_graph(feeds, fetches, targets, options())
     verify_graph(graph)
     again = copy_kept(graph)  # the pipeline has run it: nothing is left to copy
     assert len(again.nodes) == len(graph.nodes)
