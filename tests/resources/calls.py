@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,14 @@ def blocking(begin: Callable[[Any], Any]) -> Any:
     if error is not None:
         raise error
     return result
+
+
+def poll(condition: Callable[[], Any]) -> None:
+    """Waits until the condition holds."""
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < end, "the condition never holds"
+        time.sleep(0.0005)
 
 
 def run_threads(*bodies: Callable[[], None]) -> None:

@@ -96,10 +96,12 @@ class QueueMachine:
         if not attempt.cancel_pending:
             self.adders.append(attempt)
             return self._advance()
+        return [attempt.end(), *self.shut()]
+
+    def shut(self) -> Ended:
+        """Closes the queue now and refuses those that wait to add, or to close it."""
         self.closed = True
-        refused = [adder.end(self._refusal(adder)) for adder in self.adders]
-        self.adders.clear()
-        return [*refused, attempt.end(), *self._advance()]
+        return self._advance()
 
     def cancel(self, attempt: Attempt, error: Exception) -> Ended:
         """Elements that `attempt` has gathered go back; those that it has added stay."""

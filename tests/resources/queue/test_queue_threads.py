@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from resources.calls import LIMIT_S, blocking, run_threads
+from resources.calls import LIMIT_S, blocking, poll, run_threads
 
 from headrace.core.errors import AbortedError, CancelledError, OutOfRangeError
 from headrace.resources.queue.queue import Queue
@@ -59,9 +59,10 @@ def test_nothing_is_lost_or_doubled(store, capacity):
 
 
 def test_nobody_starves():
-    """All eight wait at one time or another, and each gets its turn."""
+    """When all producers wait, none is served twice before the others are served once."""
     queue = Queue("FIFOQueue", "q", FifoStore(), 1, (), ())
     served, finished = [], []  # appending is atomic
+    first_served = threading.Event()
 
     def produce(number):
         try:
@@ -71,6 +72,11 @@ def test_nobody_starves():
             pass
 
     def consume(number):
+        if number == 0:
+            poll(lambda: "; 4 wait to add" in queue.describe())
+            served.extend(blocking(queue.dequeue)[0] for _ in range(5))
+            first_served.set()
+        assert first_served.wait(LIMIT_S)
         for _ in range(EACH):
             served.append(blocking(queue.dequeue)[0])
         finished.append(number)
@@ -78,8 +84,8 @@ def test_nobody_starves():
             queue.close(True, lambda result, error: None)
 
     run_threads(*(partial(f, number) for f in (produce, consume) for number in range(4)))
-    shares = Counter(served)
-    assert shares.total() == 4 * EACH and all(shares[number] > EACH / 10 for number in range(4))
+    assert len(served) == 4 * EACH + 5
+    assert set(served[:5]) == {0, 1, 2, 3}  # one element was in the queue, four producers waited
 
 
 def test_cancelling_loses_nothing():
