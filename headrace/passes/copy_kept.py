@@ -26,9 +26,10 @@ def copy_kept(graph: StepGraph) -> StepGraph:
                 continue
             if _is_fresh(value) and len(users[value]) == 1 and value not in fetched:
                 continue
+            name = f"_own{len(graph.nodes)}/{value.op.name}/{value.value_index}"
             copy = Node(
-                f"_own{len(graph.nodes)}/{value.op.name}/{value.value_index}", REGISTRY.get("_Own"), [value], {"T": value.dtype.base_dtype},
-                node.order, None, value.op.device, node.source, node.origin,
+                name, REGISTRY.get("_Own"), [value], {"T": value.dtype.base_dtype}, node.order, None, value.op.device,
+                node.source, node.origin,
             )  # fmt: skip
             copy.add_outputs([(value.dtype, value.shape)])
             graph.nodes.append(copy)

@@ -154,8 +154,8 @@ def _protect(nodes: list[Node], graph: StepGraph, context: Context) -> None:
     protect_reads(nodes, set(graph.fetches))
 
 
-def _protect_crossing(nodes: list[Node], graph: StepGraph, context: Context) -> None:
-    protect_reads(nodes, set(graph.fetches) | crossing(context.strands))
+def _copy_crossing(nodes: list[Node], graph: StepGraph, context: Context) -> None:
+    copy_escaping_reads(nodes, set(graph.fetches) | crossing(context.strands))  # other steps may write meanwhile
 
 
 def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
@@ -217,7 +217,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("schedule", Stage.CUT, _schedule),
     Pass("order_reads", Stage.CUT, _order_reads),
     Pass("cut", Stage.CUT, _on_nodes(_cut)),
-    Pass("protect_reads", Stage.CUT, _on_nodes(_protect_crossing)),
+    Pass("copy_escaping_reads", Stage.CUT, _on_nodes(_copy_crossing)),
     Pass("schedule", Stage.ORDER, _schedule),
     Pass("write_early", Stage.ORDER, _on_nodes(lambda nodes, g, c: write_early(nodes, set(g.fetches)))),
     Pass("order_reads", Stage.ORDER, _order_reads),

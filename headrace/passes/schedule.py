@@ -92,7 +92,7 @@ def copy_written_reads(nodes: Sequence[Node]) -> None:
 
 
 def copy_escaping_reads(order: Sequence[Node], escaping: set[Value]) -> None:
-    """Copies the reads whose value leaves a body: its user does not know that a variable is behind it."""
+    """Copies the reads whose value leaves a body or a strand: its user does not know that a variable is behind it."""
     last = last_use(order, escaping)
     copy = REGISTRY.get("_ReadCopy")
     for node in order:

@@ -25,12 +25,12 @@ def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
         waits_for[node] = frozenset().union(*(waits_for[p] | ({p} if is_async(p) else frozenset()) for p in before))
         if not is_async(node) and not node.op_def.traits.feed and all(p in early for p in before):
             early.add(node)
-    awaited = {c for n in graph.nodes for c in n.control_inputs} | {v.op for v in graph.fetches} | set(graph.targets)
+    stays = _before_control_edges(graph, early) | {v.op for v in graph.fetches} | set(graph.targets)
     users = graph.users()
     groups = dict(waits_for)
     order = {n: i for i, n in enumerate(graph.nodes)}
     for node in reversed(list(graph.nodes)):
-        if node not in early or node in awaited or node.control_inputs or not _may_move(node):
+        if node not in early or node in stays or node.control_inputs or not _may_move(node):
             continue
         by_group: dict[Group, list[Node]] = {}
         for value in node.outputs:
@@ -48,6 +48,18 @@ def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
     graph.sweep()
     graph.sort()
     return graph
+
+
+def _before_control_edges(graph: StepGraph, early: set[Node]) -> set[Node]:
+    """The early nodes that something waits for by a control edge, and what they are made of."""
+    stack = [c for n in graph.nodes for c in n.control_inputs if c in early]
+    before: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node not in before:
+            before.add(node)
+            stack.extend(node.predecessors())
+    return before
 
 
 def _may_move(node: Node) -> bool:

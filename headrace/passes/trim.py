@@ -2,7 +2,8 @@
 
     %a = Exp(%x)   %b = Identity(%y) ^%a   %c = Neg(%b)      ->      %c = Neg(%y)
 
-A control edge matters only if a node at its far end, or behind it, changes or waits for something outside the step.  The edges
+A control edge matters only if a node at its far end, or behind it, changes or waits for something outside the step, or if a node
+that waits is ahead of it.  The edges
 that gate gradients (TF1's GATE_OP) order pure nodes, and would hide products from the passes that look for them.
 """
 
@@ -20,9 +21,10 @@ def trim(graph: StepGraph) -> StepGraph:
     """
     effects = graph.after_effects()
     written = written_handles(graph)
+    before_waits = _before_waits(graph)
     values: dict[Value, Value] = {}
     for node in graph.nodes:
-        if node.control_inputs:
+        if node.control_inputs and node not in before_waits:  # other steps may change what is to be read before a wait
             node.control_inputs = [c for c in node.control_inputs if c in effects or _reads(c)]
         if node.inputs and values:
             node.inputs = [values.get(v, v) for v in node.inputs]
@@ -32,6 +34,16 @@ def trim(graph: StepGraph) -> StepGraph:
     graph.fetches = [values.get(v, v) for v in graph.fetches]
     graph.sweep()
     return graph
+
+
+def _before_waits(graph: StepGraph) -> set[Node]:
+    """The nodes that wait, and all they depend on."""
+    before: set[Node] = set()
+    for node in reversed(graph.nodes):
+        if node in before or node.op_def.traits.waits:
+            before.add(node)
+            before.update(node.predecessors())
+    return before
 
 
 def written_handles(graph: StepGraph) -> set[Value]:

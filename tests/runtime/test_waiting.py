@@ -311,3 +311,20 @@ def test_variables_are_read_before_a_wait_and_written_after(door: Door) -> None:
         door.come()
         door.open()
         assert run.join() == [1.0, 2.0, 5.0]
+
+
+def test_another_step_may_write_meanwhile(door: Door) -> None:
+    v = tf.get_variable("v", initializer=1.0)
+    before = tf.identity(v)
+    with tf.control_dependencies([before]):
+        waited = knock(tf.constant(0.0))
+    late = tf.identity(v)
+    with tf.Session(config=OFF) as sess:
+        sess.run(v.initializer)
+        write = tf.assign(v, 5.0)
+        run = Background(sess.run, [before + waited, late * 1.0 + waited])
+        door.come()
+        sess.run(write)
+        door.open()
+        first, second = run.join()
+        assert first == 1.0 and second in (1.0, 5.0)  # the second read is not ordered
