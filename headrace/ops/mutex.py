@@ -21,7 +21,7 @@ def _(context):
 lock = op("MutexLock(mutex: resource) -> (mutex_lock: variant)", stateful=True, host=True, blocking=True)
 lock.not_differentiable()
 lock.shape(lambda mutex: ())
-lock.kernel(lambda mutex: mutex.acquire())
+lock.kernel(lambda mutex: mutex.hold())
 
 unlock = op("ConsumeMutexLock(mutex_lock: variant) -> ()", stateful=True, host=True)
 unlock.not_differentiable()

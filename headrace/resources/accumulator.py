@@ -215,12 +215,14 @@ class _Accumulator(Driver):
     """Thread-safe, never blocks: a `take_grad` that cannot end now returns a `Wait`; `done` is called outside the lock."""
 
     _machine: AccumulatorMachine
-    kind: str
+    class_name: str
     sum_class: type[DenseSum] | type[SparseSum]
 
     def __init__(self, name: str, dtype: DType, shape: Any, reduction_type: str = "MEAN", made_at: str = "") -> None:
         gradients = self.sum_class(shape)
-        super().__init__(AccumulatorMachine(gradients, reduction_type == "MEAN", f"{self.kind} '{name}'"), made_at)
+        super().__init__(
+            AccumulatorMachine(gradients, reduction_type == "MEAN", f"{self.class_name} '{name}'"), made_at
+        )
         self.name, self.dtype, self.shape, self.reduction_type = name, dtype, shape, reduction_type
 
     def _apply(self, gradient: Any, local_step: int) -> None:
@@ -250,7 +252,7 @@ class _Accumulator(Driver):
 class ConditionalAccumulator(_Accumulator):
     """Sums tensors; `take_grad` ends with a tensor."""
 
-    kind, sum_class = "ConditionalAccumulator", DenseSum
+    class_name, sum_class = "ConditionalAccumulator", DenseSum
 
     def apply_grad(self, gradient: torch.Tensor, local_step: int) -> None:
         """Adds a gradient, or drops it if `local_step` is before the accumulator's step."""
@@ -260,7 +262,7 @@ class ConditionalAccumulator(_Accumulator):
 class SparseConditionalAccumulator(_Accumulator):
     """Sums rows; `take_grad` ends with (indices, values, shape)."""
 
-    kind, sum_class = "SparseConditionalAccumulator", SparseSum
+    class_name, sum_class = "SparseConditionalAccumulator", SparseSum
 
     def apply_grad(
         self, indices: torch.Tensor, values: torch.Tensor, shape: Sequence[int] | None, local_step: int

@@ -58,19 +58,19 @@ def poll(condition: Callable[[], Any]) -> None:
         time.sleep(0.0005)
 
 
-def run_threads(*bodies: Callable[[], None]) -> None:
-    """Runs the bodies on threads that start together; raises what one of them raises."""
+def run_threads(*tasks: Callable[[], None]) -> None:
+    """Runs the tasks on threads that start together; raises what one of them raises."""
     failures: list[BaseException] = []
-    start = threading.Barrier(len(bodies))
+    start = threading.Barrier(len(tasks))
 
-    def guarded(body: Callable[[], None]) -> None:
+    def guarded(task: Callable[[], None]) -> None:
         try:
             start.wait(LIMIT_S)
-            body()
+            task()
         except BaseException as error:  # noqa: BLE001, told to the test
             failures.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(body,), daemon=True) for body in bodies]
+    threads = [threading.Thread(target=guarded, args=(task,), daemon=True) for task in tasks]
     for thread in threads:
         thread.start()
     for thread in threads:

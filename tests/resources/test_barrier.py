@@ -20,21 +20,21 @@ def barrier(components=2):
     return Barrier("b", [None] * components, [()] * components)
 
 
-def insert(made, component, **values):
+def insert(target, component, **values):
     keys = [key.encode() for key in values]
-    return Call(partial(made.insert_many, component, keys, list(values.values())))
+    return Call(partial(target.insert_many, component, keys, list(values.values())))
 
 
-def take(made, n, small=False, wait=False):
-    return Call(lambda done: made.take_many(n, done, small, wait))
+def take(b, n, small=False, wait=False):
+    return Call(lambda done: b.take_many(n, done, small, wait))
 
 
-def close(made, cancel_pending=False):
-    return Call(partial(made.close, cancel_pending))
+def close(b, cancel_pending=False):
+    return Call(partial(b.close, cancel_pending))
 
 
-def sizes(made):
-    return made.ready_size(), made.incomplete_size()
+def sizes(b):
+    return b.ready_size(), b.incomplete_size()
 
 
 class TestTable:
