@@ -15,13 +15,19 @@ mutex.shape(lambda container, shared_name: ())
 @mutex.state
 def _(context):
     attrs = context.attrs
-    return context.resources.get_or_create(attrs["container"], attrs["shared_name"] or context.name, Mutex, Mutex)
+    name = attrs["shared_name"] or context.name
+    return context.resources.get_or_create(attrs["container"], name, Mutex, lambda: Mutex(name, str(context.source)))
 
 
-lock = op("MutexLock(mutex: resource) -> (mutex_lock: variant)", stateful=True, host=True, blocking=True)
+lock = op("MutexLock(mutex: resource) -> (mutex_lock: variant)", stateful=True, host=True, asynchronous=True)
 lock.not_differentiable()
 lock.shape(lambda mutex: ())
-lock.kernel(lambda mutex: mutex.hold())
+
+
+@lock.begin
+def _(mutex, *, done, step):
+    return mutex.acquire(step, done)  # by the step, not the thread: it may be taken and given back on different ones
+
 
 unlock = op("ConsumeMutexLock(mutex_lock: variant) -> ()", stateful=True, host=True)
 unlock.not_differentiable()

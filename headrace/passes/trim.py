@@ -2,9 +2,9 @@
 
     %a = Exp(%x)   %b = Identity(%y) ^%a   %c = Neg(%b)      ->      %c = Neg(%y)
 
-A control edge matters only if a node at its far end, or behind it, changes or waits for something outside the step, or if a node
-that waits is ahead of it.  The edges that gate gradients (TF1's GATE_OP) order pure nodes, and would hide products from the passes
-that look for them.
+A control edge matters only if a node at its far end, or behind it, changes or waits for something outside the step, or if a
+node that waits is ahead of it.  The edges that gate gradients (TF1's GATE_OP) order pure nodes, and would hide products from
+the passes that look for them.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ holds no thread.  What a failed step leaves behind gives the mutex back when Pyt
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections import deque
 from collections.abc import Hashable
 from typing import Any
@@ -73,7 +71,7 @@ class MutexMachine:
 
 
 class Mutex(Driver):
-    """Thread-safe, never blocks (except `hold`): `acquire` ends with a `Held` and calls `done` outside the lock."""
+    """Thread-safe, never blocks: `acquire` ends with a `Held` and calls `done` outside the lock."""
 
     _machine: MutexMachine
 
@@ -90,12 +88,6 @@ class Mutex(Driver):
         wait = self._begin(self._machine.acquire, Acquire(owner, held))
         self._settle()
         return wait
-
-    def hold(self) -> Held:
-        """Waits on this thread, which is the owner."""
-        ended: queue.SimpleQueue[Held] = queue.SimpleQueue()
-        self.acquire(threading.get_ident(), lambda held, error: ended.put(held))
-        return ended.get()
 
     def cancel(self, attempt: Attempt, error: Exception) -> None:
         super().cancel(attempt, error)

@@ -74,6 +74,9 @@ class Step:
         self._listeners: list[SimpleQueue[Event]] = []
         self._reported = False
 
+    def __str__(self) -> str:
+        return f"step {self.number}"
+
     def events(self) -> SimpleQueue[Event]:
         """A queue for one thread of the step to wait at."""
         events: SimpleQueue[Event] = SimpleQueue()

@@ -87,10 +87,14 @@ class StepRun:
     def run(self, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """Runs the step to its end."""
         self.values.update(zip(self._feeds, feeds, strict=True))
-        with self.waits:
-            self.advance(self.flow.start())
-            while self.waits:
-                self.settle()
+        try:
+            with self.waits:
+                self.advance(self.flow.start())
+                while self.waits:
+                    self.settle()
+        except BaseException:
+            self.values.clear()  # a lock among them must not live as long as the traceback
+            raise
         return tuple([self.values[v] for v in self._fetches])
 
     def advance(self, ready: list[int]) -> None:
