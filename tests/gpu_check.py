@@ -276,6 +276,50 @@ def check_an_error_in_a_loop_over_both_devices_has_its_line():
                 raise AssertionError("no error for an index outside")
 
 
+def check_a_step_fed_by_a_queue_trains_as_a_fed_one():
+    def losses(mode, queued, steps=8):
+        rng = np.random.RandomState(0)
+        with tf.Graph().as_default():
+            tf.set_random_seed(3)
+            x, y = tf.placeholder(tf.float32, [None, 20]), tf.placeholder(tf.int32, [None])
+            with tf.device("/cpu:0"):
+                queue = tf.FIFOQueue(4, [tf.float32, tf.int32])
+                put = queue.enqueue([x, y])
+                taken = queue.dequeue()
+            inputs = taken if queued else (x, y)
+            inputs[0].set_shape([None, 20])
+            inputs[1].set_shape([None])
+            logits = tf.layers.dense(tf.layers.dense(inputs[0], 32, tf.nn.relu), 5)
+            loss = tf.losses.sparse_softmax_cross_entropy(inputs[1], logits)
+            train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                found = []
+                for _ in range(steps):
+                    feed = {x: rng.randn(16, 20), y: rng.randint(0, 5, 16)}
+                    if queued:
+                        session.run(put, feed)
+                    found.append(session.run([loss, train], {} if queued else feed)[0])
+                return found
+
+    expected = losses("off", False)
+    for mode in ("off", "always"):
+        np.testing.assert_allclose(losses(mode, True), expected, rtol=2e-3)
+
+
+def check_values_of_the_device_pass_through_a_queue():
+    with tf.Graph().as_default():
+        v = tf.get_variable("v", initializer=np.arange(6, dtype=np.float32))
+        queue = tf.FIFOQueue(4, tf.float32, [[6]])
+        put = [queue.enqueue(v), queue.enqueue(v * 2.0)]
+        taken = tf.reduce_sum(queue.dequeue() * v)
+        with tf.Session() as session:
+            session.run(v.initializer)
+            session.run(put)
+            session.run(tf.assign(v, np.ones(6, np.float32)))
+            assert sorted(session.run(taken) for _ in range(2)) == [15.0, 30.0]
+
+
 def main() -> int:
     failed = 0
     for name, check in list(globals().items()):
