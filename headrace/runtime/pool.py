@@ -77,8 +77,9 @@ class Lanes:
 
     def __init__(self, pool: Pool, names: Iterable[str]) -> None:
         self._calls: dict[str, SimpleQueue[Callable[[], Any] | None]] = {name: SimpleQueue() for name in names}
+        self._ended: SimpleQueue[None] = SimpleQueue()
         for calls in self._calls.values():
-            pool.submit(partial(_serve, calls))
+            pool.submit(partial(self._serve, calls))
 
     def __enter__(self) -> Lanes:
         return self
@@ -88,12 +89,14 @@ class Lanes:
             while not calls.empty():  # what is left of a failed step is not run
                 calls.get()
             calls.put(None)
+        for _ in self._calls:
+            self._ended.get()
 
     def __getitem__(self, name: str) -> Callable[[Callable[[], Any]], None]:
         """What gives the thread a call."""
         return self._calls[name].put
 
-
-def _serve(calls: SimpleQueue[Callable[[], Any] | None]) -> None:
-    while (call := calls.get()) is not None:
-        call()
+    def _serve(self, calls: SimpleQueue[Callable[[], Any] | None]) -> None:
+        while (call := calls.get()) is not None:
+            call()
+        self._ended.put(None)

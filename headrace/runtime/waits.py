@@ -84,7 +84,8 @@ class Waits:
             else:
                 events.put((number, result, None))
 
-        self._blocked.add(number)
+        if node.op_def.traits.blocking:
+            self._blocked.add(number)
         self.step.waits[number] = Waiting(node, None)
         submit(run)
 
