@@ -234,3 +234,37 @@ def test_producers_and_consumers(sess: tf.Session) -> None:
         thread.join(30)
         assert not thread.is_alive()
     assert sorted(taken) == [100 * i + j for i in range(4) for j in range(50)]
+
+
+def test_a_thousand_waiting_dequeues_use_one_thread(sess: tf.Session) -> None:
+    queue = tf.FIFOQueue(1000, tf.float32, [[]])
+    total = tf.add_n([queue.dequeue() for _ in range(1000)])
+    before = threading.active_count()
+    results: list[float] = []
+    thread = threading.Thread(target=lambda: results.append(sess.run(total)))
+    thread.start()
+    while sess.waiting().count("FIFOQueue") < 1000:
+        assert thread.is_alive()
+    assert threading.active_count() == before + 1
+    sess.run(queue.enqueue_many([np.ones(1000, np.float32)]))
+    thread.join(20)
+    assert results == [1000.0]
+
+
+@pytest.mark.parametrize("compile_mode", ["off", "always"])
+def test_two_devices(compile_mode: str) -> None:
+    with tf.device("/cpu:0"):
+        queue = tf.FIFOQueue(5, tf.float32, [[2]])
+        x = tf.placeholder(tf.float32, [2])
+    with tf.device("/cpu:1"):
+        put = queue.enqueue(x * 2.0)
+        w = tf.get_variable("w", initializer=[1.0, 1.0])
+        loss = tf.reduce_sum(tf.square(queue.dequeue() * w) + w)
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    config = tf.ConfigProto(compile=compile_mode, device_count={"CPU": 2})
+    with tf.Session(config=config) as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(put, {x: [1.0, 0.0]})
+        sess.run(put, {x: [1.0, 0.0]})
+        assert sess.run([loss, train])[0] == 6.0
+        assert np.allclose(sess.run([loss, w, train])[0], (2 * 0.1) ** 2 + 0.1 + 0.9)
