@@ -6,6 +6,7 @@ call; feeds are converted, the plan runs, fetches become arrays.  Thread-safe: m
 
 from __future__ import annotations
 
+import copy
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -80,6 +81,16 @@ def _worker(target: str) -> LocalWorker | None:
     return worker
 
 
+def _config(worker: LocalWorker | None, config: ConfigProto | None) -> ConfigProto:
+    """What the session's own configuration says, and otherwise the server's."""
+    if worker is None:
+        return config or ConfigProto()
+    merged = copy.deepcopy(worker.config)
+    if config is not None:
+        merged.MergeFrom(config)
+    return merged
+
+
 class _Partial(NamedTuple):
     run: PartialRun
     plan: StepPlan
@@ -104,7 +115,7 @@ class BaseSession:
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config).__name__} {at()}")
         self._graph = context.get_default_graph() if graph is None else graph
-        self._config = config or ConfigProto()
+        self._config = _config(worker, config)
         self._target = target
         self._closed = False
         self._calls: dict[Any, _Call] = {}
@@ -112,7 +123,7 @@ class BaseSession:
         self._partial_count = 0
         self._lock = threading.Lock()
         self._master = Master(self._graph, self._config, worker)
-        self._resources = self._master.worker.resources
+        self._resources = self._master.registered.resources
         _live.add(self)
 
     # ---- properties
@@ -315,7 +326,10 @@ class BaseSession:
         return context.default_session_scope(self)
 
     def close(self) -> None:
-        """Ends the steps that still run or wait, and frees the session's variables.  Running it afterwards is an error."""
+        """Ends the steps that still run or wait.  Running it afterwards is an error.
+
+        A local session's variables are freed; those on a server stay there for other sessions.
+        """
         if not self._closed:
             self._closed = True
             self._calls.clear()
@@ -357,12 +371,18 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str = "", containers: Sequence[str] | None = None, config: ConfigProto | None = None) -> None:
-        """Empties the named containers (default: the unnamed one) of the target: of a server, or of every local session."""
+        """Empties the named containers (default: the unnamed one) of the target: of a server, or of every local session.
+
+        Sessions go on: they find the variables of these containers uninitialised.
+        """
+        names = [""] if containers is None else list(containers)
+        if isinstance(containers, (str, bytes)) or not all(isinstance(name, (str, bytes)) for name in names):
+            raise TypeError(f"containers must be a list of names, got {containers!r} {at()}")
         worker = _worker(target)
-        workers = [s._master.worker for s in list(_live) if not s._target] if worker is None else [worker]
-        for one in workers:
-            for container in containers or [""]:
-                one.resources.reset(container)
+        local = [s._resources for s in list(_live) if not s._target and not s._closed]
+        for resources in local if worker is None else [worker.resources]:
+            for name in names:
+                resources.reset(name.decode() if isinstance(name, bytes) else name)
 
 
 class InteractiveSession(BaseSession):

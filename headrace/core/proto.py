@@ -11,9 +11,15 @@ from types import SimpleNamespace
 from typing import Any
 
 _FILES = (
-    "attr_value", "config", "function", "graph", "node_def", "op_def", "rewriter_config", "tensor", "tensor_shape", "types",
-    "versions",
+    "attr_value", "cluster", "config", "function", "graph", "node_def", "op_def", "rewriter_config", "tensor", "tensor_shape",
+    "types", "versions",
 )  # fmt: skip
+
+_STRING, _INT32 = 9, 5  # protobuf's numbers for types of fields
+_SERVER_FIELDS = {
+    "cluster": "ClusterDef", "job_name": _STRING, "task_index": _INT32, "default_session_config": "ConfigProto",
+    "protocol": _STRING,
+}  # fmt: skip
 
 
 @functools.cache
@@ -30,7 +36,25 @@ def protos() -> Any:
         names.update({name: getattr(module, name) for name in module.DESCRIPTOR.message_types_by_name})
         for enumeration in module.DESCRIPTOR.enum_types_by_name.values():
             names.update({value.name: value.number for value in enumeration.values})
-    return SimpleNamespace(**names)
+    return SimpleNamespace(**names, ServerDef=_server_def())
+
+
+def _server_def() -> Any:
+    """The message ServerDef, which TensorBoard does not ship."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    file = descriptor_pb2.FileDescriptorProto(name="headrace/server_def.proto", package="headrace", syntax="proto3")
+    file.dependency.extend(f"tensorboard/compat/proto/{name}.proto" for name in ("cluster", "config"))
+    message = file.message_type.add(name="ServerDef")
+    for number, (name, field_type) in enumerate(_SERVER_FIELDS.items(), 1):
+        field = message.field.add(name=name, number=number, label=1)
+        if isinstance(field_type, str):
+            field.type, field.type_name = 11, f".tensorboard.{field_type}"
+        else:
+            field.type = field_type
+    pool = descriptor_pool.Default()
+    pool.AddSerializedFile(file.SerializeToString())
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("headrace.ServerDef"))
 
 
 def __getattr__(name: str) -> Any:

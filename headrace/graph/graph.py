@@ -76,6 +76,8 @@ class Graph:
         self._check_not_finalized()
         inputs = [self._own(t, definition.name) for t in inputs]
         attrs = {} if attrs is None else attrs
+        if self._container and attrs.get("container") == "":
+            attrs = {**attrs, "container": self._container}
         if self._gradient_overrides and "_gradient_op_type" not in attrs:
             override = self._gradient_overrides.get(definition.name)
             if override is not None:
@@ -314,10 +316,14 @@ class Graph:
             self._gradient_overrides = old
 
     @contextmanager
-    def container(self, container_name: str) -> Iterator[str]:
-        """Stateful ops made inside keep their state in the named container."""
+    def container(self, container_name: str | None) -> Iterator[str | None]:
+        """Stateful ops made inside keep their state in the named container; "" or None is the default one.
+
+        Graphs whose sessions run on one server share what has the same name in the same container;
+        ``Session.reset(target, [name])`` empties one.
+        """
         old = self._container
-        self._container = container_name
+        self._container = container_name or ""
         try:
             yield container_name
         finally:

@@ -107,7 +107,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
 
 
 def container(container_name: str) -> Any:
-    """State made inside lives in the named container."""
+    """State made inside lives in the named container (``Graph.container``)."""
     return context.get_default_graph().container(container_name)
 
 

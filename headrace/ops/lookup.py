@@ -39,10 +39,17 @@ def _table(name, inputs="", options="", fixed=False):
     def _(context):
         attrs = context.attrs
         shape = attrs["value_shape"].as_list() if "value_shape" in attrs else ()
-        return context.resources.get_or_create(
-            attrs["container"], attrs["shared_name"] or context.name, Table,
-            lambda: Table(context.name, attrs["key_dtype"], attrs["value_dtype"], fixed, shape),
-        )  # fmt: skip
+        dtypes = attrs["key_dtype"], attrs["value_dtype"]
+        table = context.resource(
+            Table, lambda: Table(context.name, *dtypes, fixed, shape), by_node_name=attrs["use_node_name_sharing"]
+        )
+        if (table.key_dtype, table.value_dtype) != dtypes:
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"Conflicting key/value dtypes {dtypes[0].name}->{dtypes[1].name} with {table.key_dtype.name}->"
+                f"{table.value_dtype.name} for table {attrs['shared_name'] or context.name} (made at {context.source})",
+            )  # fmt: skip
+        return table
 
 
 _table("HashTableV2", fixed=True)

@@ -14,9 +14,8 @@ mutex.shape(lambda container, shared_name: ())
 
 @mutex.state
 def _(context):
-    attrs = context.attrs
-    name = attrs["shared_name"] or context.name
-    return context.resources.get_or_create(attrs["container"], name, Mutex, lambda: Mutex(name, str(context.source)))
+    name = context.attrs["shared_name"] or context.name
+    return context.resource(Mutex, lambda: Mutex(name, str(context.source)), by_node_name=True)
 
 
 lock = op("MutexLock(mutex: resource) -> (mutex_lock: variant)", stateful=True, host=True, asynchronous=True)

@@ -13,7 +13,9 @@ import numpy as np
 import torch
 
 from headrace.core.dtypes import ANY, NUMERIC, float32, float64, int32, int64
+from headrace.core.errors import InternalError, InvalidArgumentError
 from headrace.core.registry import op
+from headrace.core.shape import TensorShape
 from headrace.resources.value import from_numpy
 from headrace.resources.variable import Variable
 
@@ -30,19 +32,31 @@ variable.shape(lambda shape, dtype, container, shared_name: shape)
 @variable.state
 def _(context):
     attrs = context.attrs
-    name = attrs["shared_name"] or context.name
-    return context.resources.get_or_create(
-        attrs["container"],
-        name,
-        Variable,
-        lambda: Variable(
-            context.name,
-            attrs["dtype"],
-            context.device,
-            attrs["shape"].tuple,
-            buffer_order(context.graph, context.name, context.device),
-        ),
+    shape = attrs["shape"].tuple
+    order = buffer_order(context.graph, context.name, context.device)
+    variable = context.resource(
+        Variable, lambda: Variable(context.name, attrs["dtype"], context.device, shape, order), by_node_name=True
     )
+    _check_same(variable, attrs["dtype"], attrs["shape"], context)
+    return variable
+
+
+def _check_same(variable, dtype, shape, context):
+    """Refuses what another graph has made under the same name, but differently."""
+    where = f"container {context.attrs['container']!r}" if context.attrs["container"] else "the default container"
+    begin = f"Variable {context.name} (made at {context.source}) "
+    if variable.dtype != dtype:
+        raise InternalError(
+            None, None,
+            f"{begin}has dtype {dtype.name}, but {where} has a variable of this name with dtype {variable.dtype.name}; give "
+            "one of them another name or container",
+        )  # fmt: skip
+    if not shape.is_compatible_with(TensorShape(variable.shape)):
+        raise InvalidArgumentError(
+            None, None,
+            f"{begin}has shape {shape}, but {where} has a variable of this name with shape {TensorShape(variable.shape)}; "
+            "give one of them another name or container",
+        )  # fmt: skip
 
 
 # ---- the order of a filter's buffer

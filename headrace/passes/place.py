@@ -20,7 +20,7 @@ HasKernel = Callable[[Node, str], bool]
 
 def place(graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft: bool = False) -> StepGraph:
     """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry."""
-    specs = [DeviceSpec.from_string(d) for d in devices]
+    specs = [_spec(d) for d in devices]
     host = next(d for d, s in zip(devices, specs, strict=True) if s.device_type == "CPU")
     groups = _groups(graph)
     anywhere = DeviceSpec.from_string("")
@@ -66,8 +66,14 @@ def _groups(graph: StepGraph) -> list[list[Node]]:
     return list(groups.values())
 
 
+def _spec(device: str) -> DeviceSpec:
+    """The parts of a name.  A server of this process alone is the job "local" in TF1, "localhost" in TF2."""
+    spec = DeviceSpec.from_string(device)
+    return spec.replace(job="localhost") if spec.job == "local" else spec
+
+
 def _merge(wish: DeviceSpec, node: Node) -> DeviceSpec:
-    mine = DeviceSpec.from_string(node.device)
+    mine = _spec(node.device)
     for field in ("job", "replica", "task", "device_type", "device_index"):
         a, b = getattr(wish, field), getattr(mine, field)
         if a is not None and b is not None and a != b:

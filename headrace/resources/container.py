@@ -1,42 +1,53 @@
-"""Containers: named stores of state (white paper 4.7).  A session has a default one; resetting one drops what it holds."""
+"""Containers: named stores of state (white paper 4.7).  A worker has a default one; resetting one drops what it holds.
+
+State in a container is found by its class, its name and the device it lives on, by every graph that runs on the worker.  What
+belongs to one graph alone (its *owner*) lives in a container too, so that a reset reaches it, and goes with the graph.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
+DEFAULT: Final = "localhost"  # TensorFlow's name for the container of nodes that name none
+EVERYBODY: Final = 0  # the owner of what all graphs share
+
+_Key = tuple[type, str, str, int]
+
 
 class Containers:
-    """State objects by (container, class, name).  Thread-safe."""
+    """State objects by container, class, name, device and owner.  Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._items: dict[str, dict[tuple[type, str], Any]] = {}
+        self._items: dict[str, dict[_Key, Any]] = {}
         self.generation = 0
 
-    def get_or_create(self, container: str, name: str, resource_class: type[T], make: Callable[[], T]) -> T:
+    def get_or_create(
+        self, container: str, name: str, resource_class: type[T], make: Callable[[], T], device: str = "",
+        owner: int = EVERYBODY,
+    ) -> T:  # fmt: skip
         with self._lock:
-            store = self._items.setdefault(container, {})
-            resource = store.get((resource_class, name))
+            store = self._items.setdefault(container or DEFAULT, {})
+            key = (resource_class, name, device, owner)
+            resource = store.get(key)
             if resource is None:
-                resource = store[(resource_class, name)] = make()
+                resource = store[key] = make()
             return resource  # type: ignore[no-any-return]
 
-    def find(self, container: str, name: str, resource_class: type[T]) -> T | None:
+    def forget(self, owner: int) -> None:
+        """Drops what belongs to one graph alone."""
         with self._lock:
-            return self._items.get(container, {}).get((resource_class, name))
-
-    def all(self, resource_class: type[T]) -> list[T]:
-        with self._lock:
-            return [v for store in self._items.values() for (k, _), v in store.items() if k is resource_class]
+            for container, store in self._items.items():
+                self._items[container] = {key: item for key, item in store.items() if key[3] != owner}
 
     def reset(self, container: str) -> None:
         """Forgets everything in the container; plans made before must look their state up again."""
         with self._lock:
-            self._items.pop(container, None)
+            self._items.pop(container or DEFAULT, None)
             self.generation += 1
 
     def clear(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -77,9 +77,10 @@ register_device("MPS", "mps", lambda: int(torch.backends.mps.is_available()), pr
 register_device("XPU", "xpu", lambda: torch.xpu.device_count() if hasattr(torch, "xpu") else 0, priority=90)
 
 
-def local_devices(
-    device_count: dict[str, int] | None = None, prefix: str = "/job:localhost/replica:0/task:0"
-) -> list[Device]:
+LOCAL_TASK: Final = "/job:localhost/replica:0/task:0"
+
+
+def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCAL_TASK) -> list[Device]:
     """The devices of this process, preferred ones first.  ``device_count`` limits a type, or gives several CPUs."""
     wanted = {k.upper(): v for k, v in (device_count or {}).items()}
     for name in wanted:

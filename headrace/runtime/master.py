@@ -34,7 +34,8 @@ class Master:
         self.config = config
         self._owns_worker = worker is None
         self.worker = worker or LocalWorker(config)
-        self.registered = RegisteredGraph(self.worker, config.operation_timeout_in_ms / 1000)
+        timeout = config.operation_timeout_in_ms / 1000
+        self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         self.compile_mode = compile_mode(config)
         # A step that waits for its code gains nothing from another process.
         self._compile_region = compile_region if self.compile_mode == "always" else compile_in_background
@@ -54,7 +55,7 @@ class Master:
         request = Request(tuple(feeds), tuple(fetches), tuple(targets), async_feeds)
         key = (request, self.graph._mutations)
         plan = self._plans.get(key)
-        if plan is None or plan.generation != self.worker.resources.generation:
+        if plan is None or plan.generation != self.registered.resources.generation:
             with no_collection():
                 plan = make_plan(request, self.registered, self._options())
             if not async_feeds:

@@ -6,12 +6,12 @@ import threading
 from typing import Any
 
 from headrace.core.config import ConfigProto
-from headrace.core.registry import REGISTRY, Kernel, OpDef
+from headrace.core.registry import Kernel, OpDef
 from headrace.passes.pipeline import passes_off
 from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
-from headrace.resources.invoke import bind_attr, find_kernel, invoke_on_arrays
-from headrace.runtime.device import Device, configure, local_devices
+from headrace.resources.invoke import find_kernel, invoke_on_arrays
+from headrace.runtime.device import LOCAL_TASK, Device, configure, local_devices
 from headrace.runtime.gate import Gate
 from headrace.runtime.pool import Pool
 from headrace.runtime.threads import default_threads
@@ -20,8 +20,10 @@ from headrace.runtime.threads import default_threads
 class LocalWorker:
     """Thread-safe.  Lives as long as its session, or as the server that several sessions name as their target."""
 
-    def __init__(self, config: ConfigProto) -> None:
-        self.devices: list[Device] = local_devices(dict(config.device_count))
+    def __init__(self, config: ConfigProto, task: str = LOCAL_TASK) -> None:
+        """``config``: sessions that share the worker merge theirs into it.  ``task``: how the names of its devices begin."""
+        self.config = config
+        self.devices: list[Device] = local_devices(dict(config.device_count), task)
         configure(self.devices, config)
         self.threads = config.intra_op_parallelism_threads or default_threads()
         together = config.inter_op_parallelism_threads
@@ -31,8 +33,30 @@ class LocalWorker:
         self.pool = Pool()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")
-        self._lock = threading.RLock()
-        self._constants: dict[tuple[int, Any, Any], tuple[Any, Any]] = {}
+        self._sessions = 0  # those that are open
+        self._had_session = False
+        self._session_left = threading.Condition()
+
+    # ---- sessions
+
+    def enter_session(self) -> None:
+        """Notes that a session runs its steps here."""
+        with self._session_left:
+            self._sessions += 1
+            self._had_session = True
+
+    def leave_session(self) -> None:
+        """Notes that a session is closed."""
+        with self._session_left:
+            self._sessions -= 1
+            self._session_left.notify_all()
+
+    def wait_for_sessions(self) -> None:
+        """Returns when there was a session and none is open any more."""
+        with self._session_left:
+            self._session_left.wait_for(lambda: self._had_session and not self._sessions)
+
+    # ---- devices
 
     @property
     def device_names(self) -> list[str]:
@@ -60,18 +84,6 @@ class LocalWorker:
         kernel_type = next((d.kernel_type for d in self.devices if d.device_type == device_type), device_type.lower())
         return op_def.find_kernel(kernel_type, node.attrs) is not None
 
-    def constant(self, node: Node, torch_device: Any) -> Any:
-        """A constant on a device; the array is shared with the graph where the device allows."""
-        array = node.attrs["value"]
-        key = (id(array), node.attrs["dtype"], torch_device)
-        with self._lock:
-            held = self._constants.get(key)
-            if held is None:
-                kernel = find_kernel(REGISTRY.get("Const"), torch_device.type, node.attrs)
-                value = kernel.call(array, bind_attr(node.attrs["dtype"]), device=torch_device)
-                held = self._constants[key] = (array, value)
-            return held[1]
-
     @staticmethod
     def evaluate(op_def: OpDef, arrays: Any, attrs: dict[str, Any]) -> Any:
         """Constant folding's evaluator: None when the kernel cannot run while planning."""
@@ -84,7 +96,5 @@ class LocalWorker:
             return None
 
     def close(self) -> None:
-        with self._lock:
-            self.resources.clear()
-            self._constants.clear()
+        self.resources.clear()
         self.pool.close()

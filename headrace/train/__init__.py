@@ -45,6 +45,11 @@ from headrace.library.state.global_step import (
 # ---- section: graphs
 from headrace.library.system.graph_util import write_graph as write_graph
 
+# ---- section: clusters
+from headrace.cluster.cluster_spec import ClusterSpec as ClusterSpec
+from headrace.cluster.server import Server as Server
+from headrace.core.server_def import ClusterDef as ClusterDef, JobDef as JobDef, ServerDef as ServerDef
+
 # ---- section: examples
 from headrace.core import example as _example
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.operation import Operation, Tensor
 from headrace.library import nest
 from headrace.library.control.dependency import identity
@@ -18,7 +18,8 @@ _numbers = itertools.count()
 class CriticalSection:
     """``section.execute(lambda: assign_next(v))``: whoever executes waits until the others are done.
 
-    All sections of one ``shared_name`` exclude each other.
+    All sections of one ``shared_name`` exclude each other, also those of other sessions on the same server.  Without one, a
+    section in a graph is known by its name.
     """
 
     def __init__(
@@ -28,7 +29,7 @@ class CriticalSection:
         if critical_section_def is not None:
             raise ValueError("critical_section_def is not supported.")
         with name_scope(name, "CriticalSection", []) as scope:
-            shared = shared_name or f"{name or scope.rstrip('/')}_{next(_numbers)}"
+            shared = shared_name or (f"{name or 'section'}_{next(_numbers)}" if context.executing_eagerly() else scope)
             self._handle: Tensor = raw_ops.MutexV2(shared_name=shared)
         self._signature = shared
 

@@ -204,7 +204,7 @@ class Variable(metaclass=VariableMeta):
             shape = self._initial_value.shape if validate_shape else TensorShape(None)
         self._variable: Tensor = raw_ops.VariableV2(
             shape=as_shape(shape), dtype=self._initial_value.dtype.base_dtype,
-            container=context.get_default_graph()._container, name=scope,
+            name=scope,
         )  # fmt: skip
         self._name = self._variable.name
 

@@ -1,0 +1,1 @@
+"""Clusters: their description, and the servers that sessions name as their target."""

@@ -1,0 +1,162 @@
+"""Server: one task of a cluster in this process, whose worker the sessions that name its target share.
+
+There is no network yet: the cluster has this one task.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import Any, Final
+
+from headrace.cluster.cluster_spec import ClusterSpec
+from headrace.core.config import ConfigProto
+from headrace.core.errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError, UnknownError
+from headrace.core.server_def import ServerDef
+from headrace.core.source import at
+from headrace.runtime.target import find, offer
+from headrace.runtime.worker import LocalWorker
+
+LOCAL: Final = {"localhost": ["localhost:0"]}  # port 0: any that is free
+PROTOCOL: Final = "grpc"
+_free_ports = itertools.count(40000)
+
+
+class Server:
+    """A worker with a name: ``tf.Session(server.target)``.  Sessions on it share variables and other named state.
+
+    The worker and its state live until the process ends, whether or not the ``Server`` is kept.
+
+    >>> server = tf.train.Server.create_local_server()
+    >>> count = tf.Variable(5, name="count")
+    >>> with tf.Session(server.target) as one:
+    ...     one.run(count.initializer)
+    >>> with tf.Session(server.target) as two:
+    ...     print(two.run(count))
+    5
+    """
+
+    def __init__(
+        self, server_or_cluster_def: Any, job_name: str | None = None, task_index: int | None = None,
+        protocol: str | None = None, config: ConfigProto | None = None, start: bool = True,
+    ) -> None:  # fmt: skip
+        """``config``: what holds for sessions on this server unless their own says otherwise."""
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config).__name__} {at()}")
+        self._server_def = _server_def(server_or_cluster_def, job_name, task_index, protocol, config)
+        self._target = f"{PROTOCOL}://localhost:{_port(self._server_def)}"
+        prefix = f"/job:{self._server_def.job_name}/replica:0/task:{self._server_def.task_index}"
+        self._worker = LocalWorker(self._server_def.default_session_config, prefix)
+        self._started = False
+        if start:
+            self.start()
+
+    @staticmethod
+    def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
+        """A cluster of one task in this process, with an address of its own."""
+        return Server(LOCAL, protocol=PROTOCOL, config=config, start=start)
+
+    @property
+    def server_def(self) -> ServerDef:
+        """The task: its cluster, job, number and configuration."""
+        return self._server_def
+
+    @property
+    def target(self) -> str:
+        """What ``tf.Session`` takes to run on this server."""
+        return self._target
+
+    def start(self) -> None:
+        """Lets sessions find the server.  Nothing happens if it has been started before."""
+        if self._started:
+            return
+        try:
+            offer(self._target, self._worker)
+        except ValueError:
+            raise UnknownError(
+                None, None,
+                f"Could not start the server: {self._target} is the address of another server of this process; use "
+                f"port 0 for one that is free {at()}",
+            ) from None  # fmt: skip
+        self._started = True
+
+    def join(self) -> None:
+        """Waits until there was a session on this server and all are closed.  Returns immediately if it is not started."""
+        if self._started:
+            self._worker.wait_for_sessions()
+
+
+def _server_def(
+    server_or_cluster_def: Any, job_name: str | None, task_index: int | None, protocol: str | None,
+    config: ConfigProto | None,
+) -> ServerDef:  # fmt: skip
+    """The task that the arguments describe; checked."""
+    if isinstance(server_or_cluster_def, ServerDef):
+        definition = copy.deepcopy(server_or_cluster_def)
+    else:
+        definition = _member(server_or_cluster_def, job_name, task_index)
+    if job_name is not None:
+        definition.job_name = job_name
+    if task_index is not None:
+        definition.task_index = task_index
+    if protocol is not None or not definition.protocol:
+        definition.protocol = protocol or PROTOCOL
+    if config is not None:
+        definition.default_session_config.MergeFrom(config)
+    _check(definition)
+    return definition
+
+
+def _member(cluster: Any, job_name: str | None, task_index: int | None) -> ServerDef:
+    """A task of the cluster; its job and number may be left out where there is only one."""
+    try:
+        spec = ClusterSpec(cluster)
+    except TypeError as error:
+        raise TypeError(
+            f"Could not convert `server_or_cluster_def` to a `tf.train.ServerDef` or `tf.train.ClusterSpec`: {error}"
+        ) from None
+    if job_name is None:
+        if len(spec.jobs) != 1:
+            raise ValueError(f"Must specify an explicit `job_name`: the jobs of the cluster are {spec.jobs} {at()}")
+        job_name = spec.jobs[0]
+    if task_index is None:
+        indices = spec.task_indices(job_name)
+        if len(indices) != 1:
+            raise ValueError(f"Must specify an explicit `task_index`: the tasks of {job_name!r} are {indices} {at()}")
+        task_index = indices[0]
+    return ServerDef(cluster=spec.as_cluster_def(), job_name=job_name, task_index=task_index)
+
+
+def _check(definition: ServerDef) -> None:
+    if definition.protocol != PROTOCOL:
+        raise NotFoundError(
+            None, None,
+            f"No server factory registered for the protocol {definition.protocol!r}; known: {PROTOCOL!r} {at()}",
+        )  # fmt: skip
+    spec = ClusterSpec(definition.cluster)
+    job, index = definition.job_name, definition.task_index
+    if job not in spec.jobs:
+        raise InternalError(None, None, f"Job {job!r} was not defined in cluster {spec!r} {at()}")
+    if index not in spec.task_indices(job):
+        raise InternalError(
+            None, None, f"Task {index} was not defined in job {job!r}; its tasks are {spec.task_indices(job)} {at()}"
+        )
+    if sum(map(spec.num_tasks, spec.jobs)) > 1:
+        raise UnimplementedError(
+            None, None,
+            f"A server for {spec!r}: clusters over several processes are not there yet. A cluster of one task works: "
+            f"tf.train.Server.create_local_server() {at()}",
+        )  # fmt: skip
+
+
+def _port(definition: ServerDef) -> int:
+    """The number of the port in the task's address; one that no other server of this process has for 0."""
+    address = ClusterSpec(definition.cluster).task_address(definition.job_name, definition.task_index)
+    _, colon, number = address.rpartition(":")
+    if not colon or not (number.isascii() and number.isdigit()):
+        raise InvalidArgumentError(
+            None, None, f'Could not parse port for local server from "{address}"; accepted is host:port {at()}'
+        )
+    if int(number):
+        return int(number)
+    return next(port for port in _free_ports if find(f"{PROTOCOL}://localhost:{port}") is None)
