@@ -47,7 +47,7 @@ def _table(name, inputs="", options="", fixed=False):
             raise errors.InvalidArgumentError(
                 None, None,
                 f"Conflicting key/value dtypes {dtypes[0].name}->{dtypes[1].name} with {table.key_dtype.name}->"
-                f"{table.value_dtype.name} for table {attrs['shared_name'] or context.name} (made at {context.source})",
+                f"{table.value_dtype.name} for table {attrs['shared_name'] or context.name}",
             )  # fmt: skip
         return table
 

@@ -44,7 +44,7 @@ def _(context):
 def _check_same(variable, dtype, shape, context):
     """Refuses what another graph has made under the same name, but differently."""
     where = f"container {context.attrs['container']!r}" if context.attrs["container"] else "the default container"
-    begin = f"Variable {context.name} (made at {context.source}) "
+    begin = f"Variable {context.name} "
     if variable.dtype != dtype:
         raise InternalError(
             None, None,
@@ -161,36 +161,38 @@ def _update(name, apply, apply_array):
     definition.not_differentiable()
     definition.shape(lambda ref, value, use_locking: ref.merge_with(value))
 
-    @definition.kernel
-    def _(ref, value, use_locking):
+    def update(ref, value):
         buffer = ref.value
-        _check_shapes(buffer, value)
-        if use_locking:
-            with ref.lock:
-                apply(buffer, value)
-        else:
-            apply(buffer, value)
-        return ref
+        if buffer.shape != value.shape:  # torch would broadcast
+            raise _different_shapes(buffer, value)
+        apply(buffer, value)
 
-    @definition.array_kernel(T=_SMALL)
-    def _(ref, value, use_locking):
+    def update_array(ref, value):
         buffer = ref.array
-        _check_shapes(buffer, value)
-        if use_locking:
-            with ref.lock:
-                apply_array(buffer, value, buffer)
-        else:
-            apply_array(buffer, value, buffer)
-        return ref
+        if buffer.shape != value.shape:
+            raise _different_shapes(buffer, value)
+        apply_array(buffer, value, buffer)
 
+    def kernel(update):
+        def run(ref, value, use_locking):
+            if use_locking:
+                with ref.lock:  # before the buffer is looked up: an assignment may replace it
+                    update(ref, value)
+            else:
+                update(ref, value)
+            return ref
+
+        return run
+
+    definition.kernel(kernel(update))
+    definition.array_kernel(T=_SMALL)(kernel(update_array))
     return definition
 
 
-def _check_shapes(buffer, value):
-    if buffer.shape != value.shape:  # torch and numpy would broadcast
-        raise ValueError(
-            f"Input shapes must match: the variable has shape {list(buffer.shape)}, the value {list(value.shape)}"
-        )
+def _different_shapes(buffer, value):
+    return ValueError(
+        f"Input shapes must match: the variable has shape {list(buffer.shape)}, the value {list(value.shape)}"
+    )
 
 
 assign_add = _update("AssignAdd", torch.Tensor.add_, np.add)

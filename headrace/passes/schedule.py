@@ -13,6 +13,7 @@ from headrace.passes.match import Ops
 from headrace.passes.read import ref_positions
 from headrace.passes.step_graph import Node, Value, topological
 
+UNLOCK = Ops("ConsumeMutexLock")
 HOLD = Ops("_Hold")  # what comes after one is computed again, to save memory
 
 
@@ -60,14 +61,16 @@ def order_reads(order: Sequence[Node]) -> None:
 def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
     """Turns reads whose value (or a view of it) is needed after a later write to the same state into copies.
 
+    After the end of a critical section another step may write, so what was read before it is copied, too.
     ``escaping`` values are needed after the whole order has run.  Returns the reads that became copies.
     """
     writes: dict[Value, list[int]] = {}
+    unlocks = [i for i, node in enumerate(order) if node in UNLOCK]
     for i, node in enumerate(order):
         if node.op_def.traits.writes:
             for p in ref_positions(node):
                 writes.setdefault(root(node.inputs[p]), []).append(i)
-    if not writes:
+    if not writes and not unlocks:
         return []
     last = last_use(order, escaping)
     copy = REGISTRY.get("_ReadCopy")
@@ -76,7 +79,7 @@ def protect_reads(order: Sequence[Node], escaping: set[Value]) -> list[Node]:
         if node.op_def.traits.reads_buffer:
             until = last.get(node.outputs[0], i)
             # A write that takes a view of what it overwrites (assign(v, v[::-1])) counts: it must not see its own effect.
-            if any(i < w <= until for w in writes.get(root(node.inputs[0]), ())):
+            if any(i < w <= until for w in (*writes.get(root(node.inputs[0]), ()), *unlocks)):
                 node.op_def = copy
                 copied.append(node)
     return copied

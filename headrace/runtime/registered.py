@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from headrace.core.errors import OpError
 from headrace.core.registry import REGISTRY, Kernel
 from headrace.core.source import UNKNOWN, Source
 from headrace.graph.graph import Graph
@@ -109,11 +110,14 @@ class RegisteredGraph:
             raise TypeError(f"op {node.type} keeps state but has no state rule")
         graph = node.origin.graph if node.origin is not None else None
         device = self.torch_device(node.device)
-        return rule(
-            StateContext(
-                node.name, node.attrs, device, self.resources, graph, node.source, node.device, self._number
-            )
-        )  # fmt: skip
+        context = StateContext(
+            node.name, node.attrs, device, self.resources, graph, node.source, node.device, self._number
+        )
+        try:
+            return rule(context)
+        except OpError as e:
+            where = f"[[node {node.name} ({node.type}) made at {node.source}]]"
+            raise type(e)(None, node.origin, f"{e.message}\n\t {where}") from e  # type: ignore[call-arg]
 
     def close(self) -> None:
         """Ends all steps and forgets the states of nodes; what is in containers stays the worker's."""

@@ -99,6 +99,15 @@ class TestProtectReads:
         write = raw_ops.Assign(v, [1.0, 1.0], name="write")
         assert ordered([row], [write.op])[1] == ["read"]
 
+    def test_what_leaves_a_critical_section_is_copied(self) -> None:
+        """Another step may write as soon as the section has ended."""
+        v = variable()
+        section = tf.CriticalSection(name="section")
+        both = section.execute(lambda: [raw_ops.Identity(v, name="whole"), raw_ops.Sum(v, [0], name="sum")])
+        copied = ordered(both)[1]
+        assert [name for name in copied if name.endswith("whole")]
+        assert ordered([both[1]])[1] == [], "a result that the section has computed is not the variable's buffer"
+
     def test_what_is_used_only_before_the_write_is_not_copied(self) -> None:
         v = variable()
         read = raw_ops.Identity(v, name="read")
