@@ -3,9 +3,17 @@
 import pytest
 from docs.page import check_page
 
+PAGES = [
+    "ablation.md",
+    "compile.md",
+    "concurrency.md",
+    "coordination.md",
+    "eager.md",
+    "life_of_a_step.md",
+    "waiting.md",
+]
 
-@pytest.mark.parametrize(
-    "page", ["life_of_a_step.md", "compile.md", "ablation.md", "eager.md", "coordination.md", "waiting.md"]
-)
+
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_prints_what_it_says(page: str) -> None:
     check_page(page)
