@@ -375,7 +375,7 @@ class Session(BaseSession):
 
         Sessions go on: they find the variables of these containers uninitialised.
         """
-        names = [""] if containers is None else list(containers)
+        names = list(containers or [""])
         if isinstance(containers, (str, bytes)) or not all(isinstance(name, (str, bytes)) for name in names):
             raise TypeError(f"containers must be a list of names, got {containers!r} {at()}")
         worker = _worker(target)

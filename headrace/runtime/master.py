@@ -56,8 +56,10 @@ class Master:
         key = (request, self.graph._mutations)
         plan = self._plans.get(key)
         if plan is None or plan.generation != self.registered.resources.generation:
+            generation = self.registered.resources.generation  # a reset from now on makes the plan old
             with no_collection():
                 plan = make_plan(request, self.registered, self._options())
+            plan.generation = generation
             if not async_feeds:
                 for one in [part.plan for part in plan.parts if part.plan is not None] or [plan]:
                     self._equip(one)

@@ -13,6 +13,7 @@ import pytest
 
 import headrace as tf
 from headrace.graph import raw_ops
+from headrace.runtime.registered import RegisteredGraph
 
 Open = Callable[..., tf.Session]
 Uninitialised = tf.errors.FailedPreconditionError
@@ -162,7 +163,7 @@ class TestReset:
         b.run(boxed.init)
         assert sessions(boxed).run(boxed.v) == 2
 
-    @pytest.mark.parametrize("names", [None, [""], ["localhost"], (b"localhost",)])
+    @pytest.mark.parametrize("names", [None, [], [""], ["localhost"], (b"localhost",)])
     def test_the_default_container(self, server: tf.train.Server, sessions: Open, names: Any) -> None:
         plain, boxed = Model(1.0), Model(2.0, container="box")
         a, b = sessions(plain), sessions(boxed)
@@ -173,11 +174,10 @@ class TestReset:
         with pytest.raises(Uninitialised):
             a.run(plain.v)
 
-    def test_nothing(self, server: tf.train.Server, sessions: Open) -> None:
+    def test_a_container_that_is_not_there(self, server: tf.train.Server, sessions: Open) -> None:
         plain = Model(1.0)
         a = sessions(plain)
         a.run(plain.init)
-        tf.Session.reset(server.target, [])
         tf.Session.reset(server.target, ["nosuch"])
         assert a.run(plain.v) == 1
 
@@ -202,6 +202,26 @@ class TestReset:
             assert [other.run(x) for _ in range(2)] == expected[:2], "generators belong to a session"
             tf.Session.reset(server.target, ["box"])
             assert [other.run(x) for _ in range(2)] == expected[2:]
+
+    def test_while_another_session_plans(
+        self, server: tf.train.Server, sessions: Open, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A plan that found its variables before the reset is made anew."""
+        plain = Model(1.0)
+        a = sessions(plain)
+        a.run(plain.init)
+        find_state = RegisteredGraph.state
+
+        def reset_afterwards(graph: RegisteredGraph, node: Any) -> Any:
+            state = find_state(graph, node)
+            tf.Session.reset(server.target)
+            return state
+
+        with monkeypatch.context() as patch:
+            patch.setattr(RegisteredGraph, "state", reset_afterwards)
+            assert a.run(plain.v) == 1
+        with pytest.raises(Uninitialised):
+            a.run(plain.v)
 
     def test_arguments(self, server: tf.train.Server) -> None:
         with pytest.raises(TypeError, match="containers must be a list of names, got 'box'"):

@@ -203,9 +203,8 @@ class Variable(metaclass=VariableMeta):
         if shape is None:
             shape = self._initial_value.shape if validate_shape else TensorShape(None)
         self._variable: Tensor = raw_ops.VariableV2(
-            shape=as_shape(shape), dtype=self._initial_value.dtype.base_dtype,
-            name=scope,
-        )  # fmt: skip
+            shape=as_shape(shape), dtype=self._initial_value.dtype.base_dtype, name=scope
+        )
         self._name = self._variable.name
 
     def _from_def(self, definition: VariableDef, import_scope: str | None) -> None:
