@@ -45,7 +45,7 @@ def _queue(kind, make_store, options="", types="component_types: list(type)"):
         def make():
             return CheckedQueue(kind, name, make_store(attrs), settings, str(context.source))
 
-        queue = context.resources.get_or_create(attrs["container"], name, Queue, make)
+        queue = context.resource(Queue, make)
         _check_shared(queue, kind, name, settings)
         return queue
 
