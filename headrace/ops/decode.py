@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes, errors
+from headrace.core.file import file_error, local_path, open_to_read
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
 
@@ -329,14 +330,6 @@ def _field(field, default, missing, column, row):
 
 # ---- files
 
-_ERRORS = {FileNotFoundError: errors.NotFoundError, PermissionError: errors.PermissionDeniedError}
-
-
-def _failed(error, path):
-    error_class = _ERRORS.get(type(error), errors.FailedPreconditionError)
-    return error_class(None, None, f"{path}; {error.strerror}")
-
-
 read_file = op("ReadFile(filename: string) -> (contents: string)", host=True, stateful=True, reads=True)
 read_file.not_differentiable()
 read_file.shape(lambda filename: filename.with_rank(0))
@@ -345,24 +338,13 @@ read_file.shape(lambda filename: filename.with_rank(0))
 def _path(filename, what="Input filename"):
     if filename.ndim:
         raise ValueError(f"{what} tensor must be scalar, but had shape: {list(filename.shape)}")
-    return _local(os.fsdecode(filename[()]))
-
-
-def _local(path):
-    """The path, unless it names another file system: only ``tf.gfile`` reaches those."""
-    if "://" in path:
-        raise NotImplementedError(f"{path} is not on this machine's file system; tf.gfile opens other schemes")
-    return path
+    return local_path(os.fsdecode(filename[()]))
 
 
 @read_file.kernel
 def _(filename):
-    path = _path(filename)
-    try:
-        with open(path, "rb") as file:
-            return array_of([file.read()], ())
-    except OSError as e:
-        raise _failed(e, path) from None
+    with open_to_read(_path(filename)) as file:
+        return array_of([file.read()], ())
 
 
 write_file = op("WriteFile(filename: string, contents: string) -> ()", host=True, stateful=True)
@@ -386,7 +368,7 @@ def _(filename, contents):
         with open(path, "wb") as file:
             file.write(contents[()])
     except OSError as e:
-        raise _failed(e, path) from None
+        raise file_error(e, path) from None
 
 
 matching = op(
@@ -403,5 +385,5 @@ def _(pattern):
 
 @matching.kernel
 def _(pattern):
-    paths = [path for p in pattern.reshape(-1) for path in glob.glob(os.fsencode(_local(os.fsdecode(p))))]
+    paths = [path for p in pattern.reshape(-1) for path in glob.glob(os.fsencode(local_path(os.fsdecode(p))))]
     return array_of(sorted(paths))

@@ -6,7 +6,6 @@ goes to `remote_file`; this module knows the files of this machine.
 
 from __future__ import annotations
 
-import errno
 import glob
 import os
 import re
@@ -15,25 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from headrace.core import errors
+from headrace.core.file import file_error
 from headrace.library.compat import as_bytes, as_str_any, as_text
 from headrace.library.system import remote_file
 from headrace.library.system.remote_file import FileStatistics
-
-_BY_ERRNO: dict[int | None, Callable[..., errors.OpError]] = {
-    errno.ENOENT: errors.NotFoundError,
-    errno.EEXIST: errors.AlreadyExistsError,
-    errno.EACCES: errors.PermissionDeniedError,
-    errno.EPERM: errors.PermissionDeniedError,
-    errno.EROFS: errors.PermissionDeniedError,
-    errno.EISDIR: errors.FailedPreconditionError,
-    errno.ENOTDIR: errors.FailedPreconditionError,
-    errno.ENOTEMPTY: errors.FailedPreconditionError,
-    errno.EINVAL: errors.InvalidArgumentError,
-    errno.ENAMETOOLONG: errors.InvalidArgumentError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
-    errno.EMFILE: errors.ResourceExhaustedError,
-}
-
 
 _SCHEME = re.compile(r"(?!file://)[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -49,18 +33,13 @@ def is_remote(path: str) -> bool:
     return _SCHEME.match(path) is not None
 
 
-def _raised(error: OSError, path: str) -> errors.OpError:
-    make = _BY_ERRNO.get(error.errno, errors.UnknownError)
-    return make(None, None, f"{path}; {error.strerror or error}")
-
-
 def _opened(path: str, mode: str) -> IO[bytes]:
     if is_remote(path):
         return remote_file.opened(path, mode)  # type: ignore[no-any-return]
     try:
         return open(path, mode)  # type: ignore[return-value]
     except OSError as error:
-        raise _raised(error, path) from None
+        raise file_error(error, path) from None
 
 
 class GFile:
@@ -215,7 +194,7 @@ def Stat(filename: Any) -> FileStatistics:  # noqa: N802 (TensorFlow's name)
     try:
         status = os.stat(path)
     except OSError as error:
-        raise _raised(error, path) from None
+        raise file_error(error, path) from None
     return FileStatistics(status.st_size, status.st_mtime_ns, os.path.isdir(path))
 
 
@@ -229,7 +208,7 @@ def MkDir(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
     try:
         os.mkdir(path)
     except OSError as error:
-        raise _raised(error, path) from None
+        raise file_error(error, path) from None
 
 
 def MakeDirs(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
@@ -242,7 +221,7 @@ def MakeDirs(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
     except (FileExistsError, NotADirectoryError):
         raise errors.FailedPreconditionError(None, None, f"{path} is not a directory") from None
     except OSError as error:
-        raise _raised(error, path) from None
+        raise file_error(error, path) from None
 
 
 def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
@@ -255,7 +234,7 @@ def ListDirectory(dirname: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
     try:
         return sorted(os.listdir(path))
     except OSError as error:
-        raise _raised(error, path) from None
+        raise file_error(error, path) from None
 
 
 def Glob(filename: Any) -> list[str]:  # noqa: N802 (TensorFlow's name)
@@ -275,7 +254,7 @@ def Remove(filename: Any) -> None:  # noqa: N802 (TensorFlow's name)
     try:
         os.remove(path)
     except OSError as error:
-        raise _raised(error, path) from None
+        raise file_error(error, path) from None
 
 
 def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
@@ -291,7 +270,7 @@ def DeleteRecursively(dirname: Any) -> None:  # noqa: N802 (TensorFlow's name)
         else:
             os.remove(path)
     except OSError as error:
-        raise _raised(error, path) from None
+        raise file_error(error, path) from None
 
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa: N802 (TensorFlow's name)
@@ -304,7 +283,7 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:  # noqa
     try:
         os.replace(old, new)
     except OSError as error:
-        raise _raised(error, old) from None
+        raise file_error(error, old) from None
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: N802 (TensorFlow's name)
@@ -316,7 +295,7 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: 
     try:
         shutil.copyfile(old, new)
     except OSError as error:
-        raise _raised(error, old) from None
+        raise file_error(error, old) from None
 
 
 def _copy_contents(old: str, new: str) -> None:

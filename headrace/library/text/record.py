@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import os
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
 from headrace.core import errors
+from headrace.core.file import file_error, open_to_read
 from headrace.core.record import frame, read_records
 from headrace.library.compat import path_to_str
 
@@ -73,7 +72,7 @@ class TFRecordWriter:
         try:
             self._file: IO[bytes] | None = open(self._path, "wb")  # noqa: SIM115 - the writer closes it
         except OSError as e:
-            raise _failed(e, self._path) from None
+            raise file_error(e, self._path) from None
         if compression:
             bits = abs(settings.window_bits or zlib.MAX_WBITS) + (16 if compression == "GZIP" else 0)
             self._compress = zlib.compressobj(level, zlib.DEFLATED, bits, settings.mem_level or 8)
@@ -116,37 +115,5 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     """The records of a file, one after another; DataLossError where it is damaged."""
     name = path_to_str(path)
     compression = TFRecordOptions.get_compression_type_string(options)
-    try:
-        file: Any = gzip.open(name) if compression == "GZIP" else open(name, "rb")  # noqa: SIM115 - closed below
-    except OSError as e:
-        raise _failed(e, name) from None
-    with file:
-        try:
-            yield from read_records(_Inflated(file) if compression == "ZLIB" else file, name)  # type: ignore[arg-type]
-        except (zlib.error, gzip.BadGzipFile, EOFError) as e:
-            raise errors.DataLossError(None, None, f"{name}: the compressed data is damaged: {e}") from None
-
-
-class _Inflated:
-    """A file of zlib data that reads as what was compressed."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._inflate = zlib.decompressobj()
-        self._held = b""
-
-    def read(self, size: int) -> bytes:
-        while len(self._held) < size:
-            data = self._file.read(1 << 16)
-            if not data:
-                break
-            self._held += self._inflate.decompress(data)
-        taken, self._held = self._held[:size], self._held[size:]
-        return taken
-
-
-def _failed(error: OSError, path: str) -> errors.OpError:
-    error_class = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.PermissionDeniedError
-    if not isinstance(error, (FileNotFoundError, PermissionError)):
-        error_class = errors.FailedPreconditionError  # type: ignore[assignment]
-    return error_class(None, None, f"{os.fspath(path)}; {error.strerror}")
+    with open_to_read(name, compression) as file:
+        yield from read_records(file, name)
