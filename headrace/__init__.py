@@ -570,6 +570,13 @@ from headrace.library.text.string import (
     write_file as write_file,
 )
 
+# ---- section: input by queues
+from headrace.library.input.reader import (
+    FixedLengthRecordReader as FixedLengthRecordReader, IdentityReader as IdentityReader, LMDBReader as LMDBReader,
+    ReaderBase as ReaderBase, TextLineReader as TextLineReader, TFRecordReader as TFRecordReader,
+    WholeFileReader as WholeFileReader,
+)
+
 # ---- section: scopes, gradients, sessions
 from headrace.autodiff.aggregate import AggregationMethod as AggregationMethod
 from headrace.autodiff.custom import custom_gradient as custom_gradient

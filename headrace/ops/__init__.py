@@ -47,6 +47,7 @@ from headrace.ops import (
     queue,
     random,
     ranking,
+    reader,
     reduction,
     scatter,
     search,

@@ -1,0 +1,1 @@
+"""Input by queues: readers of files, producers of file names and slices, batches."""
