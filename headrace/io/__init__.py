@@ -7,6 +7,7 @@ from headrace.library.image.file import (
     decode_image as decode_image, decode_jpeg as decode_jpeg, decode_png as decode_png, encode_jpeg as encode_jpeg,
     encode_png as encode_png, extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
 )
+from headrace.library.input.producer import match_filenames_once as match_filenames_once
 from headrace.library.text.parsing import (
     FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
     SparseFeature as SparseFeature, VarLenFeature as VarLenFeature, parse_example as parse_example,

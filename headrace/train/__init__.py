@@ -35,6 +35,18 @@ from headrace.library.train.queue_runner import (
     QueueRunner as QueueRunner, add_queue_runner as add_queue_runner, start_queue_runners as start_queue_runners,
 )
 
+# ---- section: input by queues
+from headrace.library.input.batch import (
+    batch as batch, batch_join as batch_join, maybe_batch as maybe_batch, maybe_batch_join as maybe_batch_join,
+    maybe_shuffle_batch as maybe_shuffle_batch, maybe_shuffle_batch_join as maybe_shuffle_batch_join,
+    shuffle_batch as shuffle_batch, shuffle_batch_join as shuffle_batch_join,
+)
+from headrace.library.input.producer import (
+    input_producer as input_producer, limit_epochs as limit_epochs, match_filenames_once as match_filenames_once,
+    range_input_producer as range_input_producer, slice_input_producer as slice_input_producer,
+    string_input_producer as string_input_producer,
+)
+
 # ---- section: variables: the global step
 from headrace.library.state.global_step import (
     assert_global_step as assert_global_step, create_global_step as create_global_step,

@@ -1,0 +1,271 @@
+"""tf.train.batch and the others: examples that QueueRunners collect in a queue, and batches of what it holds.
+
+Four functions, of which each has a form that leaves examples out (``maybe_``):
+
+    batch          examples of one source, in order             batch_join          of several sources
+    shuffle_batch  examples of one source, in random order      shuffle_batch_join  of several sources
+
+TensorFlow also adds a summary of how full each queue is; ours come with tf.summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.shape import TensorShape
+from headrace.core.source import at
+from headrace.graph import context
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Tensor
+from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_tensor
+from headrace.library.control.dependency import no_op
+from headrace.library.input.producer import NOT_EAGER
+from headrace.library.numeric.math import cast
+from headrace.library.queue.base import QueueBase
+from headrace.library.queue.kinds import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
+from headrace.library.scope import name_scope
+from headrace.library.state.smart_cond import smart_cond
+from headrace.library.tensor.indexing import dynamic_partition
+from headrace.library.text.serialize import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
+from headrace.library.train.queue_runner import QueueRunner, add_queue_runner
+
+Example = Sequence[Any] | dict[Any, Any]
+"""Tensors and sparse tensors, in a list or a dictionary."""
+
+# ---- TensorFlow's functions
+
+
+def batch(
+    tensors: Example, batch_size: Any, num_threads: int = 1, capacity: int = 32, enqueue_many: bool = False,
+    shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches of ``tensors``, which are another example in each step, or with ``enqueue_many`` several examples.
+
+    Returns tensors with the batch as their first dimension: a list, or a dictionary if ``tensors`` is one, or the tensor
+    itself if a list has only one.  ``dynamic_pad`` pads the dimensions that are not known with zeros to the longest of a batch.
+    What does not fill the last batch is left out, unless ``allow_smaller_final_batch``.
+    """
+    return maybe_batch(
+        tensors, True, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
+        shared_name, name,
+    )  # fmt: skip
+
+
+def maybe_batch(
+    tensors: Example, keep_input: Any, batch_size: Any, num_threads: int = 1, capacity: int = 32,
+    enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches as `batch` makes them, of those examples for which ``keep_input`` is true: a scalar, or one bool for each of many."""
+    make_queue = partial(_in_order(dynamic_pad), capacity, shared_name=shared_name)
+    batches = _Batches("batch", name, [tensors], keep_input, enqueue_many, shapes)
+    return batches.build(make_queue, num_threads, batch_size, allow_smaller_final_batch)
+
+
+def batch_join(
+    tensors_list: Sequence[Example], batch_size: Any, capacity: int = 32, enqueue_many: bool = False, shapes: Any = None,
+    dynamic_pad: bool = False, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches as `batch` makes them, of several sources: each item of ``tensors_list`` gets a thread of its own."""
+    return maybe_batch_join(
+        tensors_list, True, batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch, shared_name,
+        name,
+    )  # fmt: skip
+
+
+def maybe_batch_join(
+    tensors_list: Sequence[Example], keep_input: Any, batch_size: Any, capacity: int = 32, enqueue_many: bool = False,
+    shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches as `batch_join` makes them, of those examples for which ``keep_input`` is true."""
+    make_queue = partial(_in_order(dynamic_pad), capacity, shared_name=shared_name)
+    batches = _Batches("batch_join", name, tensors_list, keep_input, enqueue_many, shapes)
+    return batches.build(make_queue, 1, batch_size, allow_smaller_final_batch)
+
+
+def shuffle_batch(
+    tensors: Example, batch_size: Any, capacity: int, min_after_dequeue: int, num_threads: int = 1,
+    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches as `batch` makes them, in random order: drawn from more than ``min_after_dequeue`` examples until the input ends."""
+    return maybe_shuffle_batch(
+        tensors, batch_size, capacity, min_after_dequeue, True, num_threads, seed, enqueue_many, shapes,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+def maybe_shuffle_batch(
+    tensors: Example, batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any, num_threads: int = 1,
+    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches as `shuffle_batch` makes them, of those examples for which ``keep_input`` is true."""
+    if capacity <= min_after_dequeue:
+        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}. {at()}")
+    make_queue = partial(RandomShuffleQueue, capacity, min_after_dequeue, seed=seed, shared_name=shared_name)
+    batches = _Batches("shuffle_batch", name, [tensors], keep_input, enqueue_many, shapes)
+    return batches.build(make_queue, num_threads, batch_size, allow_smaller_final_batch)
+
+
+def shuffle_batch_join(
+    tensors_list: Sequence[Example], batch_size: Any, capacity: int, min_after_dequeue: int, seed: int | None = None,
+    enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches as `shuffle_batch` makes them, of several sources: each item of ``tensors_list`` gets a thread of its own."""
+    return maybe_shuffle_batch_join(
+        tensors_list, batch_size, capacity, min_after_dequeue, True, seed, enqueue_many, shapes,
+        allow_smaller_final_batch, shared_name, name,
+    )  # fmt: skip
+
+
+def maybe_shuffle_batch_join(
+    tensors_list: Sequence[Example], batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any,
+    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches as `shuffle_batch_join` makes them, of those examples for which ``keep_input`` is true."""
+    make_queue = partial(RandomShuffleQueue, capacity, min_after_dequeue, seed=seed, shared_name=shared_name)
+    batches = _Batches("shuffle_batch_join", name, tensors_list, keep_input, enqueue_many, shapes)
+    return batches.build(make_queue, 1, batch_size, allow_smaller_final_batch)
+
+
+def _in_order(dynamic_pad: bool) -> Callable[..., Any]:
+    return PaddingFIFOQueue if dynamic_pad else FIFOQueue
+
+
+# ---- how they are built
+
+
+class _Batches:
+    """Builds the queue of one of the functions above, what fills it, and what takes batches from it."""
+
+    def __init__(
+        self, function: str, name: str | None, examples: Sequence[Example], keep_input: Any, enqueue_many: bool,
+        shapes: Any,
+    ) -> None:  # fmt: skip
+        if context.executing_eagerly():
+            raise ValueError(f"{NOT_EAGER} {at()}")
+        if not examples:
+            raise ValueError(f"Expected at least one set of tensors in {function}(), got {examples!r} {at()}")
+        self._function = function
+        self._name = name
+        self._examples = [_listed(e, examples[0]) for e in examples]
+        self._keys = sorted(examples[0], key=str) if isinstance(examples[0], dict) else None
+        self._keep_input = keep_input
+        self._enqueue_many = enqueue_many
+        self._shapes = shapes
+
+    def build(self, make_queue: Callable[..., QueueBase], num_threads: int, batch_size: Any, smaller: bool) -> Any:
+        """The batches.  Each source of examples gets ``num_threads`` threads; ``smaller``: the last batch may be smaller."""
+        values = [value for example in self._examples for value in example]
+        with name_scope(self._name, self._function, [*values, self._keep_input]) as scope:
+            examples = [self._converted(e) for e in self._examples]
+            keep = _checked_keep_input(self._keep_input, self._enqueue_many)
+            sparse = _common_sparse(examples, self._enqueue_many)
+            components = [self._stored(e) for e in examples]
+            shapes = self._shapes or _common_shapes(components, self._enqueue_many)
+            queue = make_queue(dtypes=_common_dtypes(components), shapes=shapes)
+            enqueues = [op for c in components for op in [self._enqueue(queue, c, keep)] * num_threads]
+            add_queue_runner(QueueRunner(queue, enqueues))
+            dequeued = (queue.dequeue_up_to if smaller else queue.dequeue_many)(batch_size, name=scope)
+            return self._restored(dequeued, sparse)
+
+    def _converted(self, example: Sequence[Any]) -> list[Tensor | SparseTensor]:
+        if not example:
+            raise ValueError(f"Expected at least one tensor in {self._function}(). {at()}")
+        return [convert_to_tensor_or_sparse_tensor(value) for value in example]
+
+    def _stored(self, example: Sequence[Tensor | SparseTensor]) -> list[Tensor]:
+        """The components of a queue's elements: a sparse tensor goes through the queue as three strings."""
+        store = serialize_many_sparse if self._enqueue_many else serialize_sparse
+        return [store(value) if isinstance(value, SparseTensor) else value for value in example]
+
+    def _enqueue(self, queue: QueueBase, components: list[Tensor], keep: Tensor) -> Any:
+        add = queue.enqueue_many if self._enqueue_many else queue.enqueue
+        if keep.shape.ndims == 1:
+            which = cast(keep, dtypes.int32)
+            return add([dynamic_partition(c, which, 2)[1] for c in components])
+        return smart_cond(keep, lambda: add(components), no_op)
+
+    def _restored(self, dequeued: Any, sparse: Sequence[tuple[DType, int | None] | None]) -> Any:
+        """What a dequeue gives in the form of the examples."""
+        components = [dequeued] if isinstance(dequeued, Tensor) else dequeued
+        values = [
+            c if s is None else deserialize_many_sparse(c, *s) for c, s in zip(components, sparse, strict=True)
+        ]
+        if self._keys is not None:
+            return dict(zip(self._keys, values, strict=True))
+        return values[0] if len(values) == 1 else values
+
+
+def _listed(example: Example, first: Example) -> Sequence[Any]:
+    """The tensors of an example in the order of their keys, which must be those of the first example."""
+    if not isinstance(first, dict):
+        return example
+    if not isinstance(example, dict) or set(example) != set(first):
+        keys = list(example) if isinstance(example, dict) else example
+        raise ValueError(
+            f"All dictionaries in tensors_list must have the same keys: the first has {list(first)}, another has {keys} {at()}"
+        )
+    return [example[key] for key in sorted(example, key=str)]
+
+
+def _checked_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
+    keep = convert_to_tensor(keep_input)
+    if keep.shape.ndims is None:
+        raise ValueError(f"`keep_input` dimensions must be known at graph construction, got {keep} {at()}")
+    if not enqueue_many and keep.shape.ndims == 1:
+        raise ValueError(f"`keep_input` cannot be a vector when `enqueue_many=False`, got {keep} {at()}")
+    if keep.shape.ndims > 1:
+        raise ValueError(f"`keep_input` must be 0 or 1 dimensions, got {keep} {at()}")
+    return keep
+
+
+# ---- what all examples have in common
+
+
+def _common_sparse(examples: Sequence[Sequence[Any]], enqueue_many: bool) -> list[tuple[DType, int | None] | None]:
+    """The type and rank of each sparse tensor, None for the others."""
+
+    def sparse(value: Tensor | SparseTensor) -> tuple[DType, int | None] | None:
+        if not isinstance(value, SparseTensor):
+            return None
+        rank = value.dense_shape.shape.with_rank(1).as_list()[0]
+        return value.dtype, rank - 1 if rank is not None and enqueue_many else rank
+
+    first = [sparse(value) for value in examples[0]]
+    for example in examples[1:]:
+        if [sparse(value) for value in example] != first:
+            raise ValueError(f"Inconsistent SparseTensors list: {examples[0]} vs. {example} {at()}")
+    return first
+
+
+def _common_dtypes(examples: Sequence[Sequence[Tensor]]) -> list[DType]:
+    first = [t.dtype.base_dtype for t in examples[0]]
+    for example in examples[1:]:
+        other = [t.dtype.base_dtype for t in example]
+        if other != first:
+            shown = " vs. ".join(", ".join(d.name for d in several) for several in (first, other))
+            raise TypeError(f"Expected types to be consistent: {shown}. {at()}")
+    return first
+
+
+def _common_shapes(examples: Sequence[Sequence[Tensor]], enqueue_many: bool) -> list[TensorShape]:
+    """The shapes of the first example; those of the others must be compatible."""
+    for t in (t for example in examples for t in example):
+        if t.shape.ndims is None:
+            raise ValueError(f"Cannot infer Tensor's rank: {t}; pass `shapes` {at()}")
+    every = [[t.shape.with_rank_at_least(1)[1:] if enqueue_many else t.shape for t in example] for example in examples]
+    for other in every[1:]:
+        for shape, another in zip(every[0], other, strict=True):
+            shape.assert_is_compatible_with(another)
+    return every[0]
