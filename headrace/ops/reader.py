@@ -19,7 +19,7 @@ _SHARING = 'container: string = "", shared_name: string = ""'
 
 
 def _reader(name, records, attrs=_SHARING, single=False):
-    """Declares a reader; `records(**attrs)` gives the function that opens a work unit, or raises ValueError."""
+    """Declares a reader; `records(**attrs)` gives the function that opens a work unit."""
     definition = op(f"{name}V2(; {attrs}) -> (reader_handle: resource)", handle=True, stateful=True, host=True)
     definition.not_differentiable()
     definition.shape(lambda *values: ())
@@ -29,15 +29,10 @@ def _reader(name, records, attrs=_SHARING, single=False):
 def _made(name, records, single, context):
     attrs = dict(context.attrs)
     container, shared_name = attrs.pop("container"), attrs.pop("shared_name")
-    made_at = str(context.source)
-    try:
-        open_unit = records(**attrs)
-    except ValueError as e:
-        message = f"{e} for {name} '{context.name}' (made at {made_at})"
-        raise InvalidArgumentError(None, None, message) from None
+    open_unit = records(**attrs)
 
     def make():
-        return Reader(name, shared_name or context.name, open_unit, single, made_at)
+        return Reader(name, shared_name or context.name, open_unit, single, str(context.source))
 
     return context.resources.get_or_create(container, shared_name, Reader, make) if shared_name else make()
 
@@ -49,7 +44,7 @@ def _lines(skip_header_lines):
 
 def _fixed_length(record_bytes, header_bytes, footer_bytes, hop_bytes, encoding=""):
     if record_bytes <= 0:
-        raise ValueError(f"record_bytes must be > 0, got {record_bytes}")
+        raise InvalidArgumentError(None, None, f"record_bytes must be > 0, got {record_bytes}")
     _check_not_negative(header_bytes=header_bytes, footer_bytes=footer_bytes, hop_bytes=hop_bytes)
     return partial(
         FixedLengthRecords, compression=_checked(encoding, "encoding"), record_bytes=record_bytes,
@@ -60,12 +55,13 @@ def _fixed_length(record_bytes, header_bytes, footer_bytes, hop_bytes, encoding=
 def _check_not_negative(**numbers):
     for name, number in numbers.items():
         if number < 0:
-            raise ValueError(f"{name} must be >= 0, got {number}")
+            raise InvalidArgumentError(None, None, f"{name} must be >= 0, got {number}")
 
 
 def _checked(compression, name):
     if compression not in _COMPRESSIONS:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, _COMPRESSIONS))}, got {compression!r}")
+        accepted = ", ".join(map(repr, _COMPRESSIONS))
+        raise InvalidArgumentError(None, None, f"{name} must be one of {accepted}, got {compression!r}")
     return compression
 
 

@@ -23,6 +23,7 @@ UPDATE = "HEADRACE_TF_PYTHON=<python with tensorflow> python tests/golden/make_s
 FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glob("*.py") if p.stem != "__init__")
 
 _TABLE = "takes the handle of a table; tests/golden/lookup_programs.py compares whole programs"
+_READER = "takes the handle of a reader; tests/tensorflow/programs/input_pipeline.py compares it"
 _DECODED = "its inputs come from QuantizeV2, which is compared; tests/library/network/test_ctc.py runs both"
 NOT_COMPARED = {
     "GatherTree": "TensorFlow has it in an add-on; tests/golden/rnn_cases.py compares beam search",
@@ -38,6 +39,10 @@ NOT_COMPARED = {
     **dict.fromkeys(
         ("InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableExportV2", "LookupTableFindV2",
          "LookupTableImportV2", "LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableSizeV2"), _TABLE,
+    ),
+    **dict.fromkeys(
+        ("ReaderNumRecordsProducedV2", "ReaderNumWorkUnitsCompletedV2", "ReaderReadUpToV2", "ReaderReadV2",
+         "ReaderResetV2", "ReaderRestoreStateV2", "ReaderSerializeStateV2"), _READER,
     ),
 }  # fmt: skip
 

@@ -199,9 +199,7 @@ class _Batches:
     def _restored(self, dequeued: Any, sparse: Sequence[tuple[DType, int | None] | None]) -> Any:
         """What a dequeue gives in the form of the examples."""
         components = [dequeued] if isinstance(dequeued, Tensor) else dequeued
-        values = [
-            c if s is None else deserialize_many_sparse(c, *s) for c, s in zip(components, sparse, strict=True)
-        ]
+        values = [c if s is None else deserialize_many_sparse(c, *s) for c, s in zip(components, sparse, strict=True)]
         if self._keys is not None:
             return dict(zip(self._keys, values, strict=True))
         return values[0] if len(values) == 1 else values

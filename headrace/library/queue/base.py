@@ -147,11 +147,12 @@ class QueueBase:
         return self._take(raw_ops.QueueDequeueUpToV2, n, name or f"{self._name}_DequeueUpTo", False)
 
     def _take(self, take: Any, n: Any, name: str, exactly: bool) -> Any:
-        n = convert_to_tensor(n, int32, name=f"{name}/n")
+        with name_scope(name) as scope:
+            n = convert_to_tensor(n, int32, name="n")
         count = constant_value(n)
         if count is not None and count < 0:
-            raise ValueError(f"Input 'n' must be >= 0, but is {count} for {name} {at()}")
-        taken = take(self._queue_ref, n, component_types=self._dtypes, name=name)
+            raise ValueError(f"Input 'n' must be >= 0, but is {count} for {scope.rstrip('/')} {at()}")
+        taken = take(self._queue_ref, n, component_types=self._dtypes, name=scope)
         return self._element(taken, [int(count) if exactly and count is not None else None])
 
     def _element(self, taken: Any, leading: list[int | None]) -> Any:

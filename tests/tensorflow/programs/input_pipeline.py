@@ -79,8 +79,11 @@ print(run(keys, values))
 section("records, plain and compressed")
 for compression in ("", "GZIP", "ZLIB"):
     options = tf.python_io.TFRecordOptions(
-        {"": tf.python_io.TFRecordCompressionType.NONE, "GZIP": tf.python_io.TFRecordCompressionType.GZIP,
-         "ZLIB": tf.python_io.TFRecordCompressionType.ZLIB}[compression]
+        {
+            "": tf.python_io.TFRecordCompressionType.NONE,
+            "GZIP": tf.python_io.TFRecordCompressionType.GZIP,
+            "ZLIB": tf.python_io.TFRecordCompressionType.ZLIB,
+        }[compression]
     )
     with tf.python_io.TFRecordWriter(path("records" + compression), options) as writer:
         for i in range(5):
@@ -315,7 +318,9 @@ two = [[numbers(3)], [numbers(3) + 10]]
 print(joined(tf.train.maybe_batch_join(two, tf.constant(True), 6)))
 batched = tf.train.shuffle_batch([numbers(20)], 4, 10, 5, num_threads=3, seed=1)
 print(made(batched), joined(batched))
-batched = tf.train.shuffle_batch([tf.fill([3], numbers(5))], 4, 50, 2, enqueue_many=True, allow_smaller_final_batch=True)
+batched = tf.train.shuffle_batch(
+    [tf.fill([3], numbers(5))], 4, 50, 2, enqueue_many=True, allow_smaller_final_batch=True
+)
 print(made(batched), joined(batched))
 n = numbers(20)
 print(joined(tf.train.maybe_shuffle_batch([n], 5, 10, 2, n < 10)))
