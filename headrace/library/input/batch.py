@@ -61,7 +61,7 @@ def maybe_batch(
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `batch` makes them, of those examples for which ``keep_input`` is true: a scalar, or one bool for each of many."""
+    """Batches as `batch` makes them, of the examples for which ``keep_input`` is true: a scalar, or a bool for each of many."""
     make_queue = partial(_in_order(dynamic_pad), capacity, shared_name=shared_name)
     batches = _Batches("batch", name, [tensors], keep_input, enqueue_many, shapes)
     return batches.build(make_queue, num_threads, batch_size, allow_smaller_final_batch)
@@ -95,7 +95,7 @@ def shuffle_batch(
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `batch` makes them, in random order: drawn from more than ``min_after_dequeue`` examples until the input ends."""
+    """Batches as `batch` makes them, in random order: drawn from more than ``min_after_dequeue`` examples while there is input."""
     return maybe_shuffle_batch(
         tensors, batch_size, capacity, min_after_dequeue, True, num_threads, seed, enqueue_many, shapes,
         allow_smaller_final_batch, shared_name, name,
