@@ -95,7 +95,10 @@ def shuffle_batch(
     seed: int | None = None, enqueue_many: bool = False, shapes: Any = None, allow_smaller_final_batch: bool = False,
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches as `batch` makes them, in random order: drawn from more than ``min_after_dequeue`` examples while there is input."""
+    """Batches as `batch` makes them, in random order: drawn while more than ``min_after_dequeue`` examples are there.
+
+    A larger ``min_after_dequeue`` mixes better, and takes longer to start.
+    """
     return maybe_shuffle_batch(
         tensors, batch_size, capacity, min_after_dequeue, True, num_threads, seed, enqueue_many, shapes,
         allow_smaller_final_batch, shared_name, name,
@@ -207,12 +210,12 @@ class _Batches:
 
 def _listed(example: Example, first: Example) -> Sequence[Any]:
     """The tensors of an example in the order of their keys, which must be those of the first example."""
-    if not isinstance(first, dict):
+    if not isinstance(first, dict) and not isinstance(example, dict):
         return example
-    if not isinstance(example, dict) or set(example) != set(first):
-        keys = list(example) if isinstance(example, dict) else example
+    if not isinstance(first, dict) or not isinstance(example, dict) or set(example) != set(first):
+        keys = [list(e) if isinstance(e, dict) else f"none ({e})" for e in (first, example)]
         raise ValueError(
-            f"All dictionaries in tensors_list must have the same keys: the first has {list(first)}, another has {keys} {at()}"
+            f"All dictionaries in tensors_list must have the same keys: the first has {keys[0]}, another has {keys[1]} {at()}"
         )
     return [example[key] for key in sorted(example, key=str)]
 

@@ -82,7 +82,7 @@ def input_producer(
             rows = random_shuffle(rows, seed=seed)
         rows = limit_epochs(rows, num_epochs)
         queue = FIFOQueue(
-            capacity=capacity, dtypes=[rows.dtype.base_dtype], shapes=[row_shape], shared_name=shared_name, name=name
+            capacity, [rows.dtype.base_dtype], [row_shape], shared_name=shared_name, name=name or "fifo_queue"
         )
         add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
         return queue

@@ -101,8 +101,10 @@ def test_wrong_use() -> None:
         tf.train.batch_join([], 2)
     with pytest.raises(ValueError, match="the first has .'a'., another has .'b'."):
         tf.train.batch_join([{"a": one}, {"b": one}], 2)
-    with pytest.raises(ValueError, match="the first has .'a'., another has .*Tensor"):
+    with pytest.raises(ValueError, match="the first has .'a'., another has none .*Tensor"):
         tf.train.batch_join([{"a": one}, [one]], 2)
+    with pytest.raises(ValueError, match="the first has none .*Tensor.*, another has .'a'."):
+        tf.train.batch_join([[one], {"a": one}], 2)
     with pytest.raises(TypeError, match="Expected types to be consistent: int32 vs. float32.*test_batch.py"):
         tf.train.shuffle_batch_join([[one], [tf.constant(1.0)]], 2, 10, 5)
     with pytest.raises(ValueError, match="capacity 5 must be bigger than min_after_dequeue 5.*test_batch.py"):
