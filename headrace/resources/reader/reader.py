@@ -110,11 +110,11 @@ class Reader:
     def describe_read(self, read: Read) -> str:
         """What the read waits for."""
         request = self._request
-        made = f" (made at {self._made_at})" if self._made_at else ""
+        reader = f"{self.title} (made at {self._made_at})" if self._made_at else self.title
         if request is None or request.wait is None:
-            return f"its turn at {self.title}{made}"
-        turn = "" if request.read is read else "its turn, and "
-        return f"{turn}the next file of {self.title}{made}: {request.wait.describe()}"
+            return f"{reader} serves other reads first"
+        turn = "" if request.read is read else "serves other reads first, and "
+        return f"{reader} {turn}needs its next file: {request.wait.describe()}"
 
     # ---- state
 

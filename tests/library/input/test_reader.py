@@ -37,8 +37,8 @@ def test_steps_that_wait_for_a_file_name_can_be_ended(text: Path) -> None:
             tf.errors.DeadlineExceededError, match="read .ReaderReadV2 made at .*test_reader.py"
         ) as caught:
             sess.run(key, options=tf.RunOptions(timeout_in_ms=50))
-        assert "the next file of TextLineReader 'lines' (made at" in str(caught.value)
-        assert "FIFOQueue 'names' has 0 of 100 elements, 1 is asked for" in str(caught.value)
+        assert "TextLineReader 'lines' (made at" in str(caught.value)
+        assert "needs its next file: FIFOQueue 'names' has 0 of 100 elements, 1 is asked for" in str(caught.value)
         sess.run(queue.enqueue(str(text)))  # the read that was ended has not taken it
         assert sess.run(key) == f"{text}:1".encode()
 
@@ -59,13 +59,12 @@ def test_a_session_that_closes_ends_reads(text: Path) -> None:
     for thread in threads:
         thread.start()
     end = time.monotonic() + 10
-    while sess.waiting().count("ReaderReadUpToV2") < 3 and time.monotonic() < end:
+    while (waiting := sess.waiting()).count("needs its next file") < 3 and time.monotonic() < end:
         pass
-    assert sess.waiting().count("its turn, and the next file of") == 2
     sess.close()
     for thread in threads:
         thread.join(5)
-    assert len(ended) == 3
+    assert len(ended) == 3 and waiting.count("serves other reads first") == 2
 
 
 def test_one_step_may_enqueue_the_name_that_it_reads(text: Path) -> None:

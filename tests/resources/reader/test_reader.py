@@ -188,10 +188,10 @@ def test_what_a_read_waits_for_in_words() -> None:
     queue = words(close=False)
     first, second = begun(reader, queue), begun(reader, queue)
     assert first.wait.describe() == (
-        "the next file of TextLineReader 'lines' (made at train.py:7): "
+        "TextLineReader 'lines' (made at train.py:7) needs its next file: "
         "FIFOQueue 'words' has 0 of 1000 elements, 1 is asked for"
     )
-    assert second.wait.describe().startswith("its turn, and the next file of TextLineReader 'lines'")
+    assert "serves other reads first, and needs its next file: FIFOQueue 'words'" in second.wait.describe()
 
 
 @pytest.mark.parametrize(
