@@ -19,6 +19,8 @@ from headrace.core.source import at
 __all__ = ["DType", "DTypeLike", "as_dtype"]
 
 _REF_OFFSET = 100
+_HANDLE_OFFSET = 200  # ours: TensorFlow has one number for all handles
+_RESOURCE_ENUM = 20
 
 
 class DType:
@@ -26,11 +28,14 @@ class DType:
 
     There is exactly one instance per type (`DType(1) is float32`), so identity is equality between DTypes;
     `==` also accepts whatever `as_dtype` accepts. Instances are immutable by convention and safe to share.
-    A *reference* type (`float32_ref`) marks an edge that carries a mutable variable rather than a value.
+    A *reference* type (`float32_ref`) marks an edge that carries a mutable variable rather than a value.  So does the
+    type of a resource variable's handle, which equals `resource`; its `base_dtype` is that of the variable's elements.
     """
 
     __slots__ = (
+        "_handle",
         "_is_ref_dtype",
+        "_is_resource",
         "_ref",
         "as_datatype_enum",
         "as_numpy_dtype",
@@ -58,7 +63,9 @@ class DType:
     is_quantized: builtins.bool
     is_unsigned: builtins.bool
     size: int
+    _handle: DType
     _is_ref_dtype: builtins.bool
+    _is_resource: builtins.bool
     _ref: DType
 
     def __new__(cls, type_enum: int) -> DType:
@@ -73,6 +80,11 @@ class DType:
         return self._ref
 
     @property
+    def _as_handle(self) -> DType:
+        """The type of the handle of a resource variable of these elements."""
+        return self._handle
+
+    @property
     def as_ref(self) -> DType:
         """The reference type of the same elements."""
         return self._ref
@@ -80,7 +92,7 @@ class DType:
     @property
     def is_ref_dtype(self) -> builtins.bool:
         """Whether this is a reference type."""
-        return self._is_ref_dtype
+        return self._is_ref_dtype and not self._is_resource
 
     @property
     def real_dtype(self) -> DType:
@@ -114,7 +126,7 @@ class DType:
         A type is compatible with itself and with its reference type; a reference type only with itself.
         """
         other = as_dtype(other)
-        return self is other or self is other.base_dtype
+        return self == other or self is other.base_dtype
 
     def _extreme(self, what: str, lowest: builtins.bool) -> Any:
         if self.base_dtype is bfloat16:
@@ -132,10 +144,12 @@ class DType:
     def __eq__(self, other: object) -> builtins.bool:
         if self is other:
             return True
-        if other is None or isinstance(other, DType):
+        if other is None:
             return False
+        if isinstance(other, DType):
+            return self._is_resource and other._is_resource
         try:
-            return as_dtype(other) is self
+            return as_dtype(other) == self
         except TypeError:
             return False
 
@@ -143,10 +157,10 @@ class DType:
         return not self == other
 
     def __hash__(self) -> int:
-        return self.as_datatype_enum
+        return _RESOURCE_ENUM if self._is_resource else self.as_datatype_enum
 
     def __int__(self) -> int:
-        return self.as_datatype_enum
+        return _RESOURCE_ENUM if self._is_resource else self.as_datatype_enum
 
     def __str__(self) -> str:
         return f"<dtype: {self.name!r}>"
@@ -155,7 +169,7 @@ class DType:
         return f"tf.{self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return as_dtype, (self.name,)
+        return DType, (self.as_datatype_enum,)
 
     def __copy__(self) -> DType:
         return self
@@ -186,18 +200,21 @@ def _instance(name: str, enum: int, numpy_dtype: Any, kind: str, size: int, base
     dtype.is_numpy_compatible = kind != "handle"
     dtype.size = size
     dtype._is_ref_dtype = base is not None
-    dtype._ref = dtype
+    dtype._is_resource = name == "resource"
+    dtype._ref = dtype._handle = dtype
     _BY_ENUM[enum] = dtype
-    _BY_NAME[name] = dtype
+    _BY_NAME.setdefault(name, dtype)
     return dtype
 
 
 def _declare(name: str, enum: int, numpy_dtype: Any, kind: str, size: int | None = None) -> DType:
-    """Makes a type and its reference type. `kind` is numpy's letter, "q" (quantized), "s" (string) or "handle"."""
+    """Makes a type, its reference type and its handle type. `kind` is numpy's letter, "q" (quantized), "s" (string) or "handle"."""
     if size is None:
         size = np.dtype(numpy_dtype).itemsize
     value = _instance(name, enum, numpy_dtype, kind, size, None)
     value._ref = _instance(f"{name}_ref", enum + _REF_OFFSET, numpy_dtype, kind, size, value)
+    if enum != _RESOURCE_ENUM:
+        value._handle = _instance("resource", enum + _HANDLE_OFFSET, numpy_dtype, kind, size, value)
     return value
 
 

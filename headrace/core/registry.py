@@ -70,6 +70,7 @@ class Traits:
     identity: bool = False  # hands its input on as it is
     reads_buffer: bool = False  # its output is the buffer of the variable it is given, not a copy of it
     compiled: bool = False  # a compiled part of a step: outputs may share memory, errors name the failed node
+    by_ref: str = ""  # of an op on resource variables: the op on reference variables that does the same
     primitive: str = ""  # of control flow: which (switch, merge, enter, exit, next), or plain (runtime/frame.py)
 
     waits: bool = field(init=False)  # asynchronous or blocking
@@ -340,7 +341,7 @@ class OpDef:
         return f"<op {self.signature}>"
 
 
-_CONSTRUCTORS: Final = frozenset({"unary", "binary", "regular", "op"})  # declare ops for the lines that call them
+_CONSTRUCTORS: Final = frozenset({"unary", "binary", "regular", "op", "_declare", "dense", "sparse"})  # declare ops for the lines that call them
 
 
 def _caller() -> tuple[str, int]:

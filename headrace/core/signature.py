@@ -5,11 +5,13 @@
     AddN(inputs: N*T) -> (sum: T)
     IdentityN(input: list(T)) -> (output: list(T))
     Assign(ref: ref T, value: T; use_locking: bool = True) -> (output_ref: ref T)
+    AssignVariableOp(resource: resource dtype, value: dtype) -> ()
 
 Inputs stand before the semicolon, attributes after it.  A capitalised type that is not a dtype name is a type
 variable; its allowed dtypes are given beside the text (``T=NUMERIC``).  ``host`` marks an input whose *value*
 decides shapes: kernels receive it as plain Python numbers, shape rules as numbers with ``None`` for unknown ones.
-``ref`` marks a handle to mutable state.
+``ref`` marks a handle to mutable state; ``resource T`` the handle of a resource variable whose elements are T (``resource``
+alone is the handle of anything else: a table, a queue).
 
 Owns: parsing and the objects it yields.  Does not know: graphs, kernels, the registry.
 """
@@ -50,6 +52,7 @@ class Arg:
     number_attr: str | None = None
     host: bool = False
     ref: bool = False
+    resource: bool = False  # of a ref: the handle of a resource variable
 
     @property
     def is_list(self) -> bool:
@@ -58,8 +61,12 @@ class Arg:
     def __str__(self) -> str:
         type_text = self.dtype.name if self.dtype else self.type_attr or f"list({self.type_list_attr})"
         counted = f"{self.number_attr}*{type_text}" if self.number_attr else type_text
-        words = ["host"] * self.host + ["ref"] * self.ref + [counted]
+        words = ["host"] * self.host + [self.handle_word] * self.ref + [counted]
         return f"{self.name}: {' '.join(words)}"
+
+    @property
+    def handle_word(self) -> str:
+        return "resource" if self.resource else "ref"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +126,24 @@ def _parse_arg(text: str, where: str) -> Arg:
     words = type_text.split()
     if not colon or not words:
         raise ValueError(f"{where}: expected 'name: type', got {text.strip()!r}")
-    unknown = [w for w in words[:-1] if w not in ("host", "ref")]
+    unknown = [w for w in words[:-1] if w not in ("host", "ref", "resource")]
     if unknown:
-        raise ValueError(f"{where}: {unknown[0]!r} in {text.strip()!r} is not known; known: host, ref")
-    host, ref = "host" in words[:-1], "ref" in words[:-1]
+        raise ValueError(f"{where}: {unknown[0]!r} in {text.strip()!r} is not known; known: host, ref, resource")
+    host, resource = "host" in words[:-1], "resource" in words[:-1]
+    ref = resource or "ref" in words[:-1]
     spec = words[-1]
     number: str | None = None
     if not _TYPE.match(spec):
         raise ValueError(f"{where}: {spec!r} in {text.strip()!r} is not a type; types are T, float32, N*T and list(T)")
     if spec.startswith("list("):
-        return Arg(name.strip(), type_list_attr=spec[5:-1], host=host, ref=ref)
+        return Arg(name.strip(), type_list_attr=spec[5:-1], host=host, ref=ref, resource=resource)
     if "*" in spec:
         number, spec = spec.split("*")
     dtype = dtypes.as_dtype(spec) if spec in _DTYPE_NAMES else None
     type_attr = None if dtype else spec
-    return Arg(name.strip(), dtype=dtype, type_attr=type_attr, number_attr=number, host=host, ref=ref)
+    return Arg(
+        name.strip(), dtype=dtype, type_attr=type_attr, number_attr=number, host=host, ref=ref, resource=resource
+    )
 
 
 _DTYPE_NAMES: Final = frozenset(

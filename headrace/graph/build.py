@@ -127,7 +127,8 @@ def _add(graph: Graph, op_def: OpDef, arguments: dict[str, Any], name: str | Non
         inputs = _convert_inputs(op_def, arguments, attrs)
     out_dtypes = output_dtypes(op_def, attrs)
     _check_allowed(op_def, attrs)
-    state = inputs[0].op if op_def.signature.inputs and op_def.signature.inputs[0].ref else None
+    first = op_def.signature.inputs[0] if op_def.signature.inputs else None
+    state = inputs[0].op if first is not None and first.ref and not first.resource else None
     if state is not None and state.graph is graph:  # what uses a handle is placed with the state behind it
         with graph.colocate_with(state):
             return graph.create_op(op_def, inputs, out_dtypes, name=name, attrs=attrs)
@@ -272,6 +273,12 @@ def _to_tensor(
             except (TypeError, ValueError):
                 raise type(e)(f"{e} (argument '{arg.name}' of '{op_def.name}' Op, at {user_source(2)})") from None
             raise _wrong_dtype(_mismatch(op_def, arg, dtype_name, wanted)) from None
+    if tensor.dtype._is_ref_dtype and tensor.dtype._is_resource and not arg.resource:
+        takes = "the reference of a variable made with use_resource=False" if arg.ref else "a value"
+        raise TypeError(
+            f"Input '{arg.name}' of '{op_def.name}' Op has type resource: it is the handle of a resource variable, "
+            f"{tensor.name}, and the op takes {takes}. ReadVariableOp gives the variable's value. (at {user_source(2)})"
+        )
     if wanted is not None and tensor.dtype.base_dtype != wanted.base_dtype:
         raise _wrong_dtype(_mismatch(op_def, arg, tensor.dtype.base_dtype.name, wanted))
     return tensor
@@ -371,8 +378,14 @@ def output_dtypes(op_def: OpDef, attrs: dict[str, Any]) -> list[DType]:
             dtype_list = [out.dtype or attrs[out.type_attr or ""]]
             if out.number_attr:
                 dtype_list = dtype_list * attrs[out.number_attr]
-        result.extend(dtype._as_ref if out.ref else dtype for dtype in dtype_list)
+        result.extend(_output_dtype(out, dtype) for dtype in dtype_list)
     return result
+
+
+def _output_dtype(out: Arg, dtype: DType) -> DType:
+    if not out.ref:
+        return dtype
+    return dtype._as_handle if out.resource else dtype._as_ref
 
 
 def _check_allowed(op_def: OpDef, attrs: dict[str, Any]) -> None:

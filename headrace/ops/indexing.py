@@ -139,7 +139,10 @@ def _(node, params, indices, axis):
 
 def _rows_gradient(grad, params, indices):
     """Gradients of whole rows stay sparse, as TF1 keeps them."""
-    dense_shape = raw_ops.Shape(params)
+    return _sparse_rows(grad, raw_ops.Shape(params), indices)
+
+
+def _sparse_rows(grad, dense_shape, indices):
     tail = raw_ops.StridedSlice(dense_shape, [1], [0], [1], end_mask=1)
     size = raw_ops.ExpandDims(raw_ops.Size(indices), 0)
     values = raw_ops.Reshape(grad, raw_ops.ConcatV2([size, tail], 0))
@@ -166,6 +169,38 @@ gather.kernel(lambda params, indices, validate_indices: _gather(params, indices,
 gather.kernel(lambda params, indices, validate_indices: _gather_strings(params, indices, 0, 0), Tparams=dtypes.string)
 
 move_as_signed(gather, "Tparams")
+
+resource_gather = op(
+    "ResourceGather(resource: resource dtype, indices: Tindices; dtype: type, batch_dims: int = 0, "
+    "validate_indices: bool = True) -> (output: dtype)",
+    dtype=ANY, Tindices=INDEX, reads=True, stateful=True, by_ref="GatherV2",
+)  # fmt: skip
+
+
+@resource_gather.shape
+def _(resource, indices, dtype, batch_dims, validate_indices):
+    return _gather_shape(resource, indices, batch_dims, batch_dims)
+
+
+@resource_gather.gradient
+def _(node, grad):
+    handle, indices = node.inputs
+    batch_dims = node.attrs["batch_dims"]
+    shape = raw_ops.VariableShape(handle)
+    if batch_dims == 0:
+        return [_sparse_rows(grad, shape, indices), None]
+    return [raw_ops._GatherGrad(grad, indices, shape, batch_dims, batch_dims=batch_dims), None]
+
+
+@resource_gather.kernel
+def _(resource, indices, dtype, batch_dims, validate_indices):
+    return _gather(resource.value, indices, batch_dims, batch_dims)
+
+
+@resource_gather.kernel(dtype=dtypes.string)
+def _(resource, indices, dtype, batch_dims, validate_indices):
+    return _gather_strings(resource.value, indices, batch_dims, batch_dims)
+
 
 gather_grad = op(
     "_GatherGrad(grad: T, indices: Tindices, shape: host int32, axis: host Taxis; batch_dims: int = 0) -> (output: T)",
@@ -236,7 +271,7 @@ gather_nd = op(
 
 
 @gather_nd.shape
-def _(params, indices):
+def _nd_gathered_shape(params, indices):
     p, i = params.tuple, indices.tuple
     if i is not None and not i:
         raise ValueError("Shape must be at least rank 1 but is rank 0: indices of GatherNd")
@@ -252,7 +287,10 @@ def _(params, indices):
 @gather_nd.gradient
 def _(node, grad):
     params, indices = node.inputs
-    shape = raw_ops.Shape(params, out_type=node.attrs["Tindices"])
+    return _nd_gradient(grad, raw_ops.Shape(params, out_type=node.attrs["Tindices"]), indices)
+
+
+def _nd_gradient(grad, shape, indices):
     dims = indices.shape.tuple
     if dims is not None and len(dims) == 2 and dims[-1] == 1:
         return [IndexedSlices(grad, raw_ops.Squeeze(indices, [-1]), shape), None]
@@ -260,7 +298,7 @@ def _(node, grad):
 
 
 @gather_nd.kernel
-def _(params, indices):
+def _gather_nd(params, indices):
     position, lead = _nd_index(indices, params.shape)
     rest = params.shape[len(lead) :]
     try:
@@ -276,10 +314,27 @@ move_as_signed(gather_nd, "Tparams")
 
 
 @gather_nd.kernel(Tparams=dtypes.string)
-def _(params, indices):
+def _gather_nd_strings(params, indices):
     _explain_nd(indices, params.shape)
     index = indices.numpy()
     return np.asarray(params[tuple(np.moveaxis(index, -1, 0))], dtype=object)
+
+
+resource_gather_nd = op(
+    "ResourceGatherNd(resource: resource dtype, indices: Tindices; dtype: type) -> (output: dtype)",
+    dtype=ANY, Tindices=INDEX, reads=True, stateful=True, by_ref="GatherNd",
+)  # fmt: skip
+resource_gather_nd.shape(lambda resource, indices, dtype: _nd_gathered_shape(resource, indices))
+resource_gather_nd.kernel(lambda resource, indices, dtype: _gather_nd(resource.value, indices))
+resource_gather_nd.kernel(
+    lambda resource, indices, dtype: _gather_nd_strings(resource.value, indices), dtype=dtypes.string
+)
+
+
+@resource_gather_nd.gradient
+def _(node, grad):
+    handle, indices = node.inputs
+    return _nd_gradient(grad, raw_ops.VariableShape(handle, out_type=node.attrs["Tindices"]), indices)
 
 
 def _scatter_shape(indices, updates, shape):

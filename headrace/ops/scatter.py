@@ -16,6 +16,8 @@ from headrace.core.dtypes import ANY, INDEX, NUMERIC
 from headrace.core.errors import OutOfRangeError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
+from headrace.core.signature import Attr
+from headrace.ops.declare.resource import resource_form
 
 _MANY = 1 << 14  # elements
 ORDERED = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
@@ -44,6 +46,11 @@ def _declare(name, types, locking, shape, apply, strings=None, **traits):
     definition.kernel(kernel(apply))
     if strings is not None:
         definition.kernel(kernel(strings), T=dtypes.string)
+    if name.startswith("ScatterNd"):
+        locks = Attr("use_locking", "bool", True)
+        resource_form(definition, f"Resource{name}", drop=["use_locking"], attrs=[locks])
+    else:
+        resource_form(definition, f"Resource{name}", names={"ref": "resource", "T": "dtype"}, drop=["use_locking"])
     return definition
 
 
@@ -258,3 +265,6 @@ def _(ref, limit):
             raise OutOfRangeError(None, None, f"Reached limit of {limit}")
         ref.value.add_(1)
     return before
+
+
+resource_form(count_up_to, "ResourceCountUpTo", names={"ref": "resource"}, attrs=[Attr("T", "type")])

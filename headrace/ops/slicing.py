@@ -11,6 +11,7 @@ from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
+from headrace.ops.declare.resource import resource_form
 from headrace.ops.declare.unsigned import move_as_signed
 from headrace.ops.shared.slice_index import python_index
 
@@ -295,3 +296,6 @@ def _(ref, begin, end, strides, value, *masks):
             _check(index, buffer.shape)
             raise
     return ref
+
+
+resource_form(strided_slice_assign, "ResourceStridedSliceAssign")

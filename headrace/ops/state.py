@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from headrace.core.dtypes import ANY, NUMERIC, float32, float64, int32, int64
-from headrace.core.errors import InternalError, InvalidArgumentError
+from headrace.core.dtypes import ANY, INDEX, NUMERIC, float32, float64, int32, int64
+from headrace.core.errors import InternalError, InvalidArgumentError, NotFoundError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
+from headrace.ops.declare.resource import resource_form
 from headrace.resources.value import from_numpy
 from headrace.resources.variable import Variable
 
@@ -29,6 +30,15 @@ variable.not_differentiable()
 variable.shape(lambda shape, dtype, container, shared_name: shape)
 
 
+resource_variable = op(
+    'VarHandleOp(; dtype: type, shape: shape, container: string = "", shared_name: string = "") -> (resource: resource dtype)',
+    dtype=ANY, handle=True, stateful=True, by_ref="VariableV2",
+)  # fmt: skip
+resource_variable.not_differentiable()
+resource_variable.shape(lambda dtype, shape, container, shared_name: shape)
+
+
+@resource_variable.state
 @variable.state
 def _(context):
     attrs = context.attrs
@@ -62,7 +72,7 @@ def _check_same(variable, dtype, shape, context):
 # ---- the order of a filter's buffer
 
 FILTER_INPUT = {"Conv2D": 1, "Conv2DBackpropInput": 1}
-PASS_ON = ("Identity", "Cast")
+PASS_ON = ("Identity", "Cast", "ReadVariableOp")
 OUTPUT_CHANNELS_FIRST = (3, 0, 1, 2)
 
 
@@ -95,6 +105,11 @@ def _goes_with_filter(tensor: Any) -> bool:
 
 # ---- reads and assignments
 
+
+def _copy_of(ref):
+    return ref.value.clone() if isinstance(ref.value, torch.Tensor) else ref.value.copy()
+
+
 read = op("_Read(ref: ref T) -> (value: T)", T=ANY, reads=True, reads_buffer=True, stateful=True, view=True)
 read.shape(lambda ref: ref)
 read.gradient(lambda node, grad: [grad])
@@ -103,7 +118,30 @@ read.inline_kernel("{0}.value")
 
 read_copy = op("_ReadCopy(ref: ref T) -> (value: T)", T=ANY, reads=True, stateful=True)
 read_copy.shape(lambda ref: ref)
-read_copy.kernel(lambda ref: ref.value.clone() if isinstance(ref.value, torch.Tensor) else ref.value.copy())
+read_copy.kernel(lambda ref: _copy_of(ref))
+
+read_variable = op(
+    "ReadVariableOp(resource: resource dtype; dtype: type) -> (value: dtype)",
+    dtype=ANY, reads=True, stateful=True, by_ref="_Read",
+)  # fmt: skip
+read_variable.shape(lambda resource, dtype: resource)
+read_variable.gradient(lambda node, grad: [grad])
+read_variable.kernel(lambda resource, dtype: _copy_of(resource))  # run eagerly: a step has a _Read in its place
+
+variable_shape = op(
+    "VariableShape(input: resource T; out_type: type = int32) -> (output: out_type)",
+    T=ANY, out_type=INDEX, reads=True, stateful=True, by_ref="Shape",
+)  # fmt: skip
+variable_shape.not_differentiable()
+variable_shape.shape(lambda input, out_type: [input.ndims])
+variable_shape.kernel(lambda input, out_type: torch.tensor(input.value.shape, dtype=out_type))
+
+
+@variable_shape.value
+def _(node, input):
+    dims = node.inputs[0]._shape.tuple
+    return None if dims is None else np.array(dims, dtype=object)
+
 
 initialized = op(
     "IsVariableInitialized(ref: ref dtype) -> (is_initialized: bool)", dtype=ANY, reads=True, stateful=True
@@ -111,6 +149,22 @@ initialized = op(
 initialized.not_differentiable()
 initialized.shape(lambda ref: ())
 initialized.kernel(lambda ref: torch.tensor(ref.initialized))
+resource_form(initialized, "VarIsInitializedOp", names={"ref": "resource"})
+
+destroy = op(
+    "DestroyResourceOp(resource: resource T; ignore_lookup_error: bool = True) -> ()",
+    T=ANY, writes=True, stateful=True, opaque=True,
+)  # fmt: skip
+destroy.not_differentiable()
+destroy.shape(lambda resource, ignore_lookup_error: [])
+
+
+@destroy.kernel
+def _(resource, ignore_lookup_error):
+    """Takes the variable's value away; it is then as it was before its initializer ran."""
+    if not resource.initialized and not ignore_lookup_error:
+        raise NotFoundError(None, None, f"Resource {resource.name} does not exist: the variable has no value")
+    resource.clear()
 
 
 assign = op(
@@ -143,6 +197,11 @@ def _(ref, value, validate_shape, use_locking):
     else:
         _assign_array(ref, value, validate_shape)
     return ref
+
+
+resource_form(
+    assign, "AssignVariableOp", names={"ref": "resource", "T": "dtype"}, drop=["validate_shape", "use_locking"]
+)
 
 
 def _assign_array(ref, value, validate_shape):
@@ -186,6 +245,7 @@ def _update(name, apply, apply_array):
 
     definition.kernel(kernel(update))
     definition.array_kernel(T=_SMALL)(kernel(update_array))
+    resource_form(definition, f"{name}VariableOp", names={"ref": "resource", "T": "dtype"}, drop=["use_locking"])
     return definition
 
 
@@ -210,4 +270,4 @@ def _(ref, initial):
     """The variable's value, or ``initial`` while it has none."""
     if not ref.initialized:
         return initial
-    return ref.value.clone() if isinstance(ref.value, torch.Tensor) else ref.value.copy()
+    return _copy_of(ref)

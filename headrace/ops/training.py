@@ -1,8 +1,6 @@
 """The optimizers' update rules: one fused op per rule, dense (`Apply*`) and for some rows (`SparseApply*`).
 
-A rule is written once, as a function of buffers it changes in place; the dense op applies it to whole variables, the
-sparse op to the gathered rows, which are then put back.  The rows of a sparse update must be distinct (the optimizers
-see to that).
+A rule is written once, as a function of buffers it changes in place (ops/declare/update.py makes the ops of it).
 Hyper-parameters are scalar tensors on the variable's device, so no rule ever waits for a device; only on the host, where
 a number is cheaper than an op, are their values taken out.
 """
@@ -15,41 +13,10 @@ import numpy as np
 import torch
 from torch.nn.functional import softshrink
 
-from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INDEX, float32, float64
-from headrace.core.registry import op
+from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING
+from headrace.ops.declare.update import dense, sparse
 from headrace.ops.internal import update_together
-from headrace.ops.internal.update_together import different_shapes, on_host
-from headrace.resources.variable import locked
-
-_GRADS = ("grad", "delta")
-
-
-def _shape_rule(signature):
-    inputs = signature.inputs
-    refs = [i for i, a in enumerate(inputs) if a.ref]
-    grad = next(i for i, a in enumerate(inputs) if a.name in _GRADS)
-    rows = next((i for i, a in enumerate(inputs) if a.name == "indices"), None)
-    scalars = [i for i, a in enumerate(inputs) if not a.ref and a.name not in (*_GRADS, "indices")]
-
-    def rule(*shapes_then_attrs):
-        shape = shapes_then_attrs[0]
-        for i in refs[1:]:
-            shape = shape.merge_with(shapes_then_attrs[i])
-        for i in scalars:
-            shapes_then_attrs[i].assert_has_rank(0)
-        grad_shape = shapes_then_attrs[grad]
-        if rows is None:
-            return shape.merge_with(grad_shape)
-        indices = shapes_then_attrs[rows].with_rank(1)
-        if grad_shape.ndims is not None:
-            grad_shape = grad_shape.with_rank_at_least(1)
-            grad_shape[:1].merge_with(indices)
-            if shape.ndims is not None:
-                shape[1:].merge_with(grad_shape[1:])
-        return shape
-
-    return rule
-
+from headrace.ops.internal.update_together import on_host
 
 _FUSED = (torch.float32, torch.float64)
 _ONE = torch.tensor(1.0)  # steps done: the rates undo the correction that torch's rules make for them
@@ -68,102 +35,6 @@ def _fuses(grad, *buffers):
 def _rest(x, buffer):
     """``1 - x``, as a weight for the buffer's ``lerp_``."""
     return 1 - x.item() if on_host(buffer) else 1 - x
-
-
-def _declare(text, types, **index):
-    definition = op(text, T=types, writes=True, stateful=True, **index)
-    definition.not_differentiable()
-    definition.shape(_shape_rule(definition.signature))
-    inputs = definition.signature.inputs
-    position = {a.name: i for i, a in enumerate(inputs)}
-    return definition, sum(a.ref for a in inputs), position.get("grad", position.get("delta")), position.get("indices")
-
-
-def _register(definition, count, apply):
-    """The kernel: ``apply(buffers, all_arguments)``, under the variables' locks if the node asks for them."""
-    lock = len(definition.signature.inputs)  # use_locking is the first attribute
-
-    @definition.kernel
-    def kernel(*args):
-        refs = args[:count]
-        if args[lock]:
-            with locked(refs, True):
-                apply([ref.value for ref in refs], args)
-        else:
-            apply([ref.value for ref in refs], args)
-        return refs[0]
-
-    return definition
-
-
-def dense(text, rule, types=FLOATING, array=None):
-    """Declares `Apply*`: ``rule(*buffers, *other_inputs, *attributes_after_use_locking)`` changes the buffers.
-
-    ``array`` is the rule for numpy arrays of float32 and float64.
-    """
-    definition, count, grad_at, _ = _declare(text, types)
-    lock = len(definition.signature.inputs)
-    if array is not None:
-        definition.array_kernel(_on_arrays(array, count, lock, grad_at), T=(float32, float64))
-
-    def apply(buffers, args):
-        if args[grad_at].shape != buffers[0].shape:
-            raise different_shapes(buffers[0], args[grad_at])
-        rule(*buffers, *args[count:lock], *args[lock + 1 :])
-
-    if count > 1:
-        return _register(definition, count, apply)
-
-    @definition.kernel
-    def kernel(ref, *args):
-        """Updates one variable.  It makes fewer calls than the general kernel, because small updates are many."""
-        if args[lock - 1]:
-            with locked((ref,), True):
-                apply((ref.value,), (ref, *args))
-            return ref
-        buffer = ref.value
-        if args[grad_at - 1].shape != buffer.shape:
-            raise different_shapes(buffer, args[grad_at - 1])
-        rule(buffer, *args[: lock - 1], *args[lock:])
-        return ref
-
-    return definition
-
-
-def _on_arrays(rule, count, lock, grad_at):
-    def update(refs, args):
-        buffers = [ref.array for ref in refs]
-        if args[grad_at].shape != buffers[0].shape:
-            raise different_shapes(buffers[0], args[grad_at])
-        rule(*buffers, *args[count:lock], *args[lock + 1 :])
-
-    def kernel(*args):
-        refs = args[:count]
-        if args[lock]:
-            with locked(refs, True):
-                update(refs, args)
-        else:
-            update(refs, args)
-        return refs[0]
-
-    return kernel
-
-
-def sparse(text, rule, types=FLOATING):
-    """Declares `SparseApply*`, which applies ``rule`` to the rows that ``indices`` name."""
-    definition, count, grad_at, rows_at = _declare(text, types, Tindices=INDEX)
-    lock = len(definition.signature.inputs)
-
-    def apply(buffers, args):
-        indices = args[rows_at].long()
-        rows = [buffer.index_select(0, indices) for buffer in buffers]
-        if args[grad_at].shape != rows[0].shape:
-            raise different_shapes(rows[0], args[grad_at])
-        rule(*rows, *args[count:rows_at], *args[rows_at + 1 : lock], *args[lock + 1 :])
-        for buffer, row in zip(buffers, rows, strict=True):
-            buffer.index_copy_(0, indices, row)
-
-    return _register(definition, count, apply)
 
 
 # ---- gradient descent
@@ -251,6 +122,28 @@ sparse(
 )  # fmt: skip
 
 
+def _keras_momentum(var, accum, lr, grad, momentum, use_nesterov):
+    """Keeps the step itself, the rate in it; `momentum` keeps a sum of gradients."""
+    step = grad * lr
+    accum.mul_(momentum).sub_(step)
+    if use_nesterov:
+        var.addcmul_(accum, momentum).sub_(step)
+    else:
+        var.add_(accum)
+
+
+dense(
+    "_ApplyKerasMomentum(var: ref T, accum: ref T, lr: T, grad: T, momentum: T; use_locking: bool = False, "
+    "use_nesterov: bool = False) -> (out: ref T)",
+    _keras_momentum, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+sparse(
+    "_SparseApplyKerasMomentum(var: ref T, accum: ref T, lr: T, grad: T, indices: Tindices, momentum: T; "
+    "use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
+    _keras_momentum, FLOAT_OR_COMPLEX,
+)  # fmt: skip
+
+
 # ---- adam and its relatives
 
 
@@ -294,6 +187,21 @@ dense(
     "ApplyAdam(var: ref T, m: ref T, v: ref T, beta1_power: T, beta2_power: T, lr: T, beta1: T, beta2: T, epsilon: T, "
     "grad: T; use_locking: bool = False, use_nesterov: bool = False) -> (out: ref T)",
     adam, FLOATING, _adam_array,
+)  # fmt: skip
+
+
+def _amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad):
+    m.lerp_(grad, _rest(beta1, m))
+    v.lerp_(grad * grad, _rest(beta2, v))
+    torch.maximum(vhat, v, out=vhat)
+    alpha = torch.sqrt(1 - beta2_power).mul_(lr).div_(1 - beta1_power)
+    var.addcdiv_(m * alpha, vhat.sqrt().add_(epsilon), value=-1)
+
+
+dense(
+    "_ApplyAdamWithAmsgrad(var: ref T, m: ref T, v: ref T, vhat: ref T, beta1_power: T, beta2_power: T, lr: T, beta1: T, "
+    "beta2: T, epsilon: T, grad: T; use_locking: bool = False) -> (out: ref T)",
+    _amsgrad,
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.copy_kept import copy_kept
 from headrace.passes.cse import cse
 from headrace.passes.defer_sums import defer_sums
+from headrace.passes.dereference import dereference
 from headrace.passes.fold import Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.fuse_updates import fuse_updates
@@ -179,6 +180,7 @@ SIMPLIFY, REWRITE = ("simplify",), ("rewrite",)
 PIPELINE: tuple[Pass, ...] = (
     Pass("prune", Stage.GRAPH, lambda g, c: put_constants(prune(c.feeds, c.fetches, c.targets), c.constants)),
     Pass("inline", Stage.GRAPH, _plain(inline)),
+    Pass("dereference", Stage.GRAPH, _plain(dereference)),
     Pass("take_turns", Stage.GRAPH, _plain(take_turns)),
     Pass("fold_shapes", Stage.GRAPH, _fold_shapes, SIMPLIFY),
     Pass("fold", Stage.GRAPH, _fold, SIMPLIFY),
