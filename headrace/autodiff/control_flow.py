@@ -34,6 +34,7 @@ from headrace.graph.functional import (
     outside,
 )
 from headrace.graph.graph import Graph
+from headrace.graph.handle import value_of
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
 
@@ -128,7 +129,7 @@ class GradientBody(FuncGraph):
     def push(self, rest: Tensor) -> Tensor:
         """In the forward body: the stash with the values of this body on top."""
         with self.forward.as_default(), self.forward.plain_scopes():
-            values = [raw_ops.Identity(t) if t.dtype._is_ref_dtype else t for t in self.stashed]
+            values = [value_of(t) for t in self.stashed]
             stash: Tensor = raw_ops._PushStash(rest, values)
             return stash
 

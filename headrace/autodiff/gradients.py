@@ -19,6 +19,7 @@ from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.graph import Graph
+from headrace.graph.handle import READS, value_of
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
 
@@ -91,7 +92,7 @@ def gradients(
             results = _continued(graph, x_tensors, results, {t: sweep.of(a) for t, a in beyond.items()}, stop_set)
         if unconnected_gradients == UnconnectedGradients.ZERO:
             results = [
-                raw_ops.ZerosLike(_value_of(x)) if g is None else g for g, x in zip(results, x_tensors, strict=True)
+                raw_ops.ZerosLike(value_of(x)) if g is None else g for g, x in zip(results, x_tensors, strict=True)
             ]
         return results
 
@@ -101,7 +102,7 @@ def stand_ins(graph: Any, x: Tensor) -> list[Tensor]:
     if x.op.graph is graph or not graph.building_function:
         return [x]
     around = stand_ins(graph.outer_graph, x)
-    around += [op._outputs[0] for t in around if t.dtype._is_ref_dtype for op in t._consumers if op.type == "Identity"]
+    around += [op._outputs[0] for t in around if t.dtype._is_ref_dtype for op in t._consumers if op.type in READS]
     arguments = [graph.captures[t] for t in around if t in graph.captures]
     return arguments or [graph._own(x, "gradients")]
 
@@ -180,11 +181,6 @@ def _listed(value: Any) -> list[Any]:
 
 def _dense(value: Any) -> Any:
     return value.values if isinstance(value, IndexedSlices) else value
-
-
-def _value_of(x: Tensor) -> Tensor:
-    value: Tensor = raw_ops.Identity(x) if x.dtype._is_ref_dtype else x
-    return value
 
 
 def _graph_of(values: Sequence[Any]) -> Graph:

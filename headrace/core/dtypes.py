@@ -203,12 +203,16 @@ def _instance(name: str, enum: int, numpy_dtype: Any, kind: str, size: int, base
     dtype._is_resource = name == "resource"
     dtype._ref = dtype._handle = dtype
     _BY_ENUM[enum] = dtype
-    _BY_NAME.setdefault(name, dtype)
+    if enum < _HANDLE_OFFSET:
+        _BY_NAME[name] = dtype
     return dtype
 
 
 def _declare(name: str, enum: int, numpy_dtype: Any, kind: str, size: int | None = None) -> DType:
-    """Makes a type, its reference type and its handle type. `kind` is numpy's letter, "q" (quantized), "s" (string) or "handle"."""
+    """Makes a type, its reference type and its handle type.
+
+    `kind` is numpy's letter, "q" (quantized), "s" (string) or "handle".
+    """
     if size is None:
         size = np.dtype(numpy_dtype).itemsize
     value = _instance(name, enum, numpy_dtype, kind, size, None)

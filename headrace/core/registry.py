@@ -341,7 +341,8 @@ class OpDef:
         return f"<op {self.signature}>"
 
 
-_CONSTRUCTORS: Final = frozenset({"unary", "binary", "regular", "op", "_declare", "dense", "sparse"})  # declare ops for the lines that call them
+# These declare ops for the lines that call them.
+_CONSTRUCTORS: Final = frozenset({"unary", "binary", "regular", "op", "_declare", "dense", "sparse"})
 
 
 def _caller() -> tuple[str, int]:

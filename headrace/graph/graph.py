@@ -266,6 +266,8 @@ class Graph:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
         target: Operation | None = None
         if op is not None:
+            handle = getattr(op, "handle", None)  # of a resource variable, for which a read of it stands elsewhere
+            op = handle if isinstance(handle, Tensor) else op
             element = op if isinstance(op, (Operation, Tensor)) else self.as_graph_element(op)
             target = element if isinstance(element, Operation) else element.op
         scopes = self._scopes

@@ -35,7 +35,8 @@ VERSION = 134  # what TF 1.15 writes
 _OURS = {
     "visible", "Tref", "back_prop", "swap_memory", "func", ("PartitionedCall", "output_shapes"),
     ("StatefulPartitionedCall", "output_shapes"), ("TensorArrayReadV3", "element_shape"),
-    ("MaxPoolGradGrad", "explicit_paddings"), ("NonMaxSuppression", "T"),
+    ("MaxPoolGradGrad", "explicit_paddings"), ("NonMaxSuppression", "T"), ("VarIsInitializedOp", "T"),
+    ("VariableShape", "T"), ("DestroyResourceOp", "T"),
 }  # fmt: skip
 # A node that uses a variable is stateful in TF, even if it only reads.
 _STATEFUL = {"PartitionedCall": "StatefulPartitionedCall", "StatelessIf": "If", "StatelessWhile": "While"}
@@ -300,7 +301,7 @@ class _Scope:
             self._emit_holder(op, controls)
         elif op.op_def.traits.handle and op._outputs[0] in self.library.resources:
             self._emit_handle(op, controls)
-        elif any(self._is_resource(t) for t in op.inputs):
+        elif any(self._is_resource(t) for t in op.inputs) and not any(a.resource for a in op.op_def.signature.inputs):
             self._emit_resource(op, controls)
         else:
             node = self._node(op.name, op.type, [self.input_value(op, t) for t in op.inputs], controls, op)
@@ -335,7 +336,8 @@ class _Scope:
         if self.library.add_shapes:
             node.attr["_output_shapes"].list.SetInParent()
             for tensor in op._outputs:
-                node.attr["_output_shapes"].list.shape.add().CopyFrom(tensor._shape.as_proto())
+                shape = TensorShape([]) if tensor.dtype._is_resource else tensor._shape
+                node.attr["_output_shapes"].list.shape.add().CopyFrom(shape.as_proto())
 
     # ---- variables as resources
 

@@ -12,6 +12,7 @@ from headrace.graph.attr_value import decode
 from headrace.graph.body import FuncGraph
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.functional import build_call, build_if, build_repeat, build_while
+from headrace.graph.handle import value_of
 from headrace.graph.import_node import ImportedNode
 from headrace.graph.operation import Tensor
 
@@ -123,7 +124,7 @@ class Holder:
                 with body.control_dependencies(run):
                     outputs = [raw_ops.Identity(t) for t in outputs]
             body.control_outputs = run
-            body.outputs = [body._own(raw_ops.Identity(t) if t.dtype._is_ref_dtype else t, "result") for t in outputs]
+            body.outputs = [body._own(value_of(t), "result") for t in outputs]
 
     # ---- conditionals
 

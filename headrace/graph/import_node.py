@@ -1,15 +1,14 @@
-"""One NodeDef -> a node.  Attributes are checked against the signature; resource variables become variables of this graph."""
+"""One NodeDef -> a node.  Attributes are checked against the signature."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.core import dtypes, errors
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
-from headrace.core.shape import TensorShape
 from headrace.core.signature import REQUIRED
 from headrace.graph import raw_ops
 from headrace.graph.attr_value import decode
@@ -63,11 +62,6 @@ def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequ
         with importer.graph.control_dependencies(controls):
             wait = raw_ops.NoOp(name=f"{importer.scope}{node.name}/")
         return ImportedNode(wait, list(inputs), wait, {"output": list(inputs)})
-    if op_type in _RESOURCE:
-        imported = _RESOURCE[op_type](importer, node, inputs, controls)
-        return imported
-    if op_type.startswith("Resource") and op_type[8:] in REGISTRY and inputs and inputs[0].dtype._is_ref_dtype:
-        return _written(importer, node, op_type[8:], inputs, controls)
     if op_type not in REGISTRY:
         raise errors.NotFoundError(
             None, None,
@@ -75,7 +69,7 @@ def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequ
             "declared (headrace.extend) before a graph that uses them is imported.",
         )  # fmt: skip
     op_def = REGISTRY.get(op_type)
-    attrs = attributes(op_def, node, importer.scope)
+    attrs = attributes(op_def, node, importer.scope, _element_types(op_def, inputs))
     op = create(importer, node, op_def, inputs, attrs, controls)
     return ImportedNode(op, list(op._outputs), op)
 
@@ -112,8 +106,10 @@ def _finish(importer: Any, node: Any, op: Any, controls: Sequence[Operation]) ->
 # ---- attributes
 
 
-def attributes(op_def: OpDef, node: Any, scope: str = "") -> dict[str, Any]:
-    """All attributes of the node in their canonical form."""
+def attributes(
+    op_def: OpDef, node: Any, scope: str = "", element_types: Mapping[str, DType] | None = None
+) -> dict[str, Any]:
+    """All attributes of the node in their canonical form.  ``element_types`` are for types that it does not say itself."""
     signature = op_def.signature
     attrs: dict[str, Any] = {}
     declared = (*signature.attrs, *signature.inferred)
@@ -127,6 +123,8 @@ def attributes(op_def: OpDef, node: Any, scope: str = "") -> dict[str, Any]:
                 raise ValueError(f"{e}\n\t; NodeDef: {{{{node {scope}{node.name}}}}}; {signature}") from None
         elif attr.default is not REQUIRED:
             attrs[attr.name] = attr.default
+        elif element_types and attr.name in element_types:
+            attrs[attr.name] = element_types[attr.name]
         else:
             raise ValueError(
                 f"NodeDef missing attr '{attr.name}' from {signature}; NodeDef: {{{{node {scope}{node.name}}}}}"
@@ -191,76 +189,12 @@ def _checked_inputs(
     return list(inputs)
 
 
-# ---- resource variables
-
-
-def _type(node: Any, name: str = "dtype") -> DType:
+def _type(node: Any, name: str) -> DType:
     dtype: DType = decode(node.attr[name], "type", name)
     return dtype
 
 
-def _handle(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
-    shape: TensorShape = decode(node.attr["shape"], "shape", "shape")
-    shared = node.attr["shared_name"].s.decode()
-    attrs = {
-        "shape": shape, "dtype": _type(node), "container": node.attr["container"].s.decode(),
-        "shared_name": "" if shared == node.name else shared,
-    }  # fmt: skip
-    op = create(importer, node, REGISTRY.get("VariableV2"), [], attrs, controls)
-    return ImportedNode(op, list(op._outputs), op, {"resource": list(op._outputs)})
-
-
-def _read(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
-    attrs = {"T": _type(node), "_place": True}
-    op = create(importer, node, REGISTRY.get("Identity"), inputs, attrs, controls)
-    return ImportedNode(op, list(op._outputs), op, {"value": list(op._outputs)})
-
-
-def _written(
-    importer: Any, node: Any, op_type: str, inputs: Sequence[Tensor], controls: Sequence[Operation], **fixed_attrs: Any
-) -> ImportedNode:
-    """An op that changes a variable.  In TF it has no output."""
-    op_def = REGISTRY.get(op_type)
-    attrs = {a.name: a.default for a in op_def.signature.attrs}
-    for attr in (*op_def.signature.attrs, *op_def.signature.inferred):
-        if attr.name in node.attr:
-            attrs[attr.name] = decode(node.attr[attr.name], attr.kind, attr.name)
-    if "dtype" in node.attr:
-        attrs.setdefault("T", _type(node))
-    attrs.update(fixed_attrs)
-    op = create(importer, node, op_def, inputs, attrs, controls)
-    gives_value = bool(op._outputs) and not op._outputs[0].dtype._is_ref_dtype
-    return ImportedNode(op, list(op._outputs) if gives_value else [], op, {"output": list(op._outputs)})
-
-
-def _initialized(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
-    attrs = {"dtype": inputs[0].dtype.base_dtype}
-    op = create(importer, node, REGISTRY.get("IsVariableInitialized"), inputs, attrs, controls)
-    return ImportedNode(op, list(op._outputs), op, {"is_initialized": list(op._outputs)})
-
-
-def _gathered(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
-    with importer.graph.control_dependencies(controls):
-        read = raw_ops.Identity(inputs[0], name=f"{importer.scope}{node.name}/read/")
-    batch_dims = node.attr["batch_dims"].i
-    rows = raw_ops.GatherV2(read, inputs[1], batch_dims, batch_dims=batch_dims, name=f"{importer.scope}{node.name}/")
-    return ImportedNode(rows.op, [rows], rows.op, {"output": [rows]})
-
-
-def _shape_of(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
-    out_type = _type(node, "out_type") if "out_type" in node.attr else dtypes.int32
-    attrs = {"T": inputs[0].dtype.base_dtype, "out_type": out_type}
-    op = create(importer, node, REGISTRY.get("Shape"), inputs, attrs, controls)
-    return ImportedNode(op, list(op._outputs), op)
-
-
-_RESOURCE: dict[str, Any] = {
-    "VarHandleOp": _handle,
-    "ReadVariableOp": _read,
-    "AssignVariableOp": lambda i, n, x, c: _written(i, n, "Assign", x, c, validate_shape=False),
-    "AssignAddVariableOp": lambda i, n, x, c: _written(i, n, "AssignAdd", x, c),
-    "AssignSubVariableOp": lambda i, n, x, c: _written(i, n, "AssignSub", x, c),
-    "VarIsInitializedOp": _initialized,
-    "ResourceGather": _gathered,
-    "VariableShape": _shape_of,
-}
+def _element_types(op_def: OpDef, inputs: Sequence[Tensor]) -> dict[str, DType]:
+    """The types of the variables whose handles the node is given: some of TF's ops have no attribute that says them."""
+    arguments = zip(op_def.signature.inputs, inputs, strict=False)
+    return {a.type_attr: t.dtype.base_dtype for a, t in arguments if a.resource and a.type_attr is not None}

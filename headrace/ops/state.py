@@ -271,3 +271,6 @@ def _(ref, initial):
     if not ref.initialized:
         return initial
     return _copy_of(ref)
+
+
+resource_form(initialized_value, "_InitializedResource", names={"ref": "resource"})

@@ -60,11 +60,12 @@ def _replace(node: Node, op_def: OpDef, added: list[Node]) -> None:
 
 
 def _read_first(node: Node, handle: Value, added: list[Node]) -> None:
-    """For an op that takes a value: a read in its place, which waits for what the op waits for."""
+    """For an op that takes a value: a read in its place, which waits for what the op waits for, its other inputs among it."""
     base = handle.dtype.base_dtype
+    waits = dict.fromkeys([*node.control_inputs, *(v.op for v in node.inputs[1:])])
     read = Node(
         f"{node.name}/_read", REGISTRY.get("_Read"), [handle], {"T": base, "_place": True}, node.order - 0.5,
-        list(node.control_inputs), node.device, node.source, node.origin,
+        list(waits), node.device, node.source, node.origin,
     )  # fmt: skip
     node.inputs = [read.add_outputs([(base, handle.shape)]).outputs[0], *node.inputs[1:]]
     added.append(read)

@@ -105,7 +105,7 @@ ops.numerics                 .
 ops.parsing_ops              . io
 ops.partitioned_variables    .
 ops.random_ops               . random
-ops.resource_variable_ops    . library.state.variable
+ops.resource_variable_ops    . library.state.resource_variable
 ops.rnn                      nn library.rnn.private
 ops.rnn_cell                 nn.rnn_cell library.rnn.private
 ops.rnn_cell_impl            nn.rnn_cell library.rnn.cell library.rnn.private

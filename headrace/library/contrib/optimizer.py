@@ -9,6 +9,7 @@ from headrace.graph import raw_ops
 from headrace.library.control.dependency import group
 from headrace.library.numeric.clip import clip_by_global_norm
 from headrace.library.scope import control_dependencies
+from headrace.library.state.update import update
 from headrace.library.train.moving_averages import ExponentialMovingAverage
 from headrace.library.train.optimizer.adam import AdamOptimizer
 from headrace.library.train.optimizer.momentum import MomentumOptimizer
@@ -25,10 +26,10 @@ class LazyAdamOptimizer(AdamOptimizer):
         rows = grad.indices
         new_m = beta1 * raw_ops.GatherV2(m, rows, 0) + (1 - beta1) * grad.values
         new_v = beta2 * raw_ops.GatherV2(v, rows, 0) + (1 - beta2) * raw_ops.Square(grad.values)
-        set_m = raw_ops.ScatterUpdate(m, rows, new_m, use_locking=self._use_locking)
-        set_v = raw_ops.ScatterUpdate(v, rows, new_v, use_locking=self._use_locking)
+        set_m = update("ScatterUpdate", m, rows, new_m, use_locking=self._use_locking)
+        set_v = update("ScatterUpdate", v, rows, new_v, use_locking=self._use_locking)
         step = rate * new_m / (raw_ops.Sqrt(new_v) + epsilon)
-        return group(raw_ops.ScatterSub(var, rows, step, use_locking=self._use_locking), set_m, set_v)
+        return group(update("ScatterSub", var, rows, step, use_locking=self._use_locking), set_m, set_v)
 
 
 class NadamOptimizer(AdamOptimizer):
@@ -37,7 +38,8 @@ class NadamOptimizer(AdamOptimizer):
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         scalars = self._scalars(var)
-        return raw_ops.ApplyAdam(
+        return update(
+            "ApplyAdam",
             var, m, v, *scalars, grad, use_locking=self._use_locking, use_nesterov=True
         ).op  # fmt: skip
 
@@ -46,15 +48,15 @@ class NadamOptimizer(AdamOptimizer):
         rate = rate * raw_ops.Sqrt(1 - beta2_power) / (1 - beta1_power)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         fresh = grad * (1 - beta1)
-        with control_dependencies([raw_ops.Assign(m, m * beta1, use_locking=self._use_locking)]):
+        with control_dependencies([update("Assign", m, m * beta1, use_locking=self._use_locking)]):
             m_t = scatter_add(m, indices, fresh)
-        with control_dependencies([raw_ops.Assign(v, v * beta2, use_locking=self._use_locking)]):
+        with control_dependencies([update("Assign", v, v * beta2, use_locking=self._use_locking)]):
             v_t = scatter_add(v, indices, grad * grad * (1 - beta2))
         # Nesterov looks one step ahead: beta1 * m once more, and the fresh gradient in its rows.
         ahead = m_t * beta1
         step = rate * ahead / (raw_ops.Sqrt(v_t) + epsilon)
         rows = rate * fresh / (raw_ops.Sqrt(raw_ops.GatherV2(v_t, indices, 0)) + epsilon)
-        moved = raw_ops.AssignSub(var, step, use_locking=self._use_locking)
+        moved = update("AssignSub", var, step, use_locking=self._use_locking)
         with control_dependencies([moved]):
             return group(scatter_add(var, indices, -rows), m_t, v_t)
 
@@ -71,8 +73,8 @@ class AdaMaxOptimizer(AdamOptimizer):
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         beta1_power, _, rate, beta1, beta2, epsilon = self._scalars(var)
-        return raw_ops.ApplyAdaMax(
-            var, m, v, beta1_power, rate, beta1, beta2, epsilon, grad, use_locking=self._use_locking
+        return update(
+            "ApplyAdaMax", var, m, v, beta1_power, rate, beta1, beta2, epsilon, grad, use_locking=self._use_locking
         ).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
@@ -80,10 +82,10 @@ class AdaMaxOptimizer(AdamOptimizer):
         m, v, rows = self.get_slot(var, "m"), self.get_slot(var, "v"), grad.indices
         new_m = beta1 * raw_ops.GatherV2(m, rows, 0) + (1 - beta1) * grad.values
         new_v = raw_ops.Maximum(beta2 * raw_ops.GatherV2(v, rows, 0), raw_ops.Abs(grad.values))
-        set_m = raw_ops.ScatterUpdate(m, rows, new_m, use_locking=self._use_locking)
-        set_v = raw_ops.ScatterUpdate(v, rows, new_v, use_locking=self._use_locking)
+        set_m = update("ScatterUpdate", m, rows, new_m, use_locking=self._use_locking)
+        set_v = update("ScatterUpdate", v, rows, new_v, use_locking=self._use_locking)
         step = rate / (1 - beta1_power) * (new_m / (new_v + epsilon))
-        return group(raw_ops.ScatterSub(var, rows, step, use_locking=self._use_locking), set_m, set_v)
+        return group(update("ScatterSub", var, rows, step, use_locking=self._use_locking), set_m, set_v)
 
 
 # ---- decoupled weight decay (Loshchilov and Hutter, 2019)
@@ -115,7 +117,7 @@ class DecoupledWeightDecayExtension:
         if self._decay_var_list is not None and var not in self._decay_var_list:
             return []
         decay = self._weight_decay() if callable(self._weight_decay) else self._weight_decay
-        return [raw_ops.AssignSub(var, raw_ops.Mul(var, decay))]
+        return [update("AssignSub", var, raw_ops.Mul(var, decay))]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         with control_dependencies(self._decayed(var)):

@@ -16,6 +16,7 @@ from headrace.library.linalg import matrix as linalg
 from headrace.library.numeric import clip, math
 from headrace.library.numeric.reduction import count_nonzero
 from headrace.library.scope import control_dependencies
+from headrace.library.state.update import update
 from headrace.library.tensor import indexing
 from headrace.library.train.optimizer.momentum import MomentumOptimizer
 from headrace.library.train.optimizer.optimizer import GradsAndVars, Optimizer, cast
@@ -110,12 +111,12 @@ class _SignOptimizer(Optimizer):
         """Only the rows of the gradient move; the average, everywhere."""
         rate, first, decay, beta = self._numbers(var, first)
         m, rows, values = self.get_slot(var, "m"), grad.indices, grad.values
-        kept = raw_ops.Assign(m, m * beta, use_locking=self._use_locking)
+        kept = update("Assign", m, m * beta, use_locking=self._use_locking)
         with control_dependencies([kept]):
-            moved = raw_ops.ScatterAdd(m, rows, values * (1 - beta), use_locking=self._use_locking)
+            moved = update("ScatterAdd", m, rows, values * (1 - beta), use_locking=self._use_locking)
         agree = decay * raw_ops.Sign(raw_ops.GatherV2(moved, rows, 0)) * raw_ops.Sign(values)
         step = rate * factor(first, agree) * values
-        return group(raw_ops.ScatterSub(var, rows, step, use_locking=self._use_locking), moved)
+        return group(update("ScatterSub", var, rows, step, use_locking=self._use_locking), moved)
 
 
 class AddSignOptimizer(_SignOptimizer):
@@ -130,7 +131,7 @@ class AddSignOptimizer(_SignOptimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         numbers = self._numbers(var, self._alpha)
-        return raw_ops.ApplyAddSign(var, self.get_slot(var, "m"), *numbers, grad, use_locking=self._use_locking).op
+        return update("ApplyAddSign", var, self.get_slot(var, "m"), *numbers, grad, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         return self._sparse(grad, var, lambda alpha, agree: alpha + agree, self._alpha)
@@ -148,7 +149,7 @@ class PowerSignOptimizer(_SignOptimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         numbers = self._numbers(var, self._logbase)
-        return raw_ops.ApplyPowerSign(var, self.get_slot(var, "m"), *numbers, grad, use_locking=self._use_locking).op
+        return update("ApplyPowerSign", var, self.get_slot(var, "m"), *numbers, grad, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         return self._sparse(grad, var, lambda log, agree: raw_ops.Exp(log * agree), self._logbase)
@@ -186,7 +187,8 @@ class LARSOptimizer(MomentumOptimizer):
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         rate, decayed = self.compute_lr(grad, var)
         momentum = cast(self._momentum_tensor, var.dtype.base_dtype)
-        return raw_ops.ApplyMomentum(
+        return update(
+            "ApplyMomentum",
             var, self.get_slot(var, "momentum"), rate, decayed, momentum, use_locking=False,
             use_nesterov=self._use_nesterov,
         ).op  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 from headrace.graph import raw_ops
 from headrace.graph.body import FuncGraph
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.handle import value_of
 from headrace.graph.operation import Operation, Tensor
 from headrace.library import nest
 from headrace.library.control.tensor_array import TensorArray
@@ -28,9 +29,7 @@ def flat_tensors(structure: Any, body: FuncGraph, done: Tensor) -> list[Tensor]:
             tensor = leaf.flow
         else:
             tensor = convert_to_tensor(leaf)
-        if tensor.dtype._is_ref_dtype:
-            tensor = raw_ops.Identity(tensor)
-        tensors.append(body._own(tensor, "result of the body"))
+        tensors.append(body._own(value_of(tensor), "result of the body"))
     return tensors
 
 

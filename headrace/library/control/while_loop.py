@@ -12,6 +12,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.body import FuncGraph, UnknownResult
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.functional import build_while
+from headrace.graph.handle import value_of
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices, SparseTensor
 from headrace.library import nest
@@ -206,7 +207,7 @@ class _Loop:
 
 def _initial(leaf: Any) -> Tensor:
     tensor: Tensor = leaf.flow if isinstance(leaf, TensorArray) else convert_to_tensor(leaf)
-    return raw_ops.Identity(tensor) if tensor.dtype._is_ref_dtype else tensor
+    return value_of(tensor)
 
 
 class _Shape:

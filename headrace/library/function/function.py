@@ -188,6 +188,9 @@ class Function:
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, np.generic)):
                 leaf = leaves[i] = convert_to_tensor(leaf)
+            if isinstance(leaf, Tensor) and leaf.dtype._is_ref_dtype and leaf.dtype._is_resource:
+                tokens.append(leaf)  # the handle of a variable, which the body uses as it is
+                continue
             spec = _spec_of(leaf)
             if spec is None:
                 tokens.append(_value_key(leaf))

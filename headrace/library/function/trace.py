@@ -25,6 +25,7 @@ from headrace.graph.body import FuncGraph, UnknownResult, function_name, needed_
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.functional import build_call, call_attributes
 from headrace.graph.graph import Graph
+from headrace.graph.handle import value_of
 from headrace.graph.operation import Operation, Tensor
 from headrace.library import nest
 from headrace.library.control.body import pack_tensors
@@ -295,9 +296,7 @@ def _results(result: Any, body: FuncGraph, name: str) -> tuple[Any, list[bool], 
             if leaf is not None:
                 run.append(leaf)
             continue
-        tensor = _as_tensor(leaf, name)
-        if tensor.dtype._is_ref_dtype:
-            tensor = raw_ops.Identity(tensor)
+        tensor = value_of(_as_tensor(leaf, name))
         kept.append(True)
         outputs.append(body._own(tensor, "result of the function"))
     return result, kept, outputs, run

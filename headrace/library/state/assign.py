@@ -19,6 +19,13 @@ def _owns(ref: Any, method: str) -> Any:
     return getattr(ref, method, None)
 
 
+def _scattered(op_type: str, ref: Any, indices: Any, updates: Any, use_locking: bool | None, name: str | None) -> Any:
+    updated = _owns(ref, "_updated")
+    if updated is not None:  # a resource variable
+        return updated(f"Resource{op_type}", indices, convert.convert_to_tensor(updates, dtype=ref.dtype), name=name)
+    return getattr(raw_ops, op_type)(ref, indices, updates, use_locking=use_locking, name=name)
+
+
 def assign(
     ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
@@ -65,58 +72,58 @@ def scatter_update(
     >>> v = tf.Variable([[1.0], [2.0], [3.0]])
     >>> first_two = tf.scatter_update(v, [1, 0], [[20.0], [10.0]])
     """
-    return raw_ops.ScatterUpdate(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterUpdate", ref, indices, updates, use_locking, name)
 
 
 def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool | None = False, name: str | None = None) -> Any:
     """Adds to rows; rows given twice add up."""
-    return raw_ops.ScatterAdd(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterAdd", ref, indices, updates, use_locking, name)
 
 
 def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool | None = False, name: str | None = None) -> Any:
     """Subtracts from rows."""
-    return raw_ops.ScatterSub(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterSub", ref, indices, updates, use_locking, name)
 
 
 def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool | None = False, name: str | None = None) -> Any:
     """Multiplies rows."""
-    return raw_ops.ScatterMul(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterMul", ref, indices, updates, use_locking, name)
 
 
 def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool | None = False, name: str | None = None) -> Any:
     """Divides rows."""
-    return raw_ops.ScatterDiv(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterDiv", ref, indices, updates, use_locking, name)
 
 
 def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool | None = False, name: str | None = None) -> Any:
     """Takes the minimum of rows and updates."""
-    return raw_ops.ScatterMin(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterMin", ref, indices, updates, use_locking, name)
 
 
 def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool | None = False, name: str | None = None) -> Any:
     """Takes the maximum of rows and updates."""
-    return raw_ops.ScatterMax(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterMax", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool | None = True, name: str | None = None
 ) -> Any:
     """Sets elements or slices: the last dimension of ``indices`` holds coordinates."""
-    return raw_ops.ScatterNdUpdate(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterNdUpdate", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool | None = False, name: str | None = None
 ) -> Any:
     """Adds to elements or slices."""
-    return raw_ops.ScatterNdAdd(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterNdAdd", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool | None = False, name: str | None = None
 ) -> Any:
     """Subtracts from elements or slices."""
-    return raw_ops.ScatterNdSub(ref, indices, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterNdSub", ref, indices, updates, use_locking, name)
 
 
 def batch_scatter_update(
@@ -139,9 +146,12 @@ def batch_scatter_update(
         column = raw_ops.Reshape(count, [size if i == axis else 1 for i in range(len(sizes) + 1)])
         coordinates.append(raw_ops.BroadcastTo(column, full))
     positions = raw_ops.Pack([*coordinates, where], axis=len(sizes) + 1)
-    return raw_ops.ScatterNdUpdate(ref, positions, updates, use_locking=use_locking, name=name)
+    return _scattered("ScatterNdUpdate", ref, positions, updates, use_locking, name)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
     """Adds one to the variable and gives the value before that; OutOfRangeError once it has reached ``limit``."""
+    own = _owns(ref, "count_up_to")
+    if own is not None:
+        return own(limit)
     return raw_ops.CountUpTo(ref, limit=limit, name=name)

@@ -14,7 +14,8 @@ from typing import Any
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 
-_SAFE_READERS = ("IsVariableInitialized", "_InitializedValue")  # these may meet a variable that has no value yet
+# These may meet a variable that has no value yet.
+_SAFE_READERS = ("IsVariableInitialized", "VarIsInitializedOp", "_InitializedValue", "_InitializedResource")
 
 
 def guard(scope: str, tensor: Tensor) -> Tensor:
@@ -35,6 +36,9 @@ def guard(scope: str, tensor: Tensor) -> Tensor:
             owner: Any = owners.get(op)
             if owner is not None:
                 safe[op._outputs[0]] = owner.initialized_value()
+        elif op.type == "ReadVariableOp":
+            if op.inputs[0] in safe:
+                safe[op._outputs[0]] = safe[op.inputs[0]]
         elif op.type not in _SAFE_READERS and any(t in safe for t in op.inputs):
             inputs = [safe.get(t, t) for t in op.inputs]
             dtypes = [t.dtype for t in op._outputs]
@@ -45,7 +49,7 @@ def guard(scope: str, tensor: Tensor) -> Tensor:
 
 
 def _is_variable(op: Operation) -> bool:
-    return op.type == "VariableV2"
+    return op.type in ("VariableV2", "VarHandleOp")
 
 
 def _ancestors(op: Operation) -> list[Operation]:

@@ -1,9 +1,8 @@
 """``tf.Variable``: a node that holds state, its initialiser and a read of it, behind one Python object.
 
 The graph layout and the names are TF1's: ``v`` (VariableV2), ``v/initial_value`` or ``v/Initializer/...``,
-``v/Assign``, ``v/read``.  There is one class of variables; ``use_resource`` is accepted and remembered, since a read
-here is always a snapshot of the moment it runs, which is what TF1's resource variables promise.  How a variable is kept
-at run time is ``resources``' business.
+``v/Assign``, ``v/read``.  ``use_resource=True`` makes a resource variable (resource_variable.py).  How a variable is kept at
+run time is ``resources``' business.
 """
 
 from __future__ import annotations
@@ -31,7 +30,13 @@ from headrace.graph.structures import IndexedSlices
 from headrace.library.scope import init_scope, name_scope
 from headrace.library.state import assign as update
 from headrace.library.state.initial_value import guard
-from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, checked_enums, create
+from headrace.library.state.variable_creator import (
+    VariableAggregation,
+    VariableSynchronization,
+    checked_enums,
+    create,
+    variable_class,
+)
 from headrace.library.state.variable_slice import SLICED, EagerSlice, VariableSlice, outermost
 
 
@@ -99,7 +104,16 @@ class VariableMeta(type):
         bound.apply_defaults()
         arguments = dict(bound.arguments)
         del arguments["self"]
-        return create(super().__call__, arguments)
+        return create(_default_creator, arguments)
+
+
+def _default_creator(**arguments: Any) -> Any:
+    """Makes the variable once all creators have had their say."""
+    definition = arguments["variable_def"]
+    use_resource = arguments["use_resource"] if definition is None else definition.is_resource
+    if context.executing_eagerly():  # one class of variables serves, since each read has a moment of its own
+        return type.__call__(Variable, **arguments)
+    return type.__call__(variable_class(Variable, use_resource), **arguments)
 
 
 class Variable(metaclass=VariableMeta):
@@ -120,6 +134,7 @@ class Variable(metaclass=VariableMeta):
 
     __array_priority__ = 100
     SaveSliceInfo = SaveSliceInfo
+    _is_resource = False
 
     def __init__(
         self, initial_value: Any = None, trainable: bool | None = None, collections: Any = None,
@@ -187,6 +202,10 @@ class Variable(metaclass=VariableMeta):
             self._start_eager()
             return
         self._safe_initial_value = guard(scope, self._initial_value)
+        self._build_nodes(graph, validate_shape)
+
+    def _build_nodes(self, graph: Graph, validate_shape: bool) -> None:
+        """The initialiser and the first read."""
         assigned = raw_ops.Assign(self._variable, self._safe_initial_value, validate_shape=validate_shape)
         self._initializer_op: Operation = assigned.op
         place = graph.device(self._caching_device) if self._caching_device is not None else graph.colocate_with(self.op)
@@ -255,6 +274,15 @@ class Variable(metaclass=VariableMeta):
     @property
     def op(self) -> Operation:
         return self._variable.op
+
+    @property
+    def handle(self) -> Tensor:
+        """What ops on resource variables take; reference variables have none."""
+        if self._snapshot is not None:
+            raise AttributeError(
+                f"'{self._name}' is a reference variable: pass use_resource=True to get a handle. {at()}"
+            )
+        return self._variable
 
     @property
     def graph(self) -> Graph:
@@ -464,7 +492,7 @@ class Variable(metaclass=VariableMeta):
             initializer,
             snapshot,
             self._trainable,
-            False,
+            self._is_resource,
             info,
             self._synchronization,
             self._aggregation,
@@ -540,8 +568,9 @@ def _getitem(self: Variable, item: Any) -> Any:
         part.__class__ = EagerSlice
         SLICED[part] = (self, item)
         return part
-    part = _TENSOR.__getitem__(self.value(), item)
-    if part.op.type == "StridedSlice" and outermost(part.op.inputs[0]) is self.value():
+    value = self.value()
+    part = _TENSOR.__getitem__(value, item)
+    if part.op.type == "StridedSlice" and outermost(part.op.inputs[0]) is outermost(value):
         part.__class__ = VariableSlice
     return part
 

@@ -84,24 +84,49 @@ def _creators(graph: Graph) -> _Creators:
     return creators
 
 
-class _ResourceDefault:
-    """What programs asked for with ``enable_resource_variables``.  It changes nothing but the answer when asked."""
+class _Default:
+    """What ``tf.Variable`` makes when ``use_resource`` is not given."""
 
-    enabled = False
+    enabled = False  # resource variables, unless the variable scope says otherwise
+    resource_class: Any = None  # installed by library/state/resource_variable.py
+    scope_choice: Callable[[], bool | None] = staticmethod(lambda: None)  # installed by library/state/variable_scope.py
 
 
 def enable_resource_variables() -> None:
-    """TF1 compatibility: every variable here already reads as a resource variable does."""
-    _ResourceDefault.enabled = True
+    """Makes resource variables the default of ``tf.Variable`` and ``tf.get_variable``.
+
+    >>> tf.enable_resource_variables()
+    >>> tf.Variable(1.0).op.type
+    'VarHandleOp'
+    >>> tf.disable_resource_variables()
+    """
+    _Default.enabled = True
 
 
 def disable_resource_variables() -> None:
-    """TF1 compatibility: the opposite of ``enable_resource_variables``."""
-    _ResourceDefault.enabled = False
+    """Makes reference variables the default again."""
+    _Default.enabled = False
 
 
 def resource_variables_enabled() -> bool:
-    return _ResourceDefault.enabled
+    return _Default.enabled
+
+
+def install_resource_class(resource_class: Any) -> None:
+    _Default.resource_class = resource_class
+
+
+def install_scope_choice(scope_choice: Callable[[], bool | None]) -> None:
+    _Default.scope_choice = staticmethod(scope_choice)
+
+
+def variable_class(reference_class: Any, use_resource: bool | None) -> Any:
+    """The class of a new variable.  ``use_resource`` None: as the variable scope says, else as is the default."""
+    if use_resource is None:
+        use_resource = _Default.scope_choice()
+    if use_resource is None:
+        use_resource = _Default.enabled
+    return _Default.resource_class if use_resource and _Default.resource_class is not None else reference_class
 
 
 @contextmanager

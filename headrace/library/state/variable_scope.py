@@ -23,7 +23,7 @@ from headrace.core.dtypes import DType
 from headrace.graph import context, convert
 from headrace.graph.build import graph_of_inputs
 from headrace.graph.collection import GraphKeys
-from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization, install_scope_choice
 from headrace.library.state.variable_store import AUTO_REUSE, ReuseMode, VariableStore
 
 _STORE_KEY = ("__variable_store",)
@@ -242,6 +242,9 @@ def with_variable_store(store: VariableStore) -> Iterator[VariableStore]:
 def get_variable_scope() -> VariableScope:
     """The current variable scope."""
     return _scopes().current
+
+
+install_scope_choice(lambda: get_variable_scope().use_resource)
 
 
 def get_variable(

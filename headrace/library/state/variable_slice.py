@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from headrace.eager.tensor import Immediate
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.body import FuncGraph
 from headrace.graph.operation import Tensor
 from headrace.library.tensor.slicing import slice_spec
@@ -22,10 +22,17 @@ class VariableSlice(Tensor):
     def assign(self, value: Any, name: str | None = None) -> Tensor:
         """Sets just this part of the variable; the result is the whole variable after that."""
         read, begin, end, strides = self.op.inputs
-        return raw_ops.StridedSliceAssign(
-            outermost(read).op.inputs[0], begin, end, strides, value,
+        handle = outermost(read).op.inputs[0]
+        of_resource = handle.dtype._is_resource
+        assign = raw_ops.ResourceStridedSliceAssign if of_resource else raw_ops.StridedSliceAssign
+        assigned: Tensor = assign(
+            handle, begin, end, strides, value,
             name=name or f"{self.op.name}/_assign", **{mask: self.op.attrs[mask] for mask in _MASKS},
         )  # fmt: skip
+        if not of_resource:
+            return assigned
+        with context.get_default_graph().control_dependencies([assigned]):
+            return raw_ops.ReadVariableOp(handle, dtype=read.dtype)
 
 
 class EagerSlice(Immediate):

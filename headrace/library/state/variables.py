@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.collection import GraphKeys
+from headrace.graph.handle import value_of
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.argument import deprecated
 from headrace.library.control.dependency import group
@@ -95,7 +96,13 @@ def initialize_local_variables() -> Operation:
 def is_variable_initialized(variable: Any) -> Tensor:
     """Whether the variable has a value in the session that runs this."""
     ref = variable if isinstance(variable, Tensor) else variable._ref()
-    return raw_ops.IsVariableInitialized(ref)
+    return raw_ops.VarIsInitializedOp(ref) if ref.dtype._is_resource else raw_ops.IsVariableInitialized(ref)
+
+
+def _handles() -> list[Tensor]:
+    """The references and handles of all variables of the graph, in collections or not."""
+    ops = context.get_default_graph().get_operations()
+    return [op.outputs[0] for op in ops if op.type in ("VariableV2", "VarHandleOp")]
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
@@ -106,15 +113,15 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
     if var_list is None:
         var_list = global_variables() + local_variables()
     if not var_list:
-        var_list = [op.outputs[0] for op in context.get_default_graph().get_operations() if op.type == "VariableV2"]
+        var_list = _handles()
     if not var_list:
         return None
     ranks = []
     for variable in var_list:
-        value = convert.convert_to_tensor(variable)
+        value = value_of(variable) if isinstance(variable, Tensor) else convert.convert_to_tensor(variable)
         graph = context.get_default_graph()
         # The rank alone would be known without the value; the control edge makes the read happen.
-        read = raw_ops.Identity(convert.to_tensor(variable, as_ref=True))
+        read = value_of(convert.to_tensor(variable, as_ref=True))
         with graph.colocate_with(variable.op), graph.control_dependencies([read]):
             ranks.append(raw_ops.Rank(value))
     if len(ranks) == 1:
@@ -129,8 +136,7 @@ def report_uninitialized_variables(
     if var_list is None:
         var_list = global_variables() + local_variables()
         if not var_list:
-            ops = context.get_default_graph().get_operations()
-            var_list = [op.outputs[0] for op in ops if op.type == "VariableV2"]
+            var_list = _handles()
     with name_scope(name):
         if not var_list:
             return convert.constant([], "string", shape=[0])
@@ -138,7 +144,7 @@ def report_uninitialized_variables(
         graph = context.get_default_graph()
         with graph.device("/cpu:0"):
             missing = raw_ops.LogicalNot(raw_ops.Pack(initialized, axis=0, name="stack"))
-            names = convert.constant([v.op.name for v in var_list])
+            names = convert.constant([(v if isinstance(v, Tensor) else v._ref()).op.name for v in var_list])
             with graph.name_scope("boolean_mask"):
                 where = raw_ops.Squeeze(raw_ops.Where(missing), [1])
                 return raw_ops.GatherV2(names, where, 0)

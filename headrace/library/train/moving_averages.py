@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.graph import context, raw_ops
+from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.library.control.dependency import group
 from headrace.library.numeric import math
 from headrace.library.scope import colocate_with, init_scope, name_scope
+from headrace.library.state.assign import assign_add, assign_sub
 from headrace.library.state.initializers import Zeros
 from headrace.library.state.variable import Variable
 from headrace.library.state.variable_scope import get_variable, variable_scope
@@ -32,7 +33,7 @@ def assign_moving_average(
         rest = convert_to_tensor(1.0 - decay, name="decay")
         rest = math.cast(rest, variable.dtype.base_dtype)
         delta = _unbiased_delta(variable, value, rest) if zero_debias else (variable - value) * rest
-        return raw_ops.AssignSub(variable, delta, name=scope)
+        return assign_sub(variable, delta, name=scope)
 
 
 def _unbiased_delta(variable: Any, value: Any, rest: Any) -> Any:
@@ -41,8 +42,8 @@ def _unbiased_delta(variable: Any, value: Any, rest: Any) -> Any:
     with variable_scope(variable.op.name, values=[variable, value, rest]) as scope:
         biased = get_variable("biased", shape=variable.get_shape(), dtype=dtype, initializer=Zeros(), trainable=False)
         step = get_variable("local_step", shape=[], dtype=dtype, initializer=Zeros(), trainable=False)
-        new_biased = raw_ops.AssignSub(biased, (biased - value) * rest, name=scope.name)
-        new_step = raw_ops.AssignAdd(step, 1)
+        new_biased = assign_sub(biased, (biased - value) * rest, name=scope.name)
+        new_step = assign_add(step, 1)
         return variable - new_biased / (1 - math.pow(1.0 - rest, new_step))
 
 

@@ -33,7 +33,14 @@ def resource_form(
     form = REGISTRY.add(
         OpDef(
             signature,
-            Traits(stateful=True, reads=old.reads, writes=old.writes, opaque=old.opaque, by_ref=definition.name, **traits or {}),
+            Traits(
+                stateful=True,
+                reads=old.reads,
+                writes=old.writes,
+                opaque=old.opaque,
+                by_ref=definition.name,
+                **traits or {},
+            ),
             definition.location,
         )
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
+from headrace.library.state.update import update
 from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
@@ -39,9 +39,9 @@ class AdadeltaOptimizer(Optimizer):
         return slots + [cast(t, var.dtype.base_dtype) for t in self._tensors]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return raw_ops.ApplyAdadelta(var, *self._inputs(var), grad, use_locking=self._use_locking).op
+        return update("ApplyAdadelta", var, *self._inputs(var), grad, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
-        return raw_ops.SparseApplyAdadelta(
-            var, *self._inputs(var), grad.values, grad.indices, use_locking=self._use_locking
+        return update(
+            "SparseApplyAdadelta", var, *self._inputs(var), grad.values, grad.indices, use_locking=self._use_locking
         ).op

@@ -10,6 +10,7 @@ from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.library.scope import colocate_with
 from headrace.library.state.initializers import Constant
+from headrace.library.state.update import update
 from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
@@ -44,13 +45,13 @@ class AdagradOptimizer(Optimizer):
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         rate = cast(self._learning_rate_tensor, var.dtype.base_dtype)
         accumulator = self.get_slot(var, "accumulator")
-        return raw_ops.ApplyAdagrad(var, accumulator, rate, grad, use_locking=self._use_locking).op
+        return update("ApplyAdagrad", var, accumulator, rate, grad, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         rate = cast(self._learning_rate_tensor, var.dtype.base_dtype)
         accumulator = self.get_slot(var, "accumulator")
-        return raw_ops.SparseApplyAdagrad(
-            var, accumulator, rate, grad.values, grad.indices, use_locking=self._use_locking
+        return update(
+            "SparseApplyAdagrad", var, accumulator, rate, grad.values, grad.indices, use_locking=self._use_locking
         ).op
 
 
@@ -84,13 +85,19 @@ class ProximalAdagradOptimizer(Optimizer):
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         accumulator = self.get_slot(var, "accumulator")
         scalars = [cast(t, var.dtype.base_dtype) for t in self._tensors]
-        return raw_ops.ApplyProximalAdagrad(var, accumulator, *scalars, grad, use_locking=self._use_locking).op
+        return update("ApplyProximalAdagrad", var, accumulator, *scalars, grad, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         accumulator = self.get_slot(var, "accumulator")
         scalars = [cast(t, var.dtype.base_dtype) for t in self._tensors]
-        return raw_ops.SparseApplyProximalAdagrad(
-            var, accumulator, *scalars, grad.values, grad.indices, use_locking=self._use_locking
+        return update(
+            "SparseApplyProximalAdagrad",
+            var,
+            accumulator,
+            *scalars,
+            grad.values,
+            grad.indices,
+            use_locking=self._use_locking,
         ).op
 
 
@@ -142,12 +149,12 @@ class AdagradDAOptimizer(Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         slots, scalars = self._inputs(var)
-        return raw_ops.ApplyAdagradDA(var, *slots, grad, *scalars, use_locking=self._use_locking).op
+        return update("ApplyAdagradDA", var, *slots, grad, *scalars, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         slots, scalars = self._inputs(var)
-        return raw_ops.SparseApplyAdagradDA(
-            var, *slots, grad.values, grad.indices, *scalars, use_locking=self._use_locking
+        return update(
+            "SparseApplyAdagradDA", var, *slots, grad.values, grad.indices, *scalars, use_locking=self._use_locking
         ).op
 
 

@@ -9,6 +9,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.library.control.dependency import group
 from headrace.library.scope import colocate_with, control_dependencies
+from headrace.library.state.update import update
 from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
@@ -70,11 +71,11 @@ class AdamOptimizer(Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
-        return raw_ops.ApplyAdam(var, m, v, *self._scalars(var), grad, use_locking=self._use_locking).op
+        return update("ApplyAdam", var, m, v, *self._scalars(var), grad, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         def scatter_add(ref: Any, indices: Any, rows: Any) -> Any:
-            return raw_ops.ScatterAdd(ref, indices, rows, use_locking=self._use_locking)
+            return update("ScatterAdd", ref, indices, rows, use_locking=self._use_locking)
 
         return self._apply_sparse_shared(grad.values, var, grad.indices, scatter_add)
 
@@ -83,25 +84,25 @@ class AdamOptimizer(Optimizer):
         rate = _div(_mul(rate, raw_ops.Sqrt(_one_minus(beta2_power))), _one_minus(beta1_power))
         m = self.get_slot(var, "m")
         fresh = _mul(grad, _one_minus(beta1))
-        decayed = raw_ops.Assign(m, _mul(m, beta1), use_locking=self._use_locking)
+        decayed = update("Assign", m, _mul(m, beta1), use_locking=self._use_locking)
         with control_dependencies([decayed]):
             m_t = scatter_add(m, indices, fresh)
         v = self.get_slot(var, "v")
         fresh = _mul(_mul(grad, grad), _one_minus(beta2))
-        decayed = raw_ops.Assign(v, _mul(v, beta2), use_locking=self._use_locking)
+        decayed = update("Assign", v, _mul(v, beta2), use_locking=self._use_locking)
         with control_dependencies([decayed]):
             v_t = scatter_add(v, indices, fresh)
         root = raw_ops.Sqrt(v_t)
         step = _div(_mul(rate, m_t), raw_ops.AddV2(root, epsilon, name="add"))
-        update = raw_ops.AssignSub(var, step, use_locking=self._use_locking)
-        return group(update, m_t, v_t)
+        moved = update("AssignSub", var, step, use_locking=self._use_locking)
+        return group(moved, m_t, v_t)
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
         powers = self._get_beta_accumulators()
         updates = []
         with control_dependencies(update_ops), colocate_with(powers[0]):
             for power, beta in zip(powers, (self._beta1_t, self._beta2_t), strict=True):
-                updates.append(raw_ops.Assign(power, _mul(power, beta), use_locking=self._use_locking))
+                updates.append(update("Assign", power, _mul(power, beta), use_locking=self._use_locking))
         return group(*update_ops, *updates, name=name_scope)
 
 

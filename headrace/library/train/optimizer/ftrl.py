@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.library.state.initializers import Constant
+from headrace.library.state.update import update
 from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
@@ -62,14 +62,14 @@ class FtrlOptimizer(Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         shrinks = self._l2_shrinkage_regularization_strength > 0.0
-        apply = raw_ops.ApplyFtrlV2 if shrinks else raw_ops.ApplyFtrl
-        return apply(var, *self._slots_of(var), grad, *self._scalars(var), use_locking=self._use_locking).op
+        op_type = "ApplyFtrlV2" if shrinks else "ApplyFtrl"
+        return update(op_type, var, *self._slots_of(var), grad, *self._scalars(var), use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         shrinks = self._l2_shrinkage_regularization_strength > 0.0
-        apply = raw_ops.SparseApplyFtrlV2 if shrinks else raw_ops.SparseApplyFtrl
+        op_type = "SparseApplyFtrlV2" if shrinks else "SparseApplyFtrl"
         rows = (grad.values, grad.indices)
-        return apply(var, *self._slots_of(var), *rows, *self._scalars(var), use_locking=self._use_locking).op
+        return update(op_type, var, *self._slots_of(var), *rows, *self._scalars(var), use_locking=self._use_locking).op
 
     def _slots_of(self, var: Any) -> list[Any]:
         return [self.get_slot(var, "accum"), self.get_slot(var, "linear")]

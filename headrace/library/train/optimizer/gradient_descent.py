@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
+from headrace.library.state.update import update
 from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
@@ -33,12 +34,12 @@ class GradientDescentOptimizer(Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         rate = cast(self._learning_rate_tensor, var.dtype.base_dtype)
-        return raw_ops.ApplyGradientDescent(var, rate, grad, use_locking=self._use_locking).op
+        return update("ApplyGradientDescent", var, rate, grad, use_locking=self._use_locking).op
 
     def _apply_sparse_duplicate_indices(self, grad: Any, var: Any) -> Any:
         # Rows that occur twice are subtracted twice, so there is nothing to add up first.
         delta = raw_ops.Mul(grad.values, cast(self._learning_rate_tensor, var.dtype.base_dtype), name="mul")
-        return raw_ops.ScatterSub(var, grad.indices, delta, use_locking=self._use_locking).op
+        return update("ScatterSub", var, grad.indices, delta, use_locking=self._use_locking).op
 
 
 class ProximalGradientDescentOptimizer(Optimizer):
@@ -62,10 +63,15 @@ class ProximalGradientDescentOptimizer(Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         scalars = [cast(t, var.dtype.base_dtype) for t in self._tensors]
-        return raw_ops.ApplyProximalGradientDescent(var, *scalars, grad, use_locking=self._use_locking).op
+        return update("ApplyProximalGradientDescent", var, *scalars, grad, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         scalars = [cast(t, var.dtype.base_dtype) for t in self._tensors]
-        return raw_ops.SparseApplyProximalGradientDescent(
-            var, *scalars, grad.values, grad.indices, use_locking=self._use_locking
+        return update(
+            "SparseApplyProximalGradientDescent",
+            var,
+            *scalars,
+            grad.values,
+            grad.indices,
+            use_locking=self._use_locking,
         ).op

@@ -16,6 +16,7 @@ from headrace.graph.operation import Operation, Tensor
 from headrace.library.control.dependency import group
 from headrace.library.numeric import math, reduction
 from headrace.library.scope import control_dependencies, init_scope, name_scope
+from headrace.library.state.update import update
 from headrace.library.state.variable import Variable
 from headrace.library.tensor import array, creation
 from headrace.library.train.optimizer.optimizer import Optimizer
@@ -62,7 +63,7 @@ class LBFGSOptimizer(Optimizer):
             updates = self._step(state, point, grad, rate, variables, sizes)
             if global_step is not None:
                 with control_dependencies(updates):
-                    updates = [raw_ops.AssignAdd(global_step, math.cast(1, global_step.dtype.base_dtype))]
+                    updates = [update("AssignAdd", global_step, math.cast(1, global_step.dtype.base_dtype))]
             return group(*updates, name=scope)
 
     def _state(self, first: Any, size: int, dtype: Any) -> dict[str, Any]:
@@ -100,10 +101,10 @@ class LBFGSOptimizer(Optimizer):
             "point": point, "gradient": grad, "steps": steps, "changes": changes, "inverse": inverse, "scale": scale,
         }  # fmt: skip
         with control_dependencies([direction, *new.values()]):  # all is read before anything is written
-            updates = [raw_ops.Assign(state[key], value) for key, value in new.items()]
-            updates.append(raw_ops.AssignAdd(state["count"], math.cast(1, dtypes.int64)))
+            updates = [update("Assign", state[key], value) for key, value in new.items()]
+            updates.append(update("AssignAdd", state["count"], math.cast(1, dtypes.int64)))
             for var, part in zip(variables, array.split(direction, sizes), strict=True):
-                updates.append(raw_ops.AssignAdd(var, array.reshape(part, var.shape.as_list())))
+                updates.append(update("AssignAdd", var, array.reshape(part, var.shape.as_list())))
         return updates
 
     def _remember(self, state: dict[str, Any], point: Tensor, grad: Tensor) -> tuple[Any, Any, Any, Any]:

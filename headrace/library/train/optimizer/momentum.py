@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
+from headrace.library.state.update import update
 from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
@@ -43,14 +43,16 @@ class MomentumOptimizer(Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
-        return raw_ops.ApplyMomentum(
+        return update(
+            "ApplyMomentum",
             var, self.get_slot(var, "momentum"), cast(self._learning_rate_tensor, dtype), grad,
             cast(self._momentum_tensor, dtype), use_locking=self._use_locking, use_nesterov=self._use_nesterov,
         ).op  # fmt: skip
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         dtype = var.dtype.base_dtype
-        return raw_ops.SparseApplyMomentum(
+        return update(
+            "SparseApplyMomentum",
             var, self.get_slot(var, "momentum"), cast(self._learning_rate_tensor, dtype), grad.values, grad.indices,
             cast(self._momentum_tensor, dtype), use_locking=self._use_locking, use_nesterov=self._use_nesterov,
         ).op  # fmt: skip

@@ -24,6 +24,8 @@ from headrace.graph.structures import IndexedSlices, convert_to_tensor_or_indexe
 from headrace.library.control.dependency import group, tuple_
 from headrace.library.scope import colocate_with, control_dependencies, init_scope, name_scope
 from headrace.library.state.partitioned_variable import PartitionedVariable
+from headrace.library.state.resource_variable import is_resource_variable
+from headrace.library.state.update import update
 from headrace.library.state.variable import Variable
 from headrace.library.train.optimizer import slot_creator
 
@@ -156,8 +158,8 @@ class Optimizer:
             else:
                 with control_dependencies([self._finish(updates, "update")]), colocate_with(global_step):
                     one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype, name="value")
-                    result = raw_ops.AssignAdd(global_step, one, name=scope)
-        operation: Operation = result.op if isinstance(result, Tensor) else result
+                    result = update("AssignAdd", global_step, one, name=scope)
+        operation: Operation = result if isinstance(result, Operation) else result.op
         collected = context.get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
         if operation not in collected:
             collected.append(operation)
@@ -174,7 +176,7 @@ class Optimizer:
             if global_step is None:
                 return result
             one = convert_to_tensor(1, dtype=global_step.dtype.base_dtype)
-            return raw_ops.AssignAdd(global_step, one)
+            return update("AssignAdd", global_step, one)
 
     def _compute_eagerly(self, loss: Any, var_list: Any, grad_loss: Any) -> GradsAndVars:
         """The gradients of a function of no arguments, by default for the trainable variables it reads."""
@@ -298,7 +300,8 @@ class Optimizer:
         variable = self._non_slot_dict.get((name, graph))
         if variable is None:
             with graph.colocate_with(colocate_with.op):
-                variable = Variable(initial_value, name=name, trainable=False)
+                use_resource = is_resource_variable(colocate_with)
+                variable = Variable(initial_value, name=name, trainable=False, use_resource=use_resource)
             self._non_slot_dict[name, graph] = variable
         return variable
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.library.state.initializers import Ones
+from headrace.library.state.update import update
 from headrace.library.train.optimizer.optimizer import Optimizer, cast
 
 
@@ -48,9 +48,9 @@ class RMSPropOptimizer(Optimizer):
         return slots + [cast(t, var.dtype.base_dtype) for t in self._tensors]
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        apply = raw_ops.ApplyCenteredRMSProp if self._centered else raw_ops.ApplyRMSProp
-        return apply(var, *self._inputs(var), grad, use_locking=self._use_locking).op
+        op_type = "ApplyCenteredRMSProp" if self._centered else "ApplyRMSProp"
+        return update(op_type, var, *self._inputs(var), grad, use_locking=self._use_locking).op
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
-        apply = raw_ops.SparseApplyCenteredRMSProp if self._centered else raw_ops.SparseApplyRMSProp
-        return apply(var, *self._inputs(var), grad.values, grad.indices, use_locking=self._use_locking).op
+        op_type = "SparseApplyCenteredRMSProp" if self._centered else "SparseApplyRMSProp"
+        return update(op_type, var, *self._inputs(var), grad.values, grad.indices, use_locking=self._use_locking).op
