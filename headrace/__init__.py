@@ -432,6 +432,10 @@ from headrace.library.state.partitioner import (
     variable_axis_size_partitioner as variable_axis_size_partitioner,
 )
 from headrace.library.scope import init_scope as init_scope
+from headrace.library.state.session_tensor import (
+    delete_session_tensor as delete_session_tensor, get_session_handle as get_session_handle,
+    get_session_tensor as get_session_tensor,
+)
 from headrace.library.state.template import make_template as make_template
 from headrace.library.state.variable import Variable as Variable
 from headrace.library.state.variable_creator import (

@@ -353,7 +353,9 @@ class _Sweep:
 
 
 def zeros(t: Tensor) -> Tensor:
-    tensor: Tensor = raw_ops._ZerosVariant(t) if t.dtype.base_dtype.name == "variant" else raw_ops.ZerosLike(t)
+    tensor: Tensor = (
+        raw_ops._ZerosVariant(t) if t.dtype.base_dtype.name == "variant" else raw_ops.ZerosLike(value_of(t))
+    )
     return tensor
 
 

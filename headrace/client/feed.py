@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.client.tensor_handle import TensorHandle, fed_handle
 from headrace.core import dtypes
 from headrace.core.source import at, user_source
 from headrace.graph.constant import make_array
@@ -70,6 +71,8 @@ def feeder(tensor: Tensor) -> Convert:
 
     def convert(value: Any) -> Any:
         if type(value) is not np.ndarray or value.dtype != wanted or is_string:
+            if isinstance(value, TensorHandle):
+                return fed_handle(value, tensor)
             value = np.asarray(value) if type(value) is plain else _as_array(value, tensor, wanted)
         shape = value.shape
         if rank is not None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, feeder
 from headrace.client.fetch import Fetches, fetch_key
+from headrace.client.tensor_handle import KEEPING, TensorHandle
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
 from headrace.core.errors import InvalidArgumentError, NotFoundError
 from headrace.core.source import at
@@ -44,13 +45,29 @@ class _Call:
 
     __slots__ = ("feed", "generation", "give", "mutations", "plan", "rebuild")
 
-    def __init__(self, plan: StepPlan, feeds: list[Tensor], fetches: Fetches, mutations: int, generation: int) -> None:
+    def __init__(
+        self,
+        session: BaseSession,
+        plan: StepPlan,
+        feeds: list[Tensor],
+        fetches: Fetches,
+        mutations: int,
+        generation: int,
+    ) -> None:
         self.plan = plan
         self.feed = each([feeder(t) for t in feeds])
-        self.give = each([returner(v.dtype, b) for v, b in zip(plan.fetches, plan.borrowed, strict=True)])
+        self.give = each([
+            returner(v.dtype, b) if t.op.type not in KEEPING else _handle_giver(t, session)
+            for t, v, b in zip(fetches.tensors, plan.fetches, plan.borrowed, strict=True)
+        ])  # fmt: skip
         self.rebuild = fetches.rebuild
         self.mutations = mutations
         self.generation = generation
+
+
+def _handle_giver(tensor: Tensor, session: BaseSession) -> Callable[[Any], TensorHandle]:
+    dtype, owner = tensor.op.inputs[0].dtype.base_dtype, weakref.ref(session)
+    return lambda value: TensorHandle(value.item(), dtype, owner())
 
 
 def each(converters: Sequence[Callable[[Any], Any]]) -> Callable[[Iterable[Any]], Sequence[Any]]:
@@ -203,7 +220,7 @@ class BaseSession:
     def _make_call(self, wanted: Fetches, feeds: list[Tensor]) -> _Call:
         mutations, generation = self._graph._mutations, self._resources.generation
         plan = self._master.plan(feeds, wanted.tensors, wanted.targets)
-        return _Call(plan, feeds, wanted, mutations, generation)
+        return _Call(self, plan, feeds, wanted, mutations, generation)
 
     def _check_options(self, options: Any, run_metadata: Any) -> None:
         if options is not None and not isinstance(options, RunOptions):

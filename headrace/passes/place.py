@@ -12,8 +12,9 @@ from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import string
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import user_source
+from headrace.passes.arrays import named_inputs
 from headrace.passes.read import ref_positions
-from headrace.passes.step_graph import Node, StepGraph
+from headrace.passes.step_graph import Node, StepGraph, Value
 
 HasKernel = Callable[[Node, str], bool]
 
@@ -97,7 +98,14 @@ def runs_on_host(node: Node) -> bool:
     """Whether the node runs on the host whatever device it is given: by its trait, or because strings live there."""
     if node.op_def.traits.host:
         return True
-    return any(v.dtype.base_dtype is string for v in (*node.inputs, *node.outputs))
+    return any(v.dtype.base_dtype is string for v in (*_values(node), *node.outputs))
+
+
+def _values(node: Node) -> list[Value]:
+    """The inputs that must be on the node's device: all but those whose values kernels take on the host."""
+    if not any(arg.host for arg in node.op_def.signature.inputs):
+        return node.inputs
+    return [value for arg, value in named_inputs(node) if not arg.host]
 
 
 def _can_run(node: Node, device_type: str, has_kernel: HasKernel) -> bool:

@@ -105,13 +105,13 @@ ops.numerics                 .
 ops.parsing_ops              . io
 ops.partitioned_variables    .
 ops.random_ops               . random
-ops.resource_variable_ops    . library.state.resource_variable
+ops.resource_variable_ops    library.state.resource_variable raw_ops .
 ops.rnn                      nn library.rnn.private
 ops.rnn_cell                 nn.rnn_cell library.rnn.private
 ops.rnn_cell_impl            nn.rnn_cell library.rnn.cell library.rnn.private
 ops.script_ops               .
 ops.seq2seq                  contrib.legacy_seq2seq
-ops.session_ops              .
+ops.session_ops              . library.state.session_tensor
 ops.sets                     sets
 ops.sparse_ops               . sparse
 ops.special_math_ops         . math
