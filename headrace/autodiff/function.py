@@ -23,6 +23,7 @@ from headrace.graph import context, raw_ops
 from headrace.graph.body import FuncGraph, function_name
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.functional import build_call, extend_call
+from headrace.graph.handle import shape_of
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
 
@@ -160,7 +161,7 @@ def call_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     outputs = iter(call._outputs)
     for j, count in gradient.parts:
         tensors = [next(outputs) for _ in range(count)]
-        result[j] = tensors[0] if count == 1 else IndexedSlices(tensors[0], tensors[1], raw_ops.Shape(op.inputs[j]))
+        result[j] = tensors[0] if count == 1 else IndexedSlices(tensors[0], tensors[1], shape_of(op.inputs[j]))
     return result
 
 

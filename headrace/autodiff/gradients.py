@@ -19,7 +19,7 @@ from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.graph import Graph
-from headrace.graph.handle import READS, value_of
+from headrace.graph.handle import READS, shape_of
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
 
@@ -91,9 +91,7 @@ def gradients(
         if beyond:
             results = _continued(graph, x_tensors, results, {t: sweep.of(a) for t, a in beyond.items()}, stop_set)
         if unconnected_gradients == UnconnectedGradients.ZERO:
-            results = [
-                raw_ops.ZerosLike(value_of(x)) if g is None else g for g, x in zip(results, x_tensors, strict=True)
-            ]
+            results = [zeros(x) if g is None else g for g, x in zip(results, x_tensors, strict=True)]
         return results
 
 
@@ -353,9 +351,12 @@ class _Sweep:
 
 
 def zeros(t: Tensor) -> Tensor:
-    tensor: Tensor = (
-        raw_ops._ZerosVariant(t) if t.dtype.base_dtype.name == "variant" else raw_ops.ZerosLike(value_of(t))
-    )
+    tensor: Tensor
+    if t.dtype._is_ref_dtype and t.dtype._is_resource:
+        tensor = raw_ops.Fill(shape_of(t), convert_to_tensor(0, t.dtype.base_dtype), name="zeros_like")
+        tensor.set_shape(t._shape)
+    else:
+        tensor = raw_ops._ZerosVariant(t) if t.dtype.base_dtype.name == "variant" else raw_ops.ZerosLike(t)
     return tensor
 
 

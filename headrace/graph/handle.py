@@ -1,4 +1,4 @@
-"""Reading what a handle stands for."""
+"""Values and shapes of what may be the handle of a variable."""
 
 from __future__ import annotations
 
@@ -18,3 +18,10 @@ def value_of(tensor: Tensor, name: str | None = None) -> Tensor:
     else:
         value = raw_ops.Identity(tensor, name=name)
     return value
+
+
+def shape_of(tensor: Tensor) -> Tensor:
+    """The shape of a value, or of the variable behind a handle."""
+    handle = tensor.dtype._is_ref_dtype and tensor.dtype._is_resource
+    shape: Tensor = raw_ops.VariableShape(tensor) if handle else raw_ops.Shape(tensor)
+    return shape

@@ -23,6 +23,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 def dereference(graph: StepGraph) -> StepGraph:
     """Afterwards no node has the trait ``by_ref``, and every handle of a variable is a reference."""
     added: list[Node] = []
+    _share_variables(graph)
     for node in graph.nodes:
         if node.op_def.traits.by_ref:
             _replace(node, REGISTRY.get(node.op_def.traits.by_ref), added)
@@ -33,6 +34,22 @@ def dereference(graph: StepGraph) -> StepGraph:
         graph.nodes = graph.nodes + added
         graph.sort()
     return graph
+
+
+def _share_variables(graph: StepGraph) -> None:
+    """Makes handles of one name one handle: what writes through the one must not overtake what reads through the other."""
+    first: dict[tuple[str, str], Node] = {}
+    values: dict[Value, Value] = {}
+    nodes: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.op_def.traits.handle and node.op_def.traits.by_ref:
+            key = node.attrs["container"], node.attrs["shared_name"] or node.name
+            other = first.setdefault(key, node)
+            if other is not node and other.outputs[0].dtype is node.outputs[0].dtype:
+                values[node.outputs[0]], nodes[node] = other.outputs[0], other
+    if nodes:
+        graph.replace(values, nodes)
+        graph.nodes = [n for n in graph.nodes if n not in nodes]
 
 
 def _replace(node: Node, op_def: OpDef, added: list[Node]) -> None:

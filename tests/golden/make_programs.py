@@ -24,6 +24,7 @@ FAMILIES = (
     "feature_column",
     "lookup",
     "parsing",
+    "resource",
     "search",
     "signal",
     "sparse",

@@ -12,15 +12,17 @@ tf.disable_v2_behavior()
 def run(case):
     """The variables after all steps."""
     with tf.Graph().as_default(), tf.Session() as session:
-        variables = {name: tf.Variable(value, use_resource=False) for name, value in start(case).items()}
+        by_handle = case.op.startswith("_")
+        variables = {name: tf.Variable(value, use_resource=by_handle) for name, value in start(case).items()}
         first = step_inputs(case, 0)
         feeds = {name: tf.placeholder(value.dtype, value.shape) for name, value in first.items()}
-        function = getattr(tf.raw_ops, case.op)
-        refs = {name: v._ref() for name, v in variables.items()}
+        function = getattr(tf.raw_ops, f"Resource{case.op[1:]}" if by_handle else case.op)
+        refs = {name: v.handle if by_handle else v._ref() for name, v in variables.items()}
         step = function(**refs, **feeds, **case.attrs)
+        step = step if by_handle else step.op
         session.run(tf.global_variables_initializer())
         for i in range(STEPS):
-            session.run(step.op, {feeds[name]: value for name, value in step_inputs(case, i).items()})
+            session.run(step, {feeds[name]: value for name, value in step_inputs(case, i).items()})
         return session.run(variables)
 
 

@@ -1,6 +1,7 @@
 """What `make_training.py` runs with TensorFlow and `test_training.py` with Headrace: the same updates, twenty steps.
 
-A case is an op, its scalars, its attributes, and how its variables start: "normal", "zero" or a positive number.
+A case is an op, its scalars, its attributes, and how its variables start: "normal", "zero" or a positive number.  TensorFlow has
+the ops that start with "_" on resource variables only.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Case(NamedTuple):
 
     @property
     def sparse(self) -> bool:
-        return self.op.startswith("Sparse")
+        return self.op.startswith(("Sparse", "_Sparse"))
 
     @property
     def name(self) -> str:
@@ -57,6 +58,10 @@ CASES: list[Case] = [
     Case("SparseApplyProximalGradientDescent", {"var": "normal"}, {"alpha": 0.1, "l1": 0.0, "l2": 0.1}, {}),
     *_both("ApplyMomentum", {"var": "normal", "accum": "zero"}, {"lr": 0.1, "momentum": 0.9}),
     *_both("ApplyMomentum", {"var": "normal", "accum": "zero"}, {"lr": 0.1, "momentum": 0.9}, {"use_nesterov": True}),
+    Case("_ApplyKerasMomentum", {"var": "normal", "accum": "zero"}, {"lr": 0.1, "momentum": 0.9}, {}),
+    Case("_ApplyKerasMomentum", {"var": "normal", "accum": "zero"}, {"lr": 0.1, "momentum": 0.9}, {"use_nesterov": True}),
+    Case("_SparseApplyKerasMomentum", {"var": "normal", "accum": "zero"}, {"lr": 0.1, "momentum": 0.9}, {}),
+    Case("_ApplyAdamWithAmsgrad", {**_ADAM, "vhat": "zero"}, _ADAM_SCALARS, {}),
     Case("ApplyAdam", _ADAM, _ADAM_SCALARS, {}),
     Case("ApplyAdam", _ADAM, _ADAM_SCALARS, {"use_nesterov": True}),
     Case("ApplyAdam", _ADAM, _ADAM_SCALARS, {"use_locking": True}),
@@ -100,9 +105,9 @@ def step_inputs(case: Case, step: int) -> dict[str, np.ndarray]:
     found[case.grad] = random.standard_normal((3 if case.sparse else ROWS, *SHAPE[1:])).astype(np.float32)
     if case.sparse:
         found["indices"] = rows
-    if case.op in ("ApplyAdam", "ApplyAdaMax"):
+    if case.op in ("ApplyAdam", "ApplyAdaMax", "_ApplyAdamWithAmsgrad"):
         found["beta1_power"] = np.float32(BETA1 ** (step + 1))
-    if case.op == "ApplyAdam":
+    if case.op in ("ApplyAdam", "_ApplyAdamWithAmsgrad"):
         found["beta2_power"] = np.float32(BETA2 ** (step + 1))
     if case.op.endswith("AdagradDA"):
         found["global_step"] = np.int64(step + 1)

@@ -29,14 +29,14 @@ def attributes(case: Case) -> dict:
     return {**found, "T": tf.float32, "Tindices": tf.int32, **case.attrs}
 
 
-def run_steps(case: Case) -> dict[str, Variable]:
-    op_def = REGISTRY.get(case.op)
+def run_steps(case: Case, by_handle: bool = False) -> dict[str, Variable]:
+    op_def = REGISTRY.get(f"Resource{case.op.lstrip('_')}" if by_handle else case.op)
     variables = {name: make_variable(name, value) for name, value in start(case).items()}
     for step in range(STEPS):
         others = {name: torch.tensor(value) for name, value in step_inputs(case, step).items()}
         inputs = [variables.get(a.name, others.get(a.name)) for a in op_def.signature.inputs]
-        (out,) = invoke(op_def, inputs, attributes(case))
-        assert out is variables["var"]
+        outputs = invoke(op_def, inputs, attributes(case))
+        assert outputs == ([] if by_handle else [variables["var"]])
     return variables
 
 
@@ -48,9 +48,17 @@ def test_twenty_steps_as_tensorflow(case):
         )
 
 
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_twenty_steps_by_handle(case):
+    by_ref = run_steps(case)
+    for name, variable in run_steps(case, by_handle=True).items():
+        assert torch.equal(variable.value, by_ref[name].value), name
+
+
 def test_every_op_of_the_family_has_a_case():
     declared = {d.name for d in REGISTRY if d.location.rpartition(":")[0].endswith("ops/training.py")}
-    assert declared == {case.op for case in CASES}
+    by_handle = {f"Resource{case.op.lstrip('_')}" for case in CASES}
+    assert declared == {case.op for case in CASES} | by_handle
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.sparse], ids=lambda case: case.name)

@@ -259,8 +259,11 @@ class UnreadVariable(ResourceVariable):
         with context.get_default_graph().control_dependencies([self._parent]):
             return super()._read()
 
+    def read_value(self) -> Tensor:
+        return self._read()
+
     def initialized_value(self) -> Tensor:
-        return self.read_value()
+        return self._read()
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         with context.get_default_graph().control_dependencies([self._parent]):

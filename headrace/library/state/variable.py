@@ -179,10 +179,11 @@ class Variable(metaclass=VariableMeta):
     def _build(self, scope: str, initial_value: Any, dtype: DType | None, validate_shape: bool, shape: Any) -> None:
         graph = context.get_default_graph()
         own_name = scope[:-1]
-        if callable(initial_value):
+        if callable(initial_value) or (self._is_resource and not graph.executing_eagerly):
             with graph.colocate_with_name(own_name):
                 with graph.name_scope("Initializer"), graph.device(None):
-                    self._initial_value = convert.to_tensor(initial_value(), dtype, "initial_value")
+                    value = initial_value() if callable(initial_value) else _outside(initial_value, graph)
+                    self._initial_value = convert.to_tensor(value, dtype, "initial_value")
                 self._make_handle(scope, validate_shape, shape)
         else:
             self._initial_value = convert.to_tensor(_outside(initial_value, graph), dtype, "initial_value")

@@ -19,6 +19,10 @@ from headrace.library import log
 from headrace.library.system.file import GFile, MakeDirs
 
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+# Ops on handles that read -> the op on values that does the same, and its attribute for the variable's type.
+_READS = {
+    "ReadVariableOp": ("Identity", "T"), "ResourceGather": ("Gather", "Tparams"), "ResourceGatherNd": ("GatherNd", "Tparams"),
+}  # fmt: skip
 
 
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
@@ -143,7 +147,7 @@ def convert_variables_to_constants(
         for text in node.input:
             if (
                 node_of(text) in handles
-                and node.op not in ("ReadVariableOp", "VarHandleOp")
+                and (node.op not in (*_READS, "VarHandleOp") or node.attr["batch_dims"].i)
                 and not text.startswith("^")
             ):
                 raise ValueError(
@@ -159,12 +163,14 @@ def convert_variables_to_constants(
             kept.attr["dtype"].CopyFrom(node.attr["dtype"])
             dtype = dtypes.as_dtype(node.attr["dtype"].type)
             kept.attr["value"].tensor.CopyFrom(attr_value.tensor(values[node.name], dtype))
-        elif node.op == "ReadVariableOp" and node_of(node.input[0]) in frozen:
-            kept.name, kept.op, kept.device = node.name, "Identity", node.device
+        elif node.op in _READS and node_of(node.input[0]) in frozen:
+            op_type, type_attr = _READS[node.op]
+            kept.name, kept.op, kept.device = node.name, op_type, node.device
             kept.input.extend(node.input)
-            kept.attr["T"].CopyFrom(node.attr["dtype"])
-            if "_class" in node.attr:
-                kept.attr["_class"].CopyFrom(node.attr["_class"])
+            kept.attr[type_attr].CopyFrom(node.attr["dtype"])
+            for name in ("_class", "Tindices"):
+                if name in node.attr:
+                    kept.attr[name].CopyFrom(node.attr[name])
         else:
             kept.CopyFrom(node)
     result.library.CopyFrom(part.library)

@@ -246,12 +246,3 @@ def test_dtypes(dtype: str) -> None:
 def test_strings() -> None:
     v = tf.Variable(["a", "b"])
     assert run(v, tf.scatter_update(v, [1], ["c"])).tolist() == [b"a", b"c"]
-
-
-def test_resource_variables_are_only_a_word() -> None:
-    assert not tf.resource_variables_enabled()
-    tf.enable_resource_variables()
-    try:
-        assert tf.resource_variables_enabled() and tf.Variable(1.0).op.type == "VariableV2"
-    finally:
-        tf.disable_resource_variables()

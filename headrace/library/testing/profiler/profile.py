@@ -139,7 +139,7 @@ def _count(graph: Graph, op_log: Any) -> list[_Entry]:
             entry.line.float_ops = float_operations(node) or 0
         except UnknownShape:
             unknown += 1
-        shape = node.attrs.get("shape") if node.type in ("Placeholder", "VariableV2") else None
+        shape = node.attrs.get("shape") if node.type in ("Placeholder", "VariableV2", "VarHandleOp") else None
         if shape is not None and None not in shape:
             entry.shape = "x".join(map(str, shape)) or "1"
             entry.line.parameters = node.outputs[0].shape.num_elements() or 0
