@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
@@ -16,6 +17,7 @@ from headrace.resources.session_tensor import SessionTensors
 from headrace.resources.value import FROM_TORCH, to_numpy
 
 KEEPING = ("GetSessionHandle", "GetSessionHandleV2")  # the types of nodes whose result is a handle
+_TAKING = ("GetSessionTensor", "DeleteSessionTensor")  # the types of nodes that take the name of one
 _NUMPY_RESOURCE = np.dtype([("resource", np.ubyte)])
 
 
@@ -95,14 +97,19 @@ class TensorHandle:
 
 
 def fed_handle(handle: TensorHandle, tensor: Tensor) -> Any:
-    """What feeding a handle means: its name for a string tensor, its value for any other."""
-    if tensor.dtype.base_dtype.name == "string":
+    """What feeding a handle means: its name where a node takes the names of handles, elsewhere its value."""
+    if any(op.type in _TAKING for op in tensor.consumers()):
         return np.array(handle.handle.encode(), dtype=object)
     value = handle.value()
-    dtype = FROM_TORCH.get(getattr(value, "dtype", None))
+    dtype = FROM_TORCH.get(value.dtype, dtypes.string)
     if dtype != tensor.dtype.base_dtype:
         raise InvalidArgumentError(
-            None, None, f"Cannot feed the handle of a {dtype.name if dtype else 'string'} value for Tensor '{tensor.name}', "
+            None, None, f"Cannot feed the handle of a {dtype.name} value for Tensor '{tensor.name}', "
             f"which is {tensor.dtype.base_dtype.name} (made at {tensor.op.source}) {at()}",
         )  # fmt: skip
-    return value.cpu()
+    if not tensor.shape.is_compatible_with(list(value.shape)):
+        raise ValueError(
+            f"Cannot feed the handle of a value of shape {tuple(value.shape)} for Tensor '{tensor.name}', which has shape "
+            f"{tensor.shape} (made at {tensor.op.source}) {at()}"
+        )
+    return value if dtype == dtypes.string else value.cpu()

@@ -212,6 +212,11 @@ class FuncGraph(Graph):
             else super().colocate_with(op, ignore_existing)
         )
 
+    def _remove(self, op: Operation) -> None:
+        """Takes out a node that nothing uses."""
+        self._nodes.remove(op)
+        del self._by_name[op.name]
+
     def _mutated(self) -> None:
         self.root._mutated()
 

@@ -1,4 +1,4 @@
-"""Reads of variables in the bodies that write them: made in the body, not captured from outside.
+"""Where bodies read variables: inside if they write them, else outside.
 
     v/read = Identity(v)   While(v/read, v; body: r, v -> AssignAdd(v, 1), f(r))
     ->
@@ -7,6 +7,9 @@
 A variable used as a tensor stands for its one shared read, ``v/read``, which a body captures like any other value.  That is
 right, and fast, as long as nothing in the body changes the variable.  Where something does, the body reads for itself: each user
 of the value gets a read that waits for the writes the user waits for.  Gradients then stash what each iteration saw.
+
+A resource variable is read where it is used, so a loop's body reads it itself.  Where the loop does not write it, one read
+outside serves all iterations, and gradients need not stash it.
 """
 
 from __future__ import annotations
@@ -28,6 +31,49 @@ def read_inside(bodies: Sequence[FuncGraph]) -> None:
         handle = _shared_read(outer)
         if handle in written:
             _read_in(body, outer, handle)
+
+
+def read_outside(bodies: Sequence[FuncGraph], inputs: Sequence[Tensor]) -> None:
+    """Moves reads of resource variables that no body writes out of a loop, not yet made, into the default graph.
+
+    A read there waits for all that the loop waits for: its ``inputs`` and what its bodies capture.
+    """
+    reads = [(body, op) for body in bodies for op in body._nodes if op.type == "ReadVariableOp"]
+    if not reads:
+        return
+    written = _written(bodies, set())
+    sources = [*inputs, *(t for body in bodies for t in body.captures)]
+    waits = [op for op in dict.fromkeys(t.op for t in sources) if op.inputs or op._control_inputs]
+    values: dict[Tensor, Tensor] = {}
+    for body, op in reads:
+        handle = op.inputs[0]
+        outer = next((t for t, inner in body.captures.items() if inner is handle), None)
+        ordered = op._control_inputs or any(op in waiting for waiting in body.outer_controls.values())
+        if outer is None or ordered or _source(handle) in written:
+            continue
+        if outer not in values:
+            values[outer] = raw_ops.ReadVariableOp(outer, dtype=outer.dtype.base_dtype)
+            values[outer].op._device = op.device
+            values[outer].op._control_inputs.extend(w for w in waits if w not in values[outer].op._control_inputs)
+        _use_instead(body, op._outputs[0], body.capture(values[outer]))
+        body._remove(op)
+        handle._consumers.remove(op)
+        if not handle._consumers:
+            del body.captures[outer]
+
+
+def _use_instead(body: FuncGraph, old: Tensor, new: Tensor) -> None:
+    for op in list(old._consumers):
+        _replace_input(op, old, new)
+    old._consumers.clear()
+    body.outputs[:] = [new if t is old else t for t in body.outputs]
+
+
+def _replace_input(op: Operation, old: Tensor, new: Tensor) -> None:
+    op.inputs = tuple(new if t is old else t for t in op.inputs)
+    new._consumers.append(op)
+    for nested in held_bodies(op):
+        nested.captures = {new if t is old else t: inner for t, inner in nested.captures.items()}
 
 
 def held_bodies(op: Operation) -> list[FuncGraph]:
@@ -70,6 +116,9 @@ def _written(bodies: Sequence[FuncGraph], seen: set[FuncGraph]) -> set[Tensor]:
 
 def _written_by(op: Operation, seen: set[FuncGraph]) -> set[Tensor]:
     inner = held_bodies(op)
+    if "f" in op.attrs and inner:  # a call, which passes handles as arguments
+        passed = dict(zip(inner[0].inputs, op.inputs, strict=False))
+        return {_source(passed.get(handle, handle)) for handle in _written(inner, set(seen))}
     if inner:
         return _written(inner, seen)
     return {_source(t) for t in _handles(op)} if op.op_def.traits.writes else set()
@@ -101,11 +150,7 @@ def _read_in(body: FuncGraph, outer: Tensor, handle: Tensor) -> None:
         return reads[writes]
 
     for op in list(old._consumers):
-        new = read_after(waits.get(op, ()))
-        op.inputs = tuple(new if t is old else t for t in op.inputs)
-        new._consumers.append(op)
-        for nested in held_bodies(op):
-            nested.captures = {new if t is old else t: inner for t, inner in nested.captures.items()}
+        _replace_input(op, old, read_after(waits.get(op, ())))
     old._consumers.clear()
     body.outputs[:] = [read_after(()) if t is old else t for t in body.outputs]
 

@@ -21,7 +21,7 @@ from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.graph import context, raw_ops
 from headrace.graph.body import FuncGraph, needed_controls, order_effects, share_captures
-from headrace.graph.body_read import read_inside
+from headrace.graph.body_read import read_inside, read_outside
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 
@@ -133,6 +133,8 @@ def _create(
         if body.reads_anew:
             _run_effects(body)
     read_inside(different)
+    if op_type == "While":
+        read_outside(different, inputs)
     captured = share_captures(bodies)
     refs = [t for t in captured if t.dtype._is_ref_dtype]
     values = [t for t in captured if not t.dtype._is_ref_dtype]

@@ -23,6 +23,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT))
 
 import headrace as tf  # noqa: E402
+from headrace.core.signature import REQUIRED  # noqa: E402
 
 MISSING = HERE / "missing.tsv"
 DIFFERENCES = HERE / "differences.tsv"
@@ -158,11 +159,28 @@ def same_default(expected: str, ours: Any) -> bool:
     return str(ours) == expected
 
 
+def parameters(function: Any) -> list[inspect.Parameter]:
+    """What a function takes.  That of an op takes anything in Python's eyes; its signature says what."""
+    op_def = getattr(function, "op_def", None)
+    if op_def is None:
+        return list(inspect.signature(function).parameters.values())
+    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    signature = op_def.signature
+    return [
+        *(inspect.Parameter(a.name, kind) for a in signature.inputs),
+        *(
+            inspect.Parameter(a.name, kind, default=empty if a.default is REQUIRED else a.default)
+            for a in signature.attrs
+        ),
+        inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None),
+    ]
+
+
 def difference(symbol: Symbol) -> str:
     """What is not TensorFlow's in the signature of a name Headrace has; empty if all is."""
     function = find(symbol.name)
     try:
-        ours = list(inspect.signature(function).parameters.values())
+        ours = parameters(function)
     except (TypeError, ValueError):
         return ""
     named = [p for p in ours if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

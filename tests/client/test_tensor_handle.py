@@ -55,6 +55,8 @@ def test_a_handle_fed_for_any_tensor(session: Any) -> None:
     handle = session.run(tf.get_session_handle(tf.constant([1.0, 2.0])))
     assert double(handle).tolist() == session.run(x * 2.0, {x: handle}).tolist() == [2.0, 4.0]
     assert session.run(x, {x: handle}).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"shape \(2,\) for Tensor 'y:0', which has shape \(3,\)"):
+        session.run(tf.placeholder(tf.float32, [3], name="y") + 1, {"y:0": handle})
     with pytest.raises(tf.errors.InvalidArgumentError, match="float32 value for Tensor 'n:0', which is int32"):
         session.run(tf.placeholder(tf.int32, [2], name="n") + 1, {"n:0": handle})
 
@@ -120,3 +122,5 @@ def test_strings(session: Any) -> None:
     handle = session.run(tf.get_session_handle(tf.constant(["a", "b"])))
     holder, value = tf.get_session_tensor(handle, tf.string)
     assert session.run(value, {holder: handle}).tolist() == [b"a", b"b"]
+    x = tf.placeholder(tf.string, [2])
+    assert session.run(tf.strings.join([x, x]), {x: handle}).tolist() == [b"aa", b"bb"]

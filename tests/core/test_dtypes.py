@@ -161,7 +161,11 @@ def test_bfloat16_is_seen_as_float32_by_numpy() -> None:
 
 def test_the_type_of_a_resource_variables_handle() -> None:
     handle, other = dtypes.float32._as_handle, dtypes.int32._as_handle
-    assert handle == dtypes.resource == handle == other and hash(handle) == hash(dtypes.resource) and handle != dtypes.float32
+    assert (
+        handle == dtypes.resource == handle == other
+        and hash(handle) == hash(dtypes.resource)
+        and handle != dtypes.float32
+    )
     assert handle.name == "resource" and int(handle) == 20 and handle.base_dtype is dtypes.float32
     assert handle is not other and handle._is_ref_dtype and not handle.is_ref_dtype
     assert pickle.loads(pickle.dumps(handle)) is handle and as_dtype("resource") is dtypes.resource

@@ -28,6 +28,14 @@ def test_fixed_dtypes_host_and_ref() -> None:
     assert str(s) == "F(size: host int32, v: ref T, w: host list(S)) -> (out: ref T)"
 
 
+def test_handles_of_resource_variables() -> None:
+    s = parse("F(v: resource T, table: resource) -> (out: resource T)", {})
+    v, table = s.inputs
+    assert v.ref and v.resource and v.type_attr == "T" and s.outputs[0].resource
+    assert not table.ref and not table.resource and table.dtype == dtypes.resource
+    assert str(s) == "F(v: resource T, table: resource) -> (out: resource T)"
+
+
 def test_lists() -> None:
     s = parse("F(values: N*T) -> (out: N*T)", {})
     assert s.inputs[0].number_attr == "N" and s.inputs[0].is_list

@@ -87,7 +87,9 @@ def _(tf: Any) -> Any:
         w = variable(tf, [[6.0], [12.0], [24.0]], f"function_{name}")
         found.append(tf.convert_to_tensor(getattr(tf, name)(w, [1], [[3.0]])))
     v = variable(tf, [1.0, 2.0, 3.0], "nd")
-    found.append(v.scatter_nd_update([[0]], [9.0]).scatter_nd_add([[1]], [5.0]).scatter_nd_sub([[2]], [1.0]).read_value())
+    found.append(
+        v.scatter_nd_update([[0]], [9.0]).scatter_nd_add([[1]], [5.0]).scatter_nd_sub([[2]], [1.0]).read_value()
+    )
     return found
 
 

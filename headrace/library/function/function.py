@@ -184,7 +184,7 @@ class Function:
         if self._input_signature is not None:
             structure = (self._conform(bound.args, bound.kwargs), {})
         leaves = nest.flatten(structure, expand_composites=True)
-        positions, specs, tokens = [], [], []
+        positions, specs, tokens = [], [], []  # type: tuple[list[int], list[Any], list[Any]]
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, np.generic)):
                 leaf = leaves[i] = convert_to_tensor(leaf)

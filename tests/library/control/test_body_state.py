@@ -117,3 +117,51 @@ def test_a_loop_waits_for_what_its_nodes_wait_for(way: str) -> None:
     with tf.Session(config=WAYS[way]) as session:
         session.run(a.initializer)
         assert session.run(found, {x: 0.0}) == 30.0
+
+
+def test_a_resource_variable_that_no_body_writes_is_read_once_outside() -> None:
+    a, b = tf.Variable(2.0, use_resource=True), tf.Variable(0.0, use_resource=True)
+
+    def step(i: Any, total: Any) -> Any:
+        product = total * a
+        with tf.control_dependencies([b.assign_add(a, read_value=False)]):
+            return i + 1, product + tf.cond(i > 0, lambda: tf.identity(product) * 0.0 + 4.0, lambda: b * 0.0)
+
+    loop = tf.while_loop(lambda i, t: tf.less(t, 100.0 * a), step, [0, 1.0], parallel_iterations=1)
+    node = loop[0].op
+    while node.type != "While":
+        node = node.inputs[0].op
+    reads = [t for t in node.inputs if t.op.type == "ReadVariableOp"]
+    assert [t.op.inputs[0] for t in reads] == [a.handle]
+    assert not [op for op in node.attrs["body"]._nodes if op.type == "ReadVariableOp"]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run([*loop, *tf.gradients(loop[1], a)])
+        total = 1.0
+        for i in range(found[0]):
+            total = total * 2.0 + (4.0 if i else 0.0)
+        assert found[1] == total and session.run(b) == 2.0 * found[0]
+
+
+def test_a_read_in_a_loop_that_waits_for_a_write_outside_stays() -> None:
+    a = tf.Variable(2.0, use_resource=True)
+    write = a.assign(5.0, read_value=False)
+
+    def step(i: Any, total: Any) -> Any:
+        with tf.control_dependencies([write]):
+            return i + 1, total + a
+
+    total = tf.while_loop(lambda i, _: i < 3, step, [0, 0.0])[1]
+    with tf.Session() as session:
+        session.run(a.initializer)
+        assert session.run(total) == 15.0
+
+
+def test_a_read_moved_out_of_a_loop_waits_for_what_the_loop_waits_for() -> None:
+    a = tf.Variable(2.0, use_resource=True)
+    with tf.control_dependencies([a.assign(5.0, read_value=False)]):
+        start = tf.constant(0.0)
+    total = tf.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t + a), [0, start])[1]
+    with tf.Session() as session:
+        session.run(a.initializer)
+        assert session.run(total) == 15.0

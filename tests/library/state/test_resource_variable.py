@@ -60,7 +60,13 @@ class TestMaking:
 
     def test_what_it_is(self, graph: Any) -> None:
         v = tf.get_variable("v", [2, 3], use_resource=True)
-        assert (v.name, v.op.name, v.op.type, v.dtype, v.shape.as_list()) == ("v:0", "v", "VarHandleOp", tf.float32, [2, 3])
+        assert (v.name, v.op.name, v.op.type, v.dtype, v.shape.as_list()) == (
+            "v:0",
+            "v",
+            "VarHandleOp",
+            tf.float32,
+            [2, 3],
+        )
         assert v.handle.dtype == tf.resource and tf.resource == v.handle.dtype and v.handle.op is v.op
         assert v.initializer.type == "AssignVariableOp" and v.create is v.initializer
         assert repr(v) == "<tf.Variable 'v:0' shape=(2, 3) dtype=float32>"
@@ -230,7 +236,9 @@ class TestTraining:
 class TestGraphs:
     def test_a_graph_def_keeps_them(self, graph: Any) -> None:
         v = tf.Variable([1.0, 2.0], name="v", use_resource=True)
-        found = tf.cond(tf.reduce_sum(v) > 2.0, lambda: v * 2.0, lambda: v.assign_add([1.0, 1.0]).value(), name="chosen")
+        found = tf.cond(
+            tf.reduce_sum(v) > 2.0, lambda: v * 2.0, lambda: v.assign_add([1.0, 1.0]).value(), name="chosen"
+        )
         tf.identity(found, name="found")
         definition = graph.as_graph_def()
         with tf.Graph().as_default() as other, tf.Session() as session:
