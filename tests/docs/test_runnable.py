@@ -16,5 +16,6 @@ PAGES = [
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("page", ["life_of_a_step.md", "compile.md", "ablation.md", "eager.md", "coordination.md", "input.md"])
+@pytest.mark.parametrize("page", ["life_of_a_step.md", "compile.md", "ablation.md", "eager.md", "variables.md"])
 def test_a_page_prints_what_it_says(page: str) -> None:
     check_page(page)
