@@ -58,7 +58,7 @@ def compilable(node: Node, dynamic: bool = False) -> bool:
             return False
         if not value.dtype._is_ref_dtype and not value.shape.is_fully_defined() and not dynamic:
             return False
-        if value.dtype._is_ref_dtype and not root(value).shape.is_fully_defined():
+        if value.dtype._is_ref_dtype and not _is_fixed(root(value)):
             return False
     if dynamic:
         return True
@@ -70,6 +70,12 @@ def compilable(node: Node, dynamic: bool = False) -> bool:
         ):
             return False
     return True
+
+
+def _is_fixed(handle: Value) -> bool:
+    """Whether every step changes the same buffer, whose shape is known: a temporary variable has a new one each time."""
+    traits = handle.op.op_def.traits
+    return (traits.handle or traits.feed) and handle.shape.is_fully_defined()
 
 
 _DIVISIONS = Ops("Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod", "TruncateMod")

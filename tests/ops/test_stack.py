@@ -100,3 +100,14 @@ def test_a_temporary_variable_has_one_name(session: Any) -> None:
     assert session.run(raw.DestroyTemporaryVariable(ref=tf.assign(made, 3.0), var_name="made")) == 3.0
     with pytest.raises(tf.errors.NotFoundError, match="'made', not 'other'"):
         session.run(raw.DestroyTemporaryVariable(ref=made, var_name="other"))
+
+
+def test_a_temporary_variable_is_not_compiled(caplog: pytest.LogCaptureFixture) -> None:
+    x = tf.placeholder(tf.float32, [64])
+    total = tf.assign_add(raw.TemporaryVariable(shape=[64], dtype=tf.float32, var_name="t"), tf.tanh(x) * 2.0)
+    value = raw.DestroyTemporaryVariable(ref=total, var_name="t") * 2.0
+    fed = np.linspace(0.0, 1.0, 64, dtype=np.float32)
+    with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+        for _ in range(2):
+            np.testing.assert_allclose(session.run(value, {x: fed}), 4.0 * np.tanh(fed), rtol=1e-5)
+    assert "not compiled" not in caplog.text
