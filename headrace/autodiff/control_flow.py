@@ -66,9 +66,8 @@ class GradientBody(FuncGraph):
     def create_op(self, op_type: Any, inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Operation:
         definition = op_type if isinstance(op_type, OpDef) else REGISTRY.get(op_type)
         if inputs and all(t.op.graph is self.forward for t in inputs):
-            if (
-                definition.traits.host_output or definition.name == "VariableShape"
-            ):  # the shape is stashed, not the tensor
+            # The shape is stashed, not the tensor.
+            if definition.traits.host_output or definition.name == "VariableShape":
                 with self.forward.as_default(), self.forward.plain_scopes():
                     return self.forward.create_op(definition, inputs, *args, **kwargs)
             if definition.name in _LIKE and inputs[0].dtype.base_dtype.name != "string":

@@ -8,15 +8,15 @@ from headrace.graph.operation import Tensor
 READS = ("Identity", "ReadVariableOp")  # the types of nodes that read a reference, or a resource variable
 
 
-def value_of(tensor: Tensor, name: str | None = None) -> Tensor:
+def value_of(tensor: Tensor) -> Tensor:
     """The value behind the handle of a variable, read here; any other tensor itself."""
     if not tensor.dtype._is_ref_dtype:
         return tensor
     value: Tensor
     if tensor.dtype._is_resource:
-        value = raw_ops.ReadVariableOp(tensor, dtype=tensor.dtype.base_dtype, name=name)
+        value = raw_ops.ReadVariableOp(tensor, dtype=tensor.dtype.base_dtype)
     else:
-        value = raw_ops.Identity(tensor, name=name)
+        value = raw_ops.Identity(tensor)
     return value
 
 

@@ -14,8 +14,7 @@ from typing import Any
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 
-# These may meet a variable that has no value yet.
-_SAFE_READERS = ("IsVariableInitialized", "VarIsInitializedOp", "_InitializedValue", "_InitializedResource")
+_SAFE_READERS = ("IsVariableInitialized", "_InitializedValue")  # these may meet a variable that has no value yet
 
 
 def guard(scope: str, tensor: Tensor) -> Tensor:
@@ -36,8 +35,8 @@ def guard(scope: str, tensor: Tensor) -> Tensor:
             owner: Any = owners.get(op)
             if owner is not None:
                 safe[op._outputs[0]] = owner.initialized_value()
-        elif op.type == "ReadVariableOp":
-            if op.inputs[0] in safe:
+        elif any(arg.resource for arg in op.op_def.signature.inputs):
+            if op.type == "ReadVariableOp" and op.inputs[0] in safe:
                 safe[op._outputs[0]] = safe[op.inputs[0]]
         elif op.type not in _SAFE_READERS and any(t in safe for t in op.inputs):
             inputs = [safe.get(t, t) for t in op.inputs]

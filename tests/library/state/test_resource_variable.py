@@ -76,9 +76,12 @@ class TestMaking:
         v = tf.Variable(2.0, use_resource=True)
         w = tf.Variable(v.value() * 3.0, use_resource=True)
         x = tf.Variable(w.initialized_value() + 1.0, use_resource=True)
+        rows = tf.Variable([1.0, 2.0], use_resource=True)
         with tf.Session() as session:
+            session.run(rows.initializer)
+            y = tf.Variable(tf.gather(rows, 1), use_resource=True)
             session.run(tf.global_variables_initializer())
-            assert session.run([v, w, x]) == [2.0, 6.0, 7.0]
+            assert session.run([v, w, x, y]) == [2.0, 6.0, 7.0, 2.0]
 
     def test_a_shape_that_is_not_fixed(self, graph: Any) -> None:
         v = tf.Variable([1.0], use_resource=True, validate_shape=False)
