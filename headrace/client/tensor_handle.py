@@ -35,10 +35,7 @@ class TensorHandle:
 
     @property
     def _store(self) -> SessionTensors:
-        store: SessionTensors = self._session._resources.get_or_create(
-            "", "session tensors", SessionTensors, SessionTensors
-        )
-        return store
+        return SessionTensors.of(self._session._resources, self._session._master.registered.owner)
 
     @property
     def handle(self) -> str:

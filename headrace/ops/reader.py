@@ -27,14 +27,13 @@ def _reader(name, records, attrs=_SHARING, single=False):
 
 
 def _made(name, records, single, context):
-    attrs = dict(context.attrs)
-    container, shared_name = attrs.pop("container"), attrs.pop("shared_name")
-    open_unit = records(**attrs)
+    shared_name = context.attrs["shared_name"] or context.name
+    open_unit = records(**{k: v for k, v in context.attrs.items() if k not in ("container", "shared_name")})
 
     def make():
-        return Reader(name, shared_name or context.name, open_unit, single, str(context.source))
+        return Reader(name, shared_name, open_unit, single, str(context.source))
 
-    return context.resources.get_or_create(container, shared_name, Reader, make) if shared_name else make()
+    return context.resource(Reader, make)
 
 
 def _lines(skip_header_lines):
@@ -123,9 +122,7 @@ def _(reader_handle, queue_handle, num_records, *, done):
 
 
 def _count(name, output, count):
-    definition = op(
-        f"{name}(reader_handle: resource) -> ({output}: int64)", stateful=True, host=True, reads=True
-    )
+    definition = op(f"{name}(reader_handle: resource) -> ({output}: int64)", stateful=True, host=True, reads=True)
     definition.not_differentiable()
     definition.shape(lambda reader_handle: ())
     definition.kernel(lambda reader_handle: torch.tensor(count(reader_handle)))

@@ -23,7 +23,7 @@ for one in (keep, keep_v2, get, delete):
 
     @one.state
     def _(context):
-        return context.resources.get_or_create("", "session tensors", SessionTensors, SessionTensors)
+        return SessionTensors.of(context.resources, context.owner)
 
 
 keep.shape(lambda value: ())

@@ -6,6 +6,8 @@ import itertools
 import threading
 from typing import Any
 
+from headrace.resources.container import Containers
+
 _numbers = itertools.count()
 
 
@@ -15,6 +17,11 @@ class SessionTensors:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values: dict[str, Any] = {}
+
+    @staticmethod
+    def of(containers: Containers, owner: int) -> SessionTensors:
+        """Those of one session."""
+        return containers.get_or_create("", "session tensors", SessionTensors, SessionTensors, owner=owner)
 
     def add(self, name: str, device: str, value: Any) -> str:
         """Keeps the value; returns its handle, which no other value of the process has."""

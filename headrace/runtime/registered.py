@@ -62,7 +62,7 @@ class RegisteredGraph:
         self.gate = worker.gate
         self.pool = worker.pool
         self.steps = Steps(timeout)
-        self._number = next(_numbers)
+        self.owner = next(_numbers)
         self._lock = threading.RLock()
         self._states: dict[str, Any] = {}  # of nodes that hold their state themselves, such as random ones
         self._handles: dict[str, Any] = {}  # of nodes that stand for something in a container
@@ -111,7 +111,7 @@ class RegisteredGraph:
         graph = node.origin.graph if node.origin is not None else None
         device = self.torch_device(node.device)
         context = StateContext(
-            node.name, node.attrs, device, self.resources, graph, node.source, node.device, self._number
+            node.name, node.attrs, device, self.resources, graph, node.source, node.device, self.owner
         )
         try:
             return rule(context)
@@ -129,5 +129,5 @@ class RegisteredGraph:
             self._states.clear()
             self._handles.clear()
             self._constants.clear()
-        self.resources.forget(self._number)
+        self.resources.forget(self.owner)
         self.worker.leave_session()

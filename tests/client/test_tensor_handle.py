@@ -20,7 +20,7 @@ def session() -> Any:
 
 
 def kept(session: Any) -> int:
-    return sum(len(store) for store in session._resources.all(SessionTensors))
+    return len(SessionTensors.of(session._resources, session._master.registered.owner))
 
 
 def test_a_value_goes_from_step_to_step(session: Any) -> None:

@@ -9,13 +9,13 @@ PAGES = [
     "concurrency.md",
     "coordination.md",
     "eager.md",
+    "input.md",
     "life_of_a_step.md",
+    "variables.md",
     "waiting.md",
 ]
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("page", ["life_of_a_step.md", "compile.md", "ablation.md", "eager.md", "coordination.md", "input.md"])
-@pytest.mark.parametrize("page", ["life_of_a_step.md", "compile.md", "ablation.md", "eager.md", "variables.md"])
 def test_a_page_prints_what_it_says(page: str) -> None:
     check_page(page)

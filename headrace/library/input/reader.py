@@ -13,8 +13,8 @@ from headrace.library.text.record import TFRecordOptions
 class ReaderBase:
     """A reader: its place in the current file outlives steps, and belongs to the session.
 
-    ``key, value = reader.read(queue)``: one record for each step.  When a file is used up, the reader takes the next name from the
-    queue; when the queue is closed and empty, reading raises OutOfRangeError.  Concurrent reads are served in their order.
+    ``key, value = reader.read(queue)``: one record for each step.  When a file is used up, the reader takes the next name from
+    the queue; when the queue is closed and empty, reading raises OutOfRangeError.  Concurrent reads are served in their order.
     """
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:

@@ -165,5 +165,7 @@ class ReaderMachine:
     def _check_single(self, what: str) -> None:
         if not self._single:
             raise UnimplementedError(
-                None, None, f"{self.title} has no {what}: only WholeFileReader and IdentityReader keep a state that can be saved"
+                None,
+                None,
+                f"{self.title} has no {what}: only WholeFileReader and IdentityReader keep a state that can be saved",
             )

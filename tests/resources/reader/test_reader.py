@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from resources.calls import Call, blocking, run_threads
 
 from headrace.core import errors
 from headrace.core.dtypes import int32, string
@@ -14,7 +15,6 @@ from headrace.resources.queue.queue import Queue
 from headrace.resources.queue.store import FifoStore
 from headrace.resources.reader.reader import Reader
 from headrace.resources.reader.records import Lines, UnitItself, WholeFile
-from resources.calls import Call, blocking, run_threads
 
 
 class Letters:
@@ -155,7 +155,6 @@ class TestCancel:
         assert "in the middle" in str(second.error)
         add(slow, "a")
         assert read(reader, slow) == "a"
-
 
     def test_when_the_file_that_comes_is_empty(self) -> None:
         """The element comes just before the cancel: the file is opened, has nothing, and the read does not ask again."""
