@@ -98,7 +98,7 @@ class BarrierMachine:
         if self.cancelled or (self.closed and attempt.keys and not self.incomplete):
             return CancelledError(None, None, f"{self.title} is closed; {len(attempt.keys)} keys were inserted.")
         # What would be incomplete if the keys before were in: a key may come again after it was completed.
-        pending = {key: set(partial.components) for key, partial in self.incomplete.items() if key in attempt.keys}
+        pending = {key: set(self.incomplete[key].components) for key in attempt.keys if key in self.incomplete}
         for key in attempt.keys:
             if self.closed and key not in pending:
                 return CancelledError(
@@ -108,11 +108,8 @@ class BarrierMachine:
                 )  # fmt: skip
             components = pending.setdefault(key, set())
             if attempt.component_index in components:
-                return InvalidArgumentError(
-                    None,
-                    None,
-                    f"Key {key!r} already has a value for component {attempt.component_index} in {self.title}",
-                )
+                message = f"Key {key!r} already has a value for component {attempt.component_index} in {self.title}"
+                return InvalidArgumentError(None, None, message)
             components.add(attempt.component_index)
             if len(components) == self.components:
                 del pending[key]

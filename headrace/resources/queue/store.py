@@ -1,7 +1,7 @@
 """In which order a queue gives its elements: first in first out, at random, or by priority.
 
-A store holds elements (tuples of values it does not look into, except a priority) and knows nothing of capacity, of
-closing or of who waits: `QueueMachine` asks it.  Not thread-safe.
+A store holds elements, which it does not look into, except for a priority.  It knows nothing of capacity, of closing
+or of who waits: `QueueMachine` asks it.  Not thread-safe.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-Element = tuple[Any, ...]
+Element = Any  # a tuple of values, or a `Row` of a block, which acts as one
 
 
 class Store(Protocol):
@@ -66,8 +66,8 @@ class ShuffleStore:
         self._words = _Words(seed, seed2)
 
     def take(self) -> Element:
-        elements = self._elements
-        index = self._words.next() % len(elements)
+        elements, words = self._elements, self._words
+        index = (words.left or words.draw()).pop() % len(elements)
         element = elements[index]
         elements[index] = elements[-1]
         elements.pop()
@@ -123,14 +123,10 @@ class _Words:
         self._key = seed & _WORD, seed >> 32 & _WORD
         self._high = seed2 & _WORD, seed2 >> 32 & _WORD  # the upper half of the counter
         self._block = 0
-        self._left: list[int] = []  # backwards
+        self.left: list[int] = []  # backwards
 
-    def next(self) -> int:
-        if not self._left:
-            self._left = self._draw()[::-1]
-        return self._left.pop()
-
-    def _draw(self) -> list[int]:
+    def draw(self) -> list[int]:
+        """Makes more, when none is left."""
         blocks = np.arange(self._block, self._block + _BLOCKS, dtype=np.uint64)
         self._block += _BLOCKS
         a: Any = blocks & _WORD
@@ -141,5 +137,5 @@ class _Words:
             p, q = a * 0xD2511F53, c * 0xCD9E8D57
             a, b, c, d = (q >> 32) ^ b ^ k0, q & _WORD, (p >> 32) ^ d ^ k1, p & _WORD
             k0, k1 = k0 + 0x9E3779B9 & _WORD, k1 + 0xBB67AE85 & _WORD
-        words: list[int] = np.stack([a, b, c, d], 1).reshape(-1).tolist()
-        return words
+        self.left = np.stack([a, b, c, d], 1).reshape(-1)[::-1].tolist()
+        return self.left
