@@ -254,7 +254,7 @@ def _(out_backprop, data_format):
 
 def _axes_of_bias(grad, data_format):
     """The axes to sum over."""
-    return list(range(grad.ndim - 1)) if data_format == "NHWC" else [0, *range(2, grad.ndim)]
+    return tuple(range(grad.ndim - 1)) if data_format == "NHWC" else (0, *range(2, grad.ndim))
 
 
 @bias_add_grad.kernel
@@ -265,7 +265,7 @@ def _(out_backprop, data_format):
 
 @bias_add_grad.array_kernel
 def _(out_backprop, data_format):
-    return np.add.reduce(out_backprop, tuple(_axes_of_bias(out_backprop, data_format)), out_backprop.dtype)
+    return np.add.reduce(out_backprop, _axes_of_bias(out_backprop, data_format), out_backprop.dtype)
 
 
 # ---- L2Loss

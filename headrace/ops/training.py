@@ -14,9 +14,9 @@ import torch
 from torch.nn.functional import softshrink
 
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING
-from headrace.ops.declare.update import dense, sparse
+from headrace.ops.declare.update import SMALL, dense, sparse
 from headrace.ops.internal import update_together
-from headrace.ops.internal.update_together import on_host
+from headrace.ops.internal.update_together import different_shapes, on_host
 
 _FUSED = (torch.float32, torch.float64)
 _ONE = torch.tensor(1.0)  # steps done: the rates undo the correction that torch's rules make for them
@@ -47,14 +47,22 @@ def gradient_descent(var, alpha, delta):
         var.addcmul_(delta, alpha, value=-1)
 
 
-def _descend_array(var, alpha, delta):
-    np.subtract(var, delta * alpha, var)
-
-
-dense(
+_descent = dense(
     "ApplyGradientDescent(var: ref T, alpha: T, delta: T; use_locking: bool = False) -> (out: ref T)",
-    gradient_descent, FLOAT_OR_COMPLEX, _descend_array,
+    gradient_descent, FLOAT_OR_COMPLEX,
 )  # fmt: skip
+
+
+@_descent.array_kernel(T=SMALL)
+def _descend(var, alpha, delta, use_locking):
+    if use_locking:
+        with var.lock:
+            return _descend(var, alpha, delta, False)
+    buffer = var.array
+    if buffer.shape != delta.shape:
+        raise different_shapes(buffer, delta)
+    np.subtract(buffer, delta * alpha, buffer)
+    return var
 
 
 def _shrink(value, threshold):

@@ -16,7 +16,7 @@ from headrace.core import process
 from headrace.core.process import no_collection, short_turns
 
 ROOT = Path(__file__).parent.parent.parent
-SPINS = {"GOMP_SPINCOUNT", "KMP_BLOCKTIME"}
+SET = {"GOMP_SPINCOUNT", "KMP_BLOCKTIME", "MIMALLOC_PURGE_DELAY"}
 
 # Prints what a program may notice, after its first line has run.
 STATE = """
@@ -47,7 +47,7 @@ print(json.dumps({
 
 
 def _state(first: str, switch: str = "on") -> dict[str, Any]:
-    environment = {k: v for k, v in os.environ.items() if k not in SPINS | {"OMP_WAIT_POLICY"}}
+    environment = {k: v for k, v in os.environ.items() if k not in SET | {"OMP_WAIT_POLICY"}}
     environment |= {process.SWITCH: switch, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", f"{first}\n{STATE}"], capture_output=True, text=True, timeout=100, env=environment
@@ -66,12 +66,19 @@ def test_importing_changes_what_is_listed_and_nothing_else() -> None:
     changed = _changed(before, after)
     assert set(changed) == {"environment"}
     added = {k: v for k, v in after["environment"].items() if before["environment"].get(k) != v}
-    assert added == {"GOMP_SPINCOUNT": process.SPIN, "KMP_BLOCKTIME": "1"}
+    assert added == {"GOMP_SPINCOUNT": process.SPIN, "KMP_BLOCKTIME": "1", "MIMALLOC_PURGE_DELAY": "1000"}
     assert set(before["environment"]) <= set(after["environment"])
 
 
 def test_importing_after_torch_changes_nothing() -> None:
     assert _changed(_state("import numpy, torch"), _state("import torch, headrace")) == {}
+
+
+def test_a_delay_that_the_user_chose_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setenv("MIMALLOC_PURGE_DELAY", "5")
+    process.keep_memory()
+    assert os.environ["MIMALLOC_PURGE_DELAY"] == "5"
 
 
 STEP = """
@@ -148,8 +155,8 @@ def test_no_other_file_sets_any() -> None:
 
 def test_the_page_lists_every_setting() -> None:
     page = (ROOT / "docs/process.md").read_text(encoding="utf-8")
-    for word in ("GOMP_SPINCOUNT", "KMP_BLOCKTIME", "malloc", "gc", "switch interval", "warnings", "recursion limit",
-                 "threads", "TF32", "deterministic", f"{process.SWITCH}=off"):  # fmt: skip
+    for word in ("GOMP_SPINCOUNT", "KMP_BLOCKTIME", "MIMALLOC_PURGE_DELAY", "malloc", "gc", "switch interval", "warnings",
+                 "recursion limit", "threads", "TF32", "deterministic", f"{process.SWITCH}=off"):  # fmt: skip
         assert word in page, word
 
 

@@ -14,6 +14,8 @@ from headrace.resources.variable import locked
 
 _GRADS = ("grad", "delta")
 
+SMALL = (float32, float64)  # the types of variables with array kernels
+
 
 def _shape_rule(signature):
     inputs = signature.inputs
@@ -81,7 +83,7 @@ def dense(text, rule, types=FLOATING, array=None):
     definition, count, grad_at, _ = _declare(text, types)
     lock = len(definition.signature.inputs)
     if array is not None:
-        definition.array_kernel(_on_arrays(array, count, lock, grad_at), T=(float32, float64))
+        definition.array_kernel(_on_arrays(array, count, lock, grad_at), T=SMALL)
 
     def apply(buffers, args):
         if args[grad_at].shape != buffers[0].shape:
@@ -108,19 +110,15 @@ def dense(text, rule, types=FLOATING, array=None):
 
 
 def _on_arrays(rule, count, lock, grad_at):
-    def update(refs, args):
-        buffers = [ref.array for ref in refs]
-        if args[grad_at].shape != buffers[0].shape:
-            raise different_shapes(buffers[0], args[grad_at])
-        rule(*buffers, *args[count:lock], *args[lock + 1 :])
-
     def kernel(*args):
         refs = args[:count]
         if args[lock]:
             with locked(refs, True):
-                update(refs, args)
-        else:
-            update(refs, args)
+                return kernel(*args[:lock], False, *args[lock + 1 :])
+        buffers = [ref.array for ref in refs]
+        if args[grad_at].shape != buffers[0].shape:
+            raise different_shapes(buffers[0], args[grad_at])
+        rule(*buffers, *args[count:lock], *args[lock + 1 :])
         return refs[0]
 
     return kernel
