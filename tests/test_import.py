@@ -42,6 +42,18 @@ def test_it_imports_no_extra() -> None:
     assert packages & (EXTRAS | NEVER) == set()
 
 
+def test_submodules_are_imported_when_first_asked_for() -> None:
+    rooms = "[name for name in sys.modules if name.startswith(('headrace.library.layers', 'headrace.nn'))]"
+    done = _run(f"import sys, headrace as tf; assert not {rooms}; tf.layers.dense, tf.nn.relu; assert {rooms}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_star_brings_the_submodules_but_no_extra() -> None:
+    uses = "placeholder, nn.relu, layers.dense, image.resize_images, contrib.layers"
+    done = _run(f"from headrace import *; {uses}; import sys; assert 'tensorboard' not in sys.modules")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("module", ["headrace.models.digits", "headrace.tools.demo"])
 def test_programs_import_quietly(module: str) -> None:
     done = _run(f"import {module}")
