@@ -34,7 +34,7 @@ class Through:
         with tf.Graph().as_default() as graph:
             queue = _queue(tf, kind, [SIZES[size]], 4 * batch)
             value = np.ones([batch, SIZES[size]] if many else [SIZES[size]], np.float32)
-            source = tf.get_variable("source", initializer=value)
+            source = tf.get_variable("source", initializer=value) + 1.0  # memory of its own in both libraries
             self._add = queue.enqueue_many(source) if many else queue.enqueue(source)
             taken = queue.dequeue_many(batch) if many else queue.dequeue()
             self._take = taken.op  # a fetched array would be copied once more in one of the two libraries

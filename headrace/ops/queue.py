@@ -13,7 +13,7 @@ from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.resources.invoke import bind_attr
-from headrace.resources.queue.batch import empty_batch, pad_and_stack, split, stack
+from headrace.resources.queue.batch import empty_batch, pad_and_stack, split, stack, whole
 from headrace.resources.queue.queue import Queue
 from headrace.resources.queue.store import FifoStore, PriorityStore, ShuffleStore
 from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
@@ -202,7 +202,11 @@ dequeue.shape(lambda handle, component_types, timeout_ms: [None] * len(component
 @dequeue.begin
 def _(handle, component_types, timeout_ms, *, done):
     _check_types(handle, component_types)
-    return handle.dequeue(done)
+
+    def over(element, error):
+        done(None if error is not None else whole(element), error)
+
+    return handle.dequeue(over)
 
 
 def _check_types(queue, component_types):

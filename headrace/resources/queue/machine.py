@@ -161,8 +161,8 @@ class QueueMachine:
         count = min(adder.left, self.capacity - len(self.store))
         if count <= 0:
             return False
-        for element in adder.elements[adder.added : adder.added + count]:
-            self.store.put(element)
+        whole = count == len(adder.elements)
+        self.store.put_all(adder.elements if whole else adder.elements[adder.added : adder.added + count])
         adder.added += count
         return True
 
@@ -199,9 +199,10 @@ class QueueMachine:
 
     def _gather(self, taker: Take) -> bool:
         count = min(taker.count - len(taker.gathered), self.store.ready(self.closed))
-        for _ in range(count):
-            taker.gathered.append(self.store.take())
-        return count > 0
+        if count <= 0:
+            return False
+        taker.gathered += self.store.take_some(count)
+        return True
 
     # ---- messages
 

@@ -1,7 +1,7 @@
 """In which order a queue gives its elements: first in first out, at random, or by priority.
 
-A store holds elements, which it does not look into, except for a priority.  It knows nothing of capacity, of closing
-or of who waits: `QueueMachine` asks it.  Not thread-safe.
+A store holds elements (tuples of values it does not look into, except a priority) and knows nothing of capacity, of
+closing or of who waits: `QueueMachine` asks it.  Not thread-safe.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-Element = Any  # a tuple of values, or a `Row` of a block, which acts as one
+Element = tuple[Any, ...]
 
 
 class Store(Protocol):
@@ -25,6 +25,12 @@ class Store(Protocol):
 
     def take(self) -> Element:
         """Removes the next element and returns it; there must be one."""
+
+    def put_all(self, elements: Iterable[Element]) -> None:
+        """Adds elements, in order."""
+
+    def take_some(self, count: int) -> list[Element]:
+        """Removes the next elements and returns them; there must be so many."""
 
     def give_back(self, elements: Sequence[Element]) -> None:
         """Adds elements that were taken, in the order they were taken, so that they come before all others."""
@@ -42,6 +48,11 @@ class FifoStore:
         self._elements: deque[Element] = deque()
         self.put = self._elements.append
         self.take = self._elements.popleft
+        self.put_all = self._elements.extend
+
+    def take_some(self, count: int) -> list[Element]:
+        take = self.take
+        return [take() for _ in range(count)]
 
     def give_back(self, elements: Sequence[Element]) -> None:
         self._elements.extendleft(reversed(elements))
@@ -62,16 +73,22 @@ class ShuffleStore:
     def __init__(self, min_after_dequeue: int, seed: int = 0, seed2: int = 0) -> None:
         self._elements: list[Element] = []
         self.put = self._elements.append
+        self.put_all = self._elements.extend
         self.min_after_dequeue = min_after_dequeue
         self._words = _Words(seed, seed2)
 
     def take(self) -> Element:
-        elements, words = self._elements, self._words
-        index = (words.left or words.draw()).pop() % len(elements)
-        element = elements[index]
-        elements[index] = elements[-1]
-        elements.pop()
-        return element
+        return self.take_some(1)[0]
+
+    def take_some(self, count: int) -> list[Element]:
+        elements = self._elements
+        taken = []
+        for word in self._words.draw(count):
+            index = word % len(elements)
+            taken.append(elements[index])
+            elements[index] = elements[-1]
+            elements.pop()
+        return taken
 
     def give_back(self, elements: Sequence[Element]) -> None:
         self._elements.extend(elements)
@@ -94,8 +111,15 @@ class PriorityStore:
         self._last += 1
         heapq.heappush(self._heap, (int(element[0]), self._last, element))
 
+    def put_all(self, elements: Iterable[Element]) -> None:
+        for element in elements:
+            self.put(element)
+
     def take(self) -> Element:
         return heapq.heappop(self._heap)[2]
+
+    def take_some(self, count: int) -> list[Element]:
+        return [self.take() for _ in range(count)]
 
     def give_back(self, elements: Sequence[Element]) -> None:
         for element in reversed(elements):
@@ -123,10 +147,18 @@ class _Words:
         self._key = seed & _WORD, seed >> 32 & _WORD
         self._high = seed2 & _WORD, seed2 >> 32 & _WORD  # the upper half of the counter
         self._block = 0
-        self.left: list[int] = []  # backwards
+        self._words: list[int] = []
+        self._next = 0
 
-    def draw(self) -> list[int]:
-        """Makes more, when none is left."""
+    def draw(self, count: int) -> list[int]:
+        """The next words of the stream."""
+        while len(self._words) - self._next < count:
+            self._words = self._words[self._next :] + self._make()
+            self._next = 0
+        self._next += count
+        return self._words[self._next - count : self._next]
+
+    def _make(self) -> list[int]:
         blocks = np.arange(self._block, self._block + _BLOCKS, dtype=np.uint64)
         self._block += _BLOCKS
         a: Any = blocks & _WORD
@@ -137,5 +169,5 @@ class _Words:
             p, q = a * 0xD2511F53, c * 0xCD9E8D57
             a, b, c, d = (q >> 32) ^ b ^ k0, q & _WORD, (p >> 32) ^ d ^ k1, p & _WORD
             k0, k1 = k0 + 0x9E3779B9 & _WORD, k1 + 0xBB67AE85 & _WORD
-        self.left = np.stack([a, b, c, d], 1).reshape(-1)[::-1].tolist()
-        return self.left
+        words: list[int] = np.stack([a, b, c, d], 1).reshape(-1).tolist()
+        return words

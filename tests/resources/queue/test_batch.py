@@ -1,15 +1,29 @@
 """Elements to batches and back."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from headrace.core import dtypes
-from headrace.resources.queue.batch import empty_batch, pad_and_stack, split, stack
+from headrace.resources.queue.batch import PIECE, empty_batch, pad_and_stack, split, stack, whole
 
 
 def words(*items):
     return np.array(items, object)
+
+
+TYPES = [
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.bool,
+    torch.uint8,
+    torch.int64,
+    torch.uint32,
+    torch.complex64,
+]
 
 
 class TestStack:
@@ -79,12 +93,36 @@ class TestSplit:
     @pytest.mark.parametrize(
         "batch", [torch.zeros(4, 3), torch.zeros(3, 4).t(), torch.zeros(4), torch.zeros(1, 3).expand(4, 3)]
     )
-    def test_each_element_owns_its_memory_and_no_more(self, batch):
+    def test_elements_share_nothing_with_the_batch_nor_each_other(self, batch):
         elements = split((batch,), 4)
-        assert len({row.untyped_storage().data_ptr() for (row,) in elements}) == 4
-        assert all(row.untyped_storage().nbytes() == row.numel() * 4 and row.is_contiguous() for (row,) in elements)
         batch[0] = 1
-        assert all(row.count_nonzero() == 0 for (row,) in elements)
+        assert all(np.count_nonzero(row) == 0 and row.flags.c_contiguous for (row,) in elements)
+        whole(elements[0])[0].fill_(2)
+        assert all(np.count_nonzero(row) == 0 for (row,) in elements[1:])
+
+    def test_a_row_keeps_no_more_than_a_piece_alive(self):
+        for shape in ((100, 4), (100, 1024), (3, 10_000), (5, 0), (0, 7)):
+            for (row,) in split((torch.zeros(shape),), shape[0]):
+                assert row.base.nbytes <= max(PIECE, row.nbytes)
+        numbers = split((torch.arange(4),), 4)
+        assert all(number.base is None for (number,) in numbers)
+
+    @pytest.mark.parametrize("dtype", TYPES)
+    @pytest.mark.parametrize("shape", [(3,), (3, 2), (3, 0), (3, 2, 5000)])
+    def test_rows_are_tensors_again(self, dtype, shape):
+        batch = (torch.arange(3 * 10_000) % 2).to(dtype)[: math.prod(shape)].reshape(shape)
+        elements = split((batch,), 3)
+        for (row,), expected in zip(map(whole, elements), batch, strict=True):
+            assert row.dtype == dtype and row.shape == expected.shape and torch.equal(row, expected)
+        (together,) = stack(elements)
+        assert together.dtype == dtype and torch.equal(together, batch)
+        (mixed,) = stack([whole(elements[0]), *elements[1:]])
+        assert mixed.dtype == dtype and torch.equal(mixed, batch)
+
+    def test_rows_of_different_batches_are_padded(self):
+        elements = split((torch.ones(2, 3),), 2) + split((torch.full((1, 2), 2.0),), 1) + [(torch.zeros(1),)]
+        (batch,) = pad_and_stack(elements, [(None,)], [dtypes.float32])
+        assert batch.tolist() == [[1, 1, 1], [1, 1, 1], [2, 2, 0], [0, 0, 0]]
 
     def test_strings_are_copied(self):
         batch = words(b"a", b"b").reshape(2, 1)

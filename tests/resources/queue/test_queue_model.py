@@ -73,7 +73,7 @@ class Model:
             return 0
         if self.kind == "priority":
             return self.content.index(min(self.content, key=lambda element: element[0]))
-        index = (self.words.left or self.words.draw()).pop() % len(self.content)
+        index = self.words.draw(1)[0] % len(self.content)
         self.content[index], self.content[-1] = self.content[-1], self.content[index]
         return -1
 
