@@ -17,10 +17,12 @@ from typing import Any, Final, NamedTuple
 from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
 from headrace.core.registry import REGISTRY, Rule
 from headrace.core.source import at
+from headrace.resources.interrupt import Shield, shield
 from headrace.resources.waiting import Later, Wait
 
 log = logging.getLogger("headrace.step")
 
+MOMENT: Final = 1.0  # seconds within which a wait that was ended says so
 REPORT_AFTER: Final = 10.0  # seconds without progress after which a step says what it waits for
 _numbers = itertools.count(1)
 
@@ -111,7 +113,10 @@ class Step:
             if event[0] is not None:
                 return event
         since = monotonic()
+        guard = shield()
         while True:
+            if guard is not None:
+                guard.wake(events)
             if self.error is not None:
                 raise self.error
             try:
@@ -217,6 +222,12 @@ class Running:
 
 def _begin_and_wait(begin: Rule, wants_step: bool, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """Begins an asynchronous op and waits on this thread until it is over: the op's derived kernel."""
+    with Shield():
+        result = _wait_for(begin, wants_step, args, keywords)
+    return result.call() if isinstance(result, Later) else result
+
+
+def _wait_for(begin: Rule, wants_step: bool, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
     step = current.step or Step(current.until)
     events = step.events()
     token = object()
@@ -232,6 +243,11 @@ def _begin_and_wait(begin: Rule, wants_step: bool, args: Sequence[Any], keywords
             step.waits[token] = Waiting(None, wait)
         try:
             _, result, error = step.next(events)
+        except OpError as e:
+            event = end_of(token, wait, e, events)
+            if event is None:
+                raise
+            _, result, error = event
         except BaseException as e:
             give_up(wait, e)
             raise
@@ -241,7 +257,19 @@ def _begin_and_wait(begin: Rule, wants_step: bool, args: Sequence[Any], keywords
         step.forget(events)
     if error is not None:
         raise error
-    return result.call() if isinstance(result, Later) else result
+    return result
+
+
+def end_of(token: Any, wait: Wait | None, reason: OpError, events: SimpleQueue[Event]) -> Event | None:
+    """Ends a wait because the step ends.  If it was over before, its event: what it has taken would be lost otherwise."""
+    give_up(wait, reason)
+    while True:
+        try:
+            event = events.get(True, MOMENT)
+        except Empty:
+            return None
+        if event[0] == token:
+            return event if event[2] is None else None
 
 
 def give_up(wait: Wait | None, reason: BaseException) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.passes.step_graph import Value
 from headrace.resources.dispatch import below_autograd
+from headrace.resources.interrupt import Shield
 from headrace.resources.step import Step
 from headrace.runtime.failure import explain
 from headrace.runtime.plan import Part, StepPlan
@@ -52,12 +53,13 @@ def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     """Runs the plan's own programs."""
     if plan.plain:
         return _call(plan, feeds)
-    with plan.steps.running() as step:
+    if not plan.waits:
+        with plan.steps.running() as step:
+            return _call(plan, feeds) if plan.framed is None else plan.framed.run(feeds, step, plan.pool)
+    with Shield() as guard, plan.steps.running() as step:
         if plan.framed is not None:
-            return plan.framed.run(feeds, step, plan.pool)
-        if not plan.parts:
-            return _call(plan, feeds)
-        return StepRun(plan, step).run(feeds)
+            return plan.framed.run(feeds, step, plan.pool, guard)
+        return StepRun(plan, step, guard).run(feeds)
 
 
 def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -74,7 +76,7 @@ def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
 class StepRun:
     """One step under way, in parts.  Used by one thread at a time."""
 
-    def __init__(self, plan: StepPlan, step: Step) -> None:
+    def __init__(self, plan: StepPlan, step: Step, guard: Shield) -> None:
         assert plan.flow is not None
         self._parts = plan.parts
         self._fetches = plan.fetches
@@ -82,6 +84,7 @@ class StepRun:
         self.flow = plan.flow.copy()
         self.values: dict[Value, Any] = {}
         self.step = step
+        self.guard = guard
         self.waits = Waits(step, plan.pool)
 
     def run(self, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -116,7 +119,7 @@ class StepRun:
             ready += self.flow.done(index)
 
     def _compute(self, part: Part) -> None:
-        results = execute(part.plan, [self.values[v] for v in part.strand.inputs])  # type: ignore[arg-type]
+        results = self.guard.through(execute, part.plan, [self.values[v] for v in part.strand.inputs])
         self.values.update(zip(part.strand.outputs, results, strict=True))
 
     def settle(self) -> None:
@@ -136,7 +139,7 @@ class PartialRun:
     def __init__(self, plan: StepPlan) -> None:
         self._steps = plan.steps
         self._step = plan.steps.start()
-        self._run = StepRun(plan, self._step)
+        self._run = StepRun(plan, self._step, Shield())
         self._feeds = {part.node.outputs[0]: part.strand.index for part in plan.parts if part.fed}
         self._go(lambda: self._run.advance([i for i in self._run.flow.start() if i not in self._feeds.values()]))
 
@@ -158,7 +161,7 @@ class PartialRun:
 
     def _go(self, work: Callable[[], None]) -> None:
         try:
-            with self._step.entered():
+            with Shield() as self._run.guard, self._step.entered():
                 work()
         except BaseException as e:
             self._run.waits.cancel(e)

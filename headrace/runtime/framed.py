@@ -11,6 +11,7 @@ from headrace.core import errors
 from headrace.core.dtypes import int32
 from headrace.passes.pipeline import Context, Stage, run_stage
 from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.resources.interrupt import Shield
 from headrace.resources.step import Step
 from headrace.runtime.codegen import Binder, Program, generate, generate_begin
 from headrace.runtime.failure import blame, explain
@@ -38,8 +39,13 @@ class FramedPlan:
     gate: Gate | None
     lanes: dict[int, str]  # nodes on other devices than the first, with their devices
 
-    def run(self, fed: Sequence[Any], step: Step, pool: Pool) -> tuple[Any, ...]:
-        """Runs the step to its end.
+    @property
+    def waits(self) -> bool:
+        """Whether nodes may wait."""
+        return any(n.op_def.traits.waits for n in self.nodes)
+
+    def run(self, fed: Sequence[Any], step: Step, pool: Pool, guard: Shield | None = None) -> tuple[Any, ...]:
+        """Runs the step to its end.  ``guard`` keeps Ctrl-C back, except from kernels.
 
         Nodes that wait hold up only what needs them, so that iterations overlap; each further device has a thread.
         """
@@ -55,7 +61,11 @@ class FramedPlan:
                         ready = queue.popleft()
                         if self._begin(ready, fed, waits, lanes):
                             continue
-                        outputs = self._run_node(ready, fed)
+                        outputs = (
+                            guard.through(self._run_node, ready, fed)
+                            if guard is not None
+                            else self._run_node(ready, fed)
+                        )
                     else:
                         ready, outputs = waits.next()
                     if ready.node in wanted and self._is_outermost(ready, flow):

@@ -98,9 +98,11 @@ class StepPlan:
     flow: Flow | None = None  # of the parts
     framed: FramedPlan | None = None  # set instead where the step uses primitives of control flow
     plain: bool = field(init=False)  # whether the step can neither wait nor loop
+    waits: bool = field(init=False)  # whether nodes may wait
 
     def __post_init__(self) -> None:
         self.plain = self.single and not self.programs[0].bodies
+        self.waits = bool(self.parts) or (self.framed is not None and self.framed.waits)
 
     @property
     def single(self) -> bool:

@@ -13,7 +13,7 @@ from headrace.core.errors import DeadlineExceededError, OpError
 from headrace.passes.step_graph import Node
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.invoke import flat_outputs
-from headrace.resources.step import Step, Waiting, give_up
+from headrace.resources.step import Event, Step, Waiting, end_of, give_up
 from headrace.resources.waiting import Later
 from headrace.runtime.codegen import Program
 from headrace.runtime.failure import blame, explain
@@ -96,7 +96,13 @@ class Waits:
 
     def next(self) -> tuple[Any, Sequence[Any]]:
         """Waits for a node to be over: its token and all its outputs.  Its error is raised, with its name and line."""
-        number, result, error = self.step.next(self._events)
+        try:
+            number, result, error = self.step.next(self._events)
+        except OpError as e:
+            event = self._end_of_the_only(e)
+            if event is None:
+                raise
+            number, result, error = event
         token, node, program, inputs = self._over(number)
         if error is None and isinstance(result, Later):
             try:
@@ -106,6 +112,14 @@ class Waits:
         if error is not None:
             raise self._explained(error, node, program, inputs) from error
         return token, flat_outputs(node.op_def, result) if node.op_def.traits.asynchronous else result
+
+    def _end_of_the_only(self, reason: OpError) -> Event | None:
+        """Ends the node that waits, if there is one only; its event if it was over before the step."""
+        if len(self._begun) != 1 or self._blocked:
+            return None
+        number = next(iter(self._begun))
+        waiting = self.step.waits.get(number)
+        return end_of(number, None if waiting is None else waiting.wait, reason, self._events)
 
     def _over(self, number: int) -> tuple[Any, Node, Program, Sequence[Any]]:
         self.step.waits.pop(number, None)

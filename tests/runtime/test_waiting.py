@@ -13,6 +13,10 @@ from headrace.core.registry import REGISTRY
 from headrace.extend import op
 from headrace.graph import raw_ops
 from headrace.resources import step as steps
+from headrace.resources.attempt import Attempt, Ended
+from headrace.resources.queue.machine import QueueMachine
+from headrace.resources.queue.queue import Queue
+from headrace.resources.waiting import Done, Wait
 
 OFF = tf.ConfigProto(compile="off")
 SHORT = tf.RunOptions(timeout_in_ms=200)
@@ -209,6 +213,82 @@ class TestEnds:
             door.come(2)
             door.open()
             assert run.join() == 1.0
+
+    def test_ctrl_c_in_the_code_of_a_queue_harms_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        queue = tf.FIFOQueue(10, [tf.float32], [[]])
+        put, take = queue.enqueue(1.0), queue.dequeue()
+        original = QueueMachine._advance
+        with tf.Session(config=OFF) as sess:
+            run = Background(sess.run, take)
+            while not sess.waiting():
+                time.sleep(0.001)
+
+            def interrupted(machine: QueueMachine) -> Ended:
+                signal.raise_signal(signal.SIGINT)
+                return original(machine)
+
+            monkeypatch.setattr(QueueMachine, "_advance", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                sess.run(put)
+            monkeypatch.undo()
+            assert run.join() == 1.0
+            sess.run(put)
+            assert sess.run(take) == 1.0
+
+    @pytest.mark.parametrize("control_flow", ["auto", "lowered"])
+    def test_ctrl_c_ends_a_loop_beside_a_wait(self, door: Door, control_flow: str) -> None:
+        """What computes for ever can be interrupted though the step also waits."""
+        start = knock(tf.constant(0.0))
+        loop = tf.while_loop(lambda i: True, lambda i: i + 1.0, [start])
+        config = tf.ConfigProto(compile="off", control_flow=control_flow)
+        with tf.Session(config=config) as sess:
+
+            def later() -> None:
+                door.come()
+                door.open()
+                time.sleep(0.2)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+            helper = threading.Thread(target=later)
+            helper.start()
+            with pytest.raises(KeyboardInterrupt):
+                sess.run(loop)
+            helper.join()
+
+
+def test_an_element_taken_before_the_step_was_cancelled_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step is over before its thread has heard that it got an element."""
+    queue = tf.FIFOQueue(10, [tf.float32], [[]])
+    put, take = queue.enqueue(1.0), queue.dequeue()
+    with tf.Session(config=OFF) as sess:
+        sess.run(put)
+        dequeue = Queue.dequeue
+
+        def then_over(self: Queue, done: Done) -> Wait | None:
+            wait = dequeue(self, done)
+            for step in sess._master.registered.steps._running.copy():
+                step.cancel(tf.errors.CancelledError(None, None, "too late"))
+            return wait
+
+        monkeypatch.setattr(Queue, "dequeue", then_over)
+        assert sess.run(take) == 1.0
+
+
+def test_an_element_taken_at_the_deadline_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The element comes after the step ran out of time, and before its wait is cancelled."""
+    queue = tf.FIFOQueue(10, [tf.float32], [[]])
+    put, take = queue.enqueue(1.0), queue.dequeue()
+    with tf.Session(config=OFF) as sess:
+        cancel = Queue.cancel
+
+        def after_an_element(self: Queue, attempt: Attempt, error: Exception) -> None:
+            Background(sess.run, put).join()
+            cancel(self, attempt, error)
+
+        monkeypatch.setattr(Queue, "cancel", after_an_element)
+        assert sess.run(take, options=tf.RunOptions(timeout_in_ms=20)) == 1.0
+        sess.run(put)
+        assert sess.run(take) == 1.0
 
 
 def test_a_step_that_waits_for_long_says_so_once(
