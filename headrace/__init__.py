@@ -222,6 +222,10 @@ from headrace.library.input.reader import (
     ReaderBase as ReaderBase, TextLineReader as TextLineReader, TFRecordReader as TFRecordReader,
     WholeFileReader as WholeFileReader,
 )
+from headrace.library.queue.accumulator import (
+    ConditionalAccumulator as ConditionalAccumulator, ConditionalAccumulatorBase as ConditionalAccumulatorBase,
+    SparseConditionalAccumulator as SparseConditionalAccumulator,
+)
 from headrace.library.queue.base import QueueBase as QueueBase
 from headrace.library.queue.kinds import (
     FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,

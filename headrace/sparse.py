@@ -2,6 +2,7 @@
 
 from headrace.graph.structures import SparseTensor as SparseTensor
 from headrace.library.tensor.creation import sparse_placeholder as placeholder
+from headrace.library.queue.accumulator import SparseConditionalAccumulator as SparseConditionalAccumulator
 from headrace.library.sparse.tensor import (
     from_dense as from_dense, sparse_eye as eye, sparse_expand_dims as expand_dims, sparse_concat as concat,
     sparse_fill_empty_rows as fill_empty_rows, sparse_merge as merge, sparse_reorder as reorder,

@@ -1,6 +1,7 @@
 """The op families: each op whole (signature, shape, gradient, kernel) in one file.  Importing this registers them all."""
 
 from headrace.ops import (
+    accumulator,
     activation,
     arithmetic,
     assertion,

@@ -24,6 +24,7 @@ FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glo
 
 _TABLE = "takes the handle of a table; tests/golden/lookup_programs.py compares whole programs"
 _READER = "takes the handle of a reader; tests/tensorflow/programs/input_pipeline.py compares it"
+_ACCUMULATOR = "takes or gives the handle of an accumulator; tests/tensorflow/programs/accumulators.py compares it"
 _DECODED = "its inputs come from QuantizeV2, which is compared; tests/library/network/test_ctc.py runs both"
 NOT_COMPARED = {
     "GatherTree": "TensorFlow has it in an add-on; tests/golden/rnn_cases.py compares beam search",
@@ -43,6 +44,12 @@ NOT_COMPARED = {
     **dict.fromkeys(
         ("ReaderNumRecordsProducedV2", "ReaderNumWorkUnitsCompletedV2", "ReaderReadUpToV2", "ReaderReadV2",
          "ReaderResetV2", "ReaderRestoreStateV2", "ReaderSerializeStateV2"), _READER,
+    ),
+    **dict.fromkeys(
+        ("ConditionalAccumulator", "AccumulatorApplyGradient", "AccumulatorTakeGradient", "AccumulatorNumAccumulated",
+         "AccumulatorSetGlobalStep", "ResourceConditionalAccumulator", "ResourceAccumulatorApplyGradient",
+         "ResourceAccumulatorTakeGradient", "ResourceAccumulatorNumAccumulated", "ResourceAccumulatorSetGlobalStep",
+         "SparseConditionalAccumulator", "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient"), _ACCUMULATOR,
     ),
 }  # fmt: skip
 
