@@ -72,6 +72,12 @@ class Shelf(ABC):
             return False
         return not self._memory_limit or self.used + put.size <= self._memory_limit
 
+    def contents(self) -> str:
+        """How full it is, in words."""
+        limits = [f" of {limit}" if limit else "" for limit in (self._capacity, self._memory_limit)]
+        one = len(self) == 1 and not self._capacity
+        return f"{len(self)}{limits[0]} element{'' if one else 's'} and {self.used}{limits[1]} bytes"
+
     @abstractmethod
     def add(self, put: Put) -> OpError | None:
         """Takes the values in, or says why not."""
@@ -130,14 +136,14 @@ class Map(Shelf):
 
     Without a key comes the element with the lowest (`ordered`), else the one that was complete first.  Incomplete
     elements count for bytes, not for `capacity`.  A put that does not fit is overtaken by those that do: somebody may
-    wait for their keys.
+    wait for their keys.  `components`, the number of values of an element, is set before the first is put.
     """
 
     overtaking = True
 
-    def __init__(self, components: int, capacity: int, memory_limit: int, ordered: bool) -> None:
+    def __init__(self, components: int | None, capacity: int, memory_limit: int, ordered: bool) -> None:
         super().__init__(capacity, memory_limit)
-        self._components, self._ordered = components, ordered
+        self.components, self._ordered = components, ordered
         self._complete: dict[int, dict[int, Value]] = {}
         self.incomplete: dict[int, dict[int, Value]] = {}
 
@@ -146,31 +152,32 @@ class Map(Shelf):
         if any(a >= b for a, b in zip(indices, indices[1:], strict=False)):
             return InvalidArgumentError(None, None, f"Indices are not strictly ordered: {list(indices)}")
         for index in indices:
-            if not 0 <= index < self._components:
-                message = f"Index {index} for key {attempt.key} is outside the {self._components} values of an element"
+            if index < 0 or (self.components is not None and index >= self.components):
+                message = f"Index {index} for key {attempt.key} is outside the {self.components} values of an element"
                 return InvalidArgumentError(None, None, message)
         return super().objection(attempt)
 
     def fits(self, put: Put) -> bool:
         """What comes to an incomplete element always fits: it would hold its bytes for ever otherwise."""
-        if len(put.indices) == self._components:
+        if len(put.indices) == self.components:
             return super().fits(put)
         return put.key in self.incomplete or not self._memory_limit or self.used + put.size <= self._memory_limit
 
     def add(self, put: Put) -> OpError | None:
         """TensorFlow drops an element whose key is there already; we refuse it."""
-        element = self.incomplete.get(put.key, {}) if len(put.indices) < self._components else {}
+        assert self.components is not None
+        element = self.incomplete.get(put.key, {}) if len(put.indices) < self.components else {}
         for index in put.indices:
             if index in element:
                 return InvalidArgumentError(None, None, f"Value {index} for key {put.key} was put already")
         element = {**element, **dict(zip(put.indices, put.values, strict=True))}
-        if len(element) < self._components:
+        if len(element) < self.components:
             self.incomplete[put.key] = element
         elif put.key in self._complete:
             return InvalidArgumentError(None, None, f"Key {put.key} is there already")
         else:
             self._complete[put.key] = element
-            if len(put.indices) < self._components:
+            if len(put.indices) < self.components:
                 del self.incomplete[put.key]
         self.used += put.size
         return None

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from headrace.core.dtypes import DType
+from headrace.core.errors import InvalidArgumentError
 from headrace.resources.attempt import Attempt, Driver, Ended, finish
 from headrace.resources.shelf import WAITS, Get, Map, Put, Row, Shelf
 from headrace.resources.value import Value
@@ -86,14 +88,18 @@ class StagingMachine:
 
     def contents(self) -> str:
         """How full the area is, in words."""
-        size = len(self.shelf)
-        return f"{self.title} has {size} element{'s' * (size != 1)} and {self.shelf.used} bytes"
+        return f"{self.title} has {self.shelf.contents()}"
 
 
 class _Area(Driver):
     """Thread-safe, never blocks: a call that cannot end now returns a `Wait`; `done` is called outside the lock."""
 
     _machine: StagingMachine
+
+    def describe_wait(self, attempt: Attempt) -> str:
+        """An area is made by the first of its ops that runs: the line says where it is used, not where it begins."""
+        description = self._machine.describe(attempt)
+        return f"{description} (first used at {self._made_at})" if self._made_at else description
 
     def size(self) -> int:
         return len(self._machine.shelf)
@@ -129,14 +135,28 @@ class StagingArea(_Area):
 
 
 class MapStagingArea(_Area):
-    """Elements of `components` values by integer keys; a capacity or a limit of 0 is none."""
+    """Elements of `components` values by integer keys; a capacity or a limit of 0 is none.
+
+    Without `components`, `set_dtypes` says how many there are before the first is put.
+    """
 
     def __init__(
-        self, name: str, components: int, capacity: int = 0, memory_limit: int = 0, ordered: bool = False,
+        self, name: str, components: int | None, capacity: int = 0, memory_limit: int = 0, ordered: bool = False,
         made_at: str = "",
     ) -> None:  # fmt: skip
         self._map = Map(components, capacity, memory_limit, ordered)
-        super().__init__(StagingMachine(self._map, f"MapStagingArea '{name}'"), made_at)
+        self.title = f"MapStagingArea '{name}'"
+        super().__init__(StagingMachine(self._map, self.title), made_at)
+        self.dtypes: tuple[DType, ...] = ()
+
+    def set_dtypes(self, dtypes: tuple[DType, ...]) -> None:
+        """Says what the values of an element are; whoever says so again must say the same."""
+        with self._lock:
+            self.dtypes = self.dtypes or dtypes
+            self._map.components = len(self.dtypes)
+        if self.dtypes != dtypes:
+            there, asked = ([dtype.name for dtype in several] for several in (self.dtypes, dtypes))
+            raise InvalidArgumentError(None, None, f"{self.title} has dtypes {there} but requested dtypes were {asked}")
 
     def put(self, key: int, indices: Sequence[int], values: Sequence[Value], done: Done) -> Wait | None:
         """Puts the values at `indices` of the element of `key`."""

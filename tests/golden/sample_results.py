@@ -25,6 +25,8 @@ FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glo
 _TABLE = "takes the handle of a table; tests/golden/lookup_programs.py compares whole programs"
 _READER = "takes the handle of a reader; tests/tensorflow/programs/input_pipeline.py compares it"
 _ACCUMULATOR = "takes or gives the handle of an accumulator; tests/tensorflow/programs/accumulators.py compares it"
+_BARRIER = "takes or gives the handle of a barrier; tests/tensorflow/programs/staging.py compares it"
+_STAGED = "needs a put before it, or leaves something behind; tests/tensorflow/programs/staging.py compares it"
 _DECODED = "its inputs come from QuantizeV2, which is compared; tests/library/network/test_ctc.py runs both"
 NOT_COMPARED = {
     "GatherTree": "TensorFlow has it in an add-on; tests/golden/rnn_cases.py compares beam search",
@@ -50,6 +52,15 @@ NOT_COMPARED = {
          "AccumulatorSetGlobalStep", "ResourceConditionalAccumulator", "ResourceAccumulatorApplyGradient",
          "ResourceAccumulatorTakeGradient", "ResourceAccumulatorNumAccumulated", "ResourceAccumulatorSetGlobalStep",
          "SparseConditionalAccumulator", "SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient"), _ACCUMULATOR,
+    ),
+    **dict.fromkeys(
+        ("Barrier", "BarrierInsertMany", "BarrierTakeMany", "BarrierClose", "BarrierReadySize", "BarrierIncompleteSize"),
+        _BARRIER,
+    ),
+    **dict.fromkeys(("Stage", "StagePeek", "StageSize", "StageClear"), _STAGED),
+    **dict.fromkeys(
+        (f"{prefix}Map{name}" for prefix in ("", "Ordered") for name in
+         ("Stage", "Unstage", "UnstageNoKey", "Peek", "Size", "IncompleteSize", "Clear")), _STAGED,
     ),
 }  # fmt: skip
 

@@ -107,13 +107,13 @@ class TestRow:
         getter = get(area)
         assert (
             getter.wait.describe()
-            == "StagingArea 's' has 0 elements and 0 bytes, one is asked for (made at train.py:6)"
+            == "StagingArea 's' has 0 of 1 elements and 0 bytes, one is asked for (first used at train.py:6)"
         )
         assert "number 3 is asked for" in peek(area, 3).wait.describe()
         getter.wait.cancel(ERROR)
         put(area, floats(2))
-        assert "has 1 element and 8 bytes, 4 bytes wait to be put" in put(area, floats(1)).wait.describe()
-        assert area.describe() == "StagingArea 's' has 1 element and 8 bytes; 1 wait to put, 1 wait to get"
+        assert "has 1 of 1 elements and 8 bytes, 4 bytes wait to be put" in put(area, floats(1)).wait.describe()
+        assert area.describe() == "StagingArea 's' has 1 of 1 elements and 8 bytes; 1 wait to put, 1 wait to get"
 
     def test_bytes_of_strings(self):
         assert byte_size(np.array([b"abc", b""], object)) == 16 + 3

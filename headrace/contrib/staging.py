@@ -1,0 +1,3 @@
+"""tf.contrib.staging."""
+
+from headrace.library.queue.staging import StagingArea as StagingArea
