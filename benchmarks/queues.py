@@ -1,4 +1,5 @@
-"""Elements through a queue: small ones and of 1 MB, one by one and many together, one thread or up to eight at each end.
+"""Elements through a queue: small ones and of 1 MB, one by one and many together, one thread or up to eight at each end;
+and examples from files through `shuffle_batch` to a training step.
 
 Side by side with TensorFlow (compat.v1) in an environment of its own: give its Python with `--tf-python` or
 $HEADRACE_TF_PYTHON, else one is made in `.bench`.  Headrace interprets here (HEADRACE_COMPILE=off).  Each row runs one step to
@@ -7,6 +8,7 @@ add and one to take, by `Session.run`, and is given as elements through the queu
 
 import argparse
 import itertools
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -20,6 +22,9 @@ PAIRS = (0, 1, 2, 4, 8)  # threads that add, and as many that take; 0: one threa
 STEPS = {"small": 480, "1 MB": 32}  # that add, and as many that take, in one call with threads
 STAY = 16  # elements that stay in the queue that shuffles
 PATIENCE_S = 120.0
+PIXELS, BATCH = 784, 32  # of the examples to train on
+BATCHES = 20  # in one call
+READERS = (1, 2, 4)  # threads that read examples
 
 
 # ---- workloads: each prepares a session and returns what is timed
@@ -77,17 +82,77 @@ def _queue(tf, kind, shape, room):
     return tf.RandomShuffleQueue(room + STAY, STAY, [tf.float32], [shape], seed=1)
 
 
+class Training:
+    """Steps that train on batches of examples, which threads read from TFRecord files, parse and shuffle; a call runs `BATCHES`.
+
+    The queue has room for two batches, so that little is ready when a call begins, and nothing is done between calls.
+    """
+
+    def __init__(self, tf, readers):
+        self._folder = tempfile.TemporaryDirectory()
+        files = _write_records(tf, self._folder.name)
+        with tf.Graph().as_default() as graph:
+            images, labels = _batches(tf, files, readers)
+            weights = tf.get_variable("weights", [PIXELS, 10], initializer=tf.zeros_initializer())
+            logits = tf.matmul(images, weights)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+            self._train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+            initialise = tf.global_variables_initializer()
+            self._session = tf.Session(graph=graph)
+            self._session.run(initialise)
+            self._coordinator = tf.train.Coordinator()
+            self._threads = tf.train.start_queue_runners(self._session, self._coordinator)
+
+    def __call__(self):
+        for _ in range(BATCHES):
+            self._session.run(self._train)
+
+    def close(self):
+        self._coordinator.request_stop()
+        self._coordinator.join(self._threads)
+        self._session.close()
+        self._folder.cleanup()
+
+
+def _write_records(tf, folder):
+    """The names of files with examples: an image of `PIXELS` bytes and a label."""
+    random = np.random.RandomState(0)
+    names = [f"{folder}/{i}.tfrecord" for i in range(4)]
+    for name in names:
+        with tf.python_io.TFRecordWriter(name) as writer:
+            for _ in range(500):
+                image = random.bytes(PIXELS)
+                features = {
+                    "image": tf.train.Feature(bytes_list=tf.train.BytesList(value=[image])),
+                    "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[image[0] % 10])),
+                }
+                writer.write(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    return names
+
+
+def _batches(tf, files, readers):
+    _, record = tf.TFRecordReader().read(tf.train.string_input_producer(files))
+    features = {"image": tf.FixedLenFeature([], tf.string), "label": tf.FixedLenFeature([], tf.int64)}
+    example = tf.parse_single_example(record, features)
+    image = tf.cast(tf.reshape(tf.decode_raw(example["image"], tf.uint8), [PIXELS]), tf.float32) / 255.0
+    return tf.train.shuffle_batch([image, example["label"]], BATCH, 200 + 2 * BATCH, 200, readers)
+
+
 def _title(kind, size, many, pairs):
     threads = f"{pairs} + {pairs} threads" if pairs else "in turn"
     return f"{kind}, {size}, {f'{MANY[size]} together' if many else 'one by one'}, {threads}"
 
 
 ROWS = {_title(*row): row for row in itertools.product(KINDS, SIZES, (False, True), PAIRS)}
+TRAINING = {f"shuffle_batch of TFRecords to a training step, {n} threads": n for n in READERS}
 CASES = {title: (lambda tf, row=row: Through(tf, *row)) for title, row in ROWS.items()}
+CASES |= {title: (lambda tf, n=n: Training(tf, n)) for title, n in TRAINING.items()}
 
 
 def elements(title):
     """How many elements a call of the row moves."""
+    if title in TRAINING:
+        return BATCHES * BATCH
     _, size, many, pairs = ROWS[title]
     return (STEPS[size] if pairs else 1) * (MANY[size] if many else 1)
 
