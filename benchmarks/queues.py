@@ -174,14 +174,20 @@ def main(argv=None):
         versions = {"headrace": ours.version, "tensorflow": theirs.version}
         comparisons = [_compare(ours, theirs, title, options) for title in titles]
     result = {**versions, "rows": {c.case: _row(c) for c in comparisons}}
-    print(f"Headrace {ours.version} (interpreted), TensorFlow {theirs.version}; {_CAPTION}")
+    print(f"\n{caption({**_harness.machine(), **result})}")
     header, *lines = table(result)
     print(_harness.table(header, lines))
     if titles == list(CASES):
         print(f"saved to {_harness.save('queues', result)}")
 
 
-_CAPTION = "interleaved; elements per second at best, median and range of ratios of time: below 1, Headrace is faster"
+def caption(result):
+    """What was measured, where and how."""
+    return (
+        f"{result['processor']}, {result['cpus']} cores; Headrace {result['headrace']} (interpreted), TensorFlow "
+        f"{result['tensorflow']}; interleaved. Elements per second at best; ratios of time, median and range over rounds: "
+        "below 1, Headrace is faster."
+    )
 
 
 def _compare(ours, theirs, title, options):

@@ -1,6 +1,6 @@
 """Turns results into Markdown: `python -m benchmarks report [file]`.
 
-Without a file the newest of `steps`; `op_families`, or a file that it made, gives the table of op families.
+Without a file the newest of `steps`; `op_families` or `queues`, or a file that they made, gives their table.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _family_table, _harness, _step_runner, _step_table
+from benchmarks import _family_table, _harness, _step_runner, _step_table, queues
 
 
 def main(argv: list[str]) -> int:
     """Prints the tables; returns 1 when there are no results yet."""
-    if argv == ["op_families"]:
-        argv = [str(_harness.RESULTS / "op_families.json")]
+    if argv in (["op_families"], ["queues"]):
+        argv = [str(_harness.RESULTS / f"{argv[0]}.json")]
     files = [Path(argv[0])] if argv else sorted(_harness.RESULTS.glob("steps-*.json"))
     if not files:
         print("no results yet: run python -m benchmarks steps", file=sys.stderr)
@@ -24,6 +24,9 @@ def main(argv: list[str]) -> int:
     result = json.loads(files[-1].read_text())
     if "clock" in result:
         print(f"{_family_table.caption(result)}\n\n{_step_table.markdown(_family_table.rows(result))}")
+        return 0
+    if "rows" in result:
+        print(f"{queues.caption(result)}\n\n{_step_table.markdown(queues.table(result))}")
         return 0
     print(caption(result))
     for rows in _step_table.all_tables(result):
