@@ -11,15 +11,14 @@ def shared_resource(context, resource_class, make, **settings):
 
     Whoever comes later must ask for the same settings.
     """
-    attrs = context.attrs
-    name = attrs["shared_name"] or context.name
+    name = context.attrs["shared_name"] or context.name
 
     def make_with_settings():
         resource = make(name)
         resource.settings = settings
         return resource
 
-    resource = context.resources.get_or_create(attrs["container"], name, resource_class, make_with_settings)
+    resource = context.resource(resource_class, make_with_settings, by_node_name=True)
     for key, wanted in settings.items():
         there = resource.settings[key]
         if str(there) != str(wanted):  # unknown shapes are equal to none
