@@ -23,6 +23,7 @@ UPDATE = "HEADRACE_TF_PYTHON=<python with tensorflow> python tests/golden/make_s
 FAMILIES = sorted(p.stem for p in (Path(__file__).parent.parent / "samples").glob("*.py") if p.stem != "__init__")
 
 _TABLE = "takes the handle of a table; tests/golden/lookup_programs.py compares whole programs"
+_QUEUE = "takes or gives the handle of a queue; tests/tensorflow/programs/queues.py compares it"
 _READER = "takes the handle of a reader; tests/tensorflow/programs/input_pipeline.py compares it"
 _ACCUMULATOR = "takes or gives the handle of an accumulator; tests/tensorflow/programs/accumulators.py compares it"
 _BARRIER = "takes or gives the handle of a barrier; tests/tensorflow/programs/staging.py compares it"
@@ -42,6 +43,11 @@ NOT_COMPARED = {
     **dict.fromkeys(
         ("InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableExportV2", "LookupTableFindV2",
          "LookupTableImportV2", "LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableSizeV2"), _TABLE,
+    ),
+    **dict.fromkeys(
+        ("FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2", "QueueCloseV2",
+         "QueueDequeueManyV2", "QueueDequeueUpToV2", "QueueDequeueV2", "QueueEnqueueManyV2", "QueueEnqueueV2",
+         "QueueIsClosedV2", "QueueSizeV2"), _QUEUE,
     ),
     **dict.fromkeys(
         ("ReaderNumRecordsProducedV2", "ReaderNumWorkUnitsCompletedV2", "ReaderReadUpToV2", "ReaderReadV2",
