@@ -50,6 +50,7 @@ from headrace.ops import (
     random,
     ranking,
     reader,
+    record_input,
     reduction,
     scatter,
     search,

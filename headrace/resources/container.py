@@ -7,6 +7,7 @@ belongs to one graph alone (its *owner*) lives in a container too, so that a res
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -16,6 +17,14 @@ DEFAULT: Final = "localhost"  # TensorFlow's name for the container of nodes tha
 EVERYBODY: Final = 0  # the owner of what all graphs share
 
 _Key = tuple[type, str, str, int]
+
+
+class NodeState(ABC):
+    """State of one node, in no container, that has something to end with its session: threads, open files."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Called when the session is closed; quick, and may be called twice."""
 
 
 class Containers:

@@ -16,7 +16,7 @@ from headrace.core.registry import REGISTRY, Kernel
 from headrace.core.source import UNKNOWN, Source
 from headrace.graph.graph import Graph
 from headrace.passes.step_graph import Node
-from headrace.resources.container import EVERYBODY, Containers
+from headrace.resources.container import EVERYBODY, Containers, NodeState
 from headrace.resources.invoke import bind_attr, find_kernel
 from headrace.resources.step import Steps
 from headrace.runtime.worker import LocalWorker
@@ -126,6 +126,9 @@ class RegisteredGraph:
             if self._closed:
                 return
             self._closed = True
+            for state in self._states.values():
+                if isinstance(state, NodeState):
+                    state.end()
             self._states.clear()
             self._handles.clear()
             self._constants.clear()
