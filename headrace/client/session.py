@@ -190,11 +190,15 @@ class BaseSession:
         else:
             values = feed_dict.values() if feed_dict else ()
         if options is not None or run_metadata is not None:
-            self._check_options(options, run_metadata)
-            if options is not None and options.timeout_in_ms > 0:
-                with deadline(options.timeout_in_ms / 1000):
-                    return self._execute(call, values)
+            return self._execute_with(call, values, options, run_metadata)
         return self._execute(call, values)
+
+    def _execute_with(self, call: _Call, values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+        self._check_options(options, run_metadata)
+        if options is None or options.timeout_in_ms <= 0:
+            return self._execute(call, values)
+        with deadline(options.timeout_in_ms / 1000):
+            return self._execute(call, values)
 
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
@@ -244,10 +248,12 @@ class BaseSession:
         feeds = [self._graph.as_graph_element(f, allow_operation=False) for f in feed_list or ()]
         wanted = Fetches(self._graph, fetches)
         state = [self._make_call(wanted, feeds)]
+        accepted = {"options", "run_metadata"} if accept_options else set()
 
         def run(*values: Any, **options: Any) -> Any:
-            if options and not accept_options:
-                raise TypeError(f"this callable takes no keyword arguments, got {sorted(options)}")
+            if options and (unknown := options.keys() - accepted):
+                taken = "only options and run_metadata by keyword" if accepted else "no keyword arguments"
+                raise TypeError(f"this callable takes {taken}, got {sorted(unknown)} {at()}")
             call = state[0]
             if call.mutations != self._graph._mutations or call.generation != self._resources.generation:
                 call = state[0] = self._make_call(wanted, feeds)
@@ -258,7 +264,7 @@ class BaseSession:
                     None,
                     f"this callable takes {len(feeds)} values to feed, got {len(values)}; it feeds {names} {at()}",
                 )
-            return self._execute(call, values)
+            return self._execute_with(call, values, **options) if options else self._execute(call, values)
 
         return run
 

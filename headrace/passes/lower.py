@@ -24,7 +24,7 @@ from headrace.passes.instantiate import is_instantiated
 from headrace.passes.place import runs_on_host
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import order_reads, root, schedule
-from headrace.passes.specialise import bodies_of
+from headrace.passes.specialise import bodies_of, body_may_wait
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.trim import written_handles
 
@@ -61,15 +61,11 @@ def must_lower(graph: StepGraph) -> bool:
             return True
         if "body" not in node.attrs or not bodies:
             continue
-        if node.attrs.get("parallel_iterations", 1) > 1 and any(map(_blocks, bodies)):
+        if node.attrs.get("parallel_iterations", 1) > 1 and body_may_wait(node):
             return True
         if len({device for body in bodies for device in _devices(body)}) > 1:
             return True
     return False
-
-
-def _blocks(body: StepGraph) -> bool:
-    return any(n.op_def.traits.waits or any(map(_blocks, bodies_of(n))) for n in body.nodes)
 
 
 def _devices(body: StepGraph) -> set[str]:

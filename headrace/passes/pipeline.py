@@ -44,7 +44,7 @@ from headrace.passes.share_indices import share_indices
 from headrace.passes.share_transpose import share_transpose
 from headrace.passes.simplify import simplify
 from headrace.passes.sink import sink
-from headrace.passes.specialise import specialise
+from headrace.passes.specialise import may_wait, specialise
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.passes.strand import Strand, crossing, cut
 from headrace.passes.sum_products import sum_products
@@ -96,7 +96,7 @@ class Context:
     recursion: Recursion = field(default_factory=Recursion)  # the functions that call themselves, being instantiated
     constants: Mapping[int, Node] = field(default_factory=dict)  # of a body: the feeds that are constants outside
     shapes: Sequence[Sequence[int | None]] = ()  # of the feeds, for SPECIALISE
-    is_async: Callable[[Node], bool] = lambda node: node.op_def.traits.waits
+    is_async: Callable[[Node], bool] = may_wait
     strands: list[Strand] = field(default_factory=list)  # those that ``cut`` makes
 
     @property

@@ -71,6 +71,16 @@ def bodies_of(node: Node) -> list[StepGraph]:
     return [a for name in names if isinstance(a := node.attrs.get(name), StepGraph)]
 
 
+def may_wait(node: Node) -> bool:
+    """Whether the node may wait: by itself, or because one in a body that it holds may."""
+    return node.op_def.traits.waits or body_may_wait(node)
+
+
+def body_may_wait(node: Node) -> bool:
+    """Whether a node in a body of this one may wait.  The body then runs on a thread of its own, as a Python function does."""
+    return any(may_wait(inner) for body in bodies_of(node) for inner in body.nodes)
+
+
 # ---- conditionals
 
 

@@ -59,7 +59,9 @@ class Waiting(NamedTuple):
     def __str__(self) -> str:
         node = self.node
         who = f"{node.name} ({node.type} made at {node.source})" if node is not None else "an op of a body, or eager,"
-        return f"{who} waits: {self.wait.describe() if self.wait is not None else 'its Python function runs'}"
+        if self.wait is not None:
+            return f"{who} waits: {self.wait.describe()}"
+        return f"{who} waits: its Python function runs" if node.op_def.traits.blocking else f"{who} runs"
 
 
 class Step:
@@ -142,10 +144,13 @@ class Step:
             raise self.error
         if self.until is not None and monotonic() > self.until:
             what = self._waits_for() or (f" {doing}" if doing else "")
-            raise DeadlineExceededError(
+            error = DeadlineExceededError(
                 None, None,
                 f"the step ran out of time (RunOptions.timeout_in_ms or ConfigProto.operation_timeout_in_ms){what}",
             )  # fmt: skip
+            if self.error is None:  # the first of the step's threads knows best what the step waited for
+                self.error = error
+            raise self.error
 
     def report(self) -> str:
         """Who waits for what, one line each; empty if nothing waits."""

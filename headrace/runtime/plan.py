@@ -12,7 +12,7 @@ from headrace.core.source import user_source
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.pipeline import Context, Options, Stage, make_step_graph, run_stage
 from headrace.passes.region import Region
-from headrace.passes.specialise import telling, varying
+from headrace.passes.specialise import may_wait, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
 from headrace.resources.step import Steps
@@ -123,7 +123,7 @@ def make_plan(
         graph = run_stage(Stage.FOLD, _specialised(request, shapes, options, strand), context)
         return _single(request, run_stage(Stage.FUSE, graph, context), worker, options, strand=strand)
     graph = _step_graph(request, options)
-    waits = request.async_feeds or any(n.op_def.traits.waits for n in graph.nodes)
+    waits = request.async_feeds or any(map(may_wait, graph.nodes))
     if not waits:
         graph = run_stage(Stage.FUSE, graph, context)
     graph = run_stage(Stage.LOWER, graph, context)
@@ -192,7 +192,7 @@ def _specialised(
 def _strands(request: Request, graph: StepGraph, options: Options) -> list[Strand]:
     """The strands of a step.  The same request has the same strands each time."""
     fed = {v.op for v in graph.feeds} if request.async_feeds else set()
-    context = Context(options, is_async=lambda node: node.op_def.traits.waits or node in fed)
+    context = Context(options, is_async=lambda node: node in fed or may_wait(node))
     run_stage(Stage.CUT, graph, context)
     return context.strands
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from queue import Empty
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final
 
-from headrace.core.errors import DeadlineExceededError, OpError
+from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
 from headrace.passes.step_graph import Node
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.invoke import flat_outputs
@@ -33,6 +34,7 @@ class Waits:
         self._events = step.events()
         self._begun: dict[int, tuple[Any, Node, Program, Sequence[Any]]] = {}
         self._blocked: set[int] = set()
+        self._bodies: set[int] = set()  # those of the blocked ones that are conditionals or loops
         self._count = 0
 
     def __len__(self) -> int:
@@ -49,7 +51,8 @@ class Waits:
     def begin(self, token: Any, node: Node, program: Program, inputs: Sequence[Any]) -> None:
         """Begins an asynchronous node, or calls a blocking one on a thread of the pool.  `next` gives ``token`` in the end."""
         if not node.op_def.traits.asynchronous:
-            self.call(token, node, program, lambda: program.call(*inputs), self._pool.submit)
+            call = partial(self._run_body, program, inputs) if program.bodies else partial(program.call, *inputs)
+            self.call(token, node, program, call, self._pool.submit)
             return
         number, events = self._note(token, node, program, inputs), self._events
 
@@ -63,6 +66,11 @@ class Waits:
             raise explain(e, program) from e
         if wait is not None:
             self.step.waits[number] = Waiting(node, wait)
+
+    def _run_body(self, program: Program, inputs: Sequence[Any]) -> Any:
+        # What waits inside belongs to the step, which ends it.
+        with self.step.entered():
+            return program.call(*inputs)
 
     def call(
         self,
@@ -84,8 +92,10 @@ class Waits:
             else:
                 events.put((number, result, None))
 
-        if node.op_def.traits.blocking:
+        if node.op_def.traits.blocking or program.bodies:
             self._blocked.add(number)
+        if program.bodies:
+            self._bodies.add(number)
         self.step.waits[number] = Waiting(node, None)
         submit(run)
 
@@ -115,15 +125,20 @@ class Waits:
 
     def _end_of_the_only(self, reason: OpError) -> Event | None:
         """Ends the node that waits, if there is one only; its event if it was over before the step."""
-        if len(self._begun) != 1 or self._blocked:
+        if len(self._begun) != 1:
             return None
         number = next(iter(self._begun))
         waiting = self.step.waits.get(number)
+        if self._blocked:
+            if number not in self._bodies or len(self.step.waits) == 1:  # a Python function does not end soon
+                return None
+            self._end_bodies(reason)
         return end_of(number, None if waiting is None else waiting.wait, reason, self._events)
 
     def _over(self, number: int) -> tuple[Any, Node, Program, Sequence[Any]]:
         self.step.waits.pop(number, None)
         self._blocked.discard(number)
+        self._bodies.discard(number)
         return self._begun.pop(number)
 
     def _explained(self, error: BaseException, node: Node, program: Program, inputs: Sequence[Any]) -> BaseException:
@@ -132,16 +147,27 @@ class Waits:
         parameters = program.call.__code__.co_varnames
         return blame(node, error, program, dict(zip(parameters, inputs, strict=False)))
 
+    def _end_bodies(self, reason: BaseException) -> None:
+        """Cancels the step, so that the threads that run bodies stop."""
+        if self._bodies:
+            end = (
+                reason if isinstance(reason, OpError) else CancelledError(None, None, f"the step was ended: {reason!r}")
+            )
+            self.step.cancel(end)
+
     def cancel(self, reason: BaseException) -> None:
         """Ends everything that waits.  Python functions get a moment to return, unless nobody is to wait for them."""
-        waits = self.step.waits
-        for number in list(self._begun):
-            waiting = waits.pop(number, None)
-            if waiting is not None:
-                give_up(waiting.wait, reason)
         patient = (
             self.step.error is None and isinstance(reason, OpError) and not isinstance(reason, DeadlineExceededError)
         )
+        self._end_bodies(reason)
+        waits = self.step.waits
+        for number in list(waits if self._bodies else self._begun):
+            waiting = waits.pop(number, None)
+            if waiting is not None:
+                give_up(waiting.wait, reason)
+        if not patient:
+            self._blocked -= self._bodies  # their threads find the step cancelled
         end = monotonic() + (GRACE if patient else 0.0)
         while self._blocked:
             try:

@@ -17,9 +17,11 @@ from headrace.resources.attempt import Attempt, Ended
 from headrace.resources.queue.machine import QueueMachine
 from headrace.resources.queue.queue import Queue
 from headrace.resources.waiting import Done, Wait
+from tests.resources.calls import poll
 
 OFF = tf.ConfigProto(compile="off")
 SHORT = tf.RunOptions(timeout_in_ms=200)
+LONG = tf.RunOptions(timeout_in_ms=20_000)  # so that a test fails where a step would wait for ever
 
 
 class Door:
@@ -148,6 +150,18 @@ class TestEnds:
             assert "knock (TestKnock made at" in str(caught.value) and "test_waiting.py" in str(caught.value)
             assert "the door is closed" in str(caught.value)
         assert len(door.cancelled) == 1 and not door.waiting
+
+    def test_a_deadline_of_a_callable(self, door: Door) -> None:
+        with tf.Session(config=OFF) as sess:
+            call = sess.make_callable(knock(tf.constant(1.0)), accept_options=True)
+            with pytest.raises(tf.errors.DeadlineExceededError, match="ran out of time"):
+                call(options=SHORT)
+            with pytest.raises(TypeError, match=r"RunOptions, but got int .*test_waiting"):
+                call(options=3)
+            with pytest.raises(TypeError, match=r"only options and run_metadata by keyword, got \['timeout'\]"):
+                call(timeout=3)
+            with pytest.raises(TypeError, match="no keyword arguments"):
+                sess.make_callable(tf.constant(1.0))(options=SHORT)
 
     def test_the_sessions_own_timeout(self, door: Door) -> None:
         config = tf.ConfigProto(compile="off", operation_timeout_in_ms=100)
@@ -316,6 +330,45 @@ class TestInBodies:
             door.open(1.0)
             assert run.join() == 3.0
             with pytest.raises(tf.errors.DeadlineExceededError, match="the door is closed"):
+                sess.run(y, {p: True}, options=SHORT)
+
+    def test_a_branch_leaves_the_rest_of_its_step_running(self) -> None:
+        queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
+        p = tf.placeholder(tf.bool, [])
+        taken = tf.cond(p, lambda: queue.dequeue() * 2.0, lambda: tf.constant(-1.0))
+        _, summed = tf.while_loop(
+            lambda i, s: i < 2, lambda i, s: (i + 1, s + queue.dequeue()), [0, 0.0], parallel_iterations=1
+        )
+        put = queue.enqueue(7.0)
+        many = queue.enqueue_many([[1.0, 2.0]])
+        with tf.Session(config=OFF) as sess:
+            assert sess.run([taken, put], {p: True}, options=LONG)[0] == 14.0
+            assert sess.run([summed, many], options=LONG)[0] == 3.0
+
+    def test_a_branch_waits_outside_the_gate(self) -> None:
+        queue = tf.FIFOQueue(2, [tf.float32], shapes=[[]])
+        p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+        taken = tf.cond(p, lambda: queue.dequeue(), lambda: tf.constant(-1.0))
+        put = queue.enqueue(x * 2.0)
+        with tf.Session(config=tf.ConfigProto(compile="off", inter_op_parallelism_threads=1)) as sess:
+            run = Background(sess.run, taken, {p: True})
+            poll(lambda: "has 0 of 2 elements" in sess.waiting())
+            sess.run(put, {x: 4.0}, options=LONG)
+            assert run.join() == 8.0
+
+    def test_an_error_beside_a_branch_ends_it(self, door: Door) -> None:
+        p = tf.placeholder(tf.bool, [])
+        y = tf.cond(p, lambda: knock(tf.constant(1.0)), lambda: tf.constant(5.0), name="choice")
+
+        def fail() -> None:
+            door.come()
+            raise ValueError("the disk is full")
+
+        with tf.Session(config=OFF) as sess:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="the disk is full"):
+                sess.run([y, tf.py_func(fail, [], [])], {p: True})
+            assert len(door.cancelled) == 1 and not door.waiting
+            with pytest.raises(tf.errors.DeadlineExceededError, match=r"choice.* \(If made at .*test_waiting"):
                 sess.run(y, {p: True}, options=SHORT)
 
     @pytest.mark.parametrize("parallel", [1, 10])
