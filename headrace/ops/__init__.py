@@ -72,6 +72,7 @@ from headrace.ops import (
     state,
     stateless_random,
     string,
+    summary,
     tensor_array,
     training,
     tridiagonal,

@@ -13,11 +13,10 @@ import torch
 
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of
+from headrace.ops.shared.wav import PCM, wav_bytes
 from headrace.resources.value import from_numpy
 
 # ---- files
-
-_PCM = 1
 
 
 def _chunks(data):
@@ -37,7 +36,7 @@ def _samples(data):
     for name, contents in _chunks(data):
         if name == b"fmt ":
             format, channels, rate, _, _, bits = struct.unpack("<HHIIHH", contents[:16])
-            if format != _PCM or bits != 16:
+            if format != PCM or bits != 16:
                 raise ValueError(f"Can only read 16-bit PCM WAV files, but got format {format} with {bits} bits")
         elif name == b"data" and channels is not None:
             frames = np.frombuffer(contents[: len(contents) // 2 * 2], "<i2").astype(np.float32) / 32768
@@ -85,15 +84,11 @@ def _(audio, sample_rate):
 
 @encode.kernel
 def _(audio, sample_rate):
-    frames, channels = audio.shape
+    channels = audio.shape[1]
     rate = int(sample_rate)
     if not 0 < channels <= 65535 or not rate > 0:
         raise ValueError(f"a WAV file needs channels and a positive rate, got {channels} channels and rate {rate}")
-    scaled = np.clip(audio.numpy().astype(np.float32) * np.float32(32768), -32768, 32767)
-    body = np.rint(scaled).astype("<i2").tobytes()
-    head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + len(body), b"WAVE", b"fmt ", 16, _PCM, channels, rate,
-                       rate * channels * 2, channels * 2, 16)  # fmt: skip
-    return array_of([head + struct.pack("<4sI", b"data", len(body)) + body], ())
+    return array_of([wav_bytes(audio.numpy(), rate)], ())
 
 
 # ---- spectra

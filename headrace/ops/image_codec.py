@@ -10,20 +10,11 @@ import numpy as np
 
 from headrace.core import dtypes, errors
 from headrace.core.registry import op
+from headrace.ops.shared.png import pillow, png_bytes
 from headrace.resources.value import from_numpy, to_numpy
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _FORMATS = ((b"\xff\xd8\xff", "jpeg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"))
-
-
-def _pillow():
-    try:
-        from PIL import Image
-    except ImportError:
-        raise errors.UnimplementedError(
-            None, None, "reading and writing images needs Pillow: pip install 'headrace[io]'"
-        ) from None
-    return Image
 
 
 def format_of(data: bytes) -> str:
@@ -45,7 +36,7 @@ def _opened(contents, accepted):
         what = format.upper() or f"not an image: {data[:16]!r}" if data else "empty"
         raise ValueError(f"expected {' or '.join(a.upper() for a in accepted)} data, but the contents are {what}")
     try:
-        return _pillow().open(io.BytesIO(data), formats=[format]), format
+        return pillow().open(io.BytesIO(data), formats=[format]), format
     except (OSError, SyntaxError, ValueError) as error:
         raise ValueError(f"invalid {format.upper()} data, size {len(data)}: {error}") from None
 
@@ -314,11 +305,7 @@ def _(image, compression):
         raise ValueError(f"image must have 1, 2, 3, or 4 channels, got {list(array.shape)}")
     if array.dtype == np.uint16 and array.shape[2] > 1:
         raise errors.UnimplementedError(None, None, "PNG of 16 bits with more than one channel cannot be written")
-    flat = array[:, :, 0] if array.shape[2] == 1 else array
-    written = io.BytesIO()
-    picture = _pillow().fromarray(np.ascontiguousarray(flat))
-    picture.save(written, "PNG", **({"compress_level": compression} if compression >= 0 else {}))
-    return _string(written.getvalue())
+    return _string(png_bytes(array, compression))
 
 
 encode_jpeg = op(
@@ -339,7 +326,7 @@ def _save_jpeg(array, format, quality, density, **options):
         )
     if format and channels != {"grayscale": 1, "rgb": 3}[format]:
         raise ValueError(f"format {format!r} expects {4 - channels} channels, got {channels}")
-    picture = _pillow().fromarray(np.ascontiguousarray(array[:, :, 0] if channels == 1 else array))
+    picture = pillow().fromarray(np.ascontiguousarray(array[:, :, 0] if channels == 1 else array))
     written = io.BytesIO()
     picture.save(written, "JPEG", quality=max(quality, 1), dpi=(1, 1), **options)
     data = written.getvalue()

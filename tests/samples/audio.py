@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace.library.testing.opcheck import Sample
 
+HALVES = np.array([[-2.5, -0.5, 0.5, 1.5, 2.5, 40000, -40000]], np.float32).T / np.float32(32768)
 SOUND = np.sin(np.arange(40, dtype=np.float32) * 0.7).reshape(20, 2) * 0.5
 _BODY = np.int16([100, -200, 300, 32767]).tobytes()
 _HEAD = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + len(_BODY), b"WAVE", b"fmt ", 16, 1, 2, 8000, 32000, 4, 16)
@@ -23,6 +24,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "EncodeWav": [
         Sample([SOUND, np.int32(8000)], gradient=False),
         Sample([SOUND[:0], np.int32(8000)], gradient=False),
+        Sample([HALVES, np.int32(8000)], gradient=False, note="halves, and louder than can be"),
         Sample([SOUND, np.int32(0)], error=Exception),
     ],
     "AudioSpectrogram": [

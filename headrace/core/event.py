@@ -1,0 +1,154 @@
+"""Summaries and events as bytes: what summary ops make and event files hold, in the wire format of TensorFlow's messages.
+
+Writes and reads just the fields that are needed while a program trains, without protobuf.  Users' messages (``tf.Summary``,
+``tf.Event``) are TensorBoard's protocol buffers (`proto`).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+
+from headrace.core import wire
+
+# Fields of Summary.Value
+_VALUE: Final = 1
+_TAG, _SIMPLE_VALUE, _IMAGE, _HISTOGRAM, _AUDIO, _NODE_NAME, _TENSOR, _METADATA = 1, 2, 4, 5, 6, 7, 8, 9
+# Fields of Event
+_WALL_TIME, _STEP, FILE_VERSION, GRAPH_DEF, SUMMARY, SESSION_LOG, RUN_METADATA, META_GRAPH = 1, 2, 3, 4, 5, 7, 8, 9
+
+_FLOAT: Final = struct.Struct("<f")
+_DOUBLE: Final = struct.Struct("<d")
+_TAG_START: Final = _TAG << 3 | wire.BYTES
+_NUMBER_START: Final = _SIMPLE_VALUE << 3 | wire.FIXED32
+
+
+# ---- parts of messages: a field that has its default is left out
+
+
+def _text(number: int, payload: bytes) -> bytes:
+    return wire.field(number, payload) if payload else b""
+
+
+def _integer(number: int, value: int) -> bytes:
+    return wire.varint(number << 3) + wire.varint(value & 0xFFFFFFFFFFFFFFFF) if value else b""
+
+
+def _float(number: int, value: float) -> bytes:
+    data = float_bytes(value)
+    return wire.varint(number << 3 | wire.FIXED32) + data if any(data) else b""
+
+
+def _double(number: int, value: float) -> bytes:
+    data = _DOUBLE.pack(value)
+    return wire.varint(number << 3 | wire.FIXED64) + data if any(data) else b""
+
+
+def float_bytes(value: float) -> bytes:
+    """The number in 4 bytes; one too large for them becomes an infinity."""
+    try:
+        return _FLOAT.pack(value)
+    except OverflowError:
+        return _FLOAT.pack(math.copysign(math.inf, value))
+
+
+# ---- Summary
+
+
+@lru_cache(maxsize=4096)
+def _scalar_head(tag: bytes) -> bytes:
+    """All that stands before the four bytes of the number."""
+    head = _text(_TAG, tag) + bytes([_NUMBER_START])
+    return wire.varint(_VALUE << 3 | wire.BYTES) + wire.varint(len(head) + _FLOAT.size) + head
+
+
+def scalar(tag: bytes, value: float) -> bytes:
+    """A summary of one number."""
+    return _scalar_head(tag) + float_bytes(value)
+
+
+def histogram(tag: bytes, statistics: Iterable[float], limits: bytes, counts: bytes) -> bytes:
+    """A summary of one histogram: (min, max, num, sum, sum_squares), and little-endian doubles."""
+    numbers = b"".join(_double(number, value) for number, value in enumerate(statistics, 1))
+    return _value(tag, _HISTOGRAM, numbers + _text(6, limits) + _text(7, counts))
+
+
+def image(tag: bytes, height: int, width: int, channels: int, encoded: bytes) -> bytes:
+    """A summary of one picture, ``encoded`` as PNG."""
+    parts = _integer(1, height) + _integer(2, width) + _integer(3, channels) + _text(4, encoded)
+    return _value(tag, _IMAGE, parts)
+
+
+def audio(tag: bytes, sample_rate: float, channels: int, frames: int, encoded: bytes) -> bytes:
+    """A summary of one sound, ``encoded`` as WAV."""
+    parts = (_float(1, sample_rate), _integer(2, channels), _integer(3, frames), _text(4, encoded), _text(5, b"audio/wav"))
+    return _value(tag, _AUDIO, b"".join(parts))
+
+
+def tensor(tag: bytes, encoded: bytes, metadata: bytes) -> bytes:
+    """A summary of one tensor: an encoded TensorProto and an encoded SummaryMetadata."""
+    return _value(tag, _TENSOR, encoded, wire.field(_METADATA, metadata))
+
+
+def named_tensor(node_name: bytes, encoded: bytes) -> bytes:
+    """A summary of one tensor that has the name of its node in place of a tag."""
+    return wire.field(_VALUE, _text(_NODE_NAME, node_name) + wire.field(_TENSOR, encoded))
+
+
+def _value(tag: bytes, number: int, payload: bytes, rest: bytes = b"") -> bytes:
+    return wire.field(_VALUE, _text(_TAG, tag) + wire.field(number, payload) + rest)
+
+
+def values(summary: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """(tag, encoded value) of each value of a summary.  ValueError if it is none."""
+    for number, wire_type, value in wire.fields(summary):
+        if number == _VALUE and wire_type == wire.BYTES:
+            yield _tag(value), value
+
+
+def _tag(value: bytes) -> bytes:
+    if len(value) > 1 and value[0] == _TAG_START and (length := value[1]) < 0x80:
+        end = 2 + length
+        if len(value) == end + 1 + _FLOAT.size and value[end] == _NUMBER_START:  # the usual form of a number
+            return value[2:end]
+    tag = b""
+    for number, wire_type, payload in wire.fields(value):
+        if number == _TAG and wire_type == wire.BYTES:
+            tag = payload
+    return tag
+
+
+def without_metadata(value: bytes) -> bytes:
+    """An encoded value without its metadata."""
+    kept = b""
+    for number, wire_type, payload in wire.fields(value):
+        if number == _METADATA:
+            continue
+        data = wire.field(number, payload) if wire_type == wire.BYTES else b""
+        if wire_type == wire.VARINT:
+            data = wire.varint(number << 3) + wire.varint(payload)
+        elif wire_type != wire.BYTES:
+            data = wire.varint(number << 3 | wire_type) + payload
+        kept += data
+    return kept
+
+
+def join(encoded_values: Iterable[bytes]) -> bytes:
+    """A summary of these encoded values."""
+    return b"".join(wire.field(_VALUE, value) for value in encoded_values)
+
+
+# ---- Event
+
+
+def event(wall_time: float, step: int | None, number: int, payload: bytes) -> bytes:
+    """An event that holds one field of bytes: ``GRAPH_DEF``, ``SUMMARY`` ..."""
+    return _double(_WALL_TIME, wall_time) + _integer(_STEP, step or 0) + wire.field(number, payload)
+
+
+def tagged_run_metadata(tag: bytes, metadata: bytes) -> bytes:
+    """The message TaggedRunMetadata."""
+    return _text(1, tag) + _text(2, metadata)

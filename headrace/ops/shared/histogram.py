@@ -1,0 +1,41 @@
+"""TensorFlow's histograms for summaries: fixed buckets, each ten per cent wider than the one before it."""
+
+from __future__ import annotations
+
+from functools import cache
+from sys import float_info
+
+import numpy as np
+
+
+@cache
+def bucket_limits() -> np.ndarray:
+    """The upper limits of the buckets, from the most negative number to the greatest."""
+    limit, positive = 1e-12, []
+    while limit < 1e20:
+        positive.append(limit)
+        limit *= 1.1
+    positive.append(float_info.max)
+    return np.array([*(-v for v in reversed(positive)), 0.0, *positive])
+
+
+def statistics(values: np.ndarray) -> tuple[float, float, float, float, float]:
+    """(min, max, num, sum, sum of squares) of finite doubles, added one after another."""
+    if not values.size:
+        return float_info.max, -float_info.max, 0.0, 0.0, 0.0
+    with np.errstate(over="ignore"):
+        total, squares = (float(np.add.accumulate(v)[-1]) for v in (values, values * values))
+    return float(values[values.argmin()]), float(values[values.argmax()]), float(values.size), total, squares
+
+
+def buckets(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The limits of the buckets that hold finite doubles, and how many are in each; a run of empty buckets is one."""
+    limits = bucket_limits()
+    below = np.searchsorted(np.sort(values), limits, "left")  # how many values are below each limit
+    below[-1] = values.size  # the greatest number itself
+    counts = np.diff(below, prepend=0)
+    filled = counts > 0
+    kept = filled.copy()
+    kept[:-1] |= filled[1:]  # the last of a run of empty ones
+    kept[-1] = True
+    return limits[kept], counts[kept].astype(np.float64)
