@@ -365,7 +365,7 @@ if _TYPE_CHECKING:
         manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, profiler as profiler,
         python_io as python_io, quantization as quantization, queue as queue, random as random,
         resource_loader as resource_loader,
-        sets as sets, signal as signal, sparse as sparse, spectral as spectral, strings as strings,
+        sets as sets, signal as signal, sparse as sparse, spectral as spectral, strings as strings, summary as summary,
         sysconfig as sysconfig, test as test, train as train, version as version,
     )
 
@@ -375,7 +375,7 @@ del _ops, _operators, _process
 _ON_DEMAND = frozenset(
     "app audio bitwise compat contrib debugging distributions dtypes examples feature_column flags gfile graph_util image "
     "initializers io layers linalg logging lookup losses manip math metrics nest nn profiler python_io quantization queue random "
-    "resource_loader sets signal sparse spectral strings sysconfig test train version".split()
+    "resource_loader sets signal sparse spectral strings summary sysconfig test train version".split()
 )
 _MESSAGES = ("AttrValue", "GraphDef", "NameAttrList", "NodeDef")  # TensorBoard's: imported when one is first asked for
 # Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.

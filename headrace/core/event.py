@@ -24,6 +24,7 @@ _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 _TAG_START: Final = _TAG << 3 | wire.BYTES
 _NUMBER_START: Final = _SIMPLE_VALUE << 3 | wire.FIXED32
+_METADATA_START: Final = _METADATA << 3 | wire.BYTES
 
 
 # ---- parts of messages: a field that has its default is left out
@@ -123,22 +124,28 @@ def _tag(value: bytes) -> bytes:
 
 def without_metadata(value: bytes) -> bytes:
     """An encoded value without its metadata."""
-    kept = b""
+    kept = []
     for number, wire_type, payload in wire.fields(value):
         if number == _METADATA:
             continue
-        data = wire.field(number, payload) if wire_type == wire.BYTES else b""
-        if wire_type == wire.VARINT:
-            data = wire.varint(number << 3) + wire.varint(payload)
-        elif wire_type != wire.BYTES:
-            data = wire.varint(number << 3 | wire_type) + payload
-        kept += data
-    return kept
+        kept.append(wire.varint(number << 3 | wire_type))
+        if wire_type == wire.BYTES:
+            kept.append(wire.varint(len(payload)))
+        kept.append(wire.varint(payload) if wire_type == wire.VARINT else payload)
+    return b"".join(kept)
 
 
-def join(encoded_values: Iterable[bytes]) -> bytes:
-    """A summary of these encoded values."""
-    return b"".join(wire.field(_VALUE, value) for value in encoded_values)
+def with_new_metadata(summary: bytes, seen: set[bytes]) -> bytes:
+    """The summary without the metadata of tags that are in ``seen``; its tags are in there afterwards."""
+    kept = []
+    changed = False
+    for tag, value in values(summary):
+        if tag in seen and _METADATA_START in value:
+            value = without_metadata(value)
+            changed = True
+        seen.add(tag)
+        kept.append(value)
+    return b"".join(wire.field(_VALUE, value) for value in kept) if changed else summary
 
 
 # ---- Event

@@ -57,6 +57,10 @@ from headrace.library.state.global_step import (
 # ---- section: graphs
 from headrace.library.system.graph_util import write_graph as write_graph
 
+# ---- section: event files
+from headrace.library.summary.event_file import summary_iterator as summary_iterator
+from headrace.library.summary.legacy_name import SummaryWriter as SummaryWriter
+
 # ---- section: clusters
 from headrace.cluster.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.cluster.server import Server as Server

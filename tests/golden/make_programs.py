@@ -30,6 +30,7 @@ FAMILIES = (
     "sparse",
     "state",
     "string",
+    "summary",
     "vision",
 )
 

@@ -1,0 +1,1 @@
+"""tf.summary: summaries in the graph, and the event files that TensorBoard reads."""

@@ -1,0 +1,327 @@
+"""Event files: records of Event messages, written by a thread of their own, and read back.
+
+`EventFileWriter` is what callers see; `_Mailbox` holds what they wrote until the thread takes it; `_EventFile` is the file.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import threading
+import time
+import weakref
+from collections import deque
+from typing import IO, Any
+
+from headrace.core import errors, event
+from headrace.core.proto import protos
+from headrace.core.record import frame, read_record
+from headrace.library import log
+from headrace.library.compat import path_to_str
+
+_VERSION = b"brain.Event:2"
+_ERRORS = {
+    FileNotFoundError: errors.NotFoundError,
+    PermissionError: errors.PermissionDeniedError,
+    NotADirectoryError: errors.FailedPreconditionError,
+    FileExistsError: errors.FailedPreconditionError,  # a file where a folder should be
+}
+_LOOK = 1.0  # seconds between two looks whether the writing thread is still there
+
+
+def _failed(error: OSError, path: str) -> errors.OpError:
+    make: Any = _ERRORS.get(type(error), errors.UnknownError)
+    return make(None, None, f"{path}; {error.strerror or error}")
+
+
+class _EventFile:
+    """A file that is made when the first event is written, under a name that no other file has.  Not thread-safe."""
+
+    def __init__(self, folder: str, suffix: str) -> None:
+        self._folder = folder
+        self._suffix = suffix
+        self._file: IO[bytes] | None = None
+        self.path = ""
+        self._unsaved = 0
+
+    def write(self, encoded: bytes) -> None:
+        if self._file is None:
+            self._file = self._open()
+        self._file.write(frame(encoded))
+        self._unsaved += 1
+
+    def _open(self) -> IO[bytes]:
+        now = int(time.time())
+        seconds = now
+        while True:
+            name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}{self._suffix}"
+            self.path = os.path.join(self._folder, name)
+            try:
+                file = open(self.path, "xb")  # noqa: SIM115 - closed by close()
+            except FileExistsError:
+                seconds += 1  # a file of the same second
+                continue
+            file.write(frame(event.event(float(now), None, event.FILE_VERSION, _VERSION)))
+            return file
+
+    def flush(self) -> None:
+        """All that was written is on disk when this returns."""
+        if self._file is None or not self._unsaved:
+            return
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        if not os.path.exists(self.path):
+            raise errors.NotFoundError(
+                None, None, f"{self.path}; the event file was removed, with {self._unsaved} events that were not saved"
+            )
+        self._unsaved = 0
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class _Mailbox:
+    """Encoded events between the threads that add them and the one that writes them.  Thread-safe."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._changed = threading.Condition()
+        self._events: deque[bytes] = deque()
+        self._asked = 0  # flushes asked for, and done
+        self._done = 0
+        self._closing = False
+        self._ended = False
+        self._error: Exception | None = None
+
+    # ---- for those who add
+
+    def put(self, encoded: bytes, writer: threading.Thread) -> None:
+        """Adds an event; waits while there are too many.  Raises what ended the writing thread."""
+        with self._changed:
+            while 0 < self._capacity <= len(self._events) and self._is_served(writer):
+                self._changed.wait(_LOOK)
+            self.check(writer)
+            self._events.append(encoded)
+            self._changed.notify_all()
+
+    def flush(self, writer: threading.Thread) -> None:
+        """Returns when all that was added is on disk."""
+        with self._changed:
+            self._asked += 1
+            ticket = self._asked
+            self._changed.notify_all()
+            while self._done < ticket and self._is_served(writer):
+                self._changed.wait(_LOOK)
+            self.check(writer)
+
+    def close(self) -> None:
+        """Lets the writing thread end when it has written everything.  Does not wait."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+
+    def _is_served(self, writer: threading.Thread) -> bool:
+        return not self._ended and writer.is_alive()
+
+    def check(self, writer: threading.Thread) -> None:
+        """Raises what ended the writing thread."""
+        if self._error is not None:
+            raise self._error
+        if not self._ended and not writer.is_alive():
+            raise errors.FailedPreconditionError(
+                None, None, "the thread that writes events is gone: a process that was forked needs a writer of its own"
+            )
+
+    # ---- for the writing thread
+
+    def take(self, timeout: float | None) -> tuple[list[bytes], int | None, bool]:
+        """-> events to write, what to tell `flushed` if a flush is asked for, whether this is all.  Waits for one of them."""
+        with self._changed:
+            if not (self._events or self._asked > self._done or self._closing):
+                self._changed.wait(timeout)
+            events = list(self._events)
+            self._events.clear()
+            self._changed.notify_all()
+            return events, self._asked if self._asked > self._done else None, self._closing
+
+    def flushed(self, ticket: int) -> None:
+        with self._changed:
+            self._done = ticket
+            self._changed.notify_all()
+
+    def end(self, error: Exception | None) -> None:
+        with self._changed:
+            self._ended = True
+            self._error = error
+            self._changed.notify_all()
+
+
+def _write(mailbox: _Mailbox, file: _EventFile, flush_secs: float) -> None:
+    """The writing thread.  It holds no reference to the writer, which may be dropped without being closed."""
+    failure: Exception | None = None
+    flush_at = 0.0  # the first event is flushed immediately
+    unsaved = False
+    try:
+        while True:
+            wait = max(flush_at - time.monotonic(), 0.0) if unsaved else None
+            events, ticket, closing = mailbox.take(wait)
+            for encoded in events:
+                file.write(encoded)
+            unsaved = unsaved or bool(events)
+            if closing or ticket is not None or (unsaved and time.monotonic() >= flush_at):
+                file.flush()
+                unsaved = False
+                flush_at = time.monotonic() + flush_secs
+            if ticket is not None:
+                mailbox.flushed(ticket)
+            if closing:
+                return
+    except OSError as error:
+        failure = _failed(error, file.path)
+    except Exception as error:  # noqa: BLE001 - raised again by the next call of the writer
+        failure = error
+    finally:
+        if failure is not None:
+            log.error("Writing events failed: %s", failure)
+        file.close()
+        mailbox.end(failure)
+
+
+_open_writers: weakref.WeakSet[EventFileWriter] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Writes what a program that ends without closing its writers has added."""
+    for writer in list(_open_writers):
+        try:
+            writer.close()
+        except errors.OpError as error:
+            log.error("Events of %s were lost: %s", writer.get_logdir(), error)
+
+
+class EventFileWriter:
+    """Writes events to a new file in ``logdir``, by a thread that ends on `close`, or when the writer is dropped.
+
+    ``max_queue`` events may wait to be written (any number if it is not positive) before `add_event` waits.  They are on disk
+    after `flush`, after `close`, and ``flush_secs`` seconds after they were added.
+    """
+
+    def __init__(
+        self, logdir: Any, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
+    ) -> None:  # fmt: skip
+        self._logdir = str(path_to_str(logdir)).removeprefix("file://")
+        self._max_queue = max_queue
+        self._flush_secs = flush_secs
+        self._suffix = filename_suffix or ""
+        if "://" in self._logdir:
+            raise errors.UnimplementedError(None, None, f"{self._logdir}; event files are written to local folders only")
+        try:
+            os.makedirs(self._logdir, exist_ok=True)
+        except OSError as error:
+            raise _failed(error, self._logdir) from None
+        if not os.access(self._logdir, os.W_OK):
+            raise errors.PermissionDeniedError(None, None, f"{self._logdir}; the folder is not writable")
+        self._start()
+
+    def _start(self) -> None:
+        self._mailbox = _Mailbox(self._max_queue)
+        file = _EventFile(self._logdir, self._suffix)
+        self._thread = threading.Thread(
+            target=_write, args=(self._mailbox, file, self._flush_secs), name="EventLoggerThread", daemon=True
+        )
+        self._closed = False
+        self._thread.start()
+        weakref.finalize(self, self._mailbox.close).atexit = False
+        _open_writers.add(self)
+
+    def get_logdir(self) -> str:
+        """The folder of the file."""
+        return self._logdir
+
+    def add_encoded(self, encoded: bytes) -> None:
+        """Adds an encoded Event."""
+        if not self._closed:
+            self._mailbox.put(encoded, self._thread)
+
+    def add_event(self, event: Any) -> None:
+        """Adds an Event message.  Does nothing after `close`."""
+        if not isinstance(event, protos().Event):
+            raise TypeError(f"add_event takes a tf.Event, got {event!r} of type {type(event).__name__}")
+        self.add_encoded(event.SerializeToString())
+
+    def flush(self) -> None:
+        """Returns when all events are on disk."""
+        if not self._closed:
+            self._mailbox.flush(self._thread)
+
+    def close(self) -> None:
+        """Writes what there is and ends the thread."""
+        if self._closed:
+            return
+        self._closed = True
+        _open_writers.discard(self)
+        self._mailbox.close()
+        self._thread.join()
+        self._mailbox.check(self._thread)
+
+    def reopen(self) -> None:
+        """Begins a new file in the same folder.  Does nothing if the writer is open."""
+        if self._closed:
+            self._start()
+
+
+class summary_iterator:  # noqa: N801 - TensorFlow's name
+    """The Event messages of a file, one after another.
+
+    When it has come to the end it can be asked again later: events that were written meanwhile follow.  A record that is damaged,
+    or only half written so far, is a DataLossError; the next attempt reads it again.
+
+    >>> for event in tf.train.summary_iterator(path):  # doctest: +SKIP
+    ...     for value in event.summary.value:
+    ...         print(event.step, value.tag, value.simple_value)
+    """
+
+    def __init__(self, path: Any) -> None:
+        self._path = str(path_to_str(path))
+        self._offset = 0
+        self._file: IO[bytes] | None = self._opened()
+
+    def _opened(self) -> IO[bytes]:
+        try:
+            file = open(self._path, "rb")  # noqa: SIM115 - closed at the end of the file
+        except OSError as error:
+            raise _failed(error, self._path) from None
+        file.seek(self._offset)
+        return file
+
+    def __iter__(self) -> summary_iterator:
+        return self
+
+    def __next__(self) -> Any:
+        if self._file is None:
+            self._file = self._opened()
+        try:
+            record = read_record(self._file, self._path, self._offset)
+        except errors.DataLossError:
+            self._close()
+            raise
+        if record is None:
+            self._close()
+            raise StopIteration
+        self._offset = self._file.tell()
+        return protos().Event.FromString(record)
+
+    next = __next__
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._close()

@@ -1,0 +1,156 @@
+"""The summaries of tf.summary: nodes that make encoded Summary messages, with TensorFlow's names, tags and collections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.core.dtypes import string
+from headrace.core.proto import protos
+from headrace.graph import context, raw_ops
+from headrace.graph.collection import GraphKeys
+from headrace.graph.operation import Tensor
+from headrace.library import log
+from headrace.library.compat import as_str_any
+from headrace.library.scope import add_to_collections, get_collection, name_scope
+
+_NOT_IN_NAMES = re.compile(r"[^-/\w\.]")
+
+
+def clean_tag(name: str | None) -> str | None:
+    """A name that a node may have: other characters become underscores, slashes at the beginning go."""
+    if name is None:
+        return None
+    cleaned = _NOT_IN_NAMES.sub("_", name).lstrip("/")
+    if cleaned != name:
+        log.info("Summary name %s is illegal; using %s instead.", name, cleaned)
+    return cleaned
+
+
+@contextmanager
+def _summary_scope(
+    name: str | None, family: str | None, values: Sequence[Any], default_name: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """-> the tag of a summary and the scope that is its node's name.  A family stands first in the tag."""
+    name, family = clean_tag(name), clean_tag(family)
+    with name_scope(name if family is None else f"{family}/{name}", default_name, values) as scope:
+        tag = scope.rstrip("/")
+        yield (tag if family is None else f"{family}/{tag}"), scope
+
+
+def _collected(summary: Any, collections: Any) -> Any:
+    """The summary, which is in the collections now: those of the graph, so not if it was made eagerly."""
+    if not context.executing_eagerly():
+        add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, summary)
+    return summary
+
+
+def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Tensor:
+    """A summary of one number.
+
+    The tag, TensorBoard's name for the curve, is the name of the node; ``family`` stands before it.
+
+    >>> summary = tf.summary.scalar('loss', 0.5)
+    >>> with tf.Session() as sess:
+    ...     print(tf.Summary.FromString(sess.run(summary)).value[0].simple_value)
+    0.5
+    """
+    with _summary_scope(name, family, [tensor]) as (tag, scope):
+        return _collected(raw_ops.ScalarSummary(tag, tensor, name=scope), collections)
+
+
+def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
+    """A summary of how numbers are distributed.  InvalidArgumentError, when it runs, if one of them is not finite."""
+    with _summary_scope(name, family, [values], "HistogramSummary") as (tag, scope):
+        return _collected(raw_ops.HistogramSummary(tag, values, name=scope), collections)
+
+
+def image(
+    name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None
+) -> Tensor:  # fmt: skip
+    """A summary of the first ``max_outputs`` images of [batch, height, width, 1, 3 or 4 channels].
+
+    Images of uint8 are shown as they are.  The numbers of others are scaled, each image by itself: the greatest becomes 255; if
+    one is negative, zero becomes 128.  Pixels that are not finite are red.  Tags end in ``/image/0``, ``/image/1`` ..., or
+    ``/image`` if ``max_outputs`` is 1.
+    """
+    with _summary_scope(name, family, [tensor]) as (tag, scope):
+        return _collected(raw_ops.ImageSummary(tag, tensor, max_images=max_outputs, name=scope), collections)
+
+
+def audio(
+    name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None
+) -> Tensor:  # fmt: skip
+    """A summary of the first ``max_outputs`` sounds of [batch, frames, channels] or [batch, frames], in -1..1.
+
+    Tags end in ``/audio/0``, ``/audio/1`` ..., or ``/audio`` if ``max_outputs`` is 1.
+    """
+    with _summary_scope(name, family, [tensor]) as (tag, scope):
+        summary = raw_ops.AudioSummaryV2(tag, tensor, sample_rate, max_outputs=max_outputs, name=scope)
+        return _collected(summary, collections)
+
+
+def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
+    """A summary of strings, which TensorBoard shows as Markdown: one text, or a table of one or two dimensions."""
+    if not isinstance(tensor, Tensor) or tensor.dtype != string:
+        received = f"dtype {tensor.dtype!r}" if isinstance(tensor, Tensor) else f"a {type(tensor).__name__}"
+        raise ValueError(f"Expected tensor {getattr(tensor, 'name', tensor)} to have dtype string, got {received}")
+    metadata = protos().SummaryMetadata(plugin_data={"plugin_name": "text"})
+    return tensor_summary(name, tensor, summary_metadata=metadata, collections=collections)
+
+
+def tensor_summary(
+    name: str, tensor: Any, summary_description: str | None = None, collections: Any = None, summary_metadata: Any = None,
+    family: str | None = None, display_name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A summary of any tensor; ``summary_metadata`` says which of TensorBoard's plugins show it."""
+    metadata = summary_metadata
+    if metadata is None and not (summary_description is None and display_name is None):
+        metadata = protos().SummaryMetadata()
+    if summary_description is not None:
+        metadata.summary_description = summary_description
+    if display_name is not None:
+        metadata.display_name = display_name
+    encoded = b"" if metadata is None else metadata.SerializeToString()
+    with _summary_scope(name, family, [tensor]) as (tag, scope):
+        summary = raw_ops.TensorSummaryV2(
+            tag=tag, tensor=tensor, serialized_summary_metadata=encoded, name=scope
+        )  # fmt: skip
+        return _collected(summary, collections)
+
+
+def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Tensor:
+    """One summary with the values of several.  InvalidArgumentError, when it runs, if two have the same tag."""
+    _check_not_eager()
+    name = clean_tag(name)
+    with name_scope(name, "Merge", inputs):
+        return _collected(raw_ops.MergeSummary(inputs, name=name), [] if collections is None else collections)
+
+
+def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
+    """One summary with the values of all in a collection; None if it is empty.
+
+    ``scope`` is a regular expression for the beginning of their names.
+    """
+    _check_not_eager()
+    summaries = get_collection(key, scope)
+    return merge(summaries, name=name) if summaries else None
+
+
+def _check_not_eager() -> None:
+    if context.executing_eagerly():
+        raise RuntimeError(
+            "Merging tf.summary.* ops is not compatible with eager execution: it needs a graph "
+            "(`with tf.Graph().as_default():`)"
+        )
+
+
+def get_summary_description(node_def: Any) -> Any:
+    """The SummaryDescription in the NodeDef of a TensorSummary node."""
+    if node_def.op != "TensorSummary":
+        raise ValueError(f"Can't get_summary_description on {node_def.op}")
+    from google.protobuf import json_format
+
+    return json_format.Parse(as_str_any(node_def.attr["description"].s), protos().SummaryDescription())
