@@ -321,6 +321,10 @@ from headrace.library.text.string import fingerprint as fingerprint
 
 # ---- section: names from before 1.0, gradient functions, modules
 from headrace.library.function.gradient_function import grad_pass_through as grad_pass_through
+from headrace.library.summary.legacy_name import (
+    audio_summary as audio_summary, histogram_summary as histogram_summary, image_summary as image_summary,
+    merge_all_summaries as merge_all_summaries, merge_summary as merge_summary, scalar_summary as scalar_summary,
+)
 from headrace.library.system.legacy_name import (
     batch_cholesky as batch_cholesky, batch_matmul as batch_matmul,
     batch_matrix_determinant as batch_matrix_determinant, batch_matrix_diag as batch_matrix_diag,
@@ -377,7 +381,10 @@ _ON_DEMAND = frozenset(
     "initializers io layers linalg logging lookup losses manip math metrics nest nn profiler python_io quantization queue random "
     "resource_loader sets signal sparse spectral strings summary sysconfig test train version".split()
 )
-_MESSAGES = ("AttrValue", "GraphDef", "NameAttrList", "NodeDef")  # TensorBoard's: imported when one is first asked for
+_MESSAGES = frozenset(  # TensorBoard's: imported when one is first asked for
+    "AttrValue Event GraphDef HistogramProto LogMessage MetaGraphDef NameAttrList NodeDef SessionLog Summary "
+    "SummaryMetadata".split()
+)
 # Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.
 _PARTS = frozenset(
     "autodiff client cluster core eager extend graph library models ops passes resources runtime tensorflow tools".split()

@@ -16,6 +16,7 @@ from headrace.contrib import rnn as rnn
 from headrace.contrib import seq2seq as seq2seq
 from headrace.contrib import slim as slim
 from headrace.contrib import staging as staging
+from headrace.contrib import tensorboard as tensorboard
 from headrace.contrib import training as training
 from headrace.contrib import image as image
 from headrace.contrib import mixed_precision as mixed_precision

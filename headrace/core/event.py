@@ -85,7 +85,13 @@ def image(tag: bytes, height: int, width: int, channels: int, encoded: bytes) ->
 
 def audio(tag: bytes, sample_rate: float, channels: int, frames: int, encoded: bytes) -> bytes:
     """A summary of one sound, ``encoded`` as WAV."""
-    parts = (_float(1, sample_rate), _integer(2, channels), _integer(3, frames), _text(4, encoded), _text(5, b"audio/wav"))
+    parts = (
+        _float(1, sample_rate),
+        _integer(2, channels),
+        _integer(3, frames),
+        _text(4, encoded),
+        _text(5, b"audio/wav"),
+    )
     return _value(tag, _AUDIO, b"".join(parts))
 
 

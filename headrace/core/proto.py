@@ -1,4 +1,4 @@
-"""TensorFlow's messages (GraphDef, TensorProto, Summary, Event and their kin), which TensorBoard ships as protocol buffers: imported when needed.
+"""TensorFlow's messages (GraphDef, Summary, Event and their kin), which TensorBoard ships: imported when needed.
 
 Examples are not among them (``example``), nor is what configures a session (``config``), which needs no protobuf.
 """
@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 _FILES = (
-    "attr_value", "cluster", "config", "cost_graph", "event", "function", "graph", "histogram", "meta_graph", "node_def", "op_def",
-    "rewriter_config", "step_stats", "summary", "tensor", "tensor_shape", "types", "versions",
+    "attr_value", "cluster", "config", "cost_graph", "event", "function", "graph", "histogram", "meta_graph", "node_def",
+    "op_def", "rewriter_config", "step_stats", "summary", "tensor", "tensor_shape", "types", "versions",
 )  # fmt: skip
 
 _STRING, _INT32 = 9, 5  # protobuf's numbers for types of fields
@@ -29,7 +29,8 @@ def protos() -> Any:
         modules = [importlib.import_module(f"tensorboard.compat.proto.{name}_pb2") for name in _FILES]
     except ImportError as error:
         raise ImportError(
-            "GraphDef, Summary, Event and the other messages of TensorFlow need TensorBoard, which defines them: pip install 'headrace[summary]'"
+            "GraphDef, Summary, Event and TensorFlow's other messages need TensorBoard, which defines them: "
+            "pip install 'headrace[summary]'"
         ) from error
     names: dict[str, Any] = {}
     for module in modules:

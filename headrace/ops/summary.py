@@ -64,11 +64,11 @@ def _(tag, values):
     doubles = values.to(torch.float64).numpy().reshape(-1)
     if not np.isfinite(doubles).all():
         wrong = "Nan" if np.isnan(doubles).any() else "Infinity"
-        raise InvalidArgumentError(
-            None, None, f"{wrong} in summary histogram for: {tag.decode(errors='replace')}"
-        )
+        raise InvalidArgumentError(None, None, f"{wrong} in summary histogram for: {tag.decode(errors='replace')}")
     limits, counts = buckets(doubles)
-    return scalar_of(event.histogram(tag, statistics(doubles), limits.astype("<f8").tobytes(), counts.astype("<f8").tobytes()))
+    return scalar_of(
+        event.histogram(tag, statistics(doubles), limits.astype("<f8").tobytes(), counts.astype("<f8").tobytes())
+    )
 
 
 # ---- images

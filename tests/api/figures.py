@@ -39,13 +39,11 @@ REASONS = {
     "tf.FixedLen": "planned with record input",
     "tf.GraphDef": "planned with graph files",
     "tf.NodeDef": "planned with graph files",
-    "tf.Summary": "planned with summaries",
     "tf.VarLen": "planned with record input",
     "tf.contrib.": "planned with checkpoints",
     "tf.contrib.cluster_resolver.TPU": "no TPU here: Headrace runs where PyTorch runs",
     "tf.contrib.learn": "contrib.learn was superseded by tf.estimator before 1.15",
     "tf.contrib.quantize": "rewrites graphs for TensorFlow Lite, which cannot read Headrace's",
-    "tf.contrib.tensorboard": "planned with summaries",
     "tf.contrib.tpu": "no TPU here: Headrace runs where PyTorch runs",
     "tf.data": "planned with datasets",
     "tf.contrib.data": "planned with datasets",
@@ -60,7 +58,6 @@ REASONS = {
     "tf.profiler": "planned with tracing",
     "tf.python_io": "planned with record input",
     "tf.saved_model": "planned with graph files",
-    "tf.summary": "planned with summaries",
     "tf.train.Checkpoint": "planned with checkpoints",
     "tf.train.ClusterSpec": "planned with clusters",
     "tf.train.Server": "planned with clusters",
@@ -266,7 +263,7 @@ def page() -> str:
         lines.append(f"| {who} | {count} | {total} | {100 * count / total:.0f} % | {so_far} |")
     lines += [
         "",
-        "Parts to come: checkpoints, queues, readers, datasets, summaries, monitored sessions, estimators, clusters, models.",
+        "Parts to come: checkpoints, queues, readers, datasets, monitored sessions, estimators, clusters, models.",
     ]
     lines += ["", "## Missing, of the names that two or more repositories use", ""]
     by_reason: dict[str, list[str]] = {}
@@ -286,7 +283,7 @@ def readme_lines() -> str:
     return (
         f"Of TensorFlow 1.15's public names, contrib included, {shares[5]} of those that five or more of the surveyed public\n"
         f"repositories use are here, {shares[2]} of those that two or more use, and {count} of the {total} that any uses\n"
-        "([coverage](docs/coverage.md) lists the rest). Leaving out checkpoints, queues, datasets, summaries, estimators and\n"
+        "([coverage](docs/coverage.md) lists the rest). Leaving out checkpoints, queues, datasets, estimators and\n"
         f"clusters, which are still to come, these are {100 * so_far[5]:.1f} % and {100 * so_far[2]:.1f} %.\n"
     )
 

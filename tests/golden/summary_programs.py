@@ -1,4 +1,7 @@
-"""Programs that make summaries; see program.py.  Those named ``image ...`` are compared pixel by pixel: another zlib compresses."""
+"""Programs that make summaries; see program.py.
+
+Those named ``image ...`` are compared pixel by pixel, for another zlib compresses them.
+"""
 
 from __future__ import annotations
 

@@ -218,7 +218,9 @@ class EventFileWriter:
         self._flush_secs = flush_secs
         self._suffix = filename_suffix or ""
         if "://" in self._logdir:
-            raise errors.UnimplementedError(None, None, f"{self._logdir}; event files are written to local folders only")
+            raise errors.UnimplementedError(
+                None, None, f"{self._logdir}; event files are written to local folders only"
+            )
         try:
             os.makedirs(self._logdir, exist_ok=True)
         except OSError as error:

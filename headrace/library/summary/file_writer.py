@@ -35,7 +35,9 @@ class FileWriter:
             )
         if session is not None:
             raise errors.UnimplementedError(
-                None, None, "FileWriter(session=...) shares a file with summary writers in the graph, which there are none of"
+                None,
+                None,
+                "FileWriter(session=...) shares a file with summary writers in the graph, which there are none of",
             )
         self.event_writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
         self._closed = False

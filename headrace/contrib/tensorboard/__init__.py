@@ -1,0 +1,3 @@
+"""tf.contrib.tensorboard: TensorBoard's plugins."""
+
+from headrace.contrib.tensorboard import plugins as plugins

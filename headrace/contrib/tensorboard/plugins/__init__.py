@@ -1,0 +1,3 @@
+"""tf.contrib.tensorboard.plugins: the embedding projector."""
+
+from headrace.contrib.tensorboard.plugins import projector as projector
