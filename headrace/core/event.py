@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +22,7 @@ _WALL_TIME, _STEP, FILE_VERSION, GRAPH_DEF, SUMMARY, SESSION_LOG, RUN_METADATA, 
 
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
+_VALUE_START: Final = _VALUE << 3 | wire.BYTES
 _TAG_START: Final = _TAG << 3 | wire.BYTES
 _NUMBER_START: Final = _SIMPLE_VALUE << 3 | wire.FIXED32
 _METADATA_START: Final = _METADATA << 3 | wire.BYTES
@@ -109,11 +110,13 @@ def _value(tag: bytes, number: int, payload: bytes, rest: bytes = b"") -> bytes:
     return wire.field(_VALUE, _text(_TAG, tag) + wire.field(number, payload) + rest)
 
 
-def values(summary: bytes) -> Iterator[tuple[bytes, bytes]]:
+def values(summary: bytes) -> list[tuple[bytes, bytes]]:
     """(tag, encoded value) of each value of a summary.  ValueError if it is none."""
-    for number, wire_type, value in wire.fields(summary):
-        if number == _VALUE and wire_type == wire.BYTES:
-            yield _tag(value), value
+    if len(summary) > 2 and summary[0] == _VALUE_START and summary[1] == len(summary) - 2 < 0x80:  # one short value
+        value = summary[2:]
+        return [(_tag(value), value)]
+    parts = wire.fields(summary)
+    return [(_tag(v), v) for number, wire_type, v in parts if number == _VALUE and wire_type == wire.BYTES]
 
 
 def _tag(value: bytes) -> bytes:

@@ -27,6 +27,7 @@ _ERRORS = {
     NotADirectoryError: errors.FailedPreconditionError,
     FileExistsError: errors.FailedPreconditionError,  # a file where a folder should be
 }
+_MANY = 64  # events of an unbounded queue that are written together
 _LOOK = 1.0  # seconds between two looks whether the writing thread is still there
 
 
@@ -88,7 +89,9 @@ class _Mailbox:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
+        self._enough = capacity // 2 if capacity > 1 else 1 if capacity == 1 else _MANY  # events that are worth waking for
         self._changed = threading.Condition()
+        self._is_idle = True  # the writing thread waits for the first event
         self._events: deque[bytes] = deque()
         self._asked = 0  # flushes asked for, and done
         self._done = 0
@@ -105,7 +108,8 @@ class _Mailbox:
                 self._changed.wait(_LOOK)
             self.check(writer)
             self._events.append(encoded)
-            self._changed.notify_all()
+            if self._is_idle or len(self._events) >= self._enough:
+                self._changed.notify_all()
 
     def flush(self, writer: threading.Thread) -> None:
         """Returns when all that was added is on disk."""
@@ -138,10 +142,17 @@ class _Mailbox:
     # ---- for the writing thread
 
     def take(self, timeout: float | None) -> tuple[list[bytes], int | None, bool]:
-        """-> events to write, what to tell `flushed` if a flush is asked for, whether this is all.  Waits for one of them."""
+        """-> events to write, what to tell `flushed` if a flush is asked for, whether this is all.
+
+        Waits for one of them; with a timeout, for as many events as are worth waking for.
+        """
+        least = 1 if timeout is None else self._enough
         with self._changed:
-            if not (self._events or self._asked > self._done or self._closing):
-                self._changed.wait(timeout)
+            self._is_idle = timeout is None
+            self._changed.wait_for(
+                lambda: len(self._events) >= least or self._asked > self._done or self._closing, timeout
+            )
+            self._is_idle = False
             events = list(self._events)
             self._events.clear()
             self._changed.notify_all()
