@@ -12,6 +12,7 @@ PAGES = [
     "input.md",
     "life_of_a_step.md",
     "variables.md",
+    "summaries.md",
     "waiting.md",
 ]
 
