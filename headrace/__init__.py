@@ -321,10 +321,6 @@ from headrace.library.text.string import fingerprint as fingerprint
 
 # ---- section: names from before 1.0, gradient functions, modules
 from headrace.library.function.gradient_function import grad_pass_through as grad_pass_through
-from headrace.library.summary.legacy_name import (
-    audio_summary as audio_summary, histogram_summary as histogram_summary, image_summary as image_summary,
-    merge_all_summaries as merge_all_summaries, merge_summary as merge_summary, scalar_summary as scalar_summary,
-)
 from headrace.library.system.legacy_name import (
     batch_cholesky as batch_cholesky, batch_matmul as batch_matmul,
     batch_matrix_determinant as batch_matrix_determinant, batch_matrix_diag as batch_matrix_diag,
@@ -361,6 +357,10 @@ from headrace.library.system.version import (
 
 # ---- section: submodules, each imported when it is first asked for
 if _TYPE_CHECKING:
+    from headrace.library.summary.legacy_name import (
+        audio_summary as audio_summary, histogram_summary as histogram_summary, image_summary as image_summary,
+        merge_all_summaries as merge_all_summaries, merge_summary as merge_summary, scalar_summary as scalar_summary,
+    )
     from headrace import (
         app as app, audio as audio, bitwise as bitwise, compat as compat, contrib as contrib, debugging as debugging,
         distributions as distributions, dtypes as dtypes, examples as examples, feature_column as feature_column,
@@ -385,6 +385,10 @@ _MESSAGES = frozenset(  # TensorBoard's: imported when one is first asked for
     "AttrValue Event GraphDef HistogramProto LogMessage MetaGraphDef NameAttrList NodeDef SessionLog Summary "
     "SummaryMetadata".split()
 )
+# Names of summaries from before 1.0, which few programs ask for.
+_OLD_SUMMARIES = frozenset(
+    "audio_summary histogram_summary image_summary merge_all_summaries merge_summary scalar_summary".split()
+)
 # Parts of the system, importable by name but none of TensorFlow's: ``dir(headrace)`` leaves them out.
 _PARTS = frozenset(
     "autodiff client cluster core eager extend graph library models ops passes resources runtime tensorflow tools".split()
@@ -396,6 +400,8 @@ def __getattr__(name: str) -> _Any:
         return _import_module(f"headrace.{name}")
     if name in _MESSAGES:
         return getattr(_proto, name)
+    if name in _OLD_SUMMARIES:
+        return getattr(_import_module("headrace.library.summary.legacy_name"), name)
     if name == "__all__":  # ``from headrace import *``: all but the messages, which need TensorBoard
         return [public for public in __dir__() if not public.startswith("_") and public not in _MESSAGES]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -403,4 +409,4 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     names = (k for k, v in globals().items() if not (k in _PARTS and isinstance(v, _ModuleType)))
-    return sorted({*_MESSAGES, *_ON_DEMAND, *names})
+    return sorted({*_MESSAGES, *_OLD_SUMMARIES, *_ON_DEMAND, *names})

@@ -62,7 +62,7 @@ ops.control_flow_ops         .
 ops.cond_v2                  .
 ops.ctc_ops                  nn
 ops.custom_gradient          .
-ops.data_flow_ops            . queue library.queue.barrier library.queue.staging library.queue.record_input
+ops.data_flow_ops            . queue library.queue.barrier library.queue.staging library.input.record_input
 ops.distributions            distributions
 ops.distributions.bernoulli  distributions
 ops.distributions.categorical  distributions

@@ -52,7 +52,7 @@ WITHOUT_SAMPLES = {
     "Exit": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     "NextIteration": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     "LoopCond": "a primitive of control flow; tests/runtime/test_framed.py runs it",
-    "RecordInput": "reads files; tests/library/queue/test_record_input.py runs it",
+    "RecordInput": "reads files; tests/library/input/test_record_input.py runs it",
     "Unstage": "has no input that could wait for a put; tests/library/queue/test_staging.py runs it",
     "_Feed": "made by the passes in place of a fed tensor",
     "DestroyResourceOp": "leaves a variable without a value; tests/library/state/test_resource_variable.py runs it",

@@ -11,8 +11,8 @@ import pytest
 import headrace as tf
 from headrace.core.registry import REGISTRY
 from headrace.graph import raw_ops
+from headrace.library.input.record_input import RecordInput
 from headrace.library.queue.barrier import Barrier
-from headrace.library.queue.record_input import RecordInput
 from headrace.library.queue.staging import MapStagingArea
 
 SHORT = tf.RunOptions(timeout_in_ms=100)

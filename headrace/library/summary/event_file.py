@@ -89,7 +89,9 @@ class _Mailbox:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._enough = capacity // 2 if capacity > 1 else 1 if capacity == 1 else _MANY  # events that are worth waking for
+        self._enough = (
+            capacity // 2 if capacity > 1 else 1 if capacity == 1 else _MANY
+        )  # events that are worth waking for
         self._changed = threading.Condition()
         self._is_idle = True  # the writing thread waits for the first event
         self._events: deque[bytes] = deque()

@@ -10,7 +10,7 @@ import pytest
 from library.queue.background import Background, run_that_waits, wait_until
 
 import headrace as tf
-from headrace.library.queue.record_input import RecordInput
+from headrace.library.input.record_input import RecordInput
 from headrace.tensorflow import names
 
 OFF = tf.ConfigProto(compile="off")
@@ -39,7 +39,7 @@ ALL = sorted(f"{letter}{i}".encode() for letter in "abcd" for i in range(6))
 
 
 def test_old_imports_find_it() -> None:
-    assert "library.queue.record_input" in (names.places("python.ops.data_flow_ops") or ())
+    assert "library.input.record_input" in (names.places("python.ops.data_flow_ops") or ())
 
 
 @pytest.mark.parametrize("settings", [{}, {"buffer_size": 7, "parallelism": 3}, {"buffer_size": 100, "parallelism": 9}])
