@@ -1,14 +1,26 @@
-"""Files of this machine, opened for reading: plain or compressed, with TensorFlow's errors."""
+"""The door to files: readers, writers, savers and tables open, replace, list and remove files here, with TensorFlow's errors.
+
+A path of this machine, with or without ``file://``, goes straight to the operating system.  A path with another scheme
+(``memory://``, ``s3://``) goes to fsspec (`remote_file`).
+
+What must survive a crash is written under another name, synced, and renamed: `write_durably` does that for small files.
+Renaming is atomic on this machine; on other file systems it is what fsspec's ``mv`` makes of it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import glob
 import io
+import os
+import re
+import secrets
 import zlib
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from headrace.core import errors
+from headrace.core import errors, remote_file
 
 _BY_ERRNO: Final[dict[int | None, Callable[..., errors.OpError]]] = {
     errno.ENOENT: errors.NotFoundError,
@@ -35,24 +47,154 @@ def file_error(error: OSError, path: str) -> errors.OpError:
     return make(None, None, f"{path}; {error.strerror or error}")
 
 
-def local_path(path: str) -> str:
-    """The path without ``file://``; UnimplementedError if it names another file system, which only ``tf.gfile`` reaches."""
-    path = path.removeprefix("file://")
-    if "://" in path:
-        raise errors.UnimplementedError(
-            None, None, f"{path} is not on this machine's file system; tf.gfile opens other schemes"
-        )
-    return path
+_SCHEME: Final = re.compile(r"(?!file://)[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_remote(path: str) -> bool:
+    """Whether the path is on another file system."""
+    return _SCHEME.match(path) is not None
+
+
+def open_file(path: str, mode: str, buffering: int = -1) -> IO[bytes]:
+    """The file, opened to read (``rb``), write (``wb``), append (``ab``) or make (``xb``, which fails if there is one)."""
+    if is_remote(path):
+        file: IO[bytes] = remote_file.opened(path, mode)
+        return file
+    try:
+        return open(path.removeprefix("file://"), mode, buffering)
+    except OSError as error:
+        raise file_error(error, path) from None
 
 
 def open_to_read(path: str, compression: str = "") -> IO[bytes]:
     """The file's bytes, or what they are the compressed form of: ``compression`` is "", "ZLIB" or "GZIP"."""
-    local = local_path(path)
+    file = open_file(path, "rb")
+    return io.BufferedReader(_Inflated(file, path, _WINDOW_BITS[compression])) if compression else file
+
+
+def exists(path: str) -> bool:
+    """Whether there is such a file or folder."""
+    return bool(remote_file.Exists(path)) if is_remote(path) else os.path.exists(path.removeprefix("file://"))
+
+
+def changed_at(path: str) -> float:
+    """The time of the last change, in seconds since 1970."""
+    if is_remote(path):
+        return float(remote_file.Stat(path).mtime_nsec / 1e9)
     try:
-        file = open(local, "rb")  # noqa: SIM115 - the caller closes it
+        return os.stat(path.removeprefix("file://")).st_mtime
     except OSError as error:
         raise file_error(error, path) from None
-    return io.BufferedReader(_Inflated(file, path, _WINDOW_BITS[compression])) if compression else file
+
+
+def make_folder(path: str) -> None:
+    """Makes a folder and those above it, where they are missing."""
+    if is_remote(path):
+        remote_file.MakeDirs(path)
+        return
+    try:
+        os.makedirs(path.removeprefix("file://") or ".", exist_ok=True)
+    except OSError as error:
+        raise file_error(error, path) from None
+
+
+def matching(pattern: str) -> list[str]:
+    """The paths that match a pattern, in order; ``*`` and ``?`` do not cross a ``/``."""
+    if is_remote(pattern):
+        return list(remote_file.Glob(pattern))
+    return sorted(glob.glob(pattern.removeprefix("file://")))
+
+
+def beginning_with(prefix: str) -> list[str]:
+    """The paths of the files in the folder of ``prefix`` that begin with it, in order; none if there is no such folder."""
+    folder, _, start = prefix.rpartition("/")
+    if is_remote(prefix):
+        names = remote_file.ListDirectory(folder) if remote_file.IsDirectory(folder) else []
+    else:
+        try:
+            names = os.listdir(folder.removeprefix("file://") or ("/" if prefix.startswith("/") else "."))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise file_error(error, folder) from None
+    before = prefix[: len(prefix) - len(start)]
+    return sorted(before + name for name in names if name.startswith(start))
+
+
+def remove(path: str) -> None:
+    """Removes a file."""
+    if is_remote(path):
+        remote_file.Remove(path)
+        return
+    try:
+        os.remove(path.removeprefix("file://"))
+    except OSError as error:
+        raise file_error(error, path) from None
+
+
+# ---- what must survive a crash
+
+
+def sync(file: IO[bytes]) -> None:
+    """Waits until what was written is on the disk; files of other systems are theirs to keep."""
+    file.flush()
+    with contextlib.suppress(io.UnsupportedOperation, AttributeError):
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: str) -> None:
+    """Waits until the names in the folder of the file ``path`` are on the disk."""
+    if is_remote(path):
+        return
+    try:
+        folder = os.open(os.path.dirname(path.removeprefix("file://")) or ".", os.O_RDONLY)
+    except OSError as error:
+        raise file_error(error, path) from None
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync a folder
+            raise file_error(error, path) from None
+    finally:
+        os.close(folder)
+
+
+def replace(old: str, new: str) -> None:
+    """Gives the file ``old`` the name ``new``, in the place of a file that has it.  `sync_folder` makes it last."""
+    if is_remote(old) or is_remote(new):
+        remote_file.Replace(old, new)
+        return
+    try:
+        os.replace(old.removeprefix("file://"), new.removeprefix("file://"))
+    except OSError as error:
+        raise file_error(error, new) from None
+
+
+def temporary_name(path: str) -> str:
+    """A name beside ``path`` that nobody else uses."""
+    return f"{path}.tempstate{secrets.randbits(63)}"
+
+
+def write_durably(path: str, data: bytes) -> None:
+    """Makes or replaces a file.  After a crash at any moment it holds the old bytes or the new ones, all of them."""
+    temporary = temporary_name(path)
+    try:
+        with open_file(temporary, "wb") as file:
+            file.write(data)
+            sync(file)
+        replace(temporary, path)
+    except OSError as error:
+        _forget(temporary)
+        raise file_error(error, path) from None
+    except errors.OpError:
+        _forget(temporary)
+        raise
+    sync_folder(path)
+
+
+def _forget(path: str) -> None:
+    with contextlib.suppress(errors.OpError):
+        remove(path)
 
 
 class _Inflated(io.RawIOBase):

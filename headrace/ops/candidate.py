@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from headrace.core import errors
+from headrace.core.file import open_to_read
 from headrace.core.registry import op
 
 _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
@@ -133,8 +134,8 @@ class FixedUnigram(Weighted):
 
 def _vocabulary(path):
     """The last column of each line of comma-separated values."""
-    with open(path, encoding="utf-8") as file:
-        return [float(line.rsplit(",", 1)[-1]) for line in file if line.strip()]
+    with open_to_read(path) as file:
+        return [float(line.rsplit(b",", 1)[-1]) for line in file if line.strip()]
 
 
 _INPUTS = "true_classes: int64; num_true: int, num_sampled: int, unique: bool"

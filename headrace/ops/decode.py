@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import gzip
 import os
 import re
@@ -13,7 +12,7 @@ import numpy as np
 import torch
 
 from headrace.core import dtypes, errors
-from headrace.core.file import file_error, local_path, open_to_read
+from headrace.core.file import file_error, make_folder, matching, open_file, open_to_read
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
 
@@ -338,7 +337,7 @@ read_file.shape(lambda filename: filename.with_rank(0))
 def _path(filename, what="Input filename"):
     if filename.ndim:
         raise ValueError(f"{what} tensor must be scalar, but had shape: {list(filename.shape)}")
-    return local_path(os.fsdecode(filename[()]))
+    return os.fsdecode(filename[()])
 
 
 @read_file.kernel
@@ -364,26 +363,26 @@ def _(filename, contents):
     if contents.ndim:
         raise ValueError(f"Contents tensor must be scalar, but had shape: {list(contents.shape)}")
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "wb") as file:
+        make_folder(os.path.dirname(path))
+        with open_file(path, "wb") as file:
             file.write(contents[()])
     except OSError as e:
         raise file_error(e, path) from None
 
 
-matching = op(
+matching_files = op(
     "MatchingFiles(pattern: string) -> (filenames: string)", host=True, stateful=True, reads=True, dynamic_shape=True
 )
-matching.not_differentiable()
+matching_files.not_differentiable()
 
 
-@matching.shape
+@matching_files.shape
 def _(pattern):
     pattern.with_rank_at_most(1)
     return (None,)
 
 
-@matching.kernel
+@matching_files.kernel
 def _(pattern):
-    paths = [path for p in pattern.reshape(-1) for path in glob.glob(os.fsencode(local_path(os.fsdecode(p))))]
+    paths = [os.fsencode(path) for one in pattern.reshape(-1) for path in matching(os.fsdecode(one))]
     return array_of(sorted(paths))

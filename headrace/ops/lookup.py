@@ -10,6 +10,7 @@ import torch
 
 from headrace.core import errors
 from headrace.core.dtypes import ANY, DType, float32, float64, int32, int64, resource, string, variant
+from headrace.core.file import open_to_read
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of, on_host
 from headrace.resources.table import Table
@@ -156,11 +157,8 @@ def _column(line, number, index, delimiter, dtype, path):
 @from_file.kernel
 def _(table_handle, filename, key_index, value_index, vocab_size, delimiter, offset):
     path = os.fsdecode(filename[()])
-    try:
-        with open(path, "rb") as file:
-            lines = [line.rstrip(b"\r\n") for line in file][offset:]
-    except OSError as e:
-        raise errors.NotFoundError(None, None, f"{path}; {e.strerror}") from None
+    with open_to_read(path) as file:
+        lines = [line.rstrip(b"\r\n") for line in file][offset:]
     if vocab_size >= 0:
         if len(lines) < vocab_size:
             raise ValueError(f"Invalid vocab_size in {path}: expected {vocab_size} but got {len(lines)}")

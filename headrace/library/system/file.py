@@ -1,45 +1,27 @@
 """Files and folders under TF1's interface (``tf.gfile``), with TF1's errors.
 
 A path may be text, bytes or a path object, and may begin with ``file://``.  A path with another scheme (``s3://``, ``memory://``)
-goes to `remote_file`; this module knows the files of this machine.
+goes to `core.remote_file`; this module knows the files of this machine.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from headrace.core import errors
-from headrace.core.file import file_error
+from headrace.core import errors, remote_file
+from headrace.core.file import file_error, is_remote, open_file
+from headrace.core.remote_file import FileStatistics
 from headrace.library.compat import as_bytes, as_str_any, as_text
-from headrace.library.system import remote_file
-from headrace.library.system.remote_file import FileStatistics
-
-_SCHEME = re.compile(r"(?!file://)[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def path_text(path: Any) -> str:
     """`path` as text, without ``file://``."""
     text = as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else as_text(path)
     return text.removeprefix("file://")
-
-
-def is_remote(path: str) -> bool:
-    """Whether the path is on another file system."""
-    return _SCHEME.match(path) is not None
-
-
-def _opened(path: str, mode: str) -> IO[bytes]:
-    if is_remote(path):
-        return remote_file.opened(path, mode)  # type: ignore[no-any-return]
-    try:
-        return open(path, mode)  # type: ignore[return-value]
-    except OSError as error:
-        raise file_error(error, path) from None
 
 
 class GFile:
@@ -75,14 +57,14 @@ class GFile:
         if self._plain in ("w", "a"):
             raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
         if self._reader is None:
-            self._reader = _opened(self._path, "rb")
+            self._reader = open_file(self._path, "rb")
         return self._reader
 
     def _to_write(self) -> IO[bytes]:
         if self._plain == "r":
             raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
         if self._writer is None:
-            self._writer = _opened(self._path, "ab" if "a" in self._plain else "wb")
+            self._writer = open_file(self._path, "ab" if "a" in self._plain else "wb")
         return self._writer
 
     def _returned(self, data: bytes) -> Any:
@@ -299,7 +281,7 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:  # noqa: 
 
 
 def _copy_contents(old: str, new: str) -> None:
-    with _opened(old, "rb") as source, _opened(new, "wb") as target:
+    with open_file(old, "rb") as source, open_file(new, "wb") as target:
         shutil.copyfileobj(source, target)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from headrace.core import errors
-from headrace.core.file import file_error, open_to_read
+from headrace.core.file import open_file, open_to_read
 from headrace.core.record import frame, read_records
 from headrace.library.compat import path_to_str
 
@@ -69,10 +69,7 @@ class TFRecordWriter:
         level = -1 if settings.compression_level is None else settings.compression_level
         self._path = path_to_str(path)
         self._compress: Any = None
-        try:
-            self._file: IO[bytes] | None = open(self._path, "wb")  # noqa: SIM115 - the writer closes it
-        except OSError as e:
-            raise file_error(e, self._path) from None
+        self._file: IO[bytes] | None = open_file(self._path, "wb")
         if compression:
             bits = abs(settings.window_bits or zlib.MAX_WBITS) + (16 if compression == "GZIP" else 0)
             self._compress = zlib.compressobj(level, zlib.DEFLATED, bits, settings.mem_level or 8)

@@ -1,6 +1,7 @@
-"""Files on other file systems (``memory://``, ``s3://`` ...) through fsspec, under the names of `file`, with TF1's errors.
+"""Files on other file systems (``memory://``, ``s3://`` ...) through fsspec, under the names of ``tf.gfile``, with TF1's errors.
 
-`file` sends every path with a scheme here; fsspec and the package for the scheme are imported when one is first used.
+`file` and ``tf.gfile`` send every path with a scheme here; fsspec and the package for the scheme are imported when one is
+first used.
 """
 
 from __future__ import annotations
@@ -70,7 +71,11 @@ def _url(system: Any, path: str) -> str:
 
 @_with_errors
 def opened(system: Any, path: str, mode: str) -> IO[bytes]:
-    """The file, opened for reading (``rb``), writing (``wb``) or appending (``ab``)."""
+    """The file, opened for reading (``rb``), writing (``wb``), appending (``ab``) or making (``xb``)."""
+    if mode == "xb":
+        if system.exists(path):
+            raise FileExistsError("File exists")
+        mode = "wb"
     file: IO[bytes] = system.open(path, mode)
     return file
 
@@ -131,6 +136,17 @@ def Remove(system: Any, path: str) -> None:  # noqa: N802 (TensorFlow's name)
     if system.isdir(path):
         raise IsADirectoryError("Is a directory")
     system.rm_file(path)
+
+
+@_with_errors
+def Replace(system: Any, path: str, new: str) -> None:  # noqa: N802 (beside TensorFlow's names)
+    """Gives a file another name on the same system, in the place of a file that has it."""
+    target, new_path = _system(new)
+    if target is not system:
+        raise OSError(f"cannot rename it to {new}, which is on another file system")
+    if system.exists(new_path):
+        system.rm_file(new_path)
+    system.mv(path, new_path)
 
 
 @_with_errors
