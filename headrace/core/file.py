@@ -132,6 +132,16 @@ def remove(path: str) -> None:
         raise file_error(error, path) from None
 
 
+def remove_empty_folder(path: str) -> None:
+    """Removes a folder if it is empty."""
+    if is_remote(path):
+        if remote_file.IsDirectory(path) and not remote_file.ListDirectory(path):
+            remote_file.DeleteRecursively(path)
+        return
+    with contextlib.suppress(OSError):
+        os.rmdir(path.removeprefix("file://"))
+
+
 # ---- what must survive a crash
 
 
@@ -172,7 +182,12 @@ def replace(old: str, new: str) -> None:
 
 def temporary_name(path: str) -> str:
     """A name beside ``path`` that nobody else uses."""
-    return f"{path}.tempstate{secrets.randbits(63)}"
+    return f"{temporary_prefix(path)}{secrets.randbits(63)}"
+
+
+def temporary_prefix(path: str) -> str:
+    """What the temporary names of ``path`` begin with."""
+    return f"{path}.tempstate"
 
 
 def write_durably(path: str, data: bytes) -> None:

@@ -2,55 +2,20 @@
 
     length (8 bytes, little endian)   masked CRC-32C of the length (4)   the record   masked CRC-32C of the record (4)
 
-The checksum is computed by google-crc32c where it is installed (``pip install headrace[io]``), else by a table in
-Python, which is correct but slow: about ten megabytes a second.
+The checksum is that of ``checksum``.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from typing import IO
 
 from headrace.core import errors
+from headrace.core.checksum import masked_crc
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
-
-
-@cache
-def _crc32c() -> Callable[[bytes], int]:
-    try:
-        import google_crc32c
-    except ImportError:
-        return crc32c_by_table
-    return google_crc32c.value  # type: ignore[no-any-return]
-
-
-@cache
-def _table() -> tuple[int, ...]:
-    entries = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        entries.append(byte)
-    return tuple(entries)
-
-
-def crc32c_by_table(data: bytes) -> int:
-    """The checksum without google-crc32c."""
-    table = _table()
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-def masked_crc(data: bytes) -> int:
-    """The checksum as it is stored: rotated and shifted, so that checksums of checksums stay useful."""
-    crc = _crc32c()(data)
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def frame(record: bytes) -> bytes:

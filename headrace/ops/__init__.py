@@ -9,6 +9,7 @@ from headrace.ops import (
     barrier,
     beam_search,
     candidate,
+    checkpoint,
     comparison,
     complex,
     constant,

@@ -61,6 +61,10 @@ WITHOUT_SAMPLES = {
     "GetSessionTensor": "takes what another step kept; tests/client/test_tensor_handle.py runs it",
     "DeleteSessionTensor": "takes what another step kept; tests/client/test_tensor_handle.py runs it",
     **dict.fromkeys(
+        ("MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save", "SaveSlices", "SaveV2"),
+        "reads or writes files; tests/ops/test_checkpoint.py runs it",
+    ),
+    **dict.fromkeys(
         ("Stack", "StackPush", "StackPop", "StackClose", "StackV2", "StackPushV2", "StackPopV2", "StackCloseV2"),
         "takes or makes a stack, which is no array; tests/ops/test_stack.py runs it",
     ),

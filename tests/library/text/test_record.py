@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import headrace as tf
-from headrace.core import record
+from headrace.core import checksum, record
 
 RECORDS = [b"one", b"", b"x" * 1000, bytes(range(256))]
 # A file with the records b"one" and b"" that TensorFlow wrote.
@@ -23,8 +23,9 @@ def test_round_trip(tmp_path: Path, kind: object) -> None:
 
 
 def test_checksum() -> None:
-    assert record.crc32c_by_table(b"123456789") == 0xE3069283  # the check value of CRC-32C
-    assert record.crc32c_by_table(b"") == 0
+    assert checksum.crc32c_by_table(0, b"123456789") == 0xE3069283  # the check value of CRC-32C
+    assert checksum.crc32c_by_table(0, b"") == 0
+    assert checksum.crc32c_by_table(checksum.crc32c_by_table(0, b"1234"), b"56789") == 0xE3069283
 
 
 def test_bytes_are_tensorflows(tmp_path: Path) -> None:

@@ -1,0 +1,258 @@
+"""Checkpoints: saving tensors to files and restoring them (OSDI 4.3).
+
+All ops that save write TensorFlow's V2 bundle, those of the V1 format too; V1 files are read.
+
+The ops wait for the disk, so they run on a thread of the worker's pool.  Saving copies a few megabytes at a time out of a
+variable's buffer, then checks and writes that copy: a step that changes the variable meanwhile can tear the values, not the file.
+A restore reads and checks all its tensors before it gives any.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import torch
+
+from headrace.core import dtypes as types
+from headrace.core.dtypes import ANY, string
+from headrace.core.errors import InvalidArgumentError
+from headrace.core.registry import op
+from headrace.ops.shared.string_array import array_of
+from headrace.resources.bundle.checkpoint import Checkpoint
+from headrace.resources.bundle.extents import Extents, parse_shape_and_slice
+from headrace.resources.bundle.merge import merge_bundles
+from headrace.resources.bundle.opening import open_checkpoint
+from headrace.resources.bundle.writer import BundleWriter
+
+_PIECE = 1 << 22  # bytes that are copied, checked and written together
+_SAVED = tuple(dtype for dtype in ANY if dtype not in (types.resource, types.variant))
+_TRAITS = {"stateful": True, "host": True, "blocking": True}
+
+# ---- saving
+
+save_v2 = op(
+    "SaveV2(prefix: string, tensor_names: string, shape_and_slices: string, tensors: list(dtypes)) -> ()",
+    dtypes=_SAVED, transfers=True, **_TRAITS,
+)  # fmt: skip
+save = op("Save(filename: string, tensor_names: string, data: list(T)) -> ()", T=_SAVED, transfers=True, **_TRAITS)
+save_slices = op(
+    "SaveSlices(filename: string, tensor_names: string, shapes_and_slices: string, data: list(T)) -> ()",
+    T=_SAVED, transfers=True, **_TRAITS,
+)  # fmt: skip
+
+for one in (save_v2, save, save_slices):
+    one.not_differentiable()
+
+
+def _save_shape(prefix, tensor_names, *rest):
+    prefix.with_rank(0)
+    tensor_names.merge_with([len(rest[-1])])
+    if len(rest) == 2:
+        rest[0].merge_with([len(rest[-1])])
+    return []
+
+
+save_v2.shape(_save_shape)
+save.shape(_save_shape)
+save_slices.shape(_save_shape)
+
+
+@save_v2.kernel
+def _(prefix, tensor_names, shape_and_slices, tensors, *, node):
+    _save(prefix, tensor_names, shape_and_slices, tensors, node.attrs["dtypes"])
+
+
+@save.kernel
+def _(filename, tensor_names, data, *, node):
+    """Writes a V2 bundle whose prefix is ``filename``."""
+    _save(filename, tensor_names, np.full(len(data), b"", object), data, node.attrs["T"])
+
+
+@save_slices.kernel
+def _(filename, tensor_names, shapes_and_slices, data, *, node):
+    """Writes a V2 bundle whose prefix is ``filename``."""
+    _save(filename, tensor_names, shapes_and_slices, data, node.attrs["T"])
+
+
+def _save(prefix, names, slices, tensors, dtypes):
+    specs = [_parsed(spec) for spec in slices]
+    texts = [name.decode() for name in names]
+    for name, tensor, spec in zip(texts, tensors, specs, strict=True):
+        _check_part(name, tuple(tensor.shape), spec)
+    with BundleWriter(_path(prefix)) as writer:
+        for name, tensor, dtype, part in sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice):
+            if dtype.base_dtype == string:
+                writer.add_strings(name, np.asarray(tensor), part)
+            else:
+                writer.add(name, dtype.base_dtype, tuple(tensor.shape), _pieces(tensor), part)
+
+
+def _name_and_slice(saved):
+    name, _, _, part = saved
+    return name, () if part is None else part
+
+
+def _parsed(spec: bytes) -> tuple[tuple[int, ...], Extents] | None:
+    return parse_shape_and_slice(spec.decode()) if spec else None
+
+
+def _check_part(name, shape, part):
+    if part is None:
+        return
+    lengths = tuple(size if length < 0 else length for size, (_, length) in zip(*part, strict=True))
+    if lengths != shape:
+        raise InvalidArgumentError(
+            None, None,
+            f"Slice in shape_and_slice specification does not match the shape of the tensor to save: {name} has shape "
+            f"{list(shape)}, its slice {list(lengths)}",
+        )  # fmt: skip
+
+
+def _pieces(tensor):
+    """The bytes of a tensor, copied piece by piece into the same memory."""
+    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+    staging = np.empty(min(_PIECE, flat.numel()), np.uint8)
+    target = torch.from_numpy(staging)
+    for at in range(0, flat.numel(), _PIECE):
+        piece = flat[at : at + _PIECE]
+        target[: len(piece)].copy_(piece)
+        yield staging[: len(piece)]
+
+
+# ---- restoring
+
+restore_v2 = op(
+    "RestoreV2(prefix: string, tensor_names: string, shape_and_slices: string; dtypes: list(type)) -> (tensors: list(dtypes))",
+    dtypes=_SAVED, **_TRAITS,
+)  # fmt: skip
+restore = op(
+    "Restore(file_pattern: string, tensor_name: string; dt: type, preferred_shard: int = -1) -> (tensor: dt)",
+    dt=_SAVED, **_TRAITS,
+)  # fmt: skip
+restore_slice = op(
+    "RestoreSlice(file_pattern: string, tensor_name: string, shape_and_slice: string; dt: type, preferred_shard: int = -1)"
+    " -> (tensor: dt)",
+    dt=_SAVED, **_TRAITS,
+)  # fmt: skip
+
+for one in (restore_v2, restore, restore_slice):
+    one.not_differentiable()
+
+
+@restore_v2.shape
+def _(prefix, tensor_names, shape_and_slices, dtypes):
+    prefix.with_rank(0)
+    tensor_names.merge_with(shape_and_slices).merge_with([len(dtypes)])
+    return [None] * len(dtypes)
+
+
+restore.shape(lambda file_pattern, tensor_name, dt, preferred_shard: None)
+restore_slice.shape(lambda file_pattern, tensor_name, shape_and_slice, dt, preferred_shard: None)
+
+
+@restore_v2.kernel
+def _(prefix, tensor_names, shape_and_slices, dtypes, *, node):
+    return _restored(prefix, tensor_names, shape_and_slices, node.attrs["dtypes"])
+
+
+@restore.kernel
+def _(file_pattern, tensor_name, dt, preferred_shard, *, node):
+    return _restored(file_pattern, [tensor_name.item()], [b""], [node.attrs["dt"]])[0]
+
+
+@restore_slice.kernel
+def _(file_pattern, tensor_name, shape_and_slice, dt, preferred_shard, *, node):
+    return _restored(file_pattern, [tensor_name.item()], [shape_and_slice.item()], [node.attrs["dt"]])[0]
+
+
+def _restored(prefix, names, slices, dtypes):
+    """The tensors, in the order of their names; what is wrong with any of them is said before a byte of the data is read."""
+    wanted = [
+        (name.decode(), _parsed(spec), dtype.base_dtype)
+        for name, spec, dtype in zip(names, slices, dtypes, strict=True)
+    ]
+    with open_checkpoint(_path(prefix)) as checkpoint:
+        for name, part, dtype in wanted:
+            _check_entry(checkpoint, name, part, dtype)
+        order = sorted(range(len(wanted)), key=lambda i: _place(checkpoint, wanted[i][0]))
+        values = {i: _value(checkpoint, *wanted[i]) for i in order}
+    return [values[i] for i in range(len(wanted))]
+
+
+def _check_entry(checkpoint: Checkpoint, name, part, dtype):
+    entry = checkpoint.entry(name)
+    if entry.dtype != dtype:
+        raise InvalidArgumentError(
+            None, None,
+            f"tensor_name = {name}; expected dtype {dtype.name} does not equal original dtype {entry.dtype.name} in checkpoint "
+            f"{checkpoint.prefix}",
+        )  # fmt: skip
+    if part is not None and part[0] != entry.shape:
+        raise InvalidArgumentError(
+            None, None,
+            f"tensor_name = {name}; shape in shape_and_slice spec {list(part[0])} does not match the shape stored in "
+            f"checkpoint {checkpoint.prefix}: {list(entry.shape)}",
+        )  # fmt: skip
+
+
+def _place(checkpoint: Checkpoint, name):
+    entry = checkpoint.entry(name)
+    return entry.shard, entry.offset
+
+
+def _value(checkpoint: Checkpoint, name, part, dtype):
+    array = checkpoint.read(name) if part is None else checkpoint.read_slice(name, part[1])
+    if dtype == string:
+        return array
+    tensor = torch.from_numpy(array)
+    return tensor.view(torch.bfloat16) if dtype == types.bfloat16 else tensor
+
+
+# ---- shards
+
+merge = op(
+    "MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string; delete_old_dirs: bool = True,"
+    " allow_missing_files: bool = False) -> ()",
+    **_TRAITS,
+)  # fmt: skip
+merge.not_differentiable()
+
+
+@merge.shape
+def _(checkpoint_prefixes, destination_prefix, delete_old_dirs, allow_missing_files):
+    checkpoint_prefixes.with_rank(1)
+    destination_prefix.with_rank(0)
+    return []
+
+
+@merge.kernel
+def _(checkpoint_prefixes, destination_prefix, delete_old_dirs, allow_missing_files):
+    prefixes = [os.fsdecode(prefix) for prefix in checkpoint_prefixes]
+    merge_bundles(prefixes, _path(destination_prefix), delete_old_dirs, allow_missing_files)
+
+
+def _path(value):
+    return os.fsdecode(value.item())
+
+
+sharded_filename = op(
+    "ShardedFilename(basename: string, shard: int32, num_shards: int32) -> (filename: string)", host=True
+)
+sharded_filename.not_differentiable()
+sharded_filename.shape(lambda basename, shard, num_shards: ())
+
+
+@sharded_filename.kernel
+def _(basename, shard, num_shards):
+    return array_of([b"%b-%05d-of-%05d" % (basename.item(), int(shard), int(num_shards))], ())
+
+
+sharded_filespec = op("ShardedFilespec(basename: string, num_shards: int32) -> (filename: string)", host=True)
+sharded_filespec.not_differentiable()
+sharded_filespec.shape(lambda basename, num_shards: ())
+
+
+@sharded_filespec.kernel
+def _(basename, num_shards):
+    return array_of([b"%b-?????-of-%05d" % (basename.item(), int(num_shards))], ())
