@@ -87,13 +87,19 @@ def changed_at(path: str) -> float:
         raise file_error(error, path) from None
 
 
-def make_folder(path: str) -> None:
-    """Makes a folder and those above it, where they are missing."""
+def make_folder(path: str, parents: bool = True) -> None:
+    """Makes a folder where there is none; with ``parents``, those above it too."""
     if is_remote(path):
-        remote_file.MakeDirs(path)
+        remote_file.MakeDirs(path) if parents else remote_file.MkDir(path)
         return
+    local = path.removeprefix("file://")
     try:
-        os.makedirs(path.removeprefix("file://") or ".", exist_ok=True)
+        if parents:
+            os.makedirs(local or ".", exist_ok=True)
+        elif local and not os.path.isdir(local):
+            with contextlib.suppress(FileExistsError):  # another thread may make it too
+                os.mkdir(local)
+            sync_folder(path)
     except OSError as error:
         raise file_error(error, path) from None
 

@@ -47,6 +47,24 @@ from headrace.library.input.producer import (
     string_input_producer as string_input_producer,
 )
 
+# ---- section: checkpoints
+from headrace.core import checkpoint_def as _checkpoint_def
+from headrace.library.train.saver.builder import BaseSaverBuilder as BaseSaverBuilder
+from headrace.library.train.saver.initialize import (
+    init_from_checkpoint as init_from_checkpoint, warm_start as warm_start,
+)
+from headrace.library.train.saver.reader import (
+    NewCheckpointReader as NewCheckpointReader, list_variables as list_variables, load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
+)
+from headrace.library.train.saver.saver import Saver as Saver
+from headrace.library.train.saver.state_file import (
+    checkpoint_exists as checkpoint_exists, generate_checkpoint_state_proto as generate_checkpoint_state_proto,
+    get_checkpoint_mtimes as get_checkpoint_mtimes, get_checkpoint_state as get_checkpoint_state,
+    latest_checkpoint as latest_checkpoint, remove_checkpoint as remove_checkpoint,
+    update_checkpoint_state as update_checkpoint_state,
+)
+
 # ---- section: variables: the global step
 from headrace.library.state.global_step import (
     assert_global_step as assert_global_step, create_global_step as create_global_step,
@@ -73,8 +91,10 @@ from headrace.core import example as _example
 def __getattr__(name: str) -> _Any:
     if name in _example.NAMES:  # protobuf is imported when one of these is first asked for
         return getattr(_example, name)
+    if name in _checkpoint_def.NAMES:
+        return getattr(_checkpoint_def, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_example.NAMES})
+    return sorted({*globals(), *_example.NAMES, *_checkpoint_def.NAMES})

@@ -37,7 +37,7 @@ def merge_bundles(
             merged[key] = _joined(merged[key], placed, key, prefix) if key in merged else placed
     folder = destination.rpartition("/")[0]
     if folder:
-        file.make_folder(folder)
+        file.make_folder(folder, parents=False)
     count = free_count(destination, max(len(moves), 1))
     for shard, path in enumerate(moves):
         file.replace(path, data_name(destination, shard, count))

@@ -37,7 +37,7 @@ class BundleWriter:
         self._offset = 0
         folder = prefix.rpartition("/")[0]
         if folder:
-            file.make_folder(folder)
+            file.make_folder(folder, parents=False)
         self._shards, self._path, self._file = _claimed(prefix)
 
     def __enter__(self) -> BundleWriter:

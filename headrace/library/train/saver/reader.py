@@ -1,0 +1,87 @@
+"""Looking into checkpoints from Python, without a graph: ``NewCheckpointReader``, ``list_variables``, ``load_variable``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from headrace.core import dtypes
+from headrace.core.dtypes import DType
+from headrace.core.source import at
+from headrace.library.compat import as_str_any
+from headrace.library.train.saver.state_file import latest_checkpoint
+from headrace.resources.bundle.opening import open_checkpoint
+
+
+class CheckpointReader:
+    """The names, dtypes, shapes and values of a checkpoint.  The files are open only while a value is read."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        with open_checkpoint(prefix) as checkpoint:
+            self._entries = dict(checkpoint.entries)
+
+    def has_tensor(self, tensor_str: str) -> bool:
+        """Whether there is a tensor of this name."""
+        return tensor_str in self._entries
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        """The shapes by name."""
+        return {name: list(entry.shape) for name, entry in self._entries.items()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, DType]:
+        """The dtypes by name."""
+        return {name: entry.dtype for name, entry in self._entries.items()}
+
+    def get_tensor(self, tensor_str: str) -> Any:
+        """The value; bfloat16 comes as float32."""
+        with open_checkpoint(self._prefix) as checkpoint:
+            dtype = checkpoint.entry(tensor_str).dtype
+            array = checkpoint.read(tensor_str)
+        if dtype == dtypes.bfloat16:
+            array = (array.astype(np.uint32) << 16).view(np.float32)
+        elif dtype.is_quantized:
+            array = array.view(dtype.as_numpy_dtype)
+        return array if array.ndim else array[()]
+
+    def debug_string(self) -> bytes:
+        """One line for each tensor: name, dtype, shape."""
+        lines = [f"{name} (DT_{entry.dtype.name.upper()}) {list(entry.shape)}" for name, entry in self._entries.items()]
+        return "\n".join(lines).encode()
+
+
+def NewCheckpointReader(filepattern: Any) -> CheckpointReader:  # noqa: N802 (TensorFlow's name)
+    """A reader of the checkpoint with this prefix; of V1, it may be a pattern."""
+    return CheckpointReader(_path_text(filepattern))
+
+
+def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+    """A reader of the checkpoint with this prefix, or of the latest one in this folder."""
+    return NewCheckpointReader(checkpoint_prefix(ckpt_dir_or_file))
+
+
+def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
+    """The value of a variable in a checkpoint."""
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
+
+
+def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+    """The name and shape of every variable in a checkpoint, in the order of the names."""
+    return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
+
+
+def checkpoint_prefix(ckpt_dir_or_file: Any) -> str:
+    """The prefix itself, or that of the latest checkpoint of a folder; ValueError if it has none."""
+    path = _path_text(ckpt_dir_or_file)
+    if not os.path.isdir(path) and not path.endswith("/"):
+        return path
+    latest = latest_checkpoint(path)
+    if latest is None:
+        raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory {path} {at()}")
+    return latest
+
+
+def _path_text(path: Any) -> str:
+    return as_str_any(os.fspath(path) if hasattr(path, "__fspath__") else path)

@@ -1,0 +1,72 @@
+"""Comparing a graph with a checkpoint before anything is restored: names, dtypes and shapes.
+
+The nodes themselves say what is wanted: each assignment that the restore waits for, and the Restore node its value comes from.
+So it works for savers that were imported with their graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from headrace.core import errors
+from headrace.graph.graph import Graph
+from headrace.graph.infer import constant_value
+from headrace.graph.operation import Operation, Tensor
+from headrace.resources.bundle.checkpoint import Checkpoint
+from headrace.resources.bundle.extents import parse_shape_and_slice
+from headrace.resources.bundle.opening import open_checkpoint
+
+_PASS_ON = ("Identity", "Reshape")
+
+
+def check_restore(graph: Graph, restore_op_name: str, prefix: str) -> None:
+    """NotFoundError or InvalidArgumentError, with the variable and what was expected and found, if the two do not fit."""
+    wanted = list(_wanted(graph.get_operation_by_name(restore_op_name)))
+    with open_checkpoint(prefix) as checkpoint:
+        for variable, reshaped, restore, index in wanted:
+            _check(checkpoint, variable, reshaped, restore, index)
+
+
+def _wanted(restore_op: Operation) -> Iterator[tuple[Tensor, bool, Operation, int]]:
+    """For each assignment: the variable, whether the value is reshaped, the Restore node and which output of it."""
+    pending, seen = [restore_op], {restore_op}
+    while pending:
+        op = pending.pop()
+        if op.type in ("Assign", "AssignVariableOp"):
+            value, reshaped = op.inputs[1], False
+            while value.op.type in _PASS_ON:
+                reshaped |= value.op.type == "Reshape"
+                value = value.op.inputs[0]
+            if value.op.type == "RestoreV2":
+                yield op.inputs[0], reshaped, value.op, value.value_index
+        for before in op.control_inputs:
+            if before not in seen:
+                seen.add(before)
+                pending.append(before)
+
+
+def _check(checkpoint: Checkpoint, variable: Tensor, reshaped: bool, restore: Operation, index: int) -> None:
+    names, slices = constant_value(restore.inputs[1]), constant_value(restore.inputs[2])
+    if names is None or slices is None:
+        return
+    name, spec = names[index].decode(), slices[index].decode()
+    entry = checkpoint.entry(name)
+    dtype = restore.outputs[index].dtype
+    if entry.dtype != dtype:
+        raise _mismatch(checkpoint, name, f"dtype {dtype.name}", f"dtype {entry.dtype.name}")
+    declared = variable.op.attrs.get("shape", variable.shape)
+    if spec:
+        full = parse_shape_and_slice(spec)[0]
+        if full != entry.shape:
+            raise _mismatch(checkpoint, name, f"shape {list(full)}", f"shape {list(entry.shape)}")
+    elif reshaped:
+        if declared.is_fully_defined() and math.prod(declared.as_list()) != math.prod(entry.shape):
+            raise _mismatch(checkpoint, name, f"as many elements as shape {declared}", f"shape {list(entry.shape)}")
+    elif not declared.is_compatible_with(list(entry.shape)):
+        raise _mismatch(checkpoint, name, f"shape {declared}", f"shape {list(entry.shape)}")
+
+
+def _mismatch(checkpoint: Checkpoint, name: str, expected: str, found: str) -> errors.InvalidArgumentError:
+    message = f"{name}: the graph expects {expected}, the checkpoint {checkpoint.prefix} has {found}"
+    return errors.InvalidArgumentError(None, None, message)

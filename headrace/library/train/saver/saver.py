@@ -1,0 +1,288 @@
+"""``tf.train.Saver``: saves the variables of a session, keeps the last few checkpoints, and restores them.
+
+A checkpoint is durable when `Saver.save` returns; the file ``checkpoint`` names it only then.  A restore either takes over all
+variables or changes none: names, dtypes and shapes are compared, and all tensors read and checked, before the first is assigned.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.core import errors, file
+from headrace.core.checkpoint_def import V2, messages
+from headrace.core.source import at
+from headrace.graph import context
+from headrace.library import log
+from headrace.library.compat import as_str_any, integral_types
+from headrace.library.state.global_step import global_step as step_of
+from headrace.library.train.saver import saveable as saving
+from headrace.library.train.saver.builder import BulkSaverBuilder
+from headrace.library.train.saver.restore_check import check_restore
+from headrace.library.train.saver.state_file import (
+    checkpoint_exists,
+    get_checkpoint_mtimes,
+    remove_checkpoint,
+    write_checkpoint_state,
+)
+
+
+class Saver:
+    """Saves and restores variables.
+
+    ``var_list`` is a list of variables, which are saved under their own names, or a dict from other names; by default all global
+    variables and saveable objects.  ``max_to_keep`` checkpoints are kept (0 or None: all), and one more for every
+    ``keep_checkpoint_every_n_hours``.
+
+    >>> v = tf.Variable([1.0, 2.0], name='v')
+    >>> saver = tf.train.Saver()
+    >>> with tempfile.TemporaryDirectory() as folder, tf.Session() as sess:
+    ...     sess.run(v.initializer)
+    ...     path = saver.save(sess, f'{folder}/model', global_step=10)
+    ...     sess.run(v.assign([0.0, 0.0]))
+    ...     saver.restore(sess, path)
+    ...     print(path.removeprefix(folder), sess.run(v))
+    array([0., 0.], dtype=float32)
+    /model-10 [1. 2.]
+    """
+
+    def __init__(
+        self, var_list: Any = None, reshape: bool = False, sharded: bool = False, max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0, name: str | None = None, restore_sequentially: bool = False,
+        saver_def: Any = None, builder: Any = None, defer_build: bool = False, allow_empty: bool = False,
+        write_version: int = V2, pad_step_number: bool = False, save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:  # fmt: skip
+        if defer_build and var_list:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or var_list=None. "
+                + at()
+            )
+        if context.executing_eagerly():
+            raise RuntimeError(
+                "tf.train.Saver saves the variables of a graph; when ops run eagerly, build it and run it in a session "
+                + at()
+            )
+        self._var_list = var_list
+        self._reshape = reshape
+        self._sharded = sharded
+        self._max_to_keep = max_to_keep
+        self._keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
+        self._name = name
+        self._restore_sequentially = restore_sequentially
+        self.saver_def: Any = None if saver_def is None else _checked_def(saver_def)
+        self._builder = builder
+        self._is_built = False
+        self._allow_empty = allow_empty
+        self._is_empty = False
+        self._write_version = write_version
+        self._pad_step_number = pad_step_number
+        self._filename = filename
+        self._save_relative_paths = save_relative_paths
+        self._last_checkpoints: list[tuple[str, float]] = []  # with the time of each
+        self._checkpoints_to_be_deleted: list[tuple[str, float]] = []
+        if not defer_build:
+            self.build()
+        if self.saver_def is not None:
+            self._write_version = self.saver_def.version
+
+    def build(self) -> None:
+        """Builds the nodes that save and restore; only needed after ``defer_build=True``."""
+        if self._is_built:
+            return
+        self._is_built = True
+        if self.saver_def is None:
+            self._build_nodes()
+        elif self._name:
+            for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
+                setattr(self.saver_def, field, f"{self._name}/{getattr(self.saver_def, field)}")
+        if self.saver_def is not None:
+            self._next_checkpoint_time = time.time() + self.saver_def.keep_checkpoint_every_n_hours * 3600
+
+    def _build_nodes(self) -> None:
+        if self._builder is None:
+            self._builder = BulkSaverBuilder(self._write_version)
+        if self._write_version != V2:
+            log.warning("Saver(write_version=SaverDef.V1): checkpoints are written in the V2 format; V1 is only read.")
+        if self._var_list is None:
+            self._var_list = saving.all_saveables()
+        if not self._var_list:
+            if not self._allow_empty:
+                raise ValueError(f"No variables to save {at()}")
+            self._is_empty = True
+            return
+        self.saver_def = self._builder.build(
+            self._var_list, reshape=self._reshape, sharded=self._sharded, max_to_keep=self._max_to_keep,
+            keep_checkpoint_every_n_hours=self._keep_checkpoint_every_n_hours, name=self._name,
+            restore_sequentially=self._restore_sequentially, filename=self._filename,
+        )  # fmt: skip
+
+    # ---- as a message
+
+    def as_saver_def(self) -> Any:
+        """The SaverDef: the names of the nodes, and what to keep."""
+        return self.saver_def
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The SaverDef with names below ``export_scope``; None if the nodes are not there."""
+        if export_scope is None or self.saver_def is None:
+            return self.saver_def
+        fields = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
+        if not all(getattr(self.saver_def, field).startswith(export_scope) for field in fields):
+            return None
+        stripped = messages().SaverDef()
+        stripped.CopyFrom(self.saver_def)
+        for field in fields:
+            setattr(stripped, field, getattr(stripped, field).removeprefix(f"{export_scope.rstrip('/')}/"))
+        return stripped
+
+    @staticmethod
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+        """The saver of nodes that are in the graph already, maybe below ``import_scope``."""
+        return Saver(saver_def=saver_def, name=import_scope)
+
+    # ---- which checkpoints there are
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The checkpoints that are kept, the oldest first."""
+        return [path for path, _ in self._last_checkpoints]
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """Sets the checkpoints that are kept; old, use `set_last_checkpoints_with_time`."""
+        self.set_last_checkpoints_with_time([(path, float("inf")) for path in _checked_list(last_checkpoints)])
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
+        """Sets the checkpoints that are kept: (path, time) of each, the oldest first."""
+        self._last_checkpoints = _checked_list(last_checkpoints_with_time)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Takes over those of these checkpoints that still exist, after a restart."""
+        recovered = []
+        for path in checkpoint_paths:
+            times = get_checkpoint_mtimes([path])
+            if times:
+                recovered.append((path, times[0]))
+        self.set_last_checkpoints_with_time(recovered)
+
+    def _record(self, path: str) -> None:
+        if not self.saver_def.max_to_keep:
+            return
+        self._last_checkpoints = [entry for entry in self._last_checkpoints if entry[0] != path] + [(path, time.time())]
+        if len(self._last_checkpoints) > self.saver_def.max_to_keep:
+            self._checkpoints_to_be_deleted.append(self._last_checkpoints.pop(0))
+
+    def _remove_old(self, meta_graph_suffix: str) -> None:
+        if not self._checkpoints_to_be_deleted:
+            return
+        path, saved_at = self._checkpoints_to_be_deleted.pop(0)
+        if saved_at > self._next_checkpoint_time:  # kept for good
+            self._next_checkpoint_time += self.saver_def.keep_checkpoint_every_n_hours * 3600
+            return
+        try:
+            remove_checkpoint(path, self.saver_def.version, meta_graph_suffix)
+        except (errors.OpError, OSError) as error:
+            log.warning("Ignoring: %s", error)
+
+    # ---- saving
+
+    def save(
+        self, sess: Any, save_path: Any, global_step: Any = None, latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta", write_meta_graph: bool = True, write_state: bool = True,
+        strip_default_attrs: bool = False, save_debug_info: bool = False,
+    ) -> str | None:  # fmt: skip
+        """Saves the variables under ``save_path``, with ``-global_step`` after it, and gives the prefix of the files.
+
+        When it returns, the checkpoint is on the disk.  A crash before that leaves the checkpoints there were.
+        """
+        if not self._is_built:
+            raise RuntimeError(f"`build()` should be called before save if defer_build==True {at()}")
+        latest_filename = "checkpoint" if latest_filename is None else latest_filename
+        if os.path.split(latest_filename)[0]:
+            raise ValueError(f"'latest_filename' must not contain path components: {latest_filename!r} {at()}")
+        _check_session(sess)
+        path = self._checkpoint_path(sess, _path_text(save_path), global_step, latest_filename)
+        if self._is_empty:
+            return None
+        folder = os.path.dirname(path)
+        try:
+            saved = sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
+        except (errors.FailedPreconditionError, errors.NotFoundError):
+            if folder and not file.exists(folder):
+                raise ValueError(f"Parent directory of {path} doesn't exist, can't save. {at()}") from None
+            raise
+        prefix = as_str_any(saved)
+        if write_state:
+            self._record(prefix)
+            write_checkpoint_state(folder, prefix, self.last_checkpoints, latest_filename, self._save_relative_paths)
+            self._remove_old(meta_graph_suffix)
+        return prefix
+
+    def _checkpoint_path(self, sess: Any, path: str, global_step: Any, latest_filename: str) -> str:
+        if global_step is None:
+            if os.path.basename(path) == latest_filename and not self._sharded:
+                raise ValueError(
+                    f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{path}' {at()}"
+                )
+            return path
+        if not isinstance(global_step, integral_types):
+            global_step = step_of(sess, global_step)
+        return f"{path}-{global_step:08d}" if self._pad_step_number else f"{path}-{global_step:d}"
+
+    # ---- restoring
+
+    def restore(self, sess: Any, save_path: Any) -> None:
+        """Sets the variables to what the checkpoint has.  They need not be initialised before."""
+        if self._is_empty:
+            return
+        if save_path is None:
+            raise ValueError(f"Can't load save_path when it is None. {at()}")
+        if not self._is_built:
+            raise RuntimeError(f"`build()` should be called before restore if defer_build==True {at()}")
+        prefix = _path_text(save_path)
+        if not checkpoint_exists(prefix):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {prefix} {at()}")
+        _check_session(sess)
+        log.info("Restoring parameters from %s", prefix)
+        try:
+            check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
+            sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
+        except errors.NotFoundError as error:
+            raise _explained(error, "a Variable name or other graph key that is missing") from None
+        except errors.InvalidArgumentError as error:
+            raise _explained(error, "a mismatch between the current graph and the graph") from None
+
+
+def _explained(error: errors.OpError, reason: str) -> errors.OpError:
+    message = (
+        f"Restoring from checkpoint failed. This is most likely due to {reason} from the checkpoint. Please ensure that you "
+        f"have not altered the graph expected based on the checkpoint. Original error:\n\n{error.message}"
+    )
+    return type(error)(error.node_def, error.op, message)  # type: ignore[call-arg]
+
+
+def _path_text(path: Any) -> str:
+    return as_str_any(os.fspath(path) if hasattr(path, "__fspath__") else path)
+
+
+def _check_session(sess: Any) -> None:
+    if not (hasattr(sess, "run") and hasattr(sess, "graph")):
+        raise TypeError(f"'sess' must be a Session; {sess!r} {at()}")
+
+
+def _checked_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise AssertionError(f"the last checkpoints must be a list, got {value!r} {at()}")
+    return value
+
+
+def _checked_def(saver_def: Any) -> Any:
+    """A SaverDef of our own, from ours or TensorFlow's."""
+    if not hasattr(saver_def, "save_tensor_name") or not hasattr(saver_def, "SerializeToString"):
+        raise ValueError(f"saver_def must be a saver_pb2.SaverDef: {saver_def!r} {at()}")
+    for field in ("save_tensor_name", "restore_op_name"):
+        if not getattr(saver_def, field):
+            raise ValueError(f"saver_def must specify the {field}: {saver_def} {at()}")
+    return messages().SaverDef.FromString(saver_def.SerializeToString())
