@@ -11,15 +11,13 @@ PAGES = [
     "eager.md",
     "input.md",
     "life_of_a_step.md",
-    "variables.md",
+    "queues.md",
     "summaries.md",
+    "variables.md",
     "waiting.md",
 ]
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize(
-    "page", ["life_of_a_step.md", "compile.md", "ablation.md", "eager.md", "coordination.md", "waiting.md", "queues.md"]
-)
 def test_a_page_prints_what_it_says(page: str) -> None:
     check_page(page)
