@@ -6,7 +6,6 @@ room; `RecordInput` starts the readers, and ends them with the session that it b
 
 from __future__ import annotations
 
-import glob
 import random
 import threading
 import weakref
@@ -16,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from headrace.core.errors import CancelledError, NotFoundError, OpError, UnknownError
-from headrace.core.file import file_error, local_path, open_to_read
+from headrace.core.file import file_error, matching, open_to_read
 from headrace.core.record import read_records
 from headrace.resources.attempt import Attempt, Driver, Ended, finish
 from headrace.resources.container import NodeState
@@ -244,7 +243,7 @@ class _Readers:
 
     def _files(self, epoch: int) -> list[str]:
         """The files in the order of an epoch: shuffled, then rotated by a share of them."""
-        files = sorted(glob.glob(local_path(self._pattern)))
+        files = sorted(matching(self._pattern))
         if not files:
             raise NotFoundError(None, None, f"Found no files at {self._pattern}")
         random.Random(f"{self._seed} {epoch}").shuffle(files)
