@@ -24,7 +24,7 @@ class NodeState(ABC):
 
     @abstractmethod
     def end(self) -> None:
-        """Called when the session is closed; quick, and may be called twice."""
+        """Called when the session is closed; quick."""
 
 
 class Containers:

@@ -99,7 +99,8 @@ class RegisteredGraph:
             if self._generation != self.resources.generation:
                 self._handles.clear()
                 self._generation = self.resources.generation
-            states = self._handles if node.op_def.traits.handle else self._states
+            in_container = node.op_def.traits.handle or "shared_name" in node.attrs
+            states = self._handles if in_container else self._states
             if node.name not in states:
                 states[node.name] = self._make_state(node)
             return states[node.name]

@@ -108,6 +108,13 @@ def _(sess: tf.Session, op: str) -> tuple[Any, str]:
 HELD: list[Any] = []
 
 
+@case("ReaderReadV2", "ReaderReadUpToV2")
+def _(sess: tf.Session, op: str) -> tuple[Any, str]:
+    queue, reader = tf.FIFOQueue(3, tf.string, [[]], name="q"), tf.IdentityReader(name="r")
+    read = reader.read(queue) if op == "ReaderReadV2" else reader.read_up_to(queue, 2)
+    return read, r"IdentityReader 'r' \(made at .*\) needs its next file: FIFOQueue 'q' has 0 of 3 elements"
+
+
 @case("RecordInput")
 def _(sess: tf.Session, op: str) -> tuple[Any, str]:
     return RecordInput(os.environ["HEADRACE_TEST_PIPE"], name="r").get_yield_op(), "RecordInput 'r' has 0 of 1 records"

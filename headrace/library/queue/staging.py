@@ -158,12 +158,14 @@ class StagingArea(BaseStagingArea):
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements there are."""
-        size: Tensor = raw_ops.StageSize(dtypes=self._dtypes, **self._limits, name=name or f"{self._name}_size")
+        with colocate_with(self._coloc_op):
+            size: Tensor = raw_ops.StageSize(dtypes=self._dtypes, **self._limits, name=name or f"{self._name}_size")
         return size
 
     def clear(self, name: str | None = None) -> Operation:
         """Drops all elements."""
-        op: Operation = raw_ops.StageClear(dtypes=self._dtypes, **self._limits, name=name or f"{self._name}_clear")
+        with colocate_with(self._coloc_op):
+            op: Operation = raw_ops.StageClear(dtypes=self._dtypes, **self._limits, name=name or f"{self._name}_clear")
         return op
 
 
@@ -240,17 +242,19 @@ class MapStagingArea(BaseStagingArea):
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements are complete."""
-        size: Tensor = self._op("Size")(dtypes=self._dtypes, **self._limits, name=name or f"{self._name}_size")
-        return size
+        return self._size("Size", name or f"{self._name}_size")
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """How many elements wait for values."""
-        size: Tensor = self._op("IncompleteSize")(
-            dtypes=self._dtypes, **self._limits, name=name or f"{self._name}_incomplete_size"
-        )
+        return self._size("IncompleteSize", name or f"{self._name}_incomplete_size")
+
+    def _size(self, kind: str, name: str) -> Tensor:
+        with colocate_with(self._coloc_op):
+            size: Tensor = self._op(kind)(dtypes=self._dtypes, **self._limits, name=name)
         return size
 
     def clear(self, name: str | None = None) -> Operation:
         """Drops all elements."""
-        op: Operation = self._op("Clear")(dtypes=self._dtypes, **self._limits, name=name or f"{self._name}_clear")
+        with colocate_with(self._coloc_op):
+            op: Operation = self._op("Clear")(dtypes=self._dtypes, **self._limits, name=name or f"{self._name}_clear")
         return op

@@ -247,6 +247,15 @@ def test_eight_threads_lose_and_double_nothing(sess: tf.Session, by_key: bool) -
     assert sess.run(area.size()) == 0
 
 
+def test_resetting_the_container_empties_the_area(sess: tf.Session) -> None:
+    area, by_key = StagingArea([tf.float32]), MapStagingArea([tf.float32])
+    sess.run([area.put(1.0), by_key.put(1, [1.0], [0])])
+    tf.Session.reset("")
+    assert sess.run([area.size(), by_key.size()]) == [0, 0]
+    sess.run(area.put(2.0))
+    assert sess.run(area.get()) == [2.0]
+
+
 def test_eagerly() -> None:
     with tf.eager_mode():
         area = StagingArea([tf.float32])
