@@ -36,6 +36,7 @@ class Saver:
     variables and saveable objects.  ``max_to_keep`` checkpoints are kept (0 or None: all), and one more for every
     ``keep_checkpoint_every_n_hours``.
 
+    >>> import tempfile
     >>> v = tf.Variable([1.0, 2.0], name='v')
     >>> saver = tf.train.Saver()
     >>> with tempfile.TemporaryDirectory() as folder, tf.Session() as sess:
