@@ -10,6 +10,7 @@ import copy
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, feeder
@@ -195,15 +196,22 @@ class BaseSession:
 
     def _execute_with(self, call: _Call, values: Any, options: Any = None, run_metadata: Any = None) -> Any:
         self._check_options(options, run_metadata)
-        if options is None or options.timeout_in_ms <= 0:
-            return self._execute(call, values)
-        with deadline(options.timeout_in_ms / 1000):
-            return self._execute(call, values)
+        seconds = 0.0 if options is None else options.timeout_in_ms / 1000
+        with deadline(seconds) if seconds > 0 else nullcontext():
+            if run_metadata is None or options is None or not options.trace_level:
+                return self._execute(call, values)
+            self._check_open()
+            results, run_metadata.step_stats = self._master.run_traced(call.plan, call.feed(values))
+            return call.rebuild(call.give(results))
 
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
-            raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+            self._check_open()
         return call.rebuild(call.give(execute(call.plan, call.feed(values))))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"Attempted to use a closed Session. {at()}")
 
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""

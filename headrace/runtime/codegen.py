@@ -30,6 +30,7 @@ from headrace.resources.value import NATIVE
 from headrace.runtime.depth import deep
 from headrace.runtime.holder import ANYWHERE, ARRAY, HOST, NUMBER, Holder
 from headrace.runtime.number import number, tensor_of, wrap, wrapped
+from headrace.runtime.recorder import Recorder
 from headrace.runtime.script import Script
 
 LONG = 6  # kernel calls
@@ -39,6 +40,7 @@ class Binder(Protocol):
     """What generated code needs from the worker that will run it."""
 
     threads: int  # the most that kernels may use
+    recorder: Recorder | None  # of a traced step: notes when each node ran
 
     @property
     def arrays(self) -> bool: ...  # whether small values may be held as arrays
@@ -86,7 +88,7 @@ class _Writer:
         self.binder = binder
         self.on_arrays = on_arrays
         self.recursions = recursions
-        self.script = Script()
+        self.script = Script(binder.recorder)
         self.held = Holder(self.script, binder)
         self.bodies: list[Program] = []
 
@@ -235,7 +237,11 @@ class _Writer:
         if begin.wants_state:
             wants["state"] = self.binder.state(node)
         arguments += [f"{key}={self.script.bind('x', value)}" for key, value in wants.items()]
-        arguments += ["done=done", "step=step"] if begin.wants_step else ["done=done"]
+        recorder = self.binder.recorder
+        done = (
+            f"{self.script.bind('w', recorder.until_done)}({self.script.bind('n', node)}, done)" if recorder else "done"
+        )
+        arguments += [f"done={done}", *(["step=step"] if begin.wants_step else [])]
         self.script.write(f"wait = {self.script.bind('k', begin.call)}({', '.join(arguments)})", node)
         return "wait"
 

@@ -130,7 +130,7 @@ def _initializer(variable: Node) -> str:
     return "tf.local_variables_initializer()" if is_local else "tf.global_variables_initializer()"
 
 
-def _client_name(value: Value) -> str:
+def client_name(value: Value) -> str:
     """The name the user knows: a feed stands for the tensor that is fed, a copy for what it copies."""
     name = value.name
     while name.startswith(("_feed/", "_own")):
@@ -152,5 +152,5 @@ def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
         else:
             held_value = held.get(program.names.get(value, ""))
         shape = list(held_value.shape) if hasattr(held_value, "shape") else f"[{', '.join(_static(value))}]"
-        parts.append(f"{_client_name(value)} {value.dtype.base_dtype.name}{shape}")
+        parts.append(f"{client_name(value)} {value.dtype.base_dtype.name}{shape}")
     return f"\n\t inputs: {', '.join(parts)}" if parts else ""

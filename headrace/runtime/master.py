@@ -19,8 +19,9 @@ from headrace.runtime.compiler.compile import compile_region
 from headrace.runtime.device import deterministic
 from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.fed_shapes import FedShapes, has_shapes, may_vary
-from headrace.runtime.plan import Request, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
-from headrace.runtime.registered import RegisteredGraph
+from headrace.runtime.plan import Request, StepPlan, TracedPlan, make_compiled_plan, make_dynamic_plan, make_plan
+from headrace.runtime.registered import RegisteredGraph, TracedGraph
+from headrace.runtime.step_stats import step_stats
 from headrace.runtime.tier import Tier, compile_mode
 from headrace.runtime.worker import LocalWorker
 
@@ -110,6 +111,19 @@ class Master:
 
     def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         return execute(plan, feeds)
+
+    def run_traced(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+        """Runs a step, interpreted, and says when each node ran: the results, and a StepStats message."""
+        with self._lock:
+            traced = plan.traced
+            if traced is None:
+                binder = TracedGraph(self.registered)
+                assert binder.recorder is not None
+                traced = plan.traced = TracedPlan(make_plan(plan.request, binder, self._options()), binder.recorder)
+        with traced.lock:
+            traced.recorder.start()
+            results = execute(traced.plan, feeds)
+            return results, step_stats(traced.recorder, self.worker.device("").name)
 
     def partial_run(self, plan: StepPlan) -> PartialRun:
         return PartialRun(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ from headrace.runtime.flow import Flow
 from headrace.runtime.framed import FramedPlan, make_framed, needs_frames
 from headrace.runtime.gate import Gate
 from headrace.runtime.pool import Pool
+from headrace.runtime.recorder import Recorder
 from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.threads import ThreadChoice
 
@@ -76,6 +78,15 @@ class Part:
 
 
 @dataclass(slots=True)
+class TracedPlan:
+    """The plan of the same step whose code notes when each node ran.  One step at a time may use it."""
+
+    plan: StepPlan
+    recorder: Recorder
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(slots=True)
 class StepPlan:
     """A step ready to run.  ``borrowed[i]``: fetch i may share memory with state, a feed or a constant, so copy it."""
 
@@ -97,6 +108,7 @@ class StepPlan:
     parts: list[Part] = field(default_factory=list)  # set where nodes wait
     flow: Flow | None = None  # of the parts
     framed: FramedPlan | None = None  # set instead where the step uses primitives of control flow
+    traced: TracedPlan | None = None  # made when a trace is first asked for
     plain: bool = field(init=False)  # whether the step can neither wait nor loop
     waits: bool = field(init=False)  # whether nodes may wait
 

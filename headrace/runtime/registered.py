@@ -19,6 +19,7 @@ from headrace.passes.step_graph import Node
 from headrace.resources.container import EVERYBODY, Containers, NodeState
 from headrace.resources.invoke import bind_attr, find_kernel
 from headrace.resources.step import Steps
+from headrace.runtime.recorder import Recorder
 from headrace.runtime.worker import LocalWorker
 
 T = TypeVar("T")
@@ -62,6 +63,7 @@ class RegisteredGraph:
         self.gate = worker.gate
         self.pool = worker.pool
         self.steps = Steps(timeout)
+        self.recorder: Recorder | None = None
         self.owner = next(_numbers)
         self._lock = threading.RLock()
         self._states: dict[str, Any] = {}  # of nodes that hold their state themselves, such as random ones
@@ -135,3 +137,20 @@ class RegisteredGraph:
             self._constants.clear()
         self.resources.forget(self.owner)
         self.worker.leave_session()
+
+
+class TracedGraph(RegisteredGraph):
+    """A registered graph as plans of traced steps see it: all is the graph's own, but code generated for it notes times."""
+
+    def __init__(self, graph: RegisteredGraph) -> None:
+        self._graph = graph
+        self.recorder = Recorder(graph.torch_device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._graph, name)
+
+    def constant(self, node: Node, torch_device: Any) -> Any:
+        return self._graph.constant(node, torch_device)
+
+    def state(self, node: Node) -> Any:
+        return self._graph.state(node)

@@ -10,6 +10,7 @@ from collections.abc import Sequence, Set
 from typing import Any
 
 from headrace.passes.step_graph import Node
+from headrace.runtime.recorder import Recorder
 
 _LITERALS = (bool, int, str, type(None))
 _OWNED = re.compile(r"\b[vt]\d+\b")
@@ -18,7 +19,9 @@ _OWNED = re.compile(r"\b[vt]\d+\b")
 class Script:
     """Lines of Python in order.  Local variables are called v1, t2, ...; bound objects have other letters: c1, k2, s3, ..."""
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: Recorder | None = None) -> None:
+        """``recorder``: notes when the node of each line ran; None: nothing does."""
+        self.recorder = recorder
         self.namespace: dict[str, Any] = {}
         self.lines: list[tuple[str, Node | None]] = []
         self._owned: set[str] = set()
@@ -88,9 +91,11 @@ class Script:
         if quiet:
             text.append('    with quiet(all="ignore"):')
             margin += "    "
+        recorded = {} if self.recorder is None else self._recorded(self.recorder, unused)
         for i, (line, node) in enumerate(self.lines):
             if i in unused:
                 continue
+            line = recorded.get(i, line)
             if i in dying:
                 line += f"; del {', '.join(dying[i])}"
             text.append(margin + line)
@@ -98,3 +103,19 @@ class Script:
                 numbered[len(text)] = node
         text.append(f"{margin}return {returned}")
         return "\n".join(text) + "\n", numbered
+
+    def _recorded(self, recorder: Recorder, unused: Set[int]) -> dict[int, str]:
+        """The lines of nodes with the clock around them; lines of one node that follow each other are timed together."""
+        self.namespace["clock"], self.namespace["note"] = recorder.clock, recorder.note
+        kept = [i for i in range(len(self.lines)) if i not in unused]
+        changed = {}
+        for before, i, after in zip([-1, *kept], kept, [*kept[1:], -1], strict=False):
+            line, node = self.lines[i]
+            if node is None or node.op_def.traits.asynchronous:
+                continue
+            if before < 0 or self.lines[before][1] is not node:
+                line = f"at = clock(); {line}"
+            if after < 0 or self.lines[after][1] is not node:
+                line = f"{line}; note({self.bind('n', node)}, at)"
+            changed[i] = line
+        return changed

@@ -28,6 +28,7 @@ from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
+from headrace.runtime.recorder import Recorder
 from headrace.runtime.threads import having_threads
 
 log = logging.getLogger("headrace.compile")
@@ -111,6 +112,8 @@ def warn_once(region: Region, error: BaseException) -> None:
 
 class _TraceBinder:
     """Binds kernels as usual; constants and state must come in as inputs."""
+
+    recorder: Recorder | None = None
 
     def __init__(self, inner: Binder) -> None:
         self._inner = inner

@@ -26,6 +26,7 @@ from headrace.runtime.compiler.compile import CannotCompile, compile_graph, trac
 from headrace.runtime.compiler.direct import NotDirect, bare
 from headrace.runtime.compiler.loose_code import NeedsCompiler, take
 from headrace.runtime.compiler.region_json import decode
+from headrace.runtime.recorder import Recorder
 
 NICE = 10  # beside a step that keeps two cores busy it gets a tenth of one; at a lower priority it would never finish
 LOOK = 1.0  # seconds between looks at whether the other process lives
@@ -110,6 +111,7 @@ class ServerBinder:
     """Binds kernels for tracing; nothing runs here, so there are neither states nor constants."""
 
     arrays = False
+    recorder: Recorder | None = None
 
     def __init__(self, threads: int) -> None:
         self.threads = threads

@@ -5,14 +5,14 @@ import sys
 import threading
 import types
 
-# TensorBoard's own way to be told that there is no TensorFlow: `tests/tensorflow` would pass for it.
-sys.modules.setdefault("tensorboard.compat.notf", types.ModuleType("tensorboard.compat.notf"))
-
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import headrace as tf
+
+# TensorBoard's own way to be told that there is no TensorFlow: `tests/tensorflow` would pass for it.
+sys.modules.setdefault("tensorboard.compat.notf", types.ModuleType("tensorboard.compat.notf"))
+EventAccumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator").EventAccumulator
 
 
 @pytest.fixture(autouse=True)
