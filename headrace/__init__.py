@@ -186,6 +186,8 @@ from headrace.library.state.partitioner import (
     variable_axis_size_partitioner as variable_axis_size_partitioner,
 )
 from headrace.library.scope import init_scope as init_scope
+# Installs what use_resource=True makes.
+import headrace.library.state.resource_variable as _resource_variable
 from headrace.library.state.template import make_template as make_template
 from headrace.library.state.variable import Variable as Variable
 from headrace.library.state.variable_creator import (

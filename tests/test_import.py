@@ -54,6 +54,11 @@ def test_a_star_brings_the_submodules_but_no_extra() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_resource_variables_need_no_other_import() -> None:
+    done = _run("import headrace as tf; print(tf.get_variable('v', [2], use_resource=True).op.type)")
+    assert (done.stdout, done.stderr) == ("VarHandleOp\n", "")
+
+
 @pytest.mark.parametrize("module", ["headrace.models.digits", "headrace.tools.demo"])
 def test_programs_import_quietly(module: str) -> None:
     done = _run(f"import {module}")

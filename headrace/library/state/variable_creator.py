@@ -126,7 +126,7 @@ def variable_class(reference_class: Any, use_resource: bool | None) -> Any:
         use_resource = _Default.scope_choice()
     if use_resource is None:
         use_resource = _Default.enabled
-    return _Default.resource_class if use_resource and _Default.resource_class is not None else reference_class
+    return _Default.resource_class if use_resource else reference_class
 
 
 @contextmanager
