@@ -200,18 +200,15 @@ class BaseSession:
         with deadline(seconds) if seconds > 0 else nullcontext():
             if run_metadata is None or options is None or not options.trace_level:
                 return self._execute(call, values)
-            self._check_open()
+            if self._closed:
+                raise RuntimeError(f"Attempted to use a closed Session. {at()}")
             results, run_metadata.step_stats = self._master.run_traced(call.plan, call.feed(values))
             return call.rebuild(call.give(results))
 
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
-            self._check_open()
-        return call.rebuild(call.give(execute(call.plan, call.feed(values))))
-
-    def _check_open(self) -> None:
-        if self._closed:
             raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+        return call.rebuild(call.give(execute(call.plan, call.feed(values))))
 
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""

@@ -1,5 +1,6 @@
 """tf.contrib.training: hyperparameters and training ops."""
 
+from headrace.library.contrib.gradient_summary import add_gradients_summaries as add_gradients_summaries
 from headrace.library.contrib.hparams import HParams as HParams
 from headrace.library.contrib.hparams import parse_values as parse_values
 from headrace.library.contrib.optimize import clip_gradient_norms as clip_gradient_norms

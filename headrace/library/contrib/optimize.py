@@ -11,6 +11,7 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlices
+from headrace.library.contrib.gradient_summary import add_each, add_gradients_summaries, add_norm
 from headrace.library.contrib.variables import get_trainable_variables
 from headrace.library.control.assertion import check_numerics as check_finite
 from headrace.library.control.dependency import identity, with_dependencies
@@ -22,6 +23,7 @@ from headrace.library.state.initializers import Constant
 from headrace.library.state.variable import Variable
 from headrace.library.state.variable_scope import get_variable, variable_scope
 from headrace.library.state.variables import trainable_variables
+from headrace.library.summary.summary import scalar
 from headrace.library.tensor import array
 from headrace.library.train.optimizer.adagrad import AdagradOptimizer
 from headrace.library.train.optimizer.adam import AdamOptimizer
@@ -55,6 +57,7 @@ def optimize_loss(
 
     ``optimizer`` is a name ("SGD", "Adam"...), a class, an instance, or a function of the learning rate.
     ``clip_gradients`` is a global norm or a function of (gradient, variable) pairs.
+    ``summaries`` are of OPTIMIZER_SUMMARIES: by default the loss, a decayed learning rate and the norm of all gradients.
     """
     loss = convert_to_tensor(loss)
     if loss.shape.ndims not in (0, None):
@@ -68,7 +71,10 @@ def optimize_loss(
             update_ops = set(context.get_default_graph().get_collection(GraphKeys.UPDATE_OPS))
         if update_ops:
             loss = with_dependencies(list(update_ops), loss)
+        wanted = _checked_summaries(summaries)
         rate = _learning_rate(learning_rate, learning_rate_decay_fn, global_step)
+        if "learning_rate" in wanted and learning_rate is not None and learning_rate_decay_fn is not None:
+            scalar("learning_rate", rate)
         chosen = _optimizer(optimizer, rate)
         pairs = chosen.compute_gradients(
             loss, trainable_variables() if variables is None else list(variables),
@@ -78,11 +84,27 @@ def optimize_loss(
             pairs = _noisy(pairs, gradient_noise_scale)
         if gradient_multipliers is not None:
             pairs = multiply_gradients(pairs, gradient_multipliers)
+        if "global_gradient_norm" in wanted:
+            add_norm("gradient_norm", pairs)
         pairs = _clipped(pairs, clip_gradients)
+        if "loss" in wanted:
+            scalar("loss", loss)
+        add_each(pairs, wanted)
+        if clip_gradients is not None and ("global_gradient_norm" in wanted or "gradient_norm" in wanted):
+            add_norm("clipped_gradient_norm", pairs)
         updates = chosen.apply_gradients(
             pairs, global_step=global_step if increment_global_step else None, name="train"
         )
         return with_dependencies([updates], loss)
+
+
+def _checked_summaries(summaries: Sequence[str] | None) -> Sequence[str]:
+    if summaries is None:
+        return "loss", "learning_rate", "global_gradient_norm"
+    for summary in summaries:
+        if summary not in OPTIMIZER_SUMMARIES:
+            raise ValueError(f"Summaries should be one of [{', '.join(OPTIMIZER_SUMMARIES)}], you provided {summary}.")
+    return summaries
 
 
 def _learning_rate(learning_rate: Any, decay_fn: Any, global_step: Any) -> Any:
@@ -206,6 +228,9 @@ def create_train_op(
     )  # fmt: skip
     if transform_grads_fn is not None:
         grads = transform_grads_fn(grads)
+    if summarize_gradients:
+        with name_scope("summarize_grads"):
+            add_gradients_summaries(grads)
     updates = optimizer.apply_gradients(grads, global_step=global_step)
     with name_scope("train_op"):
         if check_numerics:

@@ -178,3 +178,38 @@ def test_create_train_op() -> None:
         assert session.run(train) == 12.5
         np.testing.assert_allclose(session.run(v), [2.4, 3.2], rtol=1e-5)
         assert session.run(tf.train.get_global_step()) == 1
+
+
+def tags() -> list[str]:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return [v.tag for v in tf.Summary.FromString(session.run(tf.summary.merge_all())).value]
+
+
+def test_optimize_loss_adds_summaries() -> None:
+    loss = tf.square(tf.get_variable("v", initializer=5.0))
+    step = tf.train.get_or_create_global_step()
+    layers.optimize_loss(loss, step, 0.1, "SGD")
+    assert tags() == ["OptimizeLoss/global_norm/gradient_norm", "OptimizeLoss/loss"]
+
+
+def test_optimize_loss_adds_the_summaries_that_are_asked_for() -> None:
+    loss = tf.square(tf.get_variable("v", initializer=5.0))
+    step = tf.train.get_or_create_global_step()
+    with pytest.raises(ValueError, match=r"Summaries should be one of \[learning_rate, .*you provided weights"):
+        layers.optimize_loss(loss, step, 0.1, "SGD", summaries=["weights"])
+    layers.optimize_loss(
+        loss, step, 0.1, "SGD", clip_gradients=1.0, learning_rate_decay_fn=lambda rate, step: rate * 0.5, name="train",
+        summaries=layers.OPTIMIZER_SUMMARIES,
+    )  # fmt: skip
+    assert tags() == [
+        "train/learning_rate_1", "train/global_norm/gradient_norm", "train/loss", "train/gradients/v_0",
+        "train/gradient_norm/v_0", "train/global_norm/clipped_gradient_norm",
+    ]  # fmt: skip
+
+
+def test_create_train_op_summarizes_gradients() -> None:
+    table = tf.get_variable("table", initializer=[[3.0], [4.0]])
+    loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, [1])))
+    slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(1.0), summarize_gradients=True)
+    assert tags() == ["summarize_grads/table_gradient", "summarize_grads/table_gradient_norm"]
