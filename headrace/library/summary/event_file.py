@@ -36,6 +36,15 @@ def _failed(error: OSError, path: str) -> errors.OpError:
     return make(None, None, f"{path}; {error.strerror or error}")
 
 
+def _sync_folder(folder: str) -> None:
+    """Makes the names of new files durable."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
 class _EventFile:
     """A file that is made when the first event is written, under a name that no other file has.  Not thread-safe."""
 
@@ -47,24 +56,22 @@ class _EventFile:
         self._unsaved = 0
 
     def write(self, encoded: bytes) -> None:
-        if self._file is None:
-            self._file = self._open()
-        self._file.write(frame(encoded))
+        file = self._file or self._open()
+        file.write(frame(encoded))
         self._unsaved += 1
 
     def _open(self) -> IO[bytes]:
-        now = int(time.time())
-        seconds = now
-        while True:
+        now = seconds = int(time.time())
+        while self._file is None:
             name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}{self._suffix}"
             self.path = os.path.join(self._folder, name)
             try:
-                file = open(self.path, "xb")  # noqa: SIM115 - closed by close()
+                self._file = open(self.path, "xb")  # noqa: SIM115 - closed by close()
             except FileExistsError:
                 seconds += 1  # a file of the same second
-                continue
-            file.write(frame(event.event(float(now), None, event.FILE_VERSION, _VERSION)))
-            return file
+        self._file.write(frame(event.event(float(now), None, event.FILE_VERSION, _VERSION)))
+        _sync_folder(self._folder)
+        return self._file
 
     def flush(self) -> None:
         """All that was written is on disk when this returns."""
@@ -79,9 +86,9 @@ class _EventFile:
         self._unsaved = 0
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
 
 class _Mailbox:
@@ -89,9 +96,7 @@ class _Mailbox:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._enough = (
-            capacity // 2 if capacity > 1 else 1 if capacity == 1 else _MANY
-        )  # events that are worth waking for
+        self._enough = (capacity + 1) // 2 if capacity > 0 else _MANY  # events that are worth waking for
         self._changed = threading.Condition()
         self._is_idle = True  # the writing thread waits for the first event
         self._events: deque[bytes] = deque()
@@ -175,23 +180,11 @@ class _Mailbox:
 def _write(mailbox: _Mailbox, file: _EventFile, flush_secs: float) -> None:
     """The writing thread.  It holds no reference to the writer, which may be dropped without being closed."""
     failure: Exception | None = None
-    flush_at = 0.0  # the first event is flushed immediately
-    unsaved = False
     try:
-        while True:
-            wait = max(flush_at - time.monotonic(), 0.0) if unsaved else None
-            events, ticket, closing = mailbox.take(wait)
-            for encoded in events:
-                file.write(encoded)
-            unsaved = unsaved or bool(events)
-            if closing or ticket is not None or (unsaved and time.monotonic() >= flush_at):
-                file.flush()
-                unsaved = False
-                flush_at = time.monotonic() + flush_secs
-            if ticket is not None:
-                mailbox.flushed(ticket)
-            if closing:
-                return
+        try:
+            _write_all(mailbox, file, flush_secs)
+        finally:
+            file.close()
     except OSError as error:
         failure = _failed(error, file.path)
     except Exception as error:  # noqa: BLE001 - raised again by the next call of the writer
@@ -199,8 +192,25 @@ def _write(mailbox: _Mailbox, file: _EventFile, flush_secs: float) -> None:
     finally:
         if failure is not None:
             log.error("Writing events failed: %s", failure)
-        file.close()
         mailbox.end(failure)
+
+
+def _write_all(mailbox: _Mailbox, file: _EventFile, flush_secs: float) -> None:
+    """Writes events until the mailbox is closed."""
+    flush_at = 0.0  # the first event is flushed immediately
+    unsaved = closing = False
+    while not closing:
+        wait = max(flush_at - time.monotonic(), 0.0) if unsaved else None
+        events, ticket, closing = mailbox.take(wait)
+        for encoded in events:
+            file.write(encoded)
+        unsaved = unsaved or bool(events)
+        if closing or ticket is not None or (unsaved and time.monotonic() >= flush_at):
+            file.flush()
+            unsaved = False
+            flush_at = time.monotonic() + flush_secs
+        if ticket is not None:
+            mailbox.flushed(ticket)
 
 
 _open_writers: weakref.WeakSet[EventFileWriter] = weakref.WeakSet()

@@ -74,8 +74,8 @@ def test_reopening_makes_another_file_even_in_the_same_second(tmp_path, monkeypa
 
 def test_events_are_saved_every_so_often(tmp_path, monkeypatch):
     saved = threading.Semaphore(0)
-    real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda number: (real(number), saved.release()))
+    real = event_file._EventFile.flush
+    monkeypatch.setattr(event_file._EventFile, "flush", lambda self: (real(self), saved.release()))
     writer = EventFileWriter(tmp_path, flush_secs=0.01)
     for step in range(3):  # no further event, and no flush, is needed
         writer.add_encoded(number(step))
@@ -141,6 +141,22 @@ def test_a_full_disk_is_reported_by_every_later_call(tmp_path, monkeypatch, capl
     writer.add_encoded(number(3))
     writer.close()
     assert steps(tmp_path)[-1] == [3]
+
+
+def test_a_disk_that_is_full_when_the_file_is_closed(tmp_path, monkeypatch):
+    class Full:
+        def write(self, data):
+            return len(data)
+
+        def close(self):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(event_file._EventFile, "flush", lambda self: None)
+    monkeypatch.setattr(event_file, "open", lambda path, mode: Full(), raising=False)
+    writer = EventFileWriter(tmp_path)
+    writer.add_encoded(number(1))
+    with pytest.raises(tf.errors.UnknownError, match="No space left"):
+        writer.close()
 
 
 def test_a_removed_file_is_reported(tmp_path):
