@@ -1,7 +1,8 @@
 """Strands: nodes grouped by the set of nodes that wait, asynchronous or blocking, which they depend on.
 
 Nodes that can never wait and depend on the same waiting nodes become ready together, so each group runs as one straight-line
-function.  A node that waits is a strand of its own.  Each strand is a step graph of its own: what other strands compute is fed to
+function.  A node that waits is a strand of its own; one that blocks its thread is there with the reads of variables that it alone
+uses, so that a save sees the buffers and not copies of them.  Each strand is a step graph of its own: what other strands compute is fed to
 it, and constants, handles and the step's feeds are there wherever they are used.  Pure: no threads, no kernels.
 """
 
@@ -17,7 +18,10 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 @dataclass(slots=True)
 class Strand:
-    """Nodes that run together.  ``after`` lists strands that must be over first; values cross strands by slot."""
+    """Nodes that run together.  ``after`` lists strands that must be over first; values cross strands by slot.
+
+    A node that waits is the last of its strand.
+    """
 
     index: int
     nodes: list[Node]
@@ -50,6 +54,7 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
     """``nodes`` in topological order -> strands in a valid order, with what flows between them."""
     wanted = {v.op for v in fetches}
     free = {n for n in nodes if _is_free(n) and not is_async(n)}
+    reads = _own_reads(nodes, wanted)
     ancestors: dict[Node, frozenset[Node]] = {}
     groups: dict[object, list[Node]] = {}
     for node in nodes:
@@ -58,8 +63,8 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
             waits_for |= ancestors[p] | ({p} if is_async(p) else frozenset())
         ancestors[node] = waits_for
         if node not in free or (node in wanted and not node.op_def.traits.feed):
-            groups.setdefault(node if is_async(node) else waits_for, []).append(node)
-    strands = [Strand(i, members, is_async(members[0])) for i, members in enumerate(groups.values())]
+            groups.setdefault(reads.get(node) or (node if is_async(node) else waits_for), []).append(node)
+    strands = [Strand(i, members, is_async(members[-1])) for i, members in enumerate(groups.values())]
     owner = {n: s for s in strands for n in s.nodes}
     for strand in strands:
         inside = set(strand.nodes)
@@ -75,6 +80,21 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
     for strand in strands:
         strand.outputs = [v for n in strand.nodes for v in n.outputs if v in crossed]
     return strands
+
+
+def _own_reads(nodes: list[Node], wanted: set[Node]) -> dict[Node, Node]:
+    """The reads of buffers that nothing but one blocking node depends on, with that node."""
+    dependants: dict[Node, set[Node]] = {}
+    for node in nodes:
+        for before in node.predecessors():
+            dependants.setdefault(before, set()).add(node)
+    own = {}
+    for node, after in dependants.items():
+        if node.op_def.traits.reads_buffer and len(after) == 1 and node not in wanted:
+            (user,) = after
+            if user.op_def.traits.blocking:
+                own[node] = user
+    return own
 
 
 def crossing(strands: list[Strand]) -> set[Value]:

@@ -251,7 +251,7 @@ def _in_parts(request: Request, graph: StepGraph, worker: RegisteredGraph, optio
             plan = _single(request, inner, worker, options, strand=here)
             parts.append(Part(strand, plan.programs[0], strand.nodes[0], plan))
         else:
-            parts.append(_waiting_part(strand, strand.nodes[0], strand.nodes[0] in fed, here, worker))
+            parts.append(_waiting_part(strand, strand.nodes[-1], strand.nodes[-1] in fed, here, worker))
     return StepPlan(
         request, graph, [p.program for p in parts], graph.feeds, graph.fetches, borrowed, worker.resources.generation,
         ThreadChoice(1), worker.steps, worker.pool, parts=parts, flow=Flow.of([s.after for s in strands]),
