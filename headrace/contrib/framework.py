@@ -6,6 +6,13 @@ from headrace.library.contrib.arg_scope import (
     arg_scoped_arguments as arg_scoped_arguments, current_arg_scope as current_arg_scope,
     has_arg_scope as has_arg_scope,
 )
+from headrace.library.contrib.checkpoint import (
+    assign_from_checkpoint as assign_from_checkpoint, assign_from_checkpoint_fn as assign_from_checkpoint_fn,
+)
+from headrace.library.train.saver.initialize import init_from_checkpoint as init_from_checkpoint
+from headrace.library.train.saver.reader import (
+    list_variables as list_variables, load_checkpoint as load_checkpoint, load_variable as load_variable,
+)
 from headrace.library.contrib.variables import (
     add_model_variable as add_model_variable, assign_from_values as assign_from_values,
     assign_from_values_fn as assign_from_values_fn, filter_variables as filter_variables,

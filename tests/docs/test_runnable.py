@@ -7,6 +7,7 @@ PAGES = [
     "ablation.md",
     "compile.md",
     "concurrency.md",
+    "checkpoints.md",
     "coordination.md",
     "eager.md",
     "input.md",

@@ -1,6 +1,8 @@
 """slim.variables."""
 
 from headrace.library.contrib.variables import add_model_variable as add_model_variable
+from headrace.library.contrib.checkpoint import assign_from_checkpoint as assign_from_checkpoint
+from headrace.library.contrib.checkpoint import assign_from_checkpoint_fn as assign_from_checkpoint_fn
 from headrace.library.contrib.variables import assign_from_values as assign_from_values
 from headrace.library.contrib.variables import assign_from_values_fn as assign_from_values_fn
 from headrace.library.contrib.variables import filter_variables as filter_variables
