@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from types import CodeType, FrameType
 from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _USER_PARTS = (_PACKAGE + "models" + os.sep, _PACKAGE + "tools" + os.sep)
+_THREADS = threading.Thread.run.__code__.co_filename
 _internal: dict[CodeType, bool] = {}
 
 
@@ -20,7 +22,7 @@ class Source(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        return f"{self.filename}:{self.lineno}"
+        return f"{self.filename}:{self.lineno}" if self.lineno else self.filename
 
 
 UNKNOWN = Source("<unknown>", 0, "<unknown>")
@@ -33,7 +35,8 @@ def is_internal(code: CodeType) -> bool:
         name = code.co_filename
         internal = name.startswith(_PACKAGE) and not name.startswith(_USER_PARTS)
         generated = name.startswith("<headrace ") or f"{os.sep}site-packages{os.sep}numpy{os.sep}" in name
-        answer = _internal[code] = internal or generated or name.endswith((f"{os.sep}contextlib.py", "<string>"))
+        python = name == _THREADS or name.endswith((f"{os.sep}contextlib.py", "<string>"))
+        answer = _internal[code] = internal or generated or python
     return answer
 
 
@@ -43,7 +46,7 @@ def at() -> str:
 
 
 def user_source(depth: int = 1) -> Source:
-    """The innermost frame outside Headrace; the outermost frame if all are inside."""
+    """The innermost frame outside Headrace; if all are inside, the outermost one, or the name of a thread of Headrace's own."""
     frame: FrameType | None = sys._getframe(depth)
     last = frame
     while frame is not None:
@@ -51,4 +54,6 @@ def user_source(depth: int = 1) -> Source:
         if not is_internal(code):
             return Source(code.co_filename, frame.f_lineno, code.co_name)
         last, frame = frame, frame.f_back
+    if last is not None and last.f_code.co_filename == _THREADS:
+        return Source(f"thread {threading.current_thread().name}", 0, last.f_code.co_name)
     return Source(last.f_code.co_filename, last.f_lineno, last.f_code.co_name) if last else UNKNOWN

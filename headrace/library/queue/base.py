@@ -85,8 +85,8 @@ class QueueBase:
         """Adds one element; waits while the queue is full.  CancelledError if the queue is closed."""
         with name_scope(name, f"{self._name}_enqueue", []) as scope:
             components = self._components(vals)
-            for component, shape in zip(components, self._shapes, strict=False):
-                component.shape.assert_is_compatible_with(shape)
+            for i, (component, shape) in enumerate(zip(components, self._shapes, strict=True)):
+                self._check_shape(i, component, component.shape, shape)
             op: Operation = raw_ops.QueueEnqueueV2(self._queue_ref, components, name=scope)
             return op
 
@@ -95,11 +95,28 @@ class QueueBase:
         with name_scope(name, f"{self._name}_EnqueueMany", []) as scope:
             components = self._components(vals)
             count = TensorShape([None])
-            for component, shape in zip(components, self._shapes, strict=False):
-                count = count.merge_with(component.shape.with_rank_at_least(1)[:1])
-                component.shape[1:].assert_is_compatible_with(shape)
+            for i, (component, shape) in enumerate(zip(components, self._shapes, strict=True)):
+                if component.shape.rank == 0:
+                    raise ValueError(
+                        f"Shape () must have rank at least 1: component {i} of the elements for {self.name} is a scalar, "
+                        f"{component!r}, so it holds no elements to count {at()}"
+                    )
+                if not count.is_compatible_with(component.shape[:1]):
+                    sizes = [c.shape[0].value for c in components]
+                    raise ValueError(
+                        f"the components for {self.name} have different numbers of elements: {sizes} {at()}"
+                    )
+                count = count.merge_with(component.shape[:1])
+                self._check_shape(i, component, component.shape[1:], shape)
             op: Operation = raw_ops.QueueEnqueueManyV2(self._queue_ref, components, name=scope)
             return op
+
+    def _check_shape(self, index: int, component: Tensor, received: TensorShape, shape: TensorShape) -> None:
+        if not received.is_compatible_with(shape):
+            raise ValueError(
+                f"Shapes {received} and {shape} are incompatible: component {index} of an element of {self.name} has the second; "
+                f"{component!r} gives the first {at()}"
+            )
 
     def _components(self, vals: Any) -> list[Tensor]:
         """What is to be enqueued as tensors of the queue's types."""

@@ -13,6 +13,8 @@ from headrace.core.source import at
 def dtype_list(dtypes: Any) -> list[DType]:
     """One dtype or several -> a list."""
     several = list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes]
+    if not several:
+        raise ValueError(f"the elements of a queue need at least one type, got dtypes={dtypes!r} {at()}")
     try:
         return [as_dtype(d) for d in several]
     except TypeError as e:

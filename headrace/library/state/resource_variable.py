@@ -17,6 +17,7 @@ from typing import Any
 
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
+from headrace.core.source import at
 from headrace.graph import context, convert, raw_ops
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
@@ -174,7 +175,11 @@ class ResourceVariable(Variable):
 
     def _as_value(self, value: Any) -> Tensor:
         tensor = convert.convert_to_tensor(value, dtype=self.dtype)
-        self.shape.assert_is_compatible_with(tensor.shape)
+        if not self.shape.is_compatible_with(tensor.shape):
+            raise ValueError(
+                f"Shapes {self.shape} and {tensor.shape} are incompatible: variable {self.name!r} has the first, the value to "
+                f"assign the second {at()}"
+            )
         return tensor
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:

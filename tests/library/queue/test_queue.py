@@ -32,6 +32,22 @@ def test_components_names_and_structure(sess: tf.Session) -> None:
     assert rest["numbers"].tolist() == [[3, 4], [5, 6]] and rest["text"].tolist() == [b"b", b"c"]
 
 
+def test_elements_of_other_shapes_are_refused_where_they_are_enqueued() -> None:
+    queue = tf.FIFOQueue(5, [tf.float32, tf.int32], [[2], []], name="pairs")
+    with pytest.raises(
+        ValueError, match=r"Shapes \(3,\) and \(2,\) are incompatible: component 0 .* pairs .*test_queue.py"
+    ):
+        queue.enqueue([[1.0, 2.0, 3.0], 1])
+    with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(\) are incompatible: component 1 .*test_queue.py"):
+        queue.enqueue_many([[[1.0, 2.0]], [[1, 2]]])
+    with pytest.raises(ValueError, match=r"different numbers of elements: \[1, 3\] .*test_queue.py"):
+        queue.enqueue_many([[[1.0, 2.0]], [1, 2, 3]])
+    with pytest.raises(ValueError, match=r"rank at least 1: component 1 .*test_queue.py"):
+        queue.enqueue_many([[[1.0, 2.0]], 1])
+    with pytest.raises(ValueError, match=r"at least one type.*test_queue.py"):
+        tf.FIFOQueue(5, [])
+
+
 @pytest.mark.parametrize(
     "dtype", [tf.float16, tf.bfloat16, tf.float64, tf.int8, tf.uint8, tf.bool, tf.complex64, tf.string]
 )

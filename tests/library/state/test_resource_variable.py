@@ -83,6 +83,11 @@ class TestMaking:
             session.run(tf.global_variables_initializer())
             assert session.run([v, w, x, y]) == [2.0, 6.0, 7.0, 2.0]
 
+    def test_a_value_of_another_shape(self, graph: Any) -> None:
+        v = tf.Variable([1.0, 2.0], use_resource=True)
+        with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(3,\) are incompatible.*test_resource_variable"):
+            v.assign([1.0, 2.0, 3.0])
+
     def test_a_shape_that_is_not_fixed(self, graph: Any) -> None:
         v = tf.Variable([1.0], use_resource=True, validate_shape=False)
         assert v.shape.ndims is None

@@ -187,6 +187,7 @@ class TestErrors:
         with pytest.raises(tf.errors.InvalidArgumentError, match="a broken file") as error:
             coord.join(threads)
         assert error.value.op.name in ("reads", "enqueue")
+        assert "run at thread QueueRunnerThread-" in str(error.value)  # there is no line of the user's
         assert runner.exceptions_raised == []  # the coordinator has it
         assert queue.closed == [True]
 
