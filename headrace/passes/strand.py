@@ -1,9 +1,9 @@
 """Strands: nodes grouped by the set of nodes that wait, asynchronous or blocking, which they depend on.
 
 Nodes that can never wait and depend on the same waiting nodes become ready together, so each group runs as one straight-line
-function.  A node that waits is a strand of its own; one that blocks its thread is there with the reads of variables that it alone
-uses, so that a save sees the buffers and not copies of them.  Each strand is a step graph of its own: what other strands compute is fed to
-it, and constants, handles and the step's feeds are there wherever they are used.  Pure: no threads, no kernels.
+function.  A node that waits is a strand of its own; one that blocks its thread is there with the reads of variables that it
+alone uses, so that a save sees the buffers and not copies of them.  Each strand is a step graph of its own: what other strands
+compute is fed to it, and constants, handles and the step's feeds are there wherever they are used.  Pure: no threads, no kernels.
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ class Attempt:
 
     __slots__ = ("done", "ended")
 
+    for_room = False  # whether it waits for others to take something, as a producer that is ahead does all the time
+
     def __init__(self, done: Done) -> None:
         self.done = done
         self.ended = False
@@ -76,6 +78,10 @@ class Waiting:
     def __init__(self, driver: Driver, attempt: Attempt) -> None:
         self._driver = driver
         self._attempt = attempt
+
+    @property
+    def for_room(self) -> bool:
+        return self._attempt.for_room
 
     def cancel(self, error: Exception) -> None:
         self._driver.cancel(self._attempt, error)

@@ -25,6 +25,8 @@ class Put(Attempt):
 
     __slots__ = ("indices", "key", "size", "values")
 
+    for_room = True
+
     def __init__(self, values: Sequence[Value], done: Done, key: int = 0, indices: Sequence[int] = ()) -> None:
         super().__init__(done)
         self.values, self.key, self.indices = tuple(values), key, tuple(indices)

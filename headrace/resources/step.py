@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from logging import INFO, WARNING
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -127,7 +128,7 @@ class Step:
                 self.stop_if_over()
                 if not self._reported and monotonic() - since >= REPORT_AFTER:
                     self._reported = True
-                    log.warning("%s", self.report())
+                    log.log(INFO if self._waits_for_room() else WARNING, "%s", self.report())
                 continue
             if event[0] is not None:
                 return event
@@ -151,6 +152,10 @@ class Step:
             if self.error is None:  # the first of the step's threads knows best what the step waited for
                 self.error = error
             raise self.error
+
+    def _waits_for_room(self) -> bool:
+        """Whether all it waits for is room in a queue: a producer that is ahead does so all the time."""
+        return all(getattr(waiting.wait, "for_room", False) for waiting in list(self.waits.values()))
 
     def report(self) -> str:
         """Who waits for what, one line each; empty if nothing waits."""

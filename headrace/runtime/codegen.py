@@ -323,9 +323,10 @@ def generate(
     text, numbered = script.assemble(len(inputs), returned, (), held.read_as_arrays, quiet)
     code = compile(text, f"<headrace {title}>", "exec")
     exec(code, script.namespace)
+    # The function is taken out of its globals: no circle keeps what they hold when the plan is dropped.
     long = bool(writer.bodies) or sum(n.op_def.kernels.inline is None for n in numbered.values()) >= LONG
     small = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.bodies))
-    return Program(script.namespace["strand"], text, numbered, held.names, tuple(writer.bodies), long, small)
+    return Program(script.namespace.pop("strand"), text, numbered, held.names, tuple(writer.bodies), long, small)
 
 
 def generate_begin(
@@ -343,7 +344,7 @@ def generate_begin(
     wait = writer.begin(nodes[-1])
     text, numbered = script.assemble(len(inputs), wait, ("done", "step"))
     exec(compile(text, f"<headrace begin {title}>", "exec"), script.namespace)
-    return Program(script.namespace["strand"], text, numbered, held.names)
+    return Program(script.namespace.pop("strand"), text, numbered, held.names)
 
 
 def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:

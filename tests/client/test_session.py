@@ -373,3 +373,29 @@ class TestLife:
                 sess.run(c)
         with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
             assert sess.run(c) == 2
+
+
+def test_a_closed_session_holds_nothing_without_the_garbage_collector() -> None:
+    import gc
+    import weakref
+
+    import torch
+
+    alive = []
+    keep = tf.py_func(lambda: alive.append(1) or np.ones(3, np.float32), [], tf.float32)
+    v = tf.get_variable("v", initializer=np.ones(1000, np.float32))
+    step = [v + 1.0, tf.assign_add(v, tf.ones([1000])), keep]
+    gc.collect()
+    gc.disable()
+    try:
+        sess = tf.Session(config=tf.ConfigProto(compile="off"))
+        sess.run(v.initializer)
+        sess.run(step)
+        buffer = next(s for s in sess._master.registered._handles.values() if hasattr(s, "value"))
+        seen = weakref.ref(buffer)
+        assert isinstance(buffer.value, torch.Tensor)
+        del buffer
+        sess.close()
+        assert seen() is None
+    finally:
+        gc.enable()

@@ -147,3 +147,15 @@ def test_a_step_that_runs_out_of_time_says_what_it_waits_for(op: str, pipe: Path
     node, resource = re.search(r"\((\w+) made at (\S+)\) waits: (.*)", message).group(1, 3)  # type: ignore[union-attr]
     assert node == op
     assert re.search(r"\((made|first used) at \S*test_reports.py:\d+\)", resource), resource
+
+
+def test_a_producer_that_is_ahead_is_no_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("headrace.resources.step.REPORT_AFTER", 0.05)
+    queue = tf.FIFOQueue(1, tf.float32, [[]])
+    with tf.Session(config=tf.ConfigProto(compile="off")) as sess, caplog.at_level("INFO", "headrace.step"):
+        for op in (queue.enqueue_many([[1.0, 2.0]]), queue.dequeue_many(5)):
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                sess.run(op, options=tf.RunOptions(timeout_in_ms=300))
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]

@@ -145,7 +145,7 @@ class QueueRunner:
 
     def _run(self, sess: BaseSession, enqueue_op: Any, coord: Coordinator | None) -> None:
         """The life of one thread: enqueues until the coordinator stops or the input ends."""
-        input_ended = False
+        input_ended = failed = False
         try:
             enqueue = sess.make_callable(enqueue_op)
             while coord is None or not coord.should_stop():
@@ -153,12 +153,15 @@ class QueueRunner:
         except self._queue_closed_exception_types:
             input_ended = True
         except Exception as error:
+            failed = True
             closed = isinstance(error, RuntimeError) and sess._closed
             self._report(self._session_closed(enqueue_op) if closed else error, coord)
         finally:
             with self._lock:
                 self._live_threads[sess] -= 1
                 is_last = self._live_threads[sess] == 0
+            if is_last and failed and coord is None:  # nobody else would end the steps that wait for what does not come
+                _run_anyway(sess, self._cancel_op)
         if input_ended and is_last:
             _run_anyway(sess, self._close_op)
 

@@ -22,6 +22,8 @@ class Offer(Attempt):
 
     __slots__ = ("added", "elements")
 
+    for_room = True
+
     def __init__(self, elements: Sequence[Element], done: Done) -> None:
         super().__init__(done)
         self.elements = elements

@@ -211,11 +211,11 @@ class TestErrors:
         assert [type(error) for error in runner.exceptions_raised] == [tf.errors.InvalidArgumentError] * 2
         assert uncaught == runner.exceptions_raised
         assert caplog.text.count("Exception in QueueRunner") == 2
-        assert queue.closed == []
+        assert queue.closed == [True]  # by the last one: nobody else would
         threads = runner.create_threads(session, start=True)
         assert runner.exceptions_raised == []  # those of the threads that there are now
         join(threads)
-        assert queue.closed == [False]
+        assert queue.closed == [True, False]
 
 
 class TestSessions:

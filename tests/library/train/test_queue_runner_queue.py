@@ -143,3 +143,20 @@ def test_no_thread_is_left(session: tf.Session, coord: tf.train.Coordinator) -> 
     coord.join(stop_grace_period_secs=GRACE_S)
     assert not any(thread.is_alive() for thread in threads)
     assert not {t for t in threading.enumerate() if t.name.startswith("QueueRunner")} - before
+
+
+def test_when_the_only_runner_dies_the_steps_that_wait_for_it_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda args: None)
+    queue = tf.FIFOQueue(5, tf.float32, [[]])
+    bad = queue.enqueue(tf.string_to_number(tf.constant("no number")))
+    taken = queue.dequeue()
+    runner = tf.train.QueueRunner(queue, [bad, bad])
+    with (
+        tf.Session(config=tf.ConfigProto(compile="off")) as sess,
+        pytest.warns(pytest.PytestUnhandledThreadExceptionWarning),
+    ):
+        for thread in runner.create_threads(sess, start=True):
+            thread.join(20)
+        with pytest.raises(tf.errors.OutOfRangeError, match="is closed and has insufficient elements"):
+            sess.run(taken, options=tf.RunOptions(timeout_in_ms=20_000))
+    assert all(isinstance(e, tf.errors.InvalidArgumentError) for e in runner.exceptions_raised)
