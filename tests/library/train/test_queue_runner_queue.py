@@ -151,10 +151,7 @@ def test_when_the_only_runner_dies_the_steps_that_wait_for_it_end(monkeypatch: p
     bad = queue.enqueue(tf.string_to_number(tf.constant("no number")))
     taken = queue.dequeue()
     runner = tf.train.QueueRunner(queue, [bad, bad])
-    with (
-        tf.Session(config=tf.ConfigProto(compile="off")) as sess,
-        pytest.warns(pytest.PytestUnhandledThreadExceptionWarning),
-    ):
+    with tf.Session(config=tf.ConfigProto(compile="off")) as sess:
         for thread in runner.create_threads(sess, start=True):
             thread.join(20)
         with pytest.raises(tf.errors.OutOfRangeError, match="is closed and has insufficient elements"):
