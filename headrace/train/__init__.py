@@ -57,7 +57,8 @@ from headrace.library.train.saver.reader import (
     NewCheckpointReader as NewCheckpointReader, list_variables as list_variables, load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
-from headrace.library.train.saver.saver import Saver as Saver
+from headrace.library.train.saver.meta_graph import export_meta_graph as export_meta_graph
+from headrace.library.train.saver.saver import Saver as Saver, import_meta_graph as import_meta_graph
 from headrace.library.train.saver.state_file import (
     checkpoint_exists as checkpoint_exists, generate_checkpoint_state_proto as generate_checkpoint_state_proto,
     get_checkpoint_mtimes as get_checkpoint_mtimes, get_checkpoint_state as get_checkpoint_state,

@@ -7,6 +7,7 @@ NUMBERS = (
     "complex64", "complex128",
 )  # fmt: skip
 ROWS = np.arange(24, dtype=np.float32).reshape(8, 3) / 7
+KERNEL = ROWS[:3] @ ROWS[:3, [0, 1, 2, 0]]
 COLUMNS = np.arange(20, dtype=np.float64).reshape(2, 10)
 
 
@@ -61,3 +62,29 @@ def _parts_of(tf, array):
         return tf.constant(array[tuple(slice(at, at + size) for at, size in zip(start, shape, strict=True))])
 
     return part
+
+
+def make_network(tf):
+    """A small network with collections of every sort: variables, nodes, numbers, text."""
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    step = tf.train.get_or_create_global_step()
+    with tf.variable_scope("layer"):
+        w = tf.get_variable(
+            "w",
+            [3, 4],
+            partitioner=tf.fixed_size_partitioner(2, axis=1),
+            initializer=_parts_of(tf, KERNEL),
+        )
+        b = tf.get_variable("b", initializer=ROWS[0, :1], use_resource=True)
+        y = tf.nn.relu(tf.matmul(x, w) + b, name="y")
+    moved = tf.assign_add(step, 1, name="moved")
+    tf.add_to_collection("outputs", y)
+    tf.add_to_collection("steps", moved.op if hasattr(moved, "op") else moved)
+    tf.add_to_collection("sizes", 3)
+    tf.add_to_collection("rates", 0.5)
+    tf.add_to_collection("names", "layer")
+
+
+def network_output(x):
+    """What the network computes."""
+    return np.maximum(x @ KERNEL + ROWS[0, :1], 0)

@@ -19,14 +19,15 @@ def variables(arrays, use_resource=False):
         tf.Variable(array, name=name, use_resource=use_resource, dtype=tf.string if array.dtype == object else None)
 
 
-def save(name, build, **options):
+def save(name, build, meta=False, **options):
     with tf.Graph().as_default():
+        tf.set_random_seed(1)
         fetches = build()
         saver = tf.train.Saver(**options)
         with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
             session.run(tf.global_variables_initializer())
             result = session.run(fetches) if fetches is not None else None
-            saver.save(session, str(FOLDER / name), write_meta_graph=False, write_state=False)
+            saver.save(session, str(FOLDER / name), write_meta_graph=meta, write_state=False)
             return result
 
 
@@ -72,7 +73,6 @@ def main():
     tf.disable_v2_behavior()
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
-    tf.set_random_seed(1)
     save("plain", lambda: variables(cases.plain()))
     save("many", lambda: variables(cases.many(), use_resource=True))
     save("odd", odd_types)
@@ -83,6 +83,7 @@ def main():
     save("v1_partitioned", partitioned(), write_version=tf.train.SaverDef.V1)
     save("v1_sharded", two_devices, write_version=tf.train.SaverDef.V1, sharded=True)
     save("lstm", lstm)
+    save("network", lambda: cases.make_network(tf), meta=True)
     np.save(FOLDER / "lstm_outputs.npy", lstm_outputs())
 
 

@@ -20,10 +20,12 @@ from headrace.library.compat import as_str_any, integral_types
 from headrace.library.state.global_step import global_step as step_of
 from headrace.library.train.saver import saveable as saving
 from headrace.library.train.saver.builder import BulkSaverBuilder
+from headrace.library.train.saver.meta_graph import add_meta_graph, export_meta_graph
 from headrace.library.train.saver.restore_check import check_restore
 from headrace.library.train.saver.state_file import (
     checkpoint_exists,
     get_checkpoint_mtimes,
+    meta_graph_filename,
     remove_checkpoint,
     write_checkpoint_state,
 )
@@ -219,7 +221,24 @@ class Saver:
             self._record(prefix)
             write_checkpoint_state(folder, prefix, self.last_checkpoints, latest_filename, self._save_relative_paths)
             self._remove_old(meta_graph_suffix)
+        if write_meta_graph:
+            with sess.graph.as_default():
+                self.export_meta_graph(
+                    meta_graph_filename(path, meta_graph_suffix), strip_default_attrs=strip_default_attrs
+                )
         return prefix
+
+    def export_meta_graph(
+        self, filename: Any = None, collection_list: Sequence[str] | None = None, as_text: bool = False,
+        export_scope: str | None = None, clear_devices: bool = False, clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False, save_debug_info: bool = False,
+    ) -> Any:  # fmt: skip
+        """The default graph with its collections and this saver as a MetaGraphDef, written to ``filename`` if there is one."""
+        return export_meta_graph(
+            filename, saver_def=self.to_proto(export_scope), collection_list=collection_list, as_text=as_text,
+            export_scope=export_scope, clear_devices=clear_devices, clear_extraneous_savers=clear_extraneous_savers,
+            strip_default_attrs=strip_default_attrs, save_debug_info=save_debug_info,
+        )  # fmt: skip
 
     def _checkpoint_path(self, sess: Any, path: str, global_step: Any, latest_filename: str) -> str:
         if global_step is None:
@@ -254,6 +273,21 @@ class Saver:
             raise _explained(error, "a Variable name or other graph key that is missing") from None
         except errors.InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+) -> Saver | None:
+    """Adds a meta graph to the default graph; gives its saver, or one for all variables, or None if it has none."""
+    meta_graph, variables = add_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+    if meta_graph.HasField("saver_def"):
+        name = next(iter(variables), None)
+        scope = variables[name].name.removesuffix(name).rstrip("/") if name is not None else import_scope
+        return Saver(saver_def=meta_graph.saver_def, name=scope or None)
+    if saving.all_saveables(import_scope):
+        return Saver()
+    log.info("Saver not created because there are no variables in the graph to restore")
+    return None
 
 
 def _explained(error: errors.OpError, reason: str) -> errors.OpError:

@@ -41,6 +41,13 @@ def main(folder):
     np.testing.assert_array_equal(tf.train.load_variable(f"{folder}/partitioned", "rows"), cases.ROWS)
     bits = restored(f"{folder}/odd", lambda: tf.Variable(tf.zeros([3], tf.bfloat16), name="bfloat16", trainable=False))
     np.testing.assert_allclose(bits.astype(np.float32), cases.BFLOAT16, rtol=0.01)
+    with tf.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.import_meta_graph(f"{folder}/network.meta")
+        saver.restore(session, f"{folder}/network")
+        (y,) = tf.get_collection("outputs")
+        np.testing.assert_allclose(session.run(y, {"x:0": np.eye(3)}), cases.network_output(np.eye(3)), rtol=1e-5)
+        assert [v.name for v in tf.trainable_variables()] == ["layer/w/part_0:0", "layer/w/part_1:0", "layer/b:0"]
+        assert tf.get_collection("sizes") == [3] and tf.get_collection("names") == [b"layer"]
     assert tf.train.latest_checkpoint(folder) == f"{folder}/again"
     print("restored")
 

@@ -33,6 +33,10 @@ def test_tensorflow_restores_what_we_save(tmp_path: Path) -> None:
         tf.Variable(tf.cast(np.array(cases.BFLOAT16), tf.bfloat16), name="bfloat16", trainable=False)
         sess.run(tf.global_variables_initializer())
         tf.train.Saver().save(sess, f"{tmp_path}/odd", write_state=False)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        cases.make_network(tf)
+        sess.run(tf.global_variables_initializer())
+        tf.train.Saver().save(sess, f"{tmp_path}/network", write_state=False)
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONWARNINGS")}
     done = subprocess.run(
         [str(PYTHON), str(SCRIPT), str(tmp_path)], env=environment, capture_output=True, text=True, check=False

@@ -90,7 +90,12 @@ def test_round_trip(tmp_path: Path, use_resource: bool, sharded: bool) -> None:
         saver.restore(sess, path)
         for name, variable in variables.items():
             np.testing.assert_array_equal(sess.run(variable), arrays[name])
-    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "model-7.data-00000-of-00001", "model-7.index"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "checkpoint",
+        "model-7.data-00000-of-00001",
+        "model-7.index",
+        "model-7.meta",
+    ]
 
 
 def test_two_devices_write_two_files(tmp_path: Path) -> None:
@@ -301,7 +306,7 @@ def test_saving_again_under_the_same_name(tmp_path: Path) -> None:
             sess.run(v.assign(value))
             path = saver.save(sess, f"{tmp_path}/model")
             assert tf.train.load_variable(path, "v") == value
-            assert len(os.listdir(tmp_path)) == 3
+            assert len(os.listdir(tmp_path)) == 4
     assert saver.last_checkpoints == [path]
 
 

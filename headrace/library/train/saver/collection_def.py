@@ -1,0 +1,143 @@
+"""Collections of a graph as messages: variables and queue runners by messages of their own, nodes by name, numbers, text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.core.checkpoint_def import messages
+from headrace.core.proto import protos
+from headrace.core.queue_runner_def import queue_runner_def_class
+from headrace.graph import context
+from headrace.graph.collection import GraphKeys
+from headrace.graph.operation import Operation, Tensor
+from headrace.library import log
+from headrace.library.compat import as_bytes
+from headrace.library.state.variable import SaveSliceInfo, Variable, VariableDef
+from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization
+from headrace.library.train.queue_runner import QueueRunner
+
+VARIABLES = (
+    GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES, GraphKeys.GLOBAL_STEP,
+)  # fmt: skip
+
+
+# ---- writing
+
+
+def add_collection(meta_graph: Any, key: Any, elements: list[Any], export_scope: str | None) -> None:
+    """Adds a collection to a MetaGraphDef; one whose elements have no message is left out, with a line in the log."""
+    if not isinstance(key, str) or not elements:
+        return
+    definition = protos().CollectionDef()
+    try:
+        _fill(definition, elements, export_scope)
+    except TypeError as error:
+        log.warning("Collection %s is not exported: %s", key, error)
+        return
+    if definition.WhichOneof("kind"):
+        meta_graph.collection_def[key].CopyFrom(definition)
+
+
+def _fill(definition: Any, elements: list[Any], scope: str | None) -> None:
+    first = elements[0]
+    prefix = f"{scope}/" if scope else ""
+    if isinstance(first, (Variable, QueueRunner)) or hasattr(first, "as_saver_def"):
+        for element in elements:
+            message = element.to_proto(scope)
+            if message is not None:
+                encoded = _variable_message(message) if isinstance(message, VariableDef) else message
+                definition.bytes_list.value.append(encoded.SerializeToString())
+    elif isinstance(first, (Tensor, Operation)):
+        names = [element.name for element in elements]
+        definition.node_list.value.extend(n.removeprefix(prefix) for n in names if n.startswith(prefix))
+    elif isinstance(first, (str, bytes)):
+        definition.bytes_list.value.extend(map(as_bytes, elements))
+    elif isinstance(first, int):
+        definition.int64_list.value.extend(elements)
+    elif isinstance(first, float):
+        definition.float_list.value.extend(elements)
+    else:
+        raise TypeError(f"a {type(first).__name__} has no message")
+
+
+def _variable_message(definition: VariableDef) -> Any:
+    message = protos().VariableDef(
+        variable_name=definition.variable_name, initial_value_name=definition.initial_value_name,
+        initializer_name=definition.initializer_name, snapshot_name=definition.snapshot_name,
+        trainable=definition.trainable, is_resource=definition.is_resource,
+        synchronization=definition.synchronization.value, aggregation=definition.aggregation.value,
+    )  # fmt: skip
+    info = definition.save_slice_info_def
+    if info is not None:
+        part = message.save_slice_info_def
+        part.full_name = info.full_name
+        for field in ("full_shape", "var_offset", "var_shape"):
+            getattr(part, field).extend(int(size) for size in getattr(info, field))
+    return message
+
+
+# ---- reading
+
+
+def restore_collections(meta_graph: Any, import_scope: str | None) -> dict[str, Any]:
+    """Fills the collections of the default graph; gives the variables by their names in the message."""
+    graph = context.get_default_graph()
+    variables: dict[str, Any] = {}
+    for key, definition in sorted(meta_graph.collection_def.items()):
+        kind = definition.WhichOneof("kind")
+        values = getattr(definition, kind).value if kind else []
+        if kind == "bytes_list" and key in VARIABLES:
+            for data in values:
+                graph.add_to_collection(key, _variable(data, import_scope, variables))
+        elif kind == "bytes_list" and key == GraphKeys.QUEUE_RUNNERS:
+            for data in values:
+                runner = QueueRunner.from_proto(queue_runner_def_class().FromString(data), import_scope)
+                graph.add_to_collection(key, runner)
+        elif kind == "bytes_list" and key == GraphKeys.SAVERS:
+            for data in values:
+                graph.add_to_collection(key, messages().SaverDef.FromString(data))
+        elif kind == "node_list":
+            for name in values:
+                _add_node(key, f"{import_scope}/{name}" if import_scope else name)
+        elif kind == "bytes_list":
+            for data in values:
+                graph.add_to_collection(key, data)
+        elif kind in ("int64_list", "float_list"):
+            for number in values:
+                graph.add_to_collection(key, number)
+        elif kind:
+            log.warning("Collection %s is not imported: %s is not supported", key, kind)
+    return variables
+
+
+def _variable(data: bytes, scope: str | None, variables: dict[str, Any]) -> Any:
+    message = protos().VariableDef.FromString(data)
+    name: str = message.variable_name
+    if name not in variables:
+        graph = context.get_default_graph()
+        handle = graph.get_tensor_by_name(f"{scope}/{name}" if scope else name)
+        info = message.save_slice_info_def if message.HasField("save_slice_info_def") else None
+        definition = VariableDef(
+            name, message.initial_value_name or _initial(message.initializer_name, scope), message.initializer_name,
+            message.snapshot_name, message.trainable, handle.op.type == "VarHandleOp",
+            info and SaveSliceInfo(info.full_name, list(info.full_shape), list(info.var_offset), list(info.var_shape)),
+            VariableSynchronization(message.synchronization), VariableAggregation(message.aggregation),
+        )  # fmt: skip
+        variables[name] = Variable.from_proto(definition, scope)
+    return variables[name]
+
+
+def _initial(initializer_name: str, scope: str | None) -> str:
+    """The initial value of a variable whose message is older than the field for it."""
+    prefix = f"{scope}/" if scope else ""
+    operation = context.get_default_graph().get_operation_by_name(prefix + initializer_name)
+    return operation.inputs[1].name.removeprefix(prefix)
+
+
+def _add_node(key: str, name: str) -> None:
+    graph = context.get_default_graph()
+    try:
+        graph.add_to_collection(key, graph.as_graph_element(name))
+    except (KeyError, ValueError) as error:
+        log.warning("Collection %s: %s", key, error)

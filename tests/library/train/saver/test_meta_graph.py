@@ -1,0 +1,104 @@
+"""Meta graphs: a graph with its collections and its saver, to a file and back."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from golden import checkpoint_cases as cases
+
+import headrace as tf
+
+GOLDEN = str(Path(__file__).parents[3] / "golden/checkpoints")
+
+
+def check(prefix: str, meta: Any, scope: str | None = None, **options: Any) -> None:
+    """Imports, restores, and compares what the network computes and what is in its collections."""
+    inside = f"{scope}/" if scope else ""
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        saver = tf.train.import_meta_graph(meta, import_scope=scope, **options)
+        assert saver is not None
+        saver.restore(sess, prefix)
+        (y,) = tf.get_collection("outputs")
+        np.testing.assert_allclose(sess.run(y, {f"{inside}x:0": np.eye(3)}), cases.network_output(np.eye(3)), rtol=1e-5)
+        names = [v.name.removeprefix(inside) for v in tf.trainable_variables()]
+        assert names == ["layer/w/part_0:0", "layer/w/part_1:0", "layer/b:0"]
+        assert tf.trainable_variables()[1]._get_save_slice_info().var_offset == [0, 2]
+        assert [tf.get_collection(k) for k in ("sizes", "rates", "names")] == [[3], [0.5], [b"layer"]]
+        (moved,) = tf.get_collection("steps")
+        sess.run(moved)
+        assert sess.run(tf.train.get_global_step()) == 1
+        assert len(graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES)) == 4
+
+
+@pytest.mark.parametrize("scope", [None, "inner"])
+def test_what_tensorflow_exported(scope: str | None) -> None:
+    check(f"{GOLDEN}/network", f"{GOLDEN}/network.meta", scope)
+
+
+@pytest.mark.parametrize("scope", [None, "inner"])
+def test_round_trip(tmp_path: Path, scope: str | None) -> None:
+    cases.make_network(tf)
+    saver = tf.train.Saver()
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        path = saver.save(sess, f"{tmp_path}/model", global_step=1)
+        check(path, f"{path}.meta", scope)
+        assert saver.save(sess, f"{tmp_path}/other", write_meta_graph=False)
+        assert not Path(f"{tmp_path}/other.meta").exists()
+        text = saver.export_meta_graph(f"{tmp_path}/model.pbtxt", as_text=True, strip_default_attrs=True)
+    check(path, f"{tmp_path}/model.pbtxt", scope)
+    check(path, text, scope)
+    assert "node {" in Path(f"{tmp_path}/model.pbtxt").read_text()
+    whole = saver.export_meta_graph()
+    assert text.ByteSize() < whole.ByteSize()
+    assert text.meta_info_def.stripped_default_attrs and not whole.meta_info_def.stripped_default_attrs
+
+
+def test_devices_and_other_savers() -> None:
+    with tf.device("/job:ps/task:3/cpu:0"):
+        tf.Variable(1.0, name="v")
+    saver = tf.train.Saver()
+    tf.train.Saver(name="other")
+    whole = saver.export_meta_graph()
+    cleared = saver.export_meta_graph(clear_devices=True, clear_extraneous_savers=True)
+    assert {n.device for n in cleared.graph_def.node} == {""}
+    names = {n.name for n in whole.graph_def.node} - {n.name for n in cleared.graph_def.node}
+    assert names and all(name.startswith("other/") for name in names)
+    with tf.Graph().as_default() as graph:
+        tf.train.import_meta_graph(whole, clear_devices=True)
+        assert graph.get_operation_by_name("v").device == ""
+
+
+def test_a_scope_of_a_graph() -> None:
+    with tf.name_scope("part"):
+        a = tf.constant(2.0, name="a")
+        tf.multiply(a, a, name="b")
+    with tf.name_scope("rest"):
+        tf.multiply(a, 3.0, name="c")
+    exported = tf.train.export_meta_graph(export_scope="part")
+    assert [(n.name, list(n.input)) for n in exported.graph_def.node] == [("a", []), ("b", ["a", "a"])]
+    with pytest.raises(ValueError, match="node rest/c uses part/a, which is outside"):
+        tf.train.export_meta_graph(export_scope="rest")
+    with pytest.raises(ValueError, match="export_scope 'nowhere': the graph has no such nodes"):
+        tf.train.export_meta_graph(export_scope="nowhere")
+    with tf.Graph().as_default():
+        assert tf.train.import_meta_graph(exported) is None  # no variables
+
+
+def test_without_a_saver() -> None:
+    tf.Variable(1.0, name="v")
+    exported = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        saver = tf.train.import_meta_graph(exported)
+        assert saver is not None and saver.as_saver_def().restore_op_name == "save/restore_all"
+
+
+def test_what_is_no_meta_graph(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="File .*nothing.meta does not exist"):
+        tf.train.import_meta_graph(f"{tmp_path}/nothing.meta")
+    (tmp_path / "bad.meta").write_bytes(b"\xff\xff nonsense")
+    with pytest.raises(OSError, match="Cannot parse file .*bad.meta"):
+        tf.train.import_meta_graph(f"{tmp_path}/bad.meta")
+    with pytest.raises(TypeError, match="unexpected keyword arguments .'colour'."):
+        tf.train.export_meta_graph(colour=1)
