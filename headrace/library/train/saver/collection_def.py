@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.core.checkpoint_def import messages
 from headrace.core.proto import protos
 from headrace.core.queue_runner_def import queue_runner_def_class
 from headrace.graph import context
@@ -18,7 +17,7 @@ from headrace.library.train.queue_runner import QueueRunner
 
 VARIABLES = (
     GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES,
-    GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES, GraphKeys.GLOBAL_STEP,
+    GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES, GraphKeys.METRIC_VARIABLES, GraphKeys.GLOBAL_STEP,
 )  # fmt: skip
 
 
@@ -31,7 +30,7 @@ def add_collection(meta_graph: Any, key: Any, elements: list[Any], export_scope:
         return
     definition = protos().CollectionDef()
     try:
-        _fill(definition, elements, export_scope)
+        _fill(definition, key, elements, export_scope)
     except TypeError as error:
         log.warning("Collection %s is not exported: %s", key, error)
         return
@@ -39,16 +38,16 @@ def add_collection(meta_graph: Any, key: Any, elements: list[Any], export_scope:
         meta_graph.collection_def[key].CopyFrom(definition)
 
 
-def _fill(definition: Any, elements: list[Any], scope: str | None) -> None:
+def _fill(definition: Any, key: str, elements: list[Any], scope: str | None) -> None:
     first = elements[0]
     prefix = f"{scope}/" if scope else ""
-    if isinstance(first, (Variable, QueueRunner)) or hasattr(first, "as_saver_def"):
+    if key in (*VARIABLES, GraphKeys.QUEUE_RUNNERS, GraphKeys.SAVERS) and hasattr(first, "to_proto"):
         for element in elements:
             message = element.to_proto(scope)
             if message is not None:
                 encoded = _variable_message(message) if isinstance(message, VariableDef) else message
                 definition.bytes_list.value.append(encoded.SerializeToString())
-    elif isinstance(first, (Tensor, Operation)):
+    elif isinstance(first, (Tensor, Operation, Variable)):
         names = [element.name for element in elements]
         definition.node_list.value.extend(n.removeprefix(prefix) for n in names if n.startswith(prefix))
     elif isinstance(first, (str, bytes)):
@@ -80,13 +79,15 @@ def _variable_message(definition: VariableDef) -> Any:
 # ---- reading
 
 
-def restore_collections(meta_graph: Any, import_scope: str | None) -> dict[str, Any]:
-    """Fills the collections of the default graph; gives the variables by their names in the message."""
+def restore_collections(meta_graph: Any, import_scope: str | None) -> None:
+    """Fills the collections of the default graph.  A variable in several of them is one object."""
     graph = context.get_default_graph()
     variables: dict[str, Any] = {}
     for key, definition in sorted(meta_graph.collection_def.items()):
         kind = definition.WhichOneof("kind")
         values = getattr(definition, kind).value if kind else []
+        if key == GraphKeys.SAVERS:
+            continue  # for the module of savers
         if kind == "bytes_list" and key in VARIABLES:
             for data in values:
                 graph.add_to_collection(key, _variable(data, import_scope, variables))
@@ -94,9 +95,6 @@ def restore_collections(meta_graph: Any, import_scope: str | None) -> dict[str, 
             for data in values:
                 runner = QueueRunner.from_proto(queue_runner_def_class().FromString(data), import_scope)
                 graph.add_to_collection(key, runner)
-        elif kind == "bytes_list" and key == GraphKeys.SAVERS:
-            for data in values:
-                graph.add_to_collection(key, messages().SaverDef.FromString(data))
         elif kind == "node_list":
             for name in values:
                 _add_node(key, f"{import_scope}/{name}" if import_scope else name)
@@ -108,7 +106,6 @@ def restore_collections(meta_graph: Any, import_scope: str | None) -> dict[str, 
                 graph.add_to_collection(key, number)
         elif kind:
             log.warning("Collection %s is not imported: %s is not supported", key, kind)
-    return variables
 
 
 def _variable(data: bytes, scope: str | None, variables: dict[str, Any]) -> Any:

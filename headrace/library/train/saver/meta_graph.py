@@ -136,8 +136,8 @@ def read_meta_graph_file(filename: Any) -> Any:
 
 def add_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
-) -> tuple[Any, dict[str, Any]]:
-    """Adds the nodes and the collections to the default graph; gives the MetaGraphDef and the variables by name."""
+) -> tuple[Any, str | None]:
+    """Adds the nodes and the collections to the default graph; gives the MetaGraphDef and the scope they are in."""
     if context.executing_eagerly():
         raise RuntimeError(
             f"Exporting/importing meta graphs is not supported when eager execution is enabled: use a tf.Graph {at()}"
@@ -157,7 +157,8 @@ def add_meta_graph(
         import_graph_def(meta_graph.graph_def, name=scope or "", input_map=kwargs.get("input_map"))
     except errors.OpError as error:
         raise ValueError(f"the meta graph cannot be imported: {error} {at()}") from error
-    return meta_graph, restore_collections(meta_graph, scope)
+    restore_collections(meta_graph, scope)
+    return meta_graph, scope
 
 
 def _path_text(path: Any) -> str:

@@ -15,6 +15,8 @@ from headrace.core import errors, file
 from headrace.core.checkpoint_def import V2, messages
 from headrace.core.source import at
 from headrace.graph import context
+from headrace.graph.collection import GraphKeys
+from headrace.graph.graph import Graph
 from headrace.library import log
 from headrace.library.compat import as_str_any, integral_types
 from headrace.library.state.global_step import global_step as step_of
@@ -222,11 +224,15 @@ class Saver:
             write_checkpoint_state(folder, prefix, self.last_checkpoints, latest_filename, self._save_relative_paths)
             self._remove_old(meta_graph_suffix)
         if write_meta_graph:
-            with sess.graph.as_default():
-                self.export_meta_graph(
-                    meta_graph_filename(path, meta_graph_suffix), strip_default_attrs=strip_default_attrs
-                )
+            self._write_meta_graph(sess.graph, meta_graph_filename(path, meta_graph_suffix), strip_default_attrs)
         return prefix
+
+    def _write_meta_graph(self, graph: Graph, path: str, strip_default_attrs: bool) -> None:
+        try:
+            with graph.as_default():
+                self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
+        except ImportError as error:  # the checkpoint itself is there
+            log.warning("%s is not written: %s", path, error)
 
     def export_meta_graph(
         self, filename: Any = None, collection_list: Sequence[str] | None = None, as_text: bool = False,
@@ -279,11 +285,13 @@ def import_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
 ) -> Saver | None:
     """Adds a meta graph to the default graph; gives its saver, or one for all variables, or None if it has none."""
-    meta_graph, variables = add_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+    meta_graph, scope = add_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+    for data in meta_graph.collection_def[GraphKeys.SAVERS].bytes_list.value:
+        context.get_default_graph().add_to_collection(
+            GraphKeys.SAVERS, Saver.from_proto(messages().SaverDef.FromString(data), scope)
+        )
     if meta_graph.HasField("saver_def"):
-        name = next(iter(variables), None)
-        scope = variables[name].name.removesuffix(name).rstrip("/") if name is not None else import_scope
-        return Saver(saver_def=meta_graph.saver_def, name=scope or None)
+        return Saver(saver_def=meta_graph.saver_def, name=scope)
     if saving.all_saveables(import_scope):
         return Saver()
     log.info("Saver not created because there are no variables in the graph to restore")

@@ -86,6 +86,22 @@ def test_a_scope_of_a_graph() -> None:
         assert tf.train.import_meta_graph(exported) is None  # no variables
 
 
+def test_collections_of_ones_own_and_savers(caplog: pytest.LogCaptureFixture) -> None:
+    v = tf.Variable(1.0, name="v")
+    tf.add_to_collection("mine", v)
+    tf.add_to_collection("odd", object())
+    tf.add_to_collection(tf.GraphKeys.METRIC_VARIABLES, v)
+    tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
+    exported = tf.train.export_meta_graph()
+    assert "odd" not in exported.collection_def
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(exported, import_scope="in")
+        assert [t.name for t in tf.get_collection("mine")] == ["in/v:0"]
+        assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == tf.global_variables()
+        (saver,) = tf.get_collection(tf.GraphKeys.SAVERS)
+        assert saver.as_saver_def().restore_op_name == "in/save/restore_all"
+
+
 def test_without_a_saver() -> None:
     tf.Variable(1.0, name="v")
     exported = tf.train.export_meta_graph()
