@@ -65,10 +65,9 @@ class Saver:
                 "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or var_list=None. "
                 + at()
             )
-        if context.executing_eagerly():
+        if context.executing_eagerly() and var_list is None:
             raise RuntimeError(
-                "tf.train.Saver saves the variables of a graph; when ops run eagerly, build it and run it in a session "
-                + at()
+                f"When eager execution is enabled, `var_list` must specify a list or dict of variables to save {at()}"
             )
         self._var_list = var_list
         self._reshape = reshape
@@ -98,7 +97,9 @@ class Saver:
         if self._is_built:
             return
         self._is_built = True
-        if self.saver_def is None:
+        if context.executing_eagerly():
+            self._prepare_eagerly()
+        elif self.saver_def is None:
             self._build_nodes()
         elif self._name:
             for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
@@ -122,6 +123,16 @@ class Saver:
             self._var_list, reshape=self._reshape, sharded=self._sharded, max_to_keep=self._max_to_keep,
             keep_checkpoint_every_n_hours=self._keep_checkpoint_every_n_hours, name=self._name,
             restore_sequentially=self._restore_sequentially, filename=self._filename,
+        )  # fmt: skip
+
+    def _prepare_eagerly(self) -> None:
+        """There are no nodes: `save` and `restore` run the ops themselves."""
+        self._builder = self._builder or BulkSaverBuilder(self._write_version)
+        by_name = self._var_list if isinstance(self._var_list, dict) else saving.saveables_by_name(self._var_list)
+        self._eager_saveables = saving.checked_saveables(by_name)
+        self.saver_def = messages().SaverDef(
+            max_to_keep=self._max_to_keep or 0, version=self._write_version,
+            keep_checkpoint_every_n_hours=self._keep_checkpoint_every_n_hours,
         )  # fmt: skip
 
     # ---- as a message
@@ -207,13 +218,18 @@ class Saver:
         latest_filename = "checkpoint" if latest_filename is None else latest_filename
         if os.path.split(latest_filename)[0]:
             raise ValueError(f"'latest_filename' must not contain path components: {latest_filename!r} {at()}")
-        _check_session(sess)
+        if not context.executing_eagerly():
+            _check_session(sess)
         path = self._checkpoint_path(sess, _path_text(save_path), global_step, latest_filename)
         if self._is_empty:
             return None
         folder = os.path.dirname(path)
         try:
-            saved = sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
+            if context.executing_eagerly():
+                self._builder.save_op(path, self._eager_saveables)
+                saved: Any = path
+            else:
+                saved = sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
         except (errors.FailedPreconditionError, errors.NotFoundError):
             if folder and not file.exists(folder):
                 raise ValueError(f"Parent directory of {path} doesn't exist, can't save. {at()}") from None
@@ -223,7 +239,7 @@ class Saver:
             self._record(prefix)
             write_checkpoint_state(folder, prefix, self.last_checkpoints, latest_filename, self._save_relative_paths)
             self._remove_old(meta_graph_suffix)
-        if write_meta_graph:
+        if write_meta_graph and not context.executing_eagerly():
             self._write_meta_graph(sess.graph, meta_graph_filename(path, meta_graph_suffix), strip_default_attrs)
         return prefix
 
@@ -270,15 +286,34 @@ class Saver:
         prefix = _path_text(save_path)
         if not checkpoint_exists(prefix):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {prefix} {at()}")
-        _check_session(sess)
+        if not context.executing_eagerly():
+            _check_session(sess)
         log.info("Restoring parameters from %s", prefix)
         try:
-            check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
-            sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
+            if context.executing_eagerly():
+                self._restore_eagerly(prefix)
+            else:
+                check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
+                sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
         except errors.NotFoundError as error:
             raise _explained(error, "a Variable name or other graph key that is missing") from None
         except errors.InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
+
+    def _restore_eagerly(self, prefix: str) -> None:
+        saveables = self._eager_saveables
+        tensors = iter(self._builder.bulk_restore(prefix, saveables, -1, self._restore_sequentially))
+        restored = [[next(tensors) for _ in saveable.specs] for saveable in saveables]
+        shapes = [[spec.tensor.shape for spec in saveable.specs] if self._reshape else None for saveable in saveables]
+        for saveable, values in zip(saveables, restored, strict=True):
+            shape = getattr(saveable.op, "shape", None)
+            if shape is not None and not self._reshape and not shape.is_compatible_with(values[0].shape):
+                raise errors.InvalidArgumentError(
+                    None, None,
+                    f"{saveable.name}: the variable has shape {shape}, the checkpoint {prefix} has shape {values[0].shape}",
+                )  # fmt: skip
+        for saveable, values, new_shapes in zip(saveables, restored, shapes, strict=True):
+            saveable.restore(values, new_shapes)
 
 
 def import_meta_graph(

@@ -11,6 +11,7 @@ from golden import checkpoint_cases as cases
 
 import headrace as tf
 from headrace.core import errors, remote_file
+from headrace.eager.context import eager_mode
 from headrace.resources.bundle.reader import BundleReader
 
 GOLDEN = str(Path(__file__).parents[3] / "golden/checkpoints")
@@ -483,3 +484,22 @@ def test_saving_while_other_steps_run(tmp_path: Path) -> None:
             thread.join()
         for path in paths:
             saver.restore(sess, path)
+
+
+def test_eagerly(tmp_path: Path) -> None:
+    with eager_mode():
+        a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable(3, name="b")
+        saver = tf.train.Saver([a, b], max_to_keep=1)
+        saver.save(None, f"{tmp_path}/model", global_step=1)
+        path = saver.save(None, f"{tmp_path}/model", global_step=2)
+        assert kept(tmp_path) == ["model-2"] and tf.train.latest_checkpoint(tmp_path) == path
+        a.assign([0.0, 0.0])
+        b.assign(0)
+        saver.restore(None, path)
+        assert a.numpy().tolist() == [1.0, 2.0] and b.numpy() == 3
+        other = tf.Variable([7.0], name="b")
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"a: the variable has shape \(1,\), .* shape \(2,\)"):
+            tf.train.Saver({"a": other}).restore(None, path)
+        assert other.numpy().tolist() == [7.0]
+        with pytest.raises(RuntimeError, match="`var_list` must specify a list or dict"):
+            tf.train.Saver()
