@@ -46,7 +46,7 @@ class ClusterSpec:
         }  # fmt: skip
 
     def as_cluster_def(self) -> ClusterDef:
-        """The same as a message, jobs and tasks in order."""
+        """The cluster as a message, with jobs and tasks in order."""
         jobs = sorted(self._jobs.items())
         return ClusterDef(job=[JobDef(name=job, tasks=dict(sorted(tasks.items()))) for job, tasks in jobs])
 

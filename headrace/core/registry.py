@@ -316,13 +316,15 @@ class OpDef:
         extra = ("state" in wants, "device" in wants, "node" in wants)
         self.kernels.begin = Kernel(call, None, (), *extra, wants_step="step" in wants)
 
-        def begin_and_wait(*args: Any, **keywords: Any) -> Any:
+        def begin_and_wait(*args: Any, node: Any, **keywords: Any) -> Any:
             if REGISTRY.wait is None:
                 raise TypeError(f"op {self.name} waits, and nothing here can wait for it")
-            return REGISTRY.wait(call, "step" in wants, args, keywords)
+            if "node" in wants:
+                keywords["node"] = node
+            return REGISTRY.wait(call, node, "step" in wants, args, keywords)
 
         self._claim("kernel", None, None)
-        self.kernels.by_device.append(Kernel(begin_and_wait, None, (), *extra))
+        self.kernels.by_device.append(Kernel(begin_and_wait, None, (), *extra[:2], wants_node=True))
         return call
 
     def inline_kernel(self, expression: str) -> OpDef:
@@ -393,7 +395,7 @@ class Registry:
         # How to evaluate a pure op on constants while the graph is built (set by the ops folder).
         self.evaluate: Callable[[OpDef, Sequence[Any], dict[str, Any]], Any] | None = None
         # How to begin an asynchronous op and wait on this thread until it is over (set by the resources folder).
-        self.wait: Callable[[Rule, bool, Sequence[Any], dict[str, Any]], Any] | None = None
+        self.wait: Callable[[Rule, Any, bool, Sequence[Any], dict[str, Any]], Any] | None = None
 
     def add(self, definition: OpDef) -> OpDef:
         first = self._ops.get(definition.name)

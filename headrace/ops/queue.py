@@ -12,6 +12,7 @@ from headrace.core.dtypes import ANY, int32, resource, variant
 from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
+from headrace.ops.shared.resource import check_resource, shared_resource
 from headrace.resources.invoke import bind_attr
 from headrace.resources.queue.batch import empty_batch, pad_and_stack, split, stack, whole
 from headrace.resources.queue.queue import Queue
@@ -39,15 +40,12 @@ def _queue(kind, make_store, options="", types="component_types: list(type)"):
         if kind == "PriorityQueue":
             attrs["component_types"] = (FROM_TORCH[torch.int64], *attrs["component_types"])
             attrs["shapes"] = (TensorShape([]), *attrs["shapes"])
-        name = attrs["shared_name"] or context.name
         settings = {k: v for k, v in attrs.items() if k not in ("container", "shared_name")}
 
-        def make():
+        def make(name):
             return CheckedQueue(kind, name, make_store(attrs), settings, str(context.source))
 
-        queue = context.resource(Queue, make)
-        _check_shared(queue, kind, name, settings)
-        return queue
+        return shared_resource(context, Queue, make, by_node_name=False, kind=kind, **settings)
 
 
 class CheckedQueue(Queue):
@@ -56,33 +54,16 @@ class CheckedQueue(Queue):
     def __init__(self, kind, name, store, settings, source):
         dtypes, shapes = settings["component_types"], settings["shapes"]
         super().__init__(kind, name, store, settings["capacity"], dtypes, shapes, source)
-        self.settings = settings
         self.bound_dtypes = tuple(bind_attr(t) for t in dtypes)  # as ops receive them
         self.value_dtypes = tuple(TORCH_DTYPES.get(t, _OBJECT) for t in dtypes)  # as values have them
         self.sizes = tuple(s.tuple for s in shapes)
 
 
 _OBJECT = np.dtype(object)
-_WORDS = {"component_types": "component types", "shapes": "component shapes"}
 
 
-def _check_shared(queue, kind, name, settings):
-    """A second handle of a shared queue must ask for the queue there is."""
-    if queue.kind != kind:
-        raise errors.InvalidArgumentError(
-            None, None, f"Shared queue '{name}' is a {queue.kind}, but a {kind} was requested"
-        )
-    for key, wanted in settings.items():
-        if _shown(queue.settings[key]) != _shown(wanted):
-            word = _WORDS.get(key, key)
-            raise errors.InvalidArgumentError(
-                None, None,
-                f"Shared queue '{name}' has {word} {_shown(queue.settings[key])} but requested {word} was {_shown(wanted)}",
-            )  # fmt: skip
-
-
-def _shown(value):
-    return f"[{', '.join(str(getattr(v, 'name', v)) for v in value)}]" if isinstance(value, tuple) else value
+def _shown(dtypes):
+    return ", ".join(d.name for d in dtypes)
 
 
 def _shuffled(attrs):
@@ -157,6 +138,7 @@ def _(handle, components, timeout_ms, *, done):
 
 def _check(queue, components, leading):
     """Refuses components that are not the queue's; ``leading`` is the size of a batch."""
+    check_resource(queue, Queue)
     if queue.capacity == 0:
         raise errors.InvalidArgumentError(
             None, None, f"{queue.kind} '{queue.name}' has capacity 0: nothing can ever be enqueued. -1 means no limit"
@@ -210,6 +192,7 @@ def _(handle, component_types, timeout_ms, *, done):
 
 
 def _check_types(queue, component_types):
+    check_resource(queue, Queue)
     if component_types != queue.bound_dtypes:
         raise errors.InvalidArgumentError(
             None,
@@ -273,6 +256,7 @@ close.shape(lambda handle, cancel_pending_enqueues: [])
 
 @close.begin
 def _(handle, cancel_pending_enqueues, *, done):
+    check_resource(handle, Queue)
     return handle.close(cancel_pending_enqueues, done)
 
 
@@ -280,8 +264,12 @@ def _property(name, output, dtype, get):
     definition = op(f"{name}(handle: resource) -> ({output}: {dtype.name})", stateful=True, reads=True, host=True)
     definition.not_differentiable()
     definition.shape(lambda handle: ())
-    definition.kernel(get)
+
+    @definition.kernel
+    def _(handle):
+        check_resource(handle, Queue)
+        return torch.tensor(get(handle), dtype=TORCH_DTYPES[dtype])
 
 
-_property("QueueSizeV2", "size", int32, lambda handle: torch.tensor(handle.size(), dtype=torch.int32))
-_property("QueueIsClosedV2", "is_closed", bool_, lambda handle: torch.tensor(handle.is_closed))
+_property("QueueSizeV2", "size", int32, Queue.size)
+_property("QueueIsClosedV2", "is_closed", bool_, lambda queue: queue.is_closed)

@@ -54,19 +54,19 @@ def deadline(seconds: float) -> Iterator[None]:
 class Waiting(NamedTuple):
     """A node that was begun, and what it waits for; None for a call on another thread."""
 
-    node: Any  # with name, type and source; None: an op of a body or of eager code
+    node: Any  # with name, type and source; None in eager code
     wait: Wait | None
 
     def __str__(self) -> str:
         node = self.node
-        who = f"{node.name} ({node.type} made at {node.source})" if node is not None else "an op of a body, or eager,"
+        who = f"{node.name} ({node.type} made at {node.source})" if node is not None else "an eager op"
         if self.wait is not None:
             return f"{who} waits: {self.wait.describe()}"
         return f"{who} waits: its Python function runs" if node.op_def.traits.blocking else f"{who} runs"
 
 
 class Step:
-    """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask what it waits `for`."""
+    """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask for a `report`."""
 
     __slots__ = ("_listeners", "_reported", "begun_at", "error", "number", "until", "waits")
 
@@ -230,14 +230,14 @@ class Running:
             self._steps.finish(self._step)
 
 
-def _begin_and_wait(begin: Rule, wants_step: bool, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def _begin_and_wait(begin: Rule, node: Any, wants_step: bool, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """Begins an asynchronous op and waits on this thread until it is over: the op's derived kernel."""
     with Shield():
-        result = _wait_for(begin, wants_step, args, keywords)
+        result = _wait_for(begin, node, wants_step, args, keywords)
     return result.call() if isinstance(result, Later) else result
 
 
-def _wait_for(begin: Rule, wants_step: bool, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def _wait_for(begin: Rule, node: Any, wants_step: bool, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
     step = current.step or Step(current.until)
     events = step.events()
     token = object()
@@ -250,7 +250,7 @@ def _wait_for(begin: Rule, wants_step: bool, args: Sequence[Any], keywords: dict
             keywords = {**keywords, "step": step}
         wait: Wait | None = begin(*args, done=done, **keywords)
         if wait is not None:
-            step.waits[token] = Waiting(None, wait)
+            step.waits[token] = Waiting(node, wait)
         try:
             _, result, error = step.next(events)
         except OpError as e:

@@ -66,7 +66,12 @@ class ReaderBase:
 
 
 def _handle(queue: Any) -> Tensor:
-    handle: Tensor = queue if isinstance(queue, Tensor) else queue.queue_ref
+    handle = queue if isinstance(queue, Tensor) else getattr(queue, "queue_ref", None)
+    if not isinstance(handle, Tensor):
+        raise TypeError(
+            "queue must be a queue of file names, such as tf.train.string_input_producer gives, or its handle; "
+            f"got {queue!r} {at()}"
+        )
     return handle
 
 

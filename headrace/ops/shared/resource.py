@@ -6,10 +6,10 @@ from headrace.core.errors import InvalidArgumentError
 from headrace.resources.value import FROM_TORCH
 
 
-def shared_resource(context, resource_class, make, **settings):
+def shared_resource(context, resource_class, make, by_node_name=True, **settings):
     """The state of a node: what has its ``shared_name``, or else its own name, and what ``make(name)`` gives the first time.
 
-    Whoever comes later must ask for the same settings.
+    Whoever comes later must ask for the same settings.  Unless ``by_node_name``, other sessions find a ``shared_name`` only.
     """
     name = context.attrs["shared_name"] or context.name
 
@@ -18,7 +18,7 @@ def shared_resource(context, resource_class, make, **settings):
         resource.settings = settings
         return resource
 
-    resource = context.resource(resource_class, make_with_settings, by_node_name=True)
+    resource = context.resource(resource_class, make_with_settings, by_node_name)
     for key, wanted in settings.items():
         there = resource.settings[key]
         if str(there) != str(wanted):  # unknown shapes are equal to none

@@ -179,3 +179,8 @@ def test_wrong_calls() -> None:
         pytest.raises(tf.errors.InvalidArgumentError, match="num_records must not be negative, got -1"),
     ):
         sess.run(keys)
+
+
+def test_names_must_come_from_a_queue() -> None:
+    with pytest.raises(TypeError, match=r"queue must be a queue of file names.*got \['a.txt'\].*test_reader.py"):
+        tf.TextLineReader().read(["a.txt"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.graph import raw_ops
 
 OFF = tf.ConfigProto(compile="off")
 SHORT = tf.RunOptions(timeout_in_ms=200)
@@ -284,3 +285,11 @@ def test_two_devices(compile_mode: str) -> None:
         sess.run(put, {x: [1.0, 0.0]})
         assert sess.run([loss, train])[0] == 6.0
         assert np.allclose(sess.run([loss, w, train])[0], (2 * 0.1) ** 2 + 0.1 + 0.9)
+
+
+def test_the_handle_of_something_else(sess: tf.Session) -> None:
+    table = raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
+    take = raw_ops.QueueDequeueV2(table, component_types=[tf.float32])
+    for op in (raw_ops.QueueSizeV2(table), raw_ops.QueueCloseV2(table), take, raw_ops.QueueEnqueueV2(table, [1.0])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="handle of a Queue is needed, got one of a Table"):
+            sess.run(op)

@@ -54,19 +54,24 @@ def _check(checkpoint: Checkpoint, variable: Tensor, reshaped: bool, restore: Op
     entry = checkpoint.entry(name)
     dtype = restore.outputs[index].dtype
     if entry.dtype != dtype:
-        raise _mismatch(checkpoint, name, f"dtype {dtype.name}", f"dtype {entry.dtype.name}")
+        raise _mismatch(checkpoint, variable, name, f"dtype {dtype.name}", f"dtype {entry.dtype.name}")
     declared = variable.op.attrs.get("shape", variable.shape)
     if spec:
         full = parse_shape_and_slice(spec)[0]
         if full != entry.shape:
-            raise _mismatch(checkpoint, name, f"shape {list(full)}", f"shape {list(entry.shape)}")
+            raise _mismatch(checkpoint, variable, name, f"shape {list(full)}", f"shape {list(entry.shape)}")
     elif reshaped:
         if declared.is_fully_defined() and math.prod(declared.as_list()) != math.prod(entry.shape):
-            raise _mismatch(checkpoint, name, f"as many elements as shape {declared}", f"shape {list(entry.shape)}")
+            raise _mismatch(
+                checkpoint, variable, name, f"as many elements as shape {declared}", f"shape {list(entry.shape)}"
+            )
     elif not declared.is_compatible_with(list(entry.shape)):
-        raise _mismatch(checkpoint, name, f"shape {declared}", f"shape {list(entry.shape)}")
+        raise _mismatch(checkpoint, variable, name, f"shape {declared}", f"shape {list(entry.shape)}")
 
 
-def _mismatch(checkpoint: Checkpoint, name: str, expected: str, found: str) -> errors.InvalidArgumentError:
-    message = f"{name}: the graph expects {expected}, the checkpoint {checkpoint.prefix} has {found}"
+def _mismatch(
+    checkpoint: Checkpoint, variable: Tensor, name: str, expected: str, found: str
+) -> errors.InvalidArgumentError:
+    made = f"made at {variable.op.source}"
+    message = f"{name}: the graph expects {expected} ({made}), the checkpoint {checkpoint.prefix} has {found}"
     return errors.InvalidArgumentError(None, None, message)
