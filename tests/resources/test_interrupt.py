@@ -116,4 +116,4 @@ def test_what_was_taken_before_the_step_ended_is_not_lost():
 
     step = Step()
     with step.entered():
-        assert REGISTRY.wait(begin, True, (), {}) == "element"
+        assert REGISTRY.wait(begin, None, True, (), {}) == "element"
