@@ -47,7 +47,7 @@ def _take_body(graph: StepGraph, call: Node) -> None:
         node.name = f"{call.name}/{node.name.removeprefix(prefix)}"
         node.colocation = tuple(f"loc:@{call.name}/{c.removeprefix(f'loc:@{prefix}')}" if prefix in c else c
                                 for c in node.colocation) or call.colocation  # fmt: skip
-        node.device = _device(call.device, node.device)
+        node.device = merged_device(call.device, node.device)
         node.order = call.order + 0.5 * node.order / (len(f._nodes) + 1)
         node.inputs = [arguments.get(v, v) for v in node.inputs]
         node.control_inputs = [c for c in node.control_inputs if c not in fed]
@@ -64,7 +64,7 @@ def _take_body(graph: StepGraph, call: Node) -> None:
     graph.replace(dict(zip(call.outputs, results, strict=True)), {call: done})
 
 
-def _device(outer: str, inner: str) -> str:
+def merged_device(outer: str, inner: str) -> str:
     """The device of a body's node: what the node asks for, completed by what the call asks for."""
     if not outer or not inner:
         return outer or inner

@@ -18,6 +18,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
 from headrace.graph.body import FuncGraph
+from headrace.passes.bodies import bodies_of
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 Build = Callable[..., StepGraph]  # (inputs, outputs, operations that must run, inputs that are constants) -> body
@@ -53,6 +54,25 @@ def is_instantiated(node: Node) -> bool:
     return any(isinstance(a, StepGraph) for a in node.attrs.values())
 
 
+def drop_inputs(graph: StepGraph) -> StepGraph:
+    """Drops the captured values that no body of a holder uses after it was rewritten, and what computes only these."""
+    changed = False
+    for node in graph.nodes:
+        bodies = bodies_of(node)
+        if not bodies:
+            continue
+        first = 0 if "cond" in node.attrs else 1
+        variables = len(node.attrs["T"]) if "body" in node.attrs else 0
+        keep = sorted({*range(variables), *_needed(bodies)})
+        if len(keep) < len(node.inputs) - first:
+            _keep_inputs(node, bodies, keep, first, variables)
+            _mark_numbers(node)
+            changed = True
+    if changed:
+        graph.sweep()
+    return graph
+
+
 def _cut(node: Node, used: set[Value], whole: bool, build: Build, recursion: Recursion) -> None:
     node.attrs = dict(node.attrs)
     results = _first_result(node)
@@ -80,12 +100,7 @@ def _cut_if(node: Node, wanted: list[int], build: Build) -> None:
     attrs["then_branch"], attrs["else_branch"] = bodies
     attrs["Tout"] = tuple(v.dtype for v in node.outputs)
     attrs["output_shapes"] = tuple(v.shape for v in node.outputs)
-    resident = [on_host(v.dtype, v.shape) for v in node.outputs]
-    for body in bodies:
-        body.host_feeds = [on_host(v.dtype, v.shape) for v in node.inputs[1:]]
-        body.host_fetches = resident
-    attrs["host_inputs"] = {0} | {i for i, v in enumerate(node.inputs) if on_host(v.dtype, v.shape)}
-    attrs["host_outputs"] = {i for i, h in enumerate(resident) if h}
+    _mark_numbers(node)
 
 
 def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
@@ -117,6 +132,18 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
         attrs["cond"] = bodies[0]
     attrs["body"] = instantiated
     mark_numbers(node)
+
+
+def _mark_numbers(node: Node) -> None:
+    if "body" in node.attrs:
+        mark_numbers(node)
+        return
+    resident = [on_host(v.dtype, v.shape) for v in node.outputs]
+    for body in bodies_of(node):
+        body.host_feeds = [on_host(v.dtype, v.shape) for v in node.inputs[1:]]
+        body.host_fetches = resident
+    node.attrs["host_inputs"] = {0} | {i for i, v in enumerate(node.inputs) if on_host(v.dtype, v.shape)}
+    node.attrs["host_outputs"] = {i for i, h in enumerate(resident) if h}
 
 
 def mark_numbers(loop: Node) -> None:

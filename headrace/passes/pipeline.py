@@ -16,6 +16,7 @@ from enum import Enum
 
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.accumulate_product import accumulate_product
+from headrace.passes.bodies import bodies_within
 from headrace.passes.copy_kept import copy_kept
 from headrace.passes.cse import cse
 from headrace.passes.defer_sums import defer_sums
@@ -25,7 +26,7 @@ from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.fuse_updates import fuse_updates
 from headrace.passes.hoist import hoist
 from headrace.passes.inline import inline
-from headrace.passes.instantiate import Recursion, instantiate, put_constants
+from headrace.passes.instantiate import Recursion, drop_inputs, instantiate, put_constants
 from headrace.passes.late_read import late_reads
 from headrace.passes.lower import lower, must_lower
 from headrace.passes.place import HasKernel, place
@@ -56,7 +57,10 @@ from headrace.passes.trim_stashes import trim_stashes
 class Stage(Enum):
     """What a run of passes starts from and comes to."""
 
-    GRAPH = "the client's graph -> a step graph; each body that the step holds goes the same way, inside instantiate"
+    GRAPH = "the client's graph, or a body in it -> a step graph; the bodies that it holds go the same way, inside instantiate"
+    PLACE = "a step graph -> a device for every node, those of its bodies among them; once, for all of them together"
+    READ = "a placed step, or a body of one -> one that reads state by nodes; the bodies of a step before it, inner ones first"
+    REWRITE = "a placed step, or a body of one -> a faster one; in the same order"
     FUSE = "an interpreted step, strand or body -> the same with updates run together; before the others where nothing waits"
     LOWER = "an interpreted step -> one whose loops are primitives, where they must be"
     SPECIALISE = "a step -> the step for feeds of some shapes"
@@ -164,8 +168,8 @@ def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
         inputs: Sequence[Tensor], outputs: Sequence[Tensor], run: Sequence[Operation] = (),
         constants: Mapping[int, Node] | None = None,
     ) -> StepGraph:  # fmt: skip
-        body = make_step_graph(inputs, outputs, run, context.settings, context.recursion, constants)
-        return run_stage(Stage.FUSE, body, context)
+        inner = Context(context.options, inputs, outputs, run, context.recursion, constants or {})
+        return run_stage(Stage.GRAPH, StepGraph([], [], [], []), inner)
 
     return instantiate(graph, build, context.recursion)
 
@@ -190,20 +194,21 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("instantiate", Stage.GRAPH, _instantiate),
     Pass(
         "place",
-        Stage.GRAPH,
+        Stage.PLACE,
         lambda g, c: place(g, c.settings.devices, c.settings.has_kernel, c.settings.soft_placement),
     ),
-    Pass("insert_reads", Stage.GRAPH, _plain(insert_reads)),
-    Pass("late_reads", Stage.GRAPH, _plain(late_reads)),
-    Pass("share_indices", Stage.GRAPH, _plain(share_indices), SIMPLIFY),
-    Pass("trim_stashes", Stage.GRAPH, _plain(trim_stashes), SIMPLIFY),
-    Pass("project_inputs", Stage.GRAPH, _plain(project_inputs), REWRITE),
-    Pass("defer_sums", Stage.GRAPH, _plain(defer_sums), REWRITE),
-    Pass("hoist", Stage.GRAPH, _plain(hoist), REWRITE),
-    Pass("sum_products", Stage.GRAPH, _plain(sum_products), REWRITE),
-    Pass("accumulate_product", Stage.GRAPH, _plain(accumulate_product), REWRITE),
-    Pass("share_transpose", Stage.GRAPH, _plain(share_transpose), REWRITE),
-    Pass("copy_kept", Stage.GRAPH, _plain(copy_kept)),
+    Pass("insert_reads", Stage.READ, _plain(insert_reads)),
+    Pass("late_reads", Stage.READ, _plain(late_reads)),
+    Pass("drop_inputs", Stage.REWRITE, _plain(drop_inputs)),
+    Pass("share_indices", Stage.REWRITE, _plain(share_indices), SIMPLIFY),
+    Pass("trim_stashes", Stage.REWRITE, _plain(trim_stashes), SIMPLIFY),
+    Pass("project_inputs", Stage.REWRITE, _plain(project_inputs), REWRITE),
+    Pass("defer_sums", Stage.REWRITE, _plain(defer_sums), REWRITE),
+    Pass("hoist", Stage.REWRITE, _plain(hoist), REWRITE),
+    Pass("sum_products", Stage.REWRITE, _plain(sum_products), REWRITE),
+    Pass("accumulate_product", Stage.REWRITE, _plain(accumulate_product), REWRITE),
+    Pass("share_transpose", Stage.REWRITE, _plain(share_transpose), REWRITE),
+    Pass("copy_kept", Stage.REWRITE, _plain(copy_kept)),
     # A compiler makes one loop of an update and its gradient; a separate update would be a second loop.
     Pass("fuse_updates", Stage.FUSE, _plain(fuse_updates), ("rewrite", "interpreted")),
     Pass("lower", Stage.LOWER, lambda g, c: lower(g) if c.settings.lower or must_lower(g) else g),
@@ -264,9 +269,34 @@ def run_stage(stage: Stage, graph: StepGraph, context: Context, own: Own | None 
 
 
 def make_step_graph(
-    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options,
-    recursion: Recursion | None = None, constants: Mapping[int, Node] | None = None,
-) -> StepGraph:  # fmt: skip
-    """The graph of a step, or of a body: then ``recursion`` and ``constants`` come from the step around it."""
-    context = Context(options, feeds, fetches, targets, recursion or Recursion(), constants or {})
-    return run_stage(Stage.GRAPH, StepGraph([], [], [], []), context)
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
+) -> StepGraph:
+    """The graph of a step, placed and rewritten, its bodies too."""
+    return rewrite_placed(make_placed_graph(feeds, fetches, targets, options), options)
+
+
+def make_placed_graph(
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], options: Options
+) -> StepGraph:
+    """The graph of a step in which every node, those of bodies among them, has the full name of a device and reads are nodes."""
+    context = Context(options, feeds, fetches, targets)
+    graph = run_stage(Stage.GRAPH, StepGraph([], [], [], []), context)
+    graph = run_stage(Stage.PLACE, graph, context)
+    for one in (*bodies_within(graph), graph):
+        run_in_place(one, (Stage.READ,), context)
+    return graph
+
+
+def rewrite_placed(graph: StepGraph, options: Options) -> StepGraph:
+    """A placed graph, or a part of one that runs by itself, after the rewrites; those of its bodies go on to FUSE."""
+    context = Context(options)
+    for body in bodies_within(graph):
+        run_in_place(body, (Stage.REWRITE, Stage.FUSE), context)
+    return run_stage(Stage.REWRITE, graph, context)
+
+
+def run_in_place(graph: StepGraph, stages: Sequence[Stage], context: Context) -> None:
+    """Runs stages on a graph that others hold: it stays the same object."""
+    for stage in stages:
+        if run_stage(stage, graph, context) is not graph:
+            raise TypeError(f"a pass of {stage.name} must change its graph in place, since a node may hold the graph")

@@ -1,104 +1,62 @@
-"""Place: gives every node a device, honouring what the user asked for (white paper 3.2.1 and 4.3).
+"""Place: gives every node of a step and of its bodies a device, honouring what the user asked for (white paper 3.2.1 and 4.3).
 
-Nodes tied by colocation (``colocate_with``, or a handle and the ops that take it) form groups by union-find and share a device.
-A node that asks for no device goes to the default device, a host-only op to the host's.
+Nodes that must share a device (passes/colocate.py) are placed together.  Where they ask for different devices, the maker of a
+handle wins over those who use it, as in TensorFlow.  What runs on the host goes to the CPU of the task of the device that was
+asked for or chosen; a CPU that was asked for is that CPU.  The others go to the first device that has their kernels.
+
+Some nodes follow others where nobody asks for a device: a holder of bodies goes where all of these are, what a body is fed is
+with the holder, the shape of a value is taken where the value is, and a constant is where its users are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
-from headrace.core.device import DeviceSpec
-from headrace.core.dtypes import string
+from headrace.core.device import DeviceSpec, Parts
+from headrace.core.dtypes import string, variant
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import user_source
 from headrace.passes.arrays import named_inputs
-from headrace.passes.read import ref_positions
+from headrace.passes.bodies import bodies_within, held_bodies
+from headrace.passes.colocate import groups_of, is_state, takes_state
+from headrace.passes.inline import merged_device
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 HasKernel = Callable[[Node, str], bool]
 
+_ANYWHERE: Parts = (None, None, None, None, None)
+
 
 def place(graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft: bool = False) -> StepGraph:
     """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry."""
-    specs = [_spec(d) for d in devices]
-    host = next(d for d, s in zip(devices, specs, strict=True) if s.device_type == "CPU")
-    groups = _groups(graph)
-    anywhere = DeviceSpec.from_string("")
-    for members in groups:
-        wish = anywhere
-        for node in members:
-            if node.device:
-                wish = _merge(wish, node)
-        elsewhere = [n for n in members if not runs_on_host(n)]
-        chosen = next((
-            d for d, s in zip(devices, specs, strict=True)
-            if (wish is anywhere or _matches(wish, s)) and all(has_kernel(n, s.device_type or "CPU") for n in elsewhere)
-        ), host if soft else "")  # fmt: skip
-        if not chosen:
-            _fail(members, wish, devices, has_kernel)
-        for node in members:
-            node.device = host
-        for node in elsewhere:
-            node.device = chosen
+    placer = _Placer(devices, has_kernel, soft)
+    fed = {v.op for v in graph.feeds}
+    _inherit(graph, set())
+    followers = _Followers(graph)
+    for members in groups_of(graph):
+        if len(members) == 1:
+            (node,) = members
+            if node in followers.all:
+                continue
+            if node in fed:
+                placer.place_feed(node)
+                continue
+        followers.all.difference_update(members)
+        placer.place_group(members)
+    followers.place(placer)
     return graph
-
-
-def _groups(graph: StepGraph) -> list[list[Node]]:
-    parent: dict[Node, Node] = {n: n for n in graph.nodes}
-
-    def find(node: Node) -> Node:
-        while parent[node] is not node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    by_name = {n.name: n for n in graph.nodes}
-    leaders: dict[str, Node] = {}
-    for node in graph.nodes:
-        for p in ref_positions(node):
-            parent[find(node)] = find(node.inputs[p].op)
-        for group in node.colocation:  # its members share a device even if the node it is named after was pruned
-            leader = leaders.setdefault(group, by_name.get(group.removeprefix("loc:@"), node))
-            parent[find(node)] = find(leader)
-    groups: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        groups.setdefault(find(node), []).append(node)
-    return list(groups.values())
-
-
-def _spec(device: str) -> DeviceSpec:
-    """The parts of a name.  A server of this process alone is the job "local" in TF1, "localhost" in TF2."""
-    spec = DeviceSpec.from_string(device)
-    return spec.replace(job="localhost") if spec.job == "local" else spec
-
-
-def _merge(wish: DeviceSpec, node: Node) -> DeviceSpec:
-    mine = _spec(node.device)
-    for field in ("job", "replica", "task", "device_type", "device_index"):
-        a, b = getattr(wish, field), getattr(mine, field)
-        if a is not None and b is not None and a != b:
-            raise InvalidArgumentError(
-                None, node.origin,
-                f"Cannot colocate {node.name} (made at {node.source}): it asks for {node.device}, but nodes it is "
-                f"colocated with ask for {wish.to_string()}",
-            )  # fmt: skip
-    return wish.make_merged_spec(mine)
-
-
-def _matches(wish: DeviceSpec, full: DeviceSpec) -> bool:
-    for field in ("job", "replica", "task", "device_type", "device_index"):
-        want, have = getattr(wish, field), getattr(full, field)
-        if want is not None and want != have:
-            return False
-    return True
 
 
 def runs_on_host(node: Node) -> bool:
     """Whether the node runs on the host whatever device it is given: by its trait, or because strings live there."""
     if node.op_def.traits.host:
         return True
-    return any(v.dtype.base_dtype is string for v in (*_values(node), *node.outputs))
+    if any(v.dtype.base_dtype is string for v in node.outputs):
+        return True
+    return any(v.dtype.base_dtype is string for v in node.inputs) and any(
+        v.dtype.base_dtype is string for v in _values(node)
+    )
 
 
 def _values(node: Node) -> list[Value]:
@@ -108,21 +66,219 @@ def _values(node: Node) -> list[Value]:
     return [value for arg, value in named_inputs(node) if not arg.host]
 
 
-def _can_run(node: Node, device_type: str, has_kernel: HasKernel) -> bool:
-    return runs_on_host(node) or has_kernel(node, device_type)
+def _inherit(graph: StepGraph, seen: set[StepGraph]) -> None:
+    """Nodes in the bodies of a function ask for what its call asks for, as far as they ask for nothing themselves."""
+    for node in graph.nodes:
+        for body in held_bodies(node):
+            if body in seen:
+                continue
+            seen.add(body)
+            of_function = "f" in node.attrs or (node.origin is not None and node.origin.graph.prefix)
+            if node.device and of_function:
+                for inner in body.nodes:
+                    if not inner.colocation and not inner.op_def.traits.feed:
+                        inner.device = merged_device(node.device, inner.device)
+            _inherit(body, seen)
 
 
-def _fail(members: list[Node], wish: DeviceSpec, devices: Sequence[str], has_kernel: HasKernel) -> None:
-    node = next((n for n in members if n.device), members[0])
-    reason = "no such device is registered in this process"
-    for n in members:
-        if not any(_can_run(n, DeviceSpec.from_string(d).device_type or "CPU", has_kernel) for d in devices):
-            types = {k: v.name for k, v in n.attrs.items() if hasattr(v, "as_numpy_dtype")}
-            node, reason = n, f"op {n.type} has no kernel for types {types}"
-            break
-    raise InvalidArgumentError(
-        None, node.origin,
-        f"Cannot assign a device for operation {node.name} (made at {node.source}): it was explicitly assigned to "
-        f"{wish.to_string() or 'no device'} but {reason}. Available devices: [ {', '.join(devices)} ]. "
-        f"Use allow_soft_placement=True in ConfigProto to fall back on the CPU. (run at {user_source(2)})",
-    )  # fmt: skip
+class _Placer:
+    """The devices there are, and which of them nodes get."""
+
+    def __init__(self, devices: Sequence[str], has_kernel: HasKernel, soft: bool) -> None:
+        self._devices = [(name, _parts(name)) for name in devices]
+        self._types = frozenset(parts[3] or "CPU" for _, parts in self._devices)
+        self._has_kernel = has_kernel
+        self._soft = soft
+        self._first: dict[tuple[Parts, frozenset[str]], str] = {}
+        self._cpus: dict[str, str] = {}
+
+    def place_group(self, members: Sequence[Node]) -> None:
+        """Gives nodes that share a device the first one that they may have."""
+        elsewhere = [n for n in members if not runs_on_host(n)]
+        types = self._types_for(elsewhere)
+        wishes = _wishes(members, self._soft)
+        chosen = next(filter(None, (self._match(wish, types) for wish in wishes)), "")
+        if not chosen and self._soft:
+            chosen = self._match((*wishes[-1][:3], "CPU", None), types)
+        if not chosen:
+            self._fail(members, wishes[-1])
+        for node in members:
+            node.device = self.cpu_of(chosen)
+        for node in elsewhere:
+            node.device = chosen
+
+    def place_feed(self, node: Node) -> None:
+        """A value that the client supplies is wherever there is a device like the one asked for."""
+        device = self._match(_parts(node.device), self._types) or self._match(_ANYWHERE, self._types)
+        self.put(node, device)
+
+    def put(self, node: Node, device: str) -> None:
+        """Puts a node where another one is, or on the host there."""
+        if runs_on_host(node):
+            node.device = self.cpu_of(device)
+        elif self._has_kernel(node, _parts(device)[3] or "CPU"):
+            node.device = device
+        else:
+            self.place_group([node])
+
+    def cpu_of(self, device: str) -> str:
+        """The CPU itself, or the first CPU of the device's task."""
+        cpu = self._cpus.get(device)
+        if cpu is None:
+            parts = _parts(device)
+            cpu = device if parts[3] == "CPU" else self._match((*parts[:3], "CPU", None), self._types)
+            self._cpus[device] = cpu = cpu or self._match((None, None, None, "CPU", None), self._types)
+        return cpu
+
+    def _types_for(self, nodes: Iterable[Node]) -> frozenset[str]:
+        """The device types that all nodes have kernels for."""
+        types = self._types
+        for node in nodes:
+            if not all(self._has_kernel(node, t) for t in types):
+                types = frozenset(t for t in types if self._has_kernel(node, t))
+        return types
+
+    def _match(self, wish: Parts, types: frozenset[str]) -> str:
+        """The first device of these types that meets the wish; "" if there is none."""
+        chosen = self._first.get((wish, types))
+        if chosen is None:
+            fitting = (name for name, parts in self._devices if _meets(parts, wish) and (parts[3] or "CPU") in types)
+            chosen = self._first[wish, types] = next(fitting, "")
+        return chosen
+
+    def _fail(self, members: Sequence[Node], wish: Parts) -> None:
+        node = next((n for n in members if n.device), members[0])
+        reason = "no such device is registered in this process"
+        there = {parts[3] or "CPU" for _, parts in self._devices if _meets(parts, wish)} or self._types
+        for n in members:
+            if not runs_on_host(n) and not any(self._has_kernel(n, t) for t in there):
+                types = {k: v.name for k, v in n.attrs.items() if hasattr(v, "as_numpy_dtype")}
+                node, reason = n, f"op {n.type} has no kernel for types {types} on {', '.join(sorted(there))}"
+                break
+        raise InvalidArgumentError(
+            None, node.origin,
+            f"Cannot assign a device for operation {node.name} (made at {node.source}): it was explicitly assigned to "
+            f"{DeviceSpec(*wish).to_string() or 'no device'} but {reason}. Available devices: "
+            f"[ {', '.join(name for name, _ in self._devices)} ]. Use allow_soft_placement=True in ConfigProto to fall back "
+            f"on the CPU of the same task. (run at {user_source(2)})",
+        )  # fmt: skip
+
+
+class _Followers:
+    """The nodes of a step and its bodies that go where others are, because nobody asks for a device."""
+
+    def __init__(self, graph: StepGraph) -> None:
+        self._graphs = [*bodies_within(graph), graph]  # inner ones first
+        self.all: set[Node] = set()
+        for one in self._graphs:
+            self.all.update(n for n in one.nodes if not n.device and not n.colocation and _follows(n))
+            if one is not graph:
+                self.all.update(v.op for v in one.feeds if not is_state(v))
+
+    def place(self, placer: _Placer) -> None:
+        """Each kind after those that it follows."""
+        for node in self.all:
+            node.device = ""
+        for graph in self._graphs:
+            for node in self._waiting(graph, held_bodies):
+                self._place_holder(node, placer)
+        for graph in reversed(self._graphs):
+            for node in graph.nodes:
+                for value in (v for body in held_bodies(node) for v in body.feeds if not v.op.device):
+                    placer.put(value.op, node.device)
+        for graph in reversed(self._graphs):
+            for node in self._waiting(graph, lambda n: n.inputs):
+                placer.put(node, node.inputs[0].op.device) if node.inputs[0].op.device else placer.place_group([node])
+            self._place_constants(graph, placer)
+
+    def _waiting(self, graph: StepGraph, wanted: Callable[[Node], object]) -> list[Node]:
+        return [n for n in graph.nodes if n in self.all and not n.device and wanted(n)]
+
+    def _place_holder(self, node: Node, placer: _Placer) -> None:
+        work = {n.device for body in held_bodies(node) for n in body.nodes if n.device and _is_work(n)}
+        if len(work) == 1:
+            placer.put(node, work.pop())
+        else:
+            placer.place_group([node])
+
+    def _place_constants(self, graph: StepGraph, placer: _Placer) -> None:
+        used: dict[Node, set[str]] = {n: set() for n in self._waiting(graph, lambda n: True)}
+        for node in graph.nodes:
+            for value in node.inputs:
+                if value.op in used:
+                    used[value.op].add(node.device)
+        for node, devices in used.items():
+            if len(devices) == 1 and "" not in devices:
+                placer.put(node, devices.pop())
+            else:
+                placer.place_group([node])
+
+
+def _follows(node: Node) -> bool:
+    traits = node.op_def.traits
+    if traits.constant or held_bodies(node):
+        return True
+    return traits.host_output and bool(node.inputs) and not takes_state(node)
+
+
+def _is_work(node: Node) -> bool:
+    """Whether the node decides where the holder of its body is."""
+    traits = node.op_def.traits
+    return not (traits.feed or traits.handle or traits.constant) and not runs_on_host(node)
+
+
+# ---- wishes
+
+
+def _wishes(members: Sequence[Node], soft: bool) -> list[Parts]:
+    """What nodes that share a device ask for together: all that fits first, and what must hold last.
+
+    Those who only use state ask last.  They are not heard where they contradict its maker.
+    """
+    asking = [n for n in members if n.device]
+    if len(asking) < 2:
+        return [_parts(asking[0].device) if asking else _ANYWHERE]
+    ranks: tuple[list[Node], ...] = ([], [], [])
+    for node in asking:
+        ranks[_rank(node)].append(node)
+    wish, wishes = _ANYWHERE, []
+    for rank, nodes in enumerate(ranks):
+        for node in nodes:
+            mine = _parts(node.device)
+            if all(a is None or b is None or a == b for a, b in zip(wish, mine, strict=True)):
+                wish = _joined(wish, mine)
+            elif not soft and (rank == 0 or (rank == 1 and not ranks[0])):
+                raise InvalidArgumentError(
+                    None, node.origin,
+                    f"Cannot colocate {node.name} (made at {node.source}): it asks for {node.device}, but nodes it is "
+                    f"colocated with ask for {DeviceSpec(*wish).to_string()}",
+                )  # fmt: skip
+        if nodes:
+            wishes.insert(0, wish)
+    return wishes
+
+
+def _rank(node: Node) -> int:
+    """0: makes a handle.  1: is there because of ``colocate_with``.  2: uses state, or makes a value that is passed on."""
+    if takes_state(node):
+        return 2
+    if node.op_def.traits.handle:
+        return 0
+    state = [v for v in node.outputs if is_state(v)]
+    return 1 if not state else 0 if any(v.dtype.base_dtype is not variant for v in state) else 2
+
+
+@lru_cache(maxsize=4096)
+def _parts(device: str) -> Parts:
+    """The parts of a name.  A server of this process alone is the job "local" in TF1, "localhost" in TF2."""
+    parts = DeviceSpec.from_string(device).parts
+    return ("localhost", *parts[1:]) if parts[0] == "local" else parts
+
+
+def _joined(wish: Parts, more: Parts) -> Parts:
+    job, replica, task, device_type, index = (b if a is None else a for a, b in zip(wish, more, strict=True))
+    return job, replica, task, device_type, index  # type: ignore[return-value]
+
+
+def _meets(full: Parts, wish: Parts) -> bool:
+    return all(want is None or want == have for want, have in zip(wish, full, strict=True))

@@ -16,6 +16,7 @@ import numpy as np
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.graph.infer import constant_value, infer_shapes
+from headrace.passes.bodies import bodies_of
 from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -63,12 +64,6 @@ def infer_again(graph: StepGraph) -> None:
         inferred = infer_shapes(node.op_def, node.inputs, node.attrs, len(node.outputs))  # type: ignore[arg-type]
         for value, shape in zip(node.outputs, inferred, strict=True):
             value.shape = value.shape.merge_with(shape)
-
-
-def bodies_of(node: Node) -> list[StepGraph]:
-    """The instantiated bodies that a node holds; not those of functions, which other nodes hold too."""
-    names = ("then_branch", "else_branch", "cond", "body")
-    return [a for name in names if isinstance(a := node.attrs.get(name), StepGraph)]
 
 
 def may_wait(node: Node) -> bool:

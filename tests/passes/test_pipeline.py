@@ -10,7 +10,7 @@ import headrace as tf
 from headrace.passes.pipeline import OPTIONAL, PIPELINE, Context, Stage, run_stage
 from headrace.passes.step_graph import StepGraph
 
-STAGES_OF_A_STEP = (Stage.GRAPH, Stage.FUSE, Stage.LOWER, Stage.ORDER)
+STAGES_OF_A_STEP = (Stage.GRAPH, Stage.PLACE, Stage.READ, Stage.REWRITE, Stage.FUSE, Stage.LOWER, Stage.ORDER)
 
 
 def _names(session, fetch, feed):  # type: ignore[no-untyped-def]

@@ -50,7 +50,7 @@ def test_wishes(wish: str, device: str) -> None:
 def test_a_node_goes_where_its_kernel_is() -> None:
     a = raw_ops.Neg(tf.constant(1.0, name="c"), name="a")
     where = placed(a, has_kernel=lambda node, kind: kind == "CPU" or node.type == "Const")
-    assert where == {"c": "GPU:0", "a": "CPU:0"}
+    assert where == {"c": "CPU:0", "a": "CPU:0"}  # a constant is where its users are
 
 
 def test_what_uses_a_handle_is_placed_with_it() -> None:
@@ -58,7 +58,7 @@ def test_what_uses_a_handle_is_placed_with_it() -> None:
         v = raw_ops.VariableV2(shape=[], dtype=tf.float32, name="v")
     add = raw_ops.AssignAdd(v, 1.0, name="add")
     where = placed(add)
-    assert where["v"] == where["add"] == "GPU:1" and where["add/value"] == "GPU:0"
+    assert where["v"] == where["add"] == where["add/value"] == "GPU:1"
 
 
 def test_colocation() -> None:
@@ -80,13 +80,36 @@ def test_colocation_is_a_group_without_its_leader_too() -> None:
     assert only_b_on_cpu["a"] == only_b_on_cpu["b"] == "CPU:0"
 
 
-def test_contradicting_wishes_of_a_group() -> None:
+def test_the_maker_of_a_handle_wins_over_its_users() -> None:
     with tf.device("/gpu:1"):
         v = raw_ops.VariableV2(shape=[], dtype=tf.float32, name="v")
-    add = raw_ops.AssignAdd(v, 1.0, name="add")
-    add.op._set_device("/device:GPU:0")
-    with pytest.raises(InvalidArgumentError, match=r"Cannot colocate add \(made at .*test_place.py:\d+\)"):
-        placed(add)
+    with tf.device("/gpu:0"):
+        add = raw_ops.AssignAdd(v, 1.0, name="add")
+    where = placed(add)
+    assert where["v"] == where["add"] == "GPU:1" and where["add/value"] == "GPU:0"
+
+
+def test_contradicting_wishes_of_a_group() -> None:
+    with tf.device("/gpu:1"):
+        a = tf.constant(1.0, name="a")
+    with tf.colocate_with(a):
+        b = raw_ops.Neg(a, name="b")
+    b.op._set_device("/device:GPU:0")
+    with pytest.raises(InvalidArgumentError, match=r"Cannot colocate b \(made at .*test_place.py:\d+\)"):
+        placed(b)
+    assert placed(b, soft=True) == {"a": "GPU:1", "b": "GPU:1"}
+
+
+def test_contradicting_makers() -> None:
+    with tf.device("/gpu:1"):
+        v = raw_ops.VariableV2(shape=[2], dtype=tf.float32, name="v")
+    with tf.device("/gpu:0"):
+        m = raw_ops.VariableV2(shape=[2], dtype=tf.float32, name="m")
+    update = raw_ops.ApplyMomentum(v, m, 0.1, [1.0, 2.0], 0.9, name="update")
+    with pytest.raises(
+        InvalidArgumentError, match="Cannot colocate m .*asks for /device:GPU:0.* ask for /device:GPU:1"
+    ):
+        placed(update)
 
 
 def test_no_such_device() -> None:

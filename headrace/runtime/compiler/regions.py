@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from headrace.passes.bodies import bodies_of
 from headrace.passes.instantiate import on_host
 from headrace.passes.pipeline import Context, Options, Own, Stage, run_stage
 from headrace.passes.region import Region, compilable, describe, find_regions, replace_region
 from headrace.passes.schedule import copy_escaping_reads, protect_reads
-from headrace.passes.specialise import bodies_of
 from headrace.passes.step_graph import Node, StepGraph
 from headrace.runtime.codegen import Binder
 from headrace.runtime.compiler.compile import Call, CompileRegion, straightened, warn_once

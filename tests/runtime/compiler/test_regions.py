@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.passes.specialise import bodies_of
+from headrace.passes.bodies import bodies_of
 
 
 def session(mode="always"):
