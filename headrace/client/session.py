@@ -161,7 +161,7 @@ class BaseSession:
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices this session may place nodes on."""
-        return [DeviceAttributes(d.name, d.device_type, d.memory_limit) for d in self._master.worker.devices]
+        return [DeviceAttributes(d.name, d.device_type, d.memory_limit) for d in self._master.devices]
 
     # ---- running
 

@@ -148,7 +148,8 @@ class FuncGraph(Graph):
         if (traits.handle or (traits.feed and not traits.argument)) and not inputs:
             outer = self.outer_graph
             name = self._scopes.name
-            with outer.name_scope(f"{name}/" if name else None), outer.control_dependencies(None):
+            outside = outer.name_scope(f"{name}/" if name else None)
+            with outside, outer.control_dependencies(None), outer.devices_of(self):
                 return outer.create_op(definition, inputs, *args, **kwargs)
         node = super().create_op(op_type, inputs, *args, **kwargs)
         for scope in self._scopes.control:

@@ -248,6 +248,16 @@ class Graph:
         finally:
             self._scopes.devices = old
 
+    @contextmanager
+    def devices_of(self, inner: Graph) -> Iterator[None]:
+        """For what is made here instead of in a body: the ``device`` blocks that are open in the body hold, if there are any."""
+        scopes, old = self._scopes, self._scopes.devices
+        scopes.devices = inner._scopes.devices or old
+        try:
+            yield
+        finally:
+            scopes.devices = old
+
     def _apply_device(self, node: Operation) -> None:
         for scope in reversed(self._scopes.devices):
             if scope.spec is None and scope.function is None:

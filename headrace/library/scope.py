@@ -129,15 +129,18 @@ def get_collection_ref(key: Any) -> list[Any]:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Leaves control dependencies and the bodies of functions, loops and conditionals; keeps the name scope."""
+    """Leaves control dependencies and the bodies of functions, loops and conditionals; keeps name scope and devices."""
     graph = context.get_default_graph()
     name = graph.get_name_scope()
     outer: Any = graph
+    devices: Any = graph  # the innermost graph with open ``device`` blocks
     while outer.building_function and getattr(outer, "outer_graph", None) is not None:
         outer = outer.outer_graph
+        devices = devices if devices._scopes.devices else outer
     if outer is graph:
         with graph.control_dependencies(None):
             yield
         return
-    with outer.as_default(), outer.name_scope(f"{name}/" if name else None), outer.control_dependencies(None):
+    same_name = outer.name_scope(f"{name}/" if name else None)
+    with outer.as_default(), same_name, outer.control_dependencies(None), outer.devices_of(devices):
         yield

@@ -38,13 +38,16 @@ def defer_sums(graph: StepGraph) -> StepGraph:
     return graph
 
 
+_Key = tuple[Value, int, str]  # an operand, the axis along which it is joined, and the device where that is done
+
+
 class _Deferred:
     """One loop while its sums are taken out."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.users = users_of(loop.body)
-        self.collected: dict[tuple[Value, int], int] = {}  # operand and axis -> its loop variable
+        self.collected: dict[_Key, int] = {}  # -> its loop variable
 
     def rewrite(self) -> bool:
         sums = [(j, add, term) for j in range(self.loop.count) if (match := self._match(j)) for add, term in [match]]
@@ -52,11 +55,12 @@ class _Deferred:
             return False
         # All operands are collected before the first variable is dropped, because dropping changes positions.
         totals = [(self.loop.result(j), self.loop.initial(j), self._operands(term), term) for j, _, term in sums]
-        joined = {key: self._joined(*key, at) for key, at in self.collected.items()}
+        like = {key: term for _, _, operands, term in totals for key in operands}
+        joined = {key: self._joined(like[key], *key[:2], at) for key, at in self.collected.items()}
         for result, initial, operands, term in totals:
             total = self._total(term, [joined[key] for key in operands], result.shape)
             if not _is_zero(initial):
-                total = self.loop.after("AddV2", [initial, total], [(total.dtype, result.shape)], T=total.dtype)
+                total = self.loop.after(term, "AddV2", [initial, total], [(total.dtype, result.shape)], T=total.dtype)
             self.loop.replace_result(result, total)
         for j, _, _ in reversed(sums):
             self.loop.drop_variable(j)
@@ -71,6 +75,8 @@ class _Deferred:
         term = add.inputs[1 - add.inputs.index(feed)].op
         alone = self.users[feed] == [add] and self.users[add.outputs[0]] == [None]
         if not alone or self.users.get(term.outputs[0]) != [add] or term.control_inputs or add.control_inputs:
+            return None
+        if term.device != add.device:
             return None
         return (add, term) if self._is_product(term) or self._is_row_sum(term) else None
 
@@ -98,39 +104,41 @@ class _Deferred:
     def _is_fixed(self, value: Value) -> bool:
         return self.loop.source(value) is not None or value.op.op_def.traits.constant
 
-    def _operands(self, term: Node) -> list[tuple[Value, int]]:
+    def _operands(self, term: Node) -> list[_Key]:
         """What must be collected: values and the axes along which they are joined."""
         if term in PRODUCT:
             a, b = term.inputs
-            keys = [(a, 0 if term.attrs["transpose_a"] else 1), (b, 1 if term.attrs["transpose_b"] else 0)]
+            axes = [(a, 0 if term.attrs["transpose_a"] else 1), (b, 1 if term.attrs["transpose_b"] else 0)]
         else:
-            keys = [(term.inputs[0], 0)]
+            axes = [(term.inputs[0], 0)]
+        keys = [(value, axis, term.device) for value, axis in axes]
         for key in keys:
             if key not in self.collected:
-                self._collect(key)
+                self._collect(key, term)
         return keys
 
-    def _collect(self, key: tuple[Value, int]) -> None:
+    def _collect(self, key: _Key, term: Node) -> None:
         value = key[0]
         scalar = TensorShape([])
-        empty = self.loop.before("_EmptyStash", [], [(variant, scalar)])
+        empty = self.loop.before(term, "_EmptyStash", [], [(variant, scalar)])
         so_far = self.loop.add_variable(empty)
-        pushed = self.loop.inside(value.op, "_PushRow", [so_far, value], [(variant, scalar)], T=value.dtype.base_dtype)
+        pushed = self.loop.inside(term, "_PushRow", [so_far, value], [(variant, scalar)], T=value.dtype.base_dtype)
         self.loop.body.fetches.append(pushed)
         self.collected[key] = self.loop.count - 1
 
-    def _joined(self, value: Value, axis: int, at: int) -> Value:
+    def _joined(self, term: Node, value: Value, axis: int, at: int) -> Value:
         other = (value.shape.tuple or (None, None))[1 - axis]
         shape = TensorShape([None, other] if axis == 0 else [other, None])
         base = value.dtype.base_dtype
-        return self.loop.after("_JoinRows", [self.loop.result(at)], [(base, shape)], axis=axis, other=other, T=base)
+        rows = [self.loop.result(at)]
+        return self.loop.after(term, "_JoinRows", rows, [(base, shape)], axis=axis, other=other, T=base)
 
     def _total(self, term: Node, operands: list[Value], shape: TensorShape) -> Value:
         outputs = [(operands[0].dtype, shape)]
         if term not in REDUCTION:
-            return self.loop.after(term.type, operands, outputs, **term.attrs)
-        axis = self.loop.constant([0])
-        return self.loop.after("Sum", [operands[0], axis], outputs, **{**term.attrs, "Tidx": axis.dtype})
+            return self.loop.after(term, term.type, operands, outputs, **term.attrs)
+        axis = self.loop.constant(term, [0])
+        return self.loop.after(term, "Sum", [operands[0], axis], outputs, **{**term.attrs, "Tidx": axis.dtype})
 
 
 def _is_zero(value: Value) -> bool:

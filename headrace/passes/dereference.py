@@ -69,6 +69,7 @@ def _replace(node: Node, op_def: OpDef, added: list[Node]) -> None:
         attrs["_place"] = True
     elif not signature.inputs[0].ref:
         _read_first(node, handle, added)
+        node.colocation = (*node.colocation, f"loc:@{handle.op.name}")  # it works where the variable is
         if len(signature.inputs) > len(node.inputs):
             _append_axis(node, attrs, added)
     node.op_def, node.attrs = op_def, attrs
@@ -82,7 +83,7 @@ def _read_first(node: Node, handle: Value, added: list[Node]) -> None:
     waits = dict.fromkeys([*node.control_inputs, *(v.op for v in node.inputs[1:])])
     read = Node(
         f"{node.name}/_read", REGISTRY.get("_Read"), [handle], {"T": base, "_place": True}, node.order - 0.5,
-        list(waits), node.device, node.source, node.origin,
+        list(waits), "", node.source, node.origin,
     )  # fmt: skip
     node.inputs = [read.add_outputs([(base, handle.shape)]).outputs[0], *node.inputs[1:]]
     added.append(read)

@@ -43,6 +43,7 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
             folded = Node(
                 name, const, [], {"value": array, "dtype": dtype}, node.order, list(controls), node.device, node.source
             )
+            folded.colocation = node.colocation
             folded.add_outputs([(dtype, value.shape)])
             kept.append(folded)
             replaced[value] = folded.outputs[0]

@@ -33,6 +33,7 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
         controls = [*node.control_inputs, *(v.op for v in node.inputs if v.op in effects)]
         folded = Node(node.name, const, [], {"value": value.astype(dtype.as_numpy_dtype), "dtype": dtype}, node.order,
                     controls, node.device, node.source)  # fmt: skip
+        folded.colocation = node.colocation
         folded.add_outputs([(dtype, node.outputs[0].shape)])
         kept.append(folded)
         replaced[node.outputs[0]] = folded.outputs[0]

@@ -33,7 +33,7 @@ def hoist(graph: StepGraph) -> StepGraph:
             if _is_fixed(loop, node):
                 _move(loop, node)
                 moved = True
-        turned: dict[Value, Value] = {}
+        turned: dict[tuple[Value, str], Value] = {}
         for node in loop.body.nodes:
             if _wants_transpose(loop, node):
                 _transpose(loop, node, turned)
@@ -58,14 +58,14 @@ def _is_fixed(loop: Loop, node: Node) -> bool:
 
 def _move(loop: Loop, node: Node) -> None:
     outer = [loop.source(v) or _copied(loop, v.op) for v in node.inputs]
-    moved = loop.before(node.type, outer, [(v.dtype, v.shape) for v in node.outputs], **node.attrs)
+    moved = loop.before(node, node.type, outer, [(v.dtype, v.shape) for v in node.outputs], **node.attrs)
     inner = loop.capture(moved)
     loop.body.replace({node.outputs[0]: inner}, {node: inner.op})
 
 
 def _copied(loop: Loop, constant: Node) -> Value:
     outputs = [(v.dtype, v.shape) for v in constant.outputs]
-    return loop.before("Const", [], outputs, **constant.attrs)
+    return loop.before(constant, "Const", [], outputs, **constant.attrs)
 
 
 def _wants_transpose(loop: Loop, node: Node) -> bool:
@@ -80,12 +80,13 @@ def _wants_transpose(loop: Loop, node: Node) -> bool:
     )
 
 
-def _transpose(loop: Loop, node: Node, turned: dict[Value, Value]) -> None:
+def _transpose(loop: Loop, node: Node, turned: dict[tuple[Value, str], Value]) -> None:
     matrix = loop.source(node.inputs[1])
     assert matrix is not None
-    if matrix not in turned:
+    key = matrix, node.device
+    if key not in turned:
         rows, columns = matrix.shape.tuple  # type: ignore[misc]
         base = matrix.dtype.base_dtype
-        turned[matrix] = loop.before("_TransposeCopy", [matrix], [(base, TensorShape([columns, rows]))], T=base)
-    node.inputs = [node.inputs[0], loop.capture(turned[matrix])]
+        turned[key] = loop.before(node, "_TransposeCopy", [matrix], [(base, TensorShape([columns, rows]))], T=base)
+    node.inputs = [node.inputs[0], loop.capture(turned[key])]
     node.attrs = {**node.attrs, "transpose_b": False}

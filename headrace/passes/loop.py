@@ -14,6 +14,7 @@ from headrace.core.dtypes import DType, as_dtype
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.graph.infer import infer_shapes
+from headrace.passes.colocate import is_state
 from headrace.passes.instantiate import mark_numbers
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -118,11 +119,12 @@ class Loop:
 
     def _insert(self, at: int, outer: Value, dtype: DType, shape: TensorShape) -> Value:
         feeds = []
+        device = outer.op.device if is_state(outer) else self.node.device
         for body in self._bodies:
             self._count += 1
             feed = Node(
                 f"{self.node.name}/_given_{self.count}_{self._count}", REGISTRY.get("_Feed"), [],
-                {"dtype": dtype.base_dtype, "shape": shape}, -1.0, device=self.node.device, source=self.node.source,
+                {"dtype": dtype.base_dtype, "shape": shape}, -1.0, device=device, source=self.node.source,
             )  # fmt: skip
             feed.add_outputs([(dtype, shape)])
             body.feeds.insert(at, feed.outputs[0])
@@ -133,42 +135,42 @@ class Loop:
 
     # ---- new nodes
 
-    def before(self, op_type: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
-        """A node of the outer graph that runs before the loop; its first output."""
-        return self._outer(op_type, inputs, outputs, -0.5, attrs)
+    def before(self, like: Node, op_type: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
+        """A node of the outer graph that runs before the loop, on the device of ``like``; its first output."""
+        return self._outer(like, op_type, inputs, outputs, -0.5, attrs)
 
-    def after(self, op_type: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
-        """A node of the outer graph that runs after the loop."""
-        return self._outer(op_type, inputs, outputs, 0.5, attrs)
+    def after(self, like: Node, op_type: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
+        """A node of the outer graph that runs after the loop, on the device of ``like``."""
+        return self._outer(like, op_type, inputs, outputs, 0.5, attrs)
 
-    def _outer(self, op_type: str, inputs: Sequence[Value], outputs: Any, shift: float, attrs: dict[str, Any]) -> Value:
-        node = self._make(op_type, inputs, outputs, self.node.order + shift, attrs, self.node)
+    def _outer(
+        self, like: Node, op_type: str, inputs: Sequence[Value], outputs: Any, shift: float, attrs: dict[str, Any]
+    ) -> Value:
+        node = self._make(op_type, inputs, outputs, self.node.order + shift, attrs, self.node, like.device)
         self._new_nodes.append(node)
         return node.outputs[0]
 
     def inside(self, like: Node, op_type: str, inputs: Sequence[Value], outputs: Any = None, **attrs: Any) -> Value:
-        """A new node of the body, with the order and source of ``like``; its first output."""
-        node = self._make(op_type, inputs, outputs, like.order, attrs, like)
+        """A new node of the body, with the order, source and device of ``like``; its first output."""
+        node = self._make(op_type, inputs, outputs, like.order, attrs, like, like.device)
         self.body.nodes.append(node)
         return node.outputs[0]
 
-    def constant(self, value: Any, inside: Node | None = None) -> Value:
-        """A constant of integers, before the loop or inside it."""
+    def constant(self, like: Node, value: Any) -> Value:
+        """A constant of integers before the loop, on the device of ``like``."""
         array = np.array(value, np.int32)
         dtype = as_dtype(array.dtype)
-        outputs = [(dtype, TensorShape(list(array.shape)))]
-        if inside is not None:
-            return self.inside(inside, "Const", [], outputs, value=array, dtype=dtype)
-        return self.before("Const", [], outputs, value=array, dtype=dtype)
+        return self.before(like, "Const", [], [(dtype, TensorShape(list(array.shape)))], value=array, dtype=dtype)
 
     def _make(
-        self, op_type: str, inputs: Sequence[Value], outputs: Any, order: float, attrs: dict[str, Any], owner: Node
-    ) -> Node:
+        self, op_type: str, inputs: Sequence[Value], outputs: Any, order: float, attrs: dict[str, Any], owner: Node,
+        device: str,
+    ) -> Node:  # fmt: skip
         definition = REGISTRY.get(op_type)
         self._count += 1
         node = Node(
             f"{owner.name}/_{op_type.strip('_')}_{self._count}", definition, list(inputs), attrs, order,
-            device=self.node.device, source=owner.source, origin=owner.origin,
+            device=device, source=owner.source, origin=owner.origin,
         )  # fmt: skip
         if outputs is None:
             shapes = infer_shapes(definition, node.inputs, attrs, 1)  # type: ignore[arg-type]

@@ -200,6 +200,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("insert_reads", Stage.READ, _plain(insert_reads)),
     Pass("late_reads", Stage.READ, _plain(late_reads)),
     Pass("drop_inputs", Stage.REWRITE, _plain(drop_inputs)),
+    Pass("trim", Stage.REWRITE, _plain(trim), SIMPLIFY),  # now that devices are known
     Pass("share_indices", Stage.REWRITE, _plain(share_indices), SIMPLIFY),
     Pass("trim_stashes", Stage.REWRITE, _plain(trim_stashes), SIMPLIFY),
     Pass("project_inputs", Stage.REWRITE, _plain(project_inputs), REWRITE),

@@ -45,6 +45,9 @@ def place(graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft:
         followers.all.difference_update(members)
         placer.place_group(members)
     followers.place(placer)
+    for one in (*bodies_within(graph), graph):
+        for node in one.nodes:
+            node.colocation = ()  # its device says where it is
     return graph
 
 
@@ -241,7 +244,8 @@ def _wishes(members: Sequence[Node], soft: bool) -> list[Parts]:
     ranks: tuple[list[Node], ...] = ([], [], [])
     for node in asking:
         ranks[_rank(node)].append(node)
-    wish, wishes = _ANYWHERE, []
+    wish = _ANYWHERE
+    wishes: list[Parts] = []
     for rank, nodes in enumerate(ranks):
         for node in nodes:
             mine = _parts(node.device)

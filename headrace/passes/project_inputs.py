@@ -83,24 +83,26 @@ def _project(loop: Loop, product: Node) -> bool:
         return False
     rows, read = _rows_behind(loop, parts[at]), parts[at].op
     assert rows is not None
+    if {read.device, product.inputs[0].op.device} != {product.device}:
+        return False
     if (rows.shape.tuple or (0, 0))[1] not in range(1, ROWS + 1):
         return False
     start = sum(widths[:at])  # type: ignore[arg-type]
     base = product.attrs["T"]
-    projected = loop.before("BatchMatMulV2", [rows, _rows_of(loop, kernel, start, widths[at])], T=base,
-                            adj_x=False, adj_y=False)  # fmt: skip
+    factors = [rows, _rows_of(loop, product, kernel, start, widths[at])]
+    projected = loop.before(product, "BatchMatMulV2", factors, T=base, adj_x=False, adj_y=False)
     replaced = product.outputs[0]
     users = users_of(loop.body)
     add = users[replaced][0] if len(users[replaced]) == 1 else None
     if add is not None and add in BIAS and add.attrs["data_format"] == "NHWC" and not add.control_inputs:
         bias = loop.source(add.inputs[1])
-        if bias is not None:
-            projected = loop.before("BiasAdd", [projected, bias], T=base, data_format="NHWC")
+        if bias is not None and add.device == product.device:
+            projected = loop.before(add, "BiasAdd", [projected, bias], T=base, data_format="NHWC")
             replaced = add.outputs[0]
     value = _read_row(loop, read, projected)
     if len(parts) == 2:
         other = 1 - at
-        rest = loop.capture(_rows_of(loop, kernel, 0 if other == 0 else widths[0], widths[other]))
+        rest = loop.capture(_rows_of(loop, product, kernel, 0 if other == 0 else widths[0], widths[other]))
         value = loop.inside(product, "_AddProduct", [value, parts[other], rest], T=base)
     loop.body.replace({replaced: value}, {})
     return True
@@ -128,15 +130,15 @@ def _rows_behind(loop: Loop, value: Value) -> Value | None:
     return fill.inputs[2] if array in ARRAY and array is fill.inputs[0].op else None
 
 
-def _rows_of(loop: Loop, matrix: Value, start: Any, count: Any) -> Value:
-    """Some rows of a matrix of the outer graph."""
+def _rows_of(loop: Loop, product: Node, matrix: Value, start: Any, count: Any) -> Value:
+    """Some rows of a matrix of the outer graph, for a product."""
     dims: Any = matrix.shape.tuple
     if start == 0 and count == dims[0]:
         return matrix
-    begin, size = loop.constant([start, 0]), loop.constant([count, dims[1]])
+    begin, size = loop.constant(product, [start, 0]), loop.constant(product, [count, dims[1]])
     shape = TensorShape([count, dims[1]])
     base = matrix.dtype.base_dtype
-    return loop.before("Slice", [matrix, begin, size], [(base, shape)], T=base, Index=int32)
+    return loop.before(product, "Slice", [matrix, begin, size], [(base, shape)], T=base, Index=int32)
 
 
 def _read_row(loop: Loop, read: Node, rows: Value) -> Value:
@@ -148,9 +150,10 @@ def _read_row(loop: Loop, read: Node, rows: Value) -> Value:
     element = TensorShape(rows.shape.tuple[1:] if rows.shape.tuple else None)
     base = rows.dtype.base_dtype
     attrs = {**array.attrs, "element_shape": element, "dtype": base}
-    handle = loop.before("TensorArrayV3", array.inputs, [(resource, TensorShape([2])), (variant, _SCALAR)], **attrs)
+    outputs = [(resource, TensorShape([2])), (variant, _SCALAR)]
+    handle = loop.before(read, "TensorArrayV3", array.inputs, outputs, **attrs)
     inputs = [handle, fill.inputs[1], rows, handle.op.outputs[1]]
-    filled = loop.before("TensorArrayScatterV3", inputs, [(variant, _SCALAR)], T=base)
+    filled = loop.before(read, "TensorArrayScatterV3", inputs, [(variant, _SCALAR)], T=base)
     inputs = [loop.capture(handle), read.inputs[1], loop.capture(filled)]
     return loop.inside(read, "TensorArrayReadV3", inputs, [(base, element)], dtype=base, element_shape=element)
 
@@ -180,19 +183,21 @@ def _stack_gradient(loop: Loop, j: int) -> bool:
     kernel = loop.source(product.inputs[1])
     if shape is None or len(shape) != 3 or shape[1] > ROWS or kernel is None:
         return False
+    if len({n.device for n in (product, one.inputs[1].op, one, outer[0])}) > 1:
+        return False
     factor = product.inputs[0]
     one.inputs = [one.inputs[0], factor]
     one.attrs = {**one.attrs, "T": factor.dtype.base_dtype}
     columns = (kernel.shape.tuple or (None, None))[1]
-    dims = loop.constant([int(shape[0]), int(shape[1]), columns])
+    dims = loop.constant(product, [int(shape[0]), int(shape[1]), columns])
     base = factor.dtype.base_dtype
     kept = outer[0]
     stacked = loop.after(
-        "_ArrayStacked", [result, kept.inputs[1], dims],
+        product, "_ArrayStacked", [result, kept.inputs[1], dims],
         [(base, TensorShape([int(shape[0]), int(shape[1]), columns]))], dtype=base,
     )  # fmt: skip
-    rows = _rows_of(loop, kernel, start, count)
-    whole = loop.after("BatchMatMulV2", [stacked, rows], T=base, adj_x=False, adj_y=True)
+    rows = _rows_of(loop, product, kernel, start, count)
+    whole = loop.after(product, "BatchMatMulV2", [stacked, rows], T=base, adj_x=False, adj_y=True)
     loop.replace_result(kept.outputs[0], whole)
     return True
 
@@ -227,7 +232,9 @@ def _narrow(loop: Loop, split: Node) -> bool:
     product, start, count = match
     kernel = loop.source(product.inputs[1])
     assert kernel is not None
-    rows = loop.capture(_rows_of(loop, kernel, start, count))
+    if split.device != product.device:
+        return False
+    rows = loop.capture(_rows_of(loop, product, kernel, start, count))
     value = loop.inside(product, "MatMul", [product.inputs[0], rows], [(used[0].dtype, used[0].shape)], **product.attrs)
     loop.body.replace({used[0]: value}, {})
     return True

@@ -54,7 +54,7 @@ def _feed_node(tensor: Tensor) -> Node:
     node = Node(
         f"_feed/{tensor.op.name}/{tensor.value_index}", REGISTRY.get("_Feed"), [],
         {"dtype": tensor.dtype.base_dtype, "shape": tensor._shape}, tensor.op._id, source=tensor.op.source,
-        device=tensor.op.device,
+        device=tensor.op.device, origin=tensor.op,
     )  # fmt: skip
     # A body is given the handles of variables themselves; a client feeds values.
     dtype = tensor.dtype if tensor.op.op_def.traits.argument else tensor.dtype.base_dtype

@@ -2,10 +2,15 @@
 
     %v = VariableV2 ...   %r = Identity(%v)   %y = Neg(%v)      ->      %r = _Read(%v)   %v/_read = _Read(%v)   %y = Neg(%v/_read)
 
-A value read from an assignment's output is read right after that assignment.
+A value read from an assignment's output is read right after that assignment.  A read is where the variable is; an Identity on
+another device (``caching_device``) is a copy after the read:
+
+    %r = Identity(%v) @CPU:1      ->      %r/_read = _Read(%v) @CPU:0   %r = Identity(%r/_read) @CPU:1
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from headrace.core.registry import REGISTRY
 from headrace.passes.step_graph import Node, StepGraph, Value
@@ -34,7 +39,11 @@ def insert_reads(graph: StepGraph) -> StepGraph:
             continue
         if node.op_def.traits.identity:  # the snapshot of a variable is itself the read
             place = {k: a for k, a in node.attrs.items() if k == "_place"}
-            node.op_def, node.attrs = read, {"T": node.outputs[0].dtype, **place}
+            attrs = {"T": node.outputs[0].dtype, **place}
+            if node.device == node.inputs[0].op.device:
+                node.op_def, node.attrs = read, attrs
+            else:
+                reads.append(_read_before(node, attrs))
             continue
         accepts = ref_positions(node)
         node.inputs = [
@@ -45,6 +54,17 @@ def insert_reads(graph: StepGraph) -> StepGraph:
         graph.nodes = graph.nodes + reads
         graph.sort()
     return graph
+
+
+def _read_before(copy: Node, attrs: dict[str, Any]) -> Node:
+    """The read whose value ``copy`` takes to its own device; it waits for what the copy waits for."""
+    (handle,) = copy.inputs
+    node = Node(
+        f"{copy.name}/_read", REGISTRY.get("_Read"), [handle], attrs, copy.order - 0.25, list(copy.control_inputs),
+        handle.op.device, copy.source, copy.origin,
+    )  # fmt: skip
+    copy.inputs = node.add_outputs([(copy.outputs[0].dtype, handle.shape)]).outputs
+    return node
 
 
 def ref_positions(node: Node) -> set[int]:

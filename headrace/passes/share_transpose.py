@@ -20,20 +20,21 @@ SMALLEST = 1 << 16  # elements
 
 def share_transpose(graph: StepGraph) -> StepGraph:
     """Only the second factor, only on the CPU, only large matrices."""
-    uses: dict[Value, list[Node]] = {}
+    uses: dict[tuple[Value, str], list[Node]] = {}
     for node in graph.nodes:
         if node in PRODUCT and node.attrs["transpose_b"] and "device:CPU" in node.device:
             size = node.inputs[1].shape.num_elements()
             if node.attrs["T"].is_floating and size is not None and size >= SMALLEST:
-                uses.setdefault(node.inputs[1], []).append(node)
+                uses.setdefault((node.inputs[1], node.device), []).append(node)
     copies = []
-    for value, nodes in uses.items():
+    for (value, device), nodes in uses.items():
         if len(nodes) < FEWEST:
             continue
+        suffix = (f"_{value.value_index}" if value.value_index else "") + (f"_on_{len(copies)}" if copies else "")
         copy = Node(
-            f"{value.op.name}/transposed" + (f"_{value.value_index}" if value.value_index else ""),
+            f"{value.op.name}/transposed{suffix}",
             REGISTRY.get("_TransposeCopy"), [value], {"T": value.dtype.base_dtype}, nodes[0].order - 0.5,
-            device=nodes[0].device, source=nodes[0].source, origin=nodes[0].origin,
+            device=device, source=nodes[0].source, origin=nodes[0].origin,
         )  # fmt: skip
         dims = value.shape.tuple or (None, None)
         copy.add_outputs([(value.dtype.base_dtype, TensorShape([dims[1], dims[0]]))])

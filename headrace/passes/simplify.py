@@ -13,7 +13,7 @@ from headrace.passes.rule import Change, Facts, Rule
 from headrace.passes.rules import RULES
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph, Value
-from headrace.passes.trim import holds, written_handles
+from headrace.passes.trim import holds, may_stand_for, written_handles
 
 _BY_TYPE: dict[str, list[Rule]] = {}
 for _rule in RULES:
@@ -66,20 +66,23 @@ def _apply(node: Node, facts: Facts, guard: _Guard, rounding: bool, kept: list[N
 
 
 class _Guard:
-    """What must stay as it is whatever the arithmetic says: effects, waiting, and the place where a variable is read."""
+    """What must stay as it is whatever the arithmetic says: effects, waiting, devices, and the place where a variable is read."""
 
     def __init__(self, graph: StepGraph) -> None:
         self._effects = graph.after_effects()
         self._written = written_handles(graph)
 
     def allows_change(self, node: Node, change: Change) -> bool:
+        absorbed = (v.op for v in node.inputs if v not in change.inputs)
+        if not all(n.op_def.traits.constant or may_stand_for(node, n) for n in absorbed):
+            return False
         new = [v for v in change.inputs if v not in node.inputs and v.op not in change.constants]
         return self._may_pass(node, change.inputs) and not any(self._held(v) for v in new)
 
     def allows_value(self, node: Node, value: Value) -> bool:
         if node.control_inputs or value.dtype.base_dtype != node.outputs[0].dtype:
             return False
-        return self._may_pass(node, [value]) and not self._held(value)
+        return may_stand_for(value.op, node) and self._may_pass(node, [value]) and not self._held(value)
 
     def _may_pass(self, node: Node, used: list[Value]) -> bool:
         """Whether the dropped inputs neither wait for anything nor have an effect."""

@@ -21,7 +21,7 @@ FEWEST = 3  # terms worth concatenating
 
 
 def sum_products(graph: StepGraph) -> StepGraph:
-    """Rewrites every AddN all of whose terms are MatMuls that nothing else uses."""
+    """Rewrites every AddN all of whose terms are MatMuls on its device that nothing else uses."""
     users = graph.users()
     wanted = set(graph.fetches)
     kept = set(graph.targets)
@@ -32,7 +32,7 @@ def sum_products(graph: StepGraph) -> StepGraph:
         if node not in SUM or len(node.inputs) < FEWEST:
             continue
         terms = [v.op for v in node.inputs]
-        if not all(_single_use(t, node, users, wanted, kept) for t in terms) or not _alike(terms):
+        if not all(_single_use(t, node, users, wanted, kept) for t in terms) or not _alike(terms, node.device):
             continue
         product, helpers = _product(node, terms)
         new_nodes += [*helpers, product]
@@ -54,14 +54,14 @@ def _single_use(
     return all(u is consumer for u in users.get(term.outputs[0], ())) and not term.control_inputs
 
 
-def _alike(terms: list[Node]) -> bool:
+def _alike(terms: list[Node], device: str) -> bool:
     first = terms[0]
     if not first.attrs["T"].is_floating or len(set(terms)) != len(terms):
         return False
     return all(
         t.attrs["transpose_a"] == first.attrs["transpose_a"]
         and t.attrs["transpose_b"] == first.attrs["transpose_b"]
-        and t.device == first.device
+        and t.device == device
         for t in terms
     )
 

@@ -18,6 +18,7 @@ def trim(graph: StepGraph) -> StepGraph:
     """Reads of state (an Identity of a handle) stay: they are places in the order.
 
     So does an Identity of what was read of a variable that the step writes: it keeps the value of its own place.
+    One on another device than its input is a copy, and stays.
     """
     effects = graph.after_effects()
     written = written_handles(graph)
@@ -29,11 +30,20 @@ def trim(graph: StepGraph) -> StepGraph:
         if node.inputs and values:
             node.inputs = [values.get(v, v) for v in node.inputs]
         passes_on = node.op_def.traits.identity and not node.control_inputs and len(node.outputs) == 1
-        if passes_on and node not in graph.targets and not holds(node.inputs[0], written):
+        if not passes_on or node in graph.targets or holds(node.inputs[0], written):
+            continue
+        if may_stand_for(node.inputs[0].op, node):
             values[node.outputs[0]] = node.inputs[0]
     graph.fetches = [values.get(v, v) for v in graph.fetches]
     graph.sweep()
     return graph
+
+
+def may_stand_for(node: Node, other: Node) -> bool:
+    """Whether a node may do the work of another one: the user did not ask for another device for it."""
+    if not other.device and not other.colocation:
+        return True
+    return other.device == node.device and other.colocation in ((), node.colocation)
 
 
 def _before_waits(graph: StepGraph) -> set[Node]:

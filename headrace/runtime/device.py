@@ -11,7 +11,9 @@ import torch
 
 from headrace.core import process
 from headrace.core.config import ConfigProto
-from headrace.core.device import register_device_type
+from headrace.core.device import canonical_name, register_device_type, same_or_matches
+from headrace.core.errors import InvalidArgumentError
+from headrace.core.source import at
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,22 @@ def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCA
             )
             devices.append(Device(f"{prefix}/device:{device_type.name}:{i}", device_type.name, torch_device))
     return devices
+
+
+def visible_devices(devices: Sequence[Device], filters: Sequence[str]) -> list[Device]:
+    """The devices that match one of the filters, ``ConfigProto.device_filters``; all of them if there is no filter."""
+    try:
+        wanted = [canonical_name(name) for name in filters]
+    except ValueError as e:
+        raise InvalidArgumentError(None, None, f"ConfigProto.device_filters: {e} {at()}") from None
+    visible = [d for d in devices if not wanted or any(same_or_matches(name, d.name) for name in wanted)]
+    if not any(d.device_type == "CPU" for d in visible):
+        raise InvalidArgumentError(
+            None, None,
+            f"ConfigProto.device_filters = {list(filters)} leaves no CPU, and feeds, fetches and host ops need one. The devices "
+            f"are {', '.join(d.name for d in devices)}; a filter is a part of such a name, like '/job:worker/task:0' {at()}",
+        )  # fmt: skip
+    return visible
 
 
 _asked = [False]  # whether a session's config asked for determinism

@@ -16,9 +16,10 @@ from headrace.passes.pipeline import Options, passes_off
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.compile import compile_region
-from headrace.runtime.device import deterministic
+from headrace.runtime.device import deterministic, visible_devices
 from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.fed_shapes import FedShapes, has_shapes, may_vary
+from headrace.runtime.placement_log import PlacementLog
 from headrace.runtime.plan import Request, StepPlan, TracedPlan, make_compiled_plan, make_dynamic_plan, make_plan
 from headrace.runtime.registered import RegisteredGraph, TracedGraph
 from headrace.runtime.step_stats import step_stats
@@ -35,6 +36,7 @@ class Master:
         self.config = config
         self._owns_worker = worker is None
         self.worker = worker or LocalWorker(config)
+        self.devices = visible_devices(self.worker.devices, config.device_filters)
         timeout = config.operation_timeout_in_ms / 1000
         self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         self.compile_mode = compile_mode(config)
@@ -43,7 +45,9 @@ class Master:
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()
         self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
-        self.after_each_pass: Callable[[str, StepGraph], None] | None = None
+        self.after_each_pass: Callable[[str, StepGraph], None] | None = (
+            PlacementLog() if config.log_device_placement else None
+        )
 
     def plan(
         self,
@@ -98,7 +102,7 @@ class Master:
         worker = self.worker
         level = self.config.graph_options.optimizer_options.opt_level
         return Options(
-            devices=worker.device_names,
+            devices=[d.name for d in self.devices],
             evaluate=worker.evaluate,
             has_kernel=worker.has_kernel,
             simplify=level >= 0,
