@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from headrace.autodiff.aggregate import AggregationMethod, aggregate
@@ -29,6 +30,8 @@ __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
 # Rules of nodes that hold bodies (autodiff/control_flow.py): called with the gradients that arrived, None among them, and
 # which inputs need one.
 BODY_RULES: dict[Any, Callable[[Operation, Sequence[Any], Sequence[bool]], list[Any]]] = {}
+
+_colocating: ContextVar[bool] = ContextVar("colocating", default=False)  # whether the sweep under way colocates
 
 
 class UnconnectedGradients:
@@ -246,9 +249,21 @@ class _Sweep:
         return self.final[tensor]
 
     def _colocated(self, op: Operation) -> Any:
-        return self.graph.colocate_with(op, ignore_existing=True) if self.colocate else contextlib.nullcontext()
+        if not self.colocate:
+            return contextlib.nullcontext()
+        if self.target is self.graph:
+            return self.graph.colocate_with(op, ignore_existing=True)
+        return self.target.device(op.device) if op.device else contextlib.nullcontext()
 
     def run(self, ys: Sequence[Tensor]) -> None:
+        """Walks back from ``ys``.  The gradients of bodies on the way are colocated if this sweep's are."""
+        token = _colocating.set(self.colocate)
+        try:
+            self._walk(ys)
+        finally:
+            _colocating.reset(token)
+
+    def _walk(self, ys: Sequence[Tensor]) -> None:
         between = self._between(ys)
         pending = dict.fromkeys(between, 0)
         for op in between:
@@ -365,7 +380,7 @@ def differentiate(
 ) -> list[Any]:
     """The gradients of a body's outputs with respect to its inputs, as nodes of ``target``, the default graph."""
     scope = target.get_name_scope()
-    sweep = _Sweep(source, xs, set(), False, False, f"{scope}/" if scope else "", target)
+    sweep = _Sweep(source, xs, set(), _colocating.get(), False, f"{scope}/" if scope else "", target)
     for y, grad in zip(ys, grads, strict=True):
         sweep.add(y, grad)
     sweep.run(ys)

@@ -108,6 +108,11 @@ class Kernel:
     machine: str | None = None
     wants_step: bool = False  # of a begin rule
 
+    @property
+    def is_general(self) -> bool:
+        """Whether it runs on every device and for all types."""
+        return self.device is None and self.machine is None and not self.types
+
     def accepts(self, device: str, attrs: dict[str, Any], machine: str | None = MACHINE) -> bool:
         if self.device is not None and self.device != device:
             return False

@@ -11,15 +11,20 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 _OWN = ("then_branch", "else_branch", "cond", "body")
 _NAMES = (*_OWN, "f")
+_ANY = frozenset(_NAMES)
 
 
 def bodies_of(node: Node) -> list[StepGraph]:
     """The bodies that this node alone holds; not those of functions, which other nodes hold too."""
+    if _ANY.isdisjoint(node.attrs):
+        return []
     return [a for name in _OWN if isinstance(a := node.attrs.get(name), StepGraph)]
 
 
 def held_bodies(node: Node) -> list[StepGraph]:
     """All bodies that a node holds.  That of a function that calls itself is held by every call."""
+    if _ANY.isdisjoint(node.attrs):
+        return []
     return [a for name in _NAMES if isinstance(a := node.attrs.get(name), StepGraph)]
 
 

@@ -70,14 +70,13 @@ def _values(node: Node) -> list[Value]:
 
 
 def _inherit(graph: StepGraph, seen: set[StepGraph]) -> None:
-    """Nodes in the bodies of a function ask for what its call asks for, as far as they ask for nothing themselves."""
+    """Nodes in bodies ask for what the holder asks for, as far as they ask for nothing themselves."""
     for node in graph.nodes:
         for body in held_bodies(node):
             if body in seen:
                 continue
             seen.add(body)
-            of_function = "f" in node.attrs or (node.origin is not None and node.origin.graph.prefix)
-            if node.device and of_function:
+            if node.device:
                 for inner in body.nodes:
                     if not inner.colocation and not inner.op_def.traits.feed:
                         inner.device = merged_device(node.device, inner.device)

@@ -81,6 +81,9 @@ class LocalWorker:
         op_def = node.op_def
         if op_def.traits.handle or op_def.traits.feed or op_def.kernels.inline is not None:
             return True
+        kernels = op_def.kernels.by_device
+        if kernels and kernels[-1].is_general:  # of most ops: no need to ask what the others accept
+            return True
         kernel_type = next((d.kernel_type for d in self.devices if d.device_type == device_type), device_type.lower())
         return op_def.find_kernel(kernel_type, node.attrs) is not None
 
