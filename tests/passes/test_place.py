@@ -1,5 +1,7 @@
 """Placement: wishes, partial names, colocation, soft placement, and the errors that name the node."""
 
+import time
+
 import pytest
 from passes.steps import step
 
@@ -137,6 +139,124 @@ def test_session_reports_placement_errors() -> None:
         session.run(a)
     with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
         assert session.run(a) == -1.0
+
+
+TASKS = [
+    f"/job:worker/replica:0/task:{task}/device:{name}" for task in range(2) for name in ("GPU:0", "CPU:0", "CPU:1")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wish", "device"),
+    [
+        ("/job:worker/task:1", "task:1/device:CPU:0"),
+        ("/job:worker/task:1/gpu:0", "task:1/device:CPU:0"),
+        ("/job:worker/task:1/cpu:1", "task:1/device:CPU:1"),
+        ("/cpu:1", "task:0/device:CPU:1"),
+        ("/gpu:0", "task:0/device:CPU:0"),
+        ("", "task:0/device:CPU:0"),
+    ],
+)
+def test_the_host_is_that_of_the_task(wish: str, device: str) -> None:
+    with tf.device(wish):
+        names = tf.constant(["a", "b"], name="names")
+        joined = tf.string_join([names, names], name="joined")
+    where = placed(joined, devices=TASKS)
+    assert where["names"] == where["joined"] == f"/job:worker/replica:0/{device}"
+
+
+def test_what_runs_on_the_host_is_in_the_task_of_its_group() -> None:
+    with tf.device("/job:worker/task:1/gpu:0"):
+        queue = tf.FIFOQueue(3, tf.float32, shapes=[[]], name="queue")
+    enqueue = queue.enqueue(1.0, name="enqueue")
+    where = placed(enqueue, devices=TASKS)
+    assert where["queue"] == where["enqueue"] == "/job:worker/replica:0/task:1/device:CPU:0"
+
+
+def test_soft_placement_keeps_to_the_task() -> None:
+    with tf.device("/job:worker/task:1/gpu:7"):
+        a = raw_ops.Neg(tf.constant(1.0), name="a")
+    with tf.device("/job:worker/task:1/gpu:0"):
+        b = raw_ops.Exp(tf.constant(1.0), name="b")
+    where = placed(a, b, soft=True, devices=TASKS, has_kernel=lambda node, kind: kind == "CPU" or node.type != "Exp")
+    assert where["a"] == where["b"] == "/job:worker/replica:0/task:1/device:CPU:0"
+
+
+def test_a_task_that_is_not_there_is_an_error_even_when_soft() -> None:
+    with tf.device("/job:ps/task:0/cpu:0"):
+        a = tf.constant(1.0, name="a")
+    with pytest.raises(InvalidArgumentError, match="assigned to /job:ps/task:0/device:CPU:0 but no such device"):
+        placed(a, soft=True)
+
+
+def test_no_kernel_on_the_device_asked_for() -> None:
+    with tf.device("/gpu:0"):
+        a = raw_ops.Neg(tf.constant(1.0), name="a")
+    with pytest.raises(InvalidArgumentError, match="op Neg has no kernel for types {'T': 'float32'} on GPU"):
+        placed(a, has_kernel=lambda node, kind: kind == "CPU" or node.type != "Neg")
+
+
+def test_a_device_that_is_not_there_matters_only_where_it_is_needed() -> None:
+    with tf.device("/gpu:7"):
+        raw_ops.Neg(tf.constant(1.0), name="unused")
+    assert placed(tf.constant(1.0, name="a")) == {"a": "GPU:0"}
+
+
+def _queue() -> list[object]:
+    queue = tf.PaddingFIFOQueue(3, [tf.float32], shapes=[[]])
+    return [queue.enqueue(1.0), queue.dequeue(), queue.size()]
+
+
+def _table() -> list[object]:
+    table = raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
+    return [
+        raw_ops.LookupTableInsertV2(table, ["a"], tf.constant([1], tf.int64)),
+        raw_ops.LookupTableFindV2(table, ["a"], tf.constant(0, tf.int64)),
+    ]
+
+
+def _reader() -> list[object]:
+    return [tf.TextLineReader().num_records_produced()]
+
+
+def _accumulator() -> list[object]:
+    sums = tf.ConditionalAccumulator(tf.float32, [])
+    return [sums.apply_grad(1.0), sums.take_grad(1), sums.num_accumulated()]
+
+
+def _mutex() -> list[object]:
+    lock = raw_ops.MutexLock(raw_ops.MutexV2())
+    return [raw_ops.ConsumeMutexLock(lock)]
+
+
+@pytest.mark.parametrize("make", [_queue, _table, _reader, _accumulator, _mutex])
+def test_what_uses_a_resource_is_placed_with_it(make) -> None:  # type: ignore[no-untyped-def]
+    two = [PREFIX + "CPU:0", PREFIX + "CPU:1"]
+    with tf.device("/cpu:1"):
+        ops = make()
+    for op in ops[1:]:  # the maker of the handle wins
+        getattr(op, "op", op)._set_device("/device:CPU:0")
+    where = placed(*ops, devices=two)
+    names = [getattr(op, "op", op).name for op in ops]
+    assert {where[name] for name in names} == {"CPU:1"}
+
+
+def test_placing_is_linear() -> None:
+    devices = [PREFIX + f"CPU:{i}" for i in range(8)]
+
+    def seconds(count: int) -> float:
+        with tf.Graph().as_default():
+            value = tf.constant([1.0])
+            for i in range(count):
+                with tf.device(f"/cpu:{i % 8}"):
+                    value = raw_ops.Neg(value)
+            graph = step([value], [], [])
+            start = time.process_time()
+            place(graph, devices, everywhere)
+            return time.process_time() - start
+
+    small = min(seconds(2000) for _ in range(3))
+    assert seconds(16000) < 8 * 4 * max(small, 0.005)  # a square would be 64 times as long
 
 
 def test_strings_live_on_the_host() -> None:
