@@ -232,6 +232,7 @@ class ConfigProto(Message):
     experimental: Experimental = nested()
     compile: Literal["auto", "off", "always"] = "auto"
     control_flow: Literal["auto", "lowered"] = "auto"
+    partition: Literal["auto", "always"] = "auto"
     deterministic: bool = False
     precision: Literal["high", "highest", "medium"] = "high"
 

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from logging import INFO, WARNING
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
 from headrace.core.registry import REGISTRY, Rule
 from headrace.core.source import at
 from headrace.resources.interrupt import Shield, shield
-from headrace.resources.waiting import Later, Wait
+from headrace.resources.waiting import Done, Later, Wait
 
 log = logging.getLogger("headrace.step")
 
@@ -51,6 +51,13 @@ def deadline(seconds: float) -> Iterator[None]:
         current.until = old
 
 
+class Post(Protocol):
+    """What a partition of a step sends and takes."""
+
+    def send(self, destination: str, key: str, values: Sequence[Any]) -> None: ...
+    def recv(self, keys: Sequence[str], done: Done) -> Wait | None: ...
+
+
 class Waiting(NamedTuple):
     """A node that was begun, and what it waits for; None for a call on another thread."""
 
@@ -68,7 +75,7 @@ class Waiting(NamedTuple):
 class Step:
     """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask for a `report`."""
 
-    __slots__ = ("_listeners", "_reported", "begun_at", "error", "number", "until", "waits")
+    __slots__ = ("_listeners", "_reported", "begun_at", "error", "number", "post", "until", "waits")
 
     def __init__(self, until: float | None = None) -> None:
         self.number = next(_numbers)
@@ -76,6 +83,7 @@ class Step:
         self.error: OpError | None = None  # set when somebody ends the step
         self.begun_at = monotonic()
         self.waits: dict[Any, Waiting] = {}
+        self.post: Post | None = None  # of a partition: how it sends to others and takes from them
         self._listeners: list[SimpleQueue[Event]] = []
         self._reported = False
 
@@ -128,7 +136,8 @@ class Step:
                 self.stop_if_over()
                 if not self._reported and monotonic() - since >= REPORT_AFTER:
                     self._reported = True
-                    log.log(INFO if self._waits_for_room() else WARNING, "%s", self.report())
+                    if report := self.report():
+                        log.log(INFO if self._waits_for_room() else WARNING, "%s", report)
                 continue
             if event[0] is not None:
                 return event
@@ -176,9 +185,9 @@ class Steps:
         self._running: set[Step] = set()
         self._closed = False
 
-    def start(self) -> Step:
-        """A new step."""
-        until = current.until
+    def start(self, until: float | None = None) -> Step:
+        """A new step.  ``until``: when it must be over, if its thread does not say."""
+        until = until or current.until
         if until is None and self._timeout:
             until = monotonic() + self._timeout
         step = Step(until)

@@ -120,6 +120,23 @@ def visible_devices(devices: Sequence[Device], filters: Sequence[str]) -> list[D
     return visible
 
 
+def part_of(devices: Sequence[Device], mode: str) -> Callable[[str], str]:
+    """The partition of a device, by its name: each device is one, but the first CPU of a task goes with its only accelerator.
+
+    ``mode`` "always" cuts between these two as well.
+    """
+    accelerators: dict[str, list[str]] = {}
+    for device in devices:
+        if device.torch_device.type != "cpu":
+            accelerators.setdefault(device.name.rpartition("/")[0], []).append(device.name)
+    names = {d.name: d.name for d in devices}
+    if mode != "always":
+        for task, there in accelerators.items():
+            if len(there) == 1:
+                names[there[0]] = f"{task}/device:CPU:0"
+    return lambda device: names.get(device, device)
+
+
 _asked = [False]  # whether a session's config asked for determinism
 
 

@@ -59,6 +59,8 @@ def interpret(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
     with Shield() as guard, plan.steps.running() as step:
         if plan.framed is not None:
             return plan.framed.run(feeds, step, plan.pool, guard)
+        if plan.partitions is not None:
+            return plan.partitions.run(feeds, step)
         return StepRun(plan, step, guard).run(feeds)
 
 

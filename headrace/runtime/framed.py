@@ -90,7 +90,12 @@ class FramedPlan:
         device = self.lanes.get(ready.node)
         if device is None:
             return False
-        waits.call(ready, node, program, lambda: self._run_node(ready, fed), lanes[device])
+
+        def run() -> Sequence[Any]:
+            with waits.step.entered():
+                return self._run_node(ready, fed)
+
+        waits.call(ready, node, program, run, lanes[device])
         return True
 
     def _where(self, ready: Ready) -> str:

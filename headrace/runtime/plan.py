@@ -6,17 +6,17 @@ import itertools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from headrace.core import errors
 from headrace.core.source import user_source
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.pipeline import Context, Options, Stage, make_step_graph, run_stage
+from headrace.passes.pipeline import Context, Options, Stage, make_placed_graph, rewrite_placed, run_stage
 from headrace.passes.region import Region
 from headrace.passes.specialise import may_wait, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
-from headrace.resources.step import Steps
+from headrace.resources.step import Step, Steps
 from headrace.runtime.codegen import Binder, Program, choose_arrays, generate, generate_begin
 from headrace.runtime.compiler.compile import Call, CompileRegion
 from headrace.runtime.compiler.dynamic import compile_dynamic
@@ -43,6 +43,30 @@ class Request:
     fetches: tuple[Tensor, ...]
     targets: tuple[Operation, ...]
     async_feeds: bool = False
+
+    def graph(self, options: Options) -> StepGraph:
+        """The step graph, each time a new one."""
+        return rewrite_placed(self.placed(options), options)
+
+    def placed(self, options: Options) -> StepGraph:
+        """The step graph as it can be cut between devices, each time a new one."""
+        graph = make_placed_graph(self.feeds, self.fetches, self.targets, options)
+        _refuse_unfed(graph)
+        return graph
+
+
+class Partitions(Protocol):
+    """The partitions of a step, registered with their workers."""
+
+    def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]: ...
+
+
+class Blueprint(Protocol):
+    """What plans of a step are made from, each time from a new graph: a request, or a partition that a worker keeps."""
+
+    async_feeds: bool
+
+    def graph(self, options: Options) -> StepGraph: ...
 
 
 class PlacedStrand:
@@ -90,7 +114,7 @@ class TracedPlan:
 class StepPlan:
     """A step ready to run.  ``borrowed[i]``: fetch i may share memory with state, a feed or a constant, so copy it."""
 
-    request: Request
+    request: Blueprint
     graph: StepGraph
     programs: list[Program]
     feeds: list[Value]
@@ -108,33 +132,35 @@ class StepPlan:
     parts: list[Part] = field(default_factory=list)  # set where nodes wait
     flow: Flow | None = None  # of the parts
     framed: FramedPlan | None = None  # set instead where the step uses primitives of control flow
+    partitions: Partitions | None = None  # set instead where the step is over several devices or tasks
     traced: TracedPlan | None = None  # made when a trace is first asked for
     plain: bool = field(init=False)  # whether the step can neither wait nor loop
     waits: bool = field(init=False)  # whether nodes may wait
 
     def __post_init__(self) -> None:
         self.plain = self.single and not self.programs[0].bodies
-        self.waits = bool(self.parts) or (self.framed is not None and self.framed.waits)
+        inside = self.framed is not None and self.framed.waits
+        self.waits = bool(self.parts) or inside or self.partitions is not None
 
     @property
     def single(self) -> bool:
         """Whether one program is the whole step."""
-        return not self.parts and self.framed is None
+        return not self.parts and self.framed is None and self.partitions is None
 
 
 def make_plan(
-    request: Request, worker: RegisteredGraph, options: Options, shapes: Sequence[Sequence[int]] | None = None,
-    strand: PlacedStrand | None = None,
+    request: Blueprint, worker: RegisteredGraph, options: Options, shapes: Sequence[Sequence[int]] | None = None,
+    strand: PlacedStrand | None = None, graph: StepGraph | None = None,
 ) -> StepPlan:  # fmt: skip
     """The interpreted plan: generated Python over kernels.  With ``shapes`` it is for feeds of these shapes only.
 
-    With ``strand`` it is a plan of that strand of the step.
+    With ``strand`` it is a plan of that strand of the step.  ``graph``: the blueprint's, where there is one already.
     """
     context = Context(options)
     if shapes is not None:
         graph = run_stage(Stage.FOLD, _specialised(request, shapes, options, strand), context)
         return _single(request, run_stage(Stage.FUSE, graph, context), worker, options, strand=strand)
-    graph = _step_graph(request, options)
+    graph = request.graph(options) if graph is None else graph
     waits = request.async_feeds or any(map(may_wait, graph.nodes))
     if not waits:
         graph = run_stage(Stage.FUSE, graph, context)
@@ -146,7 +172,7 @@ def make_plan(
     return _single(request, graph, worker, options)
 
 
-def _framed(request: Request, graph: StepGraph, worker: RegisteredGraph) -> StepPlan:
+def _framed(request: Blueprint, graph: StepGraph, worker: RegisteredGraph) -> StepPlan:
     """A step with primitives of control flow."""
     framed = make_framed(graph, worker, worker.gate)
     return StepPlan(
@@ -156,7 +182,7 @@ def _framed(request: Request, graph: StepGraph, worker: RegisteredGraph) -> Step
 
 
 def make_compiled_plan(
-    request: Request, shapes: Sequence[Sequence[int]], worker: RegisteredGraph, options: Options, compile_one: CompileRegion,
+    request: Blueprint, shapes: Sequence[Sequence[int]], worker: RegisteredGraph, options: Options, compile_one: CompileRegion,
     strand: PlacedStrand | None = None,
 ) -> StepPlan:  # fmt: skip
     """A plan of the step for these feed shapes with compiled regions.  One that fails to compile stays interpreted."""
@@ -166,7 +192,7 @@ def make_compiled_plan(
 
 
 def make_dynamic_plan(
-    request: Request, seen: Sequence[Sequence[Sequence[int]]], worker: RegisteredGraph, options: Options,
+    request: Blueprint, seen: Sequence[Sequence[Sequence[int]]], worker: RegisteredGraph, options: Options,
     compile_body: CompileRegion, strand: PlacedStrand | None = None,
 ) -> StepPlan:  # fmt: skip
     """A plan of the step for feeds of many shapes, of which some were ``seen``: sizes that differ between them stay open."""
@@ -186,22 +212,16 @@ def make_dynamic_plan(
     return _single(request, graph, worker, options, regions, strand)
 
 
-def _step_graph(request: Request, options: Options) -> StepGraph:
-    graph = make_step_graph(request.feeds, request.fetches, request.targets, options)
-    _refuse_unfed(graph)
-    return graph
-
-
 def _specialised(
-    request: Request, shapes: Sequence[Sequence[int | None]], options: Options, strand: PlacedStrand | None
+    request: Blueprint, shapes: Sequence[Sequence[int | None]], options: Options, strand: PlacedStrand | None
 ) -> StepGraph:
-    graph = _step_graph(request, options)
+    graph = request.graph(options)
     if strand is not None:
         graph = _strands(request, graph, options)[strand.index].graph()
     return run_stage(Stage.SPECIALISE, graph, Context(options, shapes=shapes))
 
 
-def _strands(request: Request, graph: StepGraph, options: Options) -> list[Strand]:
+def _strands(request: Blueprint, graph: StepGraph, options: Options) -> list[Strand]:
     """The strands of a step.  The same request has the same strands each time."""
     fed = {v.op for v in graph.feeds} if request.async_feeds else set()
     context = Context(options, is_async=lambda node: node in fed or may_wait(node))
@@ -210,7 +230,7 @@ def _strands(request: Request, graph: StepGraph, options: Options) -> list[Stran
 
 
 def _single(
-    request: Request, graph: StepGraph, worker: RegisteredGraph, options: Options, regions: int = 0,
+    request: Blueprint, graph: StepGraph, worker: RegisteredGraph, options: Options, regions: int = 0,
     strand: PlacedStrand | None = None,
 ) -> StepPlan:  # fmt: skip
     """The plan of a step, or of a strand of one, in which nothing waits."""
@@ -230,15 +250,15 @@ def _single(
     dump(f"step_{number}.plan.txt", lambda: graph.to_text() + "\n")
     dump(f"step_{number}.strand_{index}.py", lambda: program.source)
     return StepPlan(
-        request, graph, [program], graph.feeds, graph.fetches, _borrowed(graph), worker.resources.generation,
+        request, graph, [program], graph.feeds, graph.fetches, borrowed_fetches(graph), worker.resources.generation,
         ThreadChoice(worker.threads, deterministic()), worker.steps, worker.pool, strand, regions,
         gate=worker.gate,
     )  # fmt: skip
 
 
-def _in_parts(request: Request, graph: StepGraph, worker: RegisteredGraph, options: Options) -> StepPlan:
+def _in_parts(request: Blueprint, graph: StepGraph, worker: RegisteredGraph, options: Options) -> StepPlan:
     """The plan of a step in which nodes wait: a part for each strand."""
-    borrowed = _borrowed(graph)
+    borrowed = borrowed_fetches(graph)
     strands = _strands(request, graph, options)
     fed = {v.op for v in graph.feeds}
     placed: dict[str, Any] = {}
@@ -284,7 +304,7 @@ def _refuse_unfed(graph: StepGraph) -> None:
             )  # fmt: skip
 
 
-def _borrowed(graph: StepGraph) -> list[bool]:
+def borrowed_fetches(graph: StepGraph) -> list[bool]:
     """Whether each fetch may share memory that the caller must not get: of a variable, a feed, a constant, or another fetch."""
     shared: set[Value] = set()
     for node in graph.nodes:

@@ -11,6 +11,7 @@ from headrace.passes.pipeline import passes_off
 from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
 from headrace.resources.invoke import find_kernel, invoke_on_arrays
+from headrace.resources.rendezvous import Rendezvous
 from headrace.runtime.device import LOCAL_TASK, Device, configure, local_devices
 from headrace.runtime.gate import Gate
 from headrace.runtime.pool import Pool
@@ -30,6 +31,7 @@ class LocalWorker:
         self.gate = Gate(together) if together > 0 else None
         self._simplify = config.graph_options.optimizer_options.opt_level >= 0
         self.resources = Containers()
+        self.rendezvous = Rendezvous()
         self.pool = Pool()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")

@@ -7,6 +7,7 @@ from headrace.ops.internal import (
     own,
     product_update,
     region,
+    transfer,
     transpose_copy,
     update_together,
 )

@@ -137,7 +137,7 @@ def test_loops_are_written_for_the_sessions_threads(threads: int, monkeypatch: p
     y = tf.exp(x * 2.0 + 1.0) - x
     config = tf.ConfigProto(compile="always", intra_op_parallelism_threads=threads, device_count={"GPU": 0})
     with tf.Session(config=config) as sess:
-        sess._master._compile(sess._master.plan([x], [y], []), [(3,)])
+        sess._master.planner._compile(sess._master.plan([x], [y], []), [(3,)])
     assert seen == [(threads, threads > 1)]
     assert torch.get_num_threads() == before
 

@@ -1,0 +1,115 @@
+"""A step over several partitions: all run at the same time, and the first error ends them all."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Final
+
+from headrace.core.errors import AbortedError, OpError
+from headrace.resources.step import Step
+from headrace.runtime.partition_worker import PartitionWorker, Routes, Runs
+
+_numbers: Final = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A partition where it is registered.  ``feeds`` and ``fetches`` are positions in those of the step."""
+
+    name: str
+    worker: Runs
+    handle: int
+    feeds: tuple[int, ...]
+    fetches: tuple[int, ...]
+
+
+class PartitionedStep:
+    """The partitions of one request.  Re-entrant."""
+
+    def __init__(self, members: Sequence[Member], fetches: int) -> None:
+        # The one that runs on the thread of the caller comes last.
+        self.members = sorted(members, key=lambda m: (isinstance(m.worker, PartitionWorker), len(m.fetches)))
+        self._fetches = fetches
+        self._workers = list({id(m.worker): m.worker for m in members}.values())
+        self._routes: Routes = {m.name: m.worker.send for m in members}
+
+    def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
+        """Runs a step to its end."""
+        number = next(_numbers)
+        until, step.until = step.until, None  # the partitions know it, and say what they wait for
+        run = _Run(self, number)
+        events = step.events()
+        try:
+            for i, member in enumerate(self.members):
+                last = i == len(self.members) - 1 and isinstance(member.worker, PartitionWorker)
+                start = member.worker.run_here if last else member.worker.run
+                run.begun += 1
+                start(member.handle, number, [feeds[k] for k in member.feeds], self._routes, run.done(i, events), until)
+            while run.over < len(self.members):
+                run.note(step.next(events))
+        except BaseException as e:
+            run.fail(e)
+            run.wait_for_all(events)
+            raise
+        finally:
+            step.forget(events)
+            for worker in self._workers:
+                worker.end(number)
+        if run.error is not None:
+            raise run.error
+        return tuple(run.results)
+
+    def abort(self, number: int, error: OpError) -> None:
+        for worker in self._workers:
+            worker.abort(number, error)
+
+    @property
+    def size(self) -> int:
+        return self._fetches
+
+
+class _Run:
+    """One step under way."""
+
+    def __init__(self, plan: PartitionedStep, number: int) -> None:
+        self._plan = plan
+        self.number = number
+        self.results: list[Any] = [None] * plan.size
+        self.error: BaseException | None = None
+        self.begun = 0
+        self.over = 0
+
+    def done(self, index: int, events: SimpleQueue[Any]) -> Any:
+        """What a partition calls when it is over."""
+
+        def tell(results: Any, error: BaseException | None) -> None:
+            if error is not None:
+                self.fail(error)  # here and now: the thread of the step may be in a partition itself
+            events.put((index, results, error))
+
+        return tell
+
+    def fail(self, error: BaseException) -> None:
+        """Ends all partitions, once."""
+        if self.error is None:
+            self.error = error
+            reason = error if isinstance(error, OpError) else None
+            text = reason.message if reason is not None else f"{type(error).__name__}: {error}"
+            self._plan.abort(self.number, AbortedError(None, None, f"another part of the step failed: {text}"))
+
+    def note(self, event: Any) -> None:
+        index, results, error = event
+        self.over += 1
+        if error is None:
+            for position, value in zip(self._plan.members[index].fetches, results, strict=True):
+                self.results[position] = value
+
+    def wait_for_all(self, events: SimpleQueue[Any]) -> None:
+        """Waits until every partition that was begun has ended: the next step finds nothing of this one."""
+        while self.over < self.begun:
+            event = events.get()
+            if event[0] is not None:
+                self.over += 1
