@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.runtime.framed import FramedPlan
 
 TWO = tf.ConfigProto(device_count={"CPU": 2})
 ONE = tf.ConfigProto(compile="off", allow_soft_placement=True)
@@ -93,33 +92,33 @@ def test_values_and_gradients_are_those_of_one_device(program, mode):
             session.run(tf.global_variables_initializer())
             found.append(session.run(fetches, {x: FEED}))
             plan = session._master.plan([x], fetches, [])
-    assert plan.framed is not None
-    places = {n.device.rpartition("/")[2] for n in plan.framed.nodes if n.op_def.kernels.by_device}
-    assert places >= {"device:CPU:0", "device:CPU:1"}
+    members = plan.partitions.members
+    assert {m.name.rpartition("/")[2] for m in members} == {"device:CPU:0", "device:CPU:1"}
+    assert all(m.worker.plan(m.handle).framed is None for m in members)  # bodies are functions, not primitives
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
     assert np.abs(found[0]).min() > 0
 
 
 class Watched:
-    """Follows the nodes of a loop by type and iteration, and may hold one back until another has begun."""
+    """Functions of a loop's two devices that follow one another's iterations, and may hold one back until another has begun."""
 
-    def __init__(self, monkeypatch, hold=None):
-        self.events, self.threads, self.begun = [], {}, {}
+    def __init__(self, hold=None):
+        self.events, self.threads, self.begun, self.counts = [], {}, {}, {}
         self.lock = threading.Lock()
-        original = FramedPlan._run_node
+        self.hold = hold
 
-        def run_node(plan, ready, fed):
-            node, i = plan.nodes[ready.node], ready.tag.index
-            if node.type not in ("Sin", "Cos"):
-                return original(plan, ready, fed)
-            self.note("begin", node.type, i)
-            if hold is not None and hold(node.type, i) is not None:
-                assert self.event(*hold(node.type, i)).wait(30), "the later iteration did not begin"
-            result = original(plan, ready, fed)
-            self.note("end", node.type, i)
-            return result
+    def watch(self, kind, function, x):
+        def call(value):
+            i = self.counts[kind] = self.counts.get(kind, -1) + 1
+            self.note("begin", kind, i)
+            if self.hold is not None and self.hold(kind, i) is not None:
+                assert self.event(*self.hold(kind, i)).wait(30), "the later iteration did not begin"
+            self.note("end", kind, i)
+            return function(value)
 
-        monkeypatch.setattr(FramedPlan, "_run_node", run_node)
+        y = tf.py_func(call, [x], tf.float32)
+        y.set_shape([])
+        return y
 
     def event(self, kind, i):
         with self.lock:
@@ -135,16 +134,15 @@ class Watched:
     def when(self, *event):
         return self.events.index(event)
 
+    def two_chains(self, parallel):
+        """The first device goes on from iteration to iteration by itself; the second adds up what it is given."""
 
-def two_chains(parallel):
-    """The first device goes on from iteration to iteration by itself; the second adds up what it is given."""
+        def body(i, a, total):
+            b = pinned("/cpu:0", lambda: self.watch("sin", np.sin, a))
+            return i + 1, b, pinned("/cpu:1", lambda: total + self.watch("cos", np.cos, b))
 
-    def body(i, a, total):
-        b = pinned("/cpu:0", tf.sin, a)
-        return i + 1, b, total + pinned("/cpu:1", tf.cos, b)
-
-    start = [0, tf.constant(1.0), tf.constant(0.0)]
-    return tf.while_loop(lambda i, *_: i < 6, body, start, parallel_iterations=parallel)[2]
+        start = [0, tf.constant(1.0), tf.constant(0.0)]
+        return tf.while_loop(lambda i, *_: i < 6, body, start, parallel_iterations=parallel)[2]
 
 
 def expected_total():
@@ -155,26 +153,24 @@ def expected_total():
     return total
 
 
-def test_a_device_runs_ahead_of_the_other(monkeypatch):
+def test_a_device_runs_ahead_of_the_other():
     """The second device waits in every iteration until the first one is two iterations further."""
-    watched = Watched(monkeypatch, lambda kind, i: ("Sin", i + 2) if kind == "Cos" and i < 4 else None)
-    y = two_chains(10)
+    watched = Watched(lambda kind, i: ("sin", i + 2) if kind == "cos" and i < 4 else None)
+    y = watched.two_chains(10)
     with tf.Session(config=TWO) as session:
         assert session.run(y) == pytest.approx(expected_total())
-    assert all(watched.when("begin", "Sin", i + 2) < watched.when("end", "Cos", i) for i in range(4))
-    assert watched.threads["Sin"].isdisjoint(watched.threads["Cos"])
+    assert all(watched.when("begin", "sin", i + 2) < watched.when("end", "cos", i) for i in range(4))
+    assert watched.threads["sin"].isdisjoint(watched.threads["cos"])
 
 
 @pytest.mark.parametrize("parallel", [1, 2, 3])
-def test_a_device_runs_ahead_no_further_than_allowed(monkeypatch, parallel):
-    watched = Watched(
-        monkeypatch, lambda kind, i: ("Sin", i + parallel - 1) if kind == "Cos" and i + parallel <= 6 else None
-    )
-    y = two_chains(parallel)
+def test_a_device_runs_ahead_no_further_than_allowed(parallel):
+    watched = Watched(lambda kind, i: ("sin", i + parallel - 1) if kind == "cos" and i + parallel <= 6 else None)
+    y = watched.two_chains(parallel)
     with tf.Session(config=TWO) as session:
         assert session.run(y) == pytest.approx(expected_total())
     for i in range(6 - parallel):
-        assert watched.when("end", "Cos", i) < watched.when("begin", "Sin", i + parallel)
+        assert watched.when("end", "cos", i) < watched.when("begin", "sin", i + parallel)
 
 
 @pytest.mark.parametrize("device", ["/cpu:0", "/cpu:1"])

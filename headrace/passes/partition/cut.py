@@ -85,11 +85,11 @@ class Cutter:
         fed = {v.op for v in graph.feeds}
         for node in graph.nodes:
             if node not in fed:
-                for part in self.homes.parts(node):
-                    self._devices.setdefault(part, node.device)
                 if node not in self.homes.spans and not is_free(node):
+                    home = self.homes.of_node[node]
+                    self._devices.setdefault(home, node.device)
                     for value in node.outputs:
-                        self._put(value, self.homes.of_node[node], value)
+                        self._put(value, home, value)
         self._nodes = {part: [] for part in parts}
         feeds_of: dict[str, list[Value]] = {part: [] for part in parts}
         for value, where in zip(graph.feeds, feeds, strict=True):
