@@ -77,7 +77,10 @@ def test_a_body_on_two_devices_is_cut_between_them(mode):
     y = split_over_devices(x)
     gradient = tf.gradients(y, [x])[0]
     feeds = {x: [0.1, -0.5, 2.0]}
-    with tf.Session(config=tf.ConfigProto(compile="off")) as one, tf.Session(config=tf.ConfigProto(control_flow=mode, **TWO)) as two:
+    with (
+        tf.Session(config=tf.ConfigProto(compile="off")) as one,
+        tf.Session(config=tf.ConfigProto(control_flow=mode, **TWO)) as two,
+    ):
         with pytest.raises(tf.errors.InvalidArgumentError, match="CPU:1|cpu:1"):
             one.run(y, feeds)
         with tf.Session(config=tf.ConfigProto(compile="off", allow_soft_placement=True)) as soft:

@@ -4,11 +4,11 @@
 
 A value goes to a partition once, however many nodes there use it.  A control edge crosses as a message without values.
 
-**Rounds.**  Each wait for another partition ends a strand, so transfers are gathered: the number of border crossings on the longest
-path to a node is its round, and what one partition takes in one round, and behind the same other waits, it takes together.
+**Rounds.**  Each wait for another partition ends a strand, so transfers are gathered: the number of border crossings on the
+longest path to a node is its round, and what one partition takes in one round, and behind the same other waits, it takes together.
 
-**Bodies.**  A conditional or loop over several partitions becomes one in each, with its part of the bodies.  Bodies run on one thread
-in a fixed order, so there the transfers stand in the order of their rounds: then no two partitions wait for each other.
+**Bodies.**  A conditional or loop over several partitions becomes one in each, with its part of the bodies.  Bodies run on one
+thread in a fixed order, so there the transfers stand in the order of their rounds: then no two partitions wait for each other.
 """
 
 from __future__ import annotations
@@ -346,6 +346,7 @@ class Cutter:
             done = self._credit(loop, key, part, decides, 1)
             done.control_inputs = [n for n in body.nodes if not n.op_def.traits.feed]
             body.nodes.append(done)
+            body.targets.append(done)
             self._credits.append(self._credit(loop, key, part, decides, allowed))
             self.homes.of_node[self._credits[-1]] = part
         attrs = {"keys": tuple(keys), "T": (), "shapes": ()}
@@ -354,7 +355,9 @@ class Cutter:
             device=self._device(decides), source=loop.source,
         )  # fmt: skip
         for node in bodies[decides].nodes:
-            if node in TRANSFER:
+            traits = node.op_def.traits
+            inside = any(not p.op_def.traits.feed and not is_free(p) for p in node.predecessors())
+            if node in TRANSFER or not (inside or traits.feed or traits.handle or is_free(node)):
                 node.control_inputs.append(take)
         bodies[decides].nodes.insert(0, take)
 
