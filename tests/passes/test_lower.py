@@ -11,7 +11,7 @@ def both(fetches, feeds=None):
     results = []
     for lowered in (False, True):
         with tf.Session() as session:
-            session._master.lower = lowered
+            session._master.planner.lower = lowered
             session.run(tf.global_variables_initializer())
             results.append(session.run(fetches, feeds))
     np.testing.assert_equal(results[0], results[1])
@@ -20,7 +20,7 @@ def both(fetches, feeds=None):
 
 def types(fetch):
     with tf.Session() as session:
-        session._master.lower = True
+        session._master.planner.lower = True
         plan = session._master.plan([], [fetch], [])
         return {n.type for n in plan.graph.nodes}
 
@@ -65,7 +65,7 @@ def test_arrays_and_random_numbers():
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     assert both(tf.map_fn(lambda r: tf.reduce_sum(r) * r, x)).tolist() == [[3, 6], [21, 28]]
     with tf.Session() as session:
-        session._master.lower = True
+        session._master.planner.lower = True
         drawn = session.run(tf.map_fn(lambda r: tf.random_uniform([]), tf.zeros([5])))
     assert len(set(drawn.tolist())) == 5
 

@@ -5,7 +5,7 @@
 A value goes to a partition once, however many nodes there use it.  A control edge crosses as a message without values.
 
 **Rounds.**  Each wait for another partition ends a strand, so transfers are gathered: the number of border crossings on the
-longest path to a node is its round, and what one partition takes in one round, and behind the same other waits, it takes together.
+longest path to a node is its round; what one partition takes in one round, and behind the same other waits, it takes together.
 
 **Bodies.**  A conditional or loop over several partitions becomes one in each, with its part of the bodies.  Bodies run on one
 thread in a fixed order, so there the transfers stand in the order of their rounds: then no two partitions wait for each other.

@@ -14,7 +14,7 @@ Pair = collections.namedtuple("Pair", "a b")
 
 def run(fetches, feeds=None, compile="off", lower=False):
     with tf.Session(config=tf.ConfigProto(compile=compile)) as session:
-        session._master.lower = lower
+        session._master.planner.lower = lower
         session.run(tf.global_variables_initializer())
         return session.run(fetches, feeds)
 

@@ -15,7 +15,7 @@ def run(request):
     def run(fetches, feeds=None):
         mode = request.param
         with tf.Session(config=tf.ConfigProto(compile="off" if mode == "lower" else mode)) as session:
-            session._master.lower = mode == "lower"
+            session._master.planner.lower = mode == "lower"
             session.run(tf.global_variables_initializer())
             return session.run(fetches, feeds)
 
