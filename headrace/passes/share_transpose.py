@@ -26,7 +26,7 @@ def share_transpose(graph: StepGraph) -> StepGraph:
             size = node.inputs[1].shape.num_elements()
             if node.attrs["T"].is_floating and size is not None and size >= SMALLEST:
                 uses.setdefault((node.inputs[1], node.device), []).append(node)
-    copies = []
+    copies: list[Node] = []
     for (value, device), nodes in uses.items():
         if len(nodes) < FEWEST:
             continue

@@ -44,8 +44,9 @@ class PartitionedStep:
         events = step.events()
         try:
             for i, member in enumerate(self.members):
-                last = i == len(self.members) - 1 and isinstance(member.worker, PartitionWorker)
-                start = member.worker.run_here if last else member.worker.run
+                worker = member.worker
+                last = i == len(self.members) - 1
+                start = worker.run_here if last and isinstance(worker, PartitionWorker) else worker.run
                 run.begun += 1
                 start(member.handle, number, [feeds[k] for k in member.feeds], self._routes, run.done(i, events), until)
             while run.over < len(self.members):

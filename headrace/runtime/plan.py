@@ -64,7 +64,8 @@ class Partitions(Protocol):
 class Blueprint(Protocol):
     """What plans of a step are made from, each time from a new graph: a request, or a partition that a worker keeps."""
 
-    async_feeds: bool
+    @property
+    def async_feeds(self) -> bool: ...
 
     def graph(self, options: Options) -> StepGraph: ...
 

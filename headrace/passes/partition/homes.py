@@ -164,9 +164,9 @@ class Homes:
         uses = self.uses(bodies)
         wanted: dict[Value, dict[str, None]] = {}
         for body in bodies:
-            for value, at in zip(body.fetches, fetches, strict=True):
-                wanted.setdefault(value, {}).update(dict.fromkeys(at))
-        at = []
+            for value, where in zip(body.fetches, fetches, strict=True):
+                wanted.setdefault(value, {}).update(dict.fromkeys(where))
+        at: list[list[str]] = []
         for feeds in zip(*(body.feeds for body in bodies), strict=True):
             merged: dict[str, None] = {}
             for feed in feeds:
