@@ -370,7 +370,7 @@ if _TYPE_CHECKING:
         io as io, layers as layers, linalg as linalg, logging as logging, lookup as lookup, losses as losses,
         manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, profiler as profiler,
         python_io as python_io, quantization as quantization, queue as queue, random as random,
-        resource_loader as resource_loader,
+        resource_loader as resource_loader, saved_model as saved_model,
         sets as sets, signal as signal, sparse as sparse, spectral as spectral, strings as strings, summary as summary,
         sysconfig as sysconfig, test as test, train as train, version as version,
     )
@@ -381,7 +381,7 @@ del _ops, _operators, _process
 _ON_DEMAND = frozenset(
     "app audio bitwise compat contrib debugging distributions dtypes examples feature_column flags gfile graph_util image "
     "initializers io layers linalg logging lookup losses manip math metrics nest nn profiler python_io quantization queue random "
-    "resource_loader sets signal sparse spectral strings summary sysconfig test train version".split()
+    "resource_loader saved_model sets signal sparse spectral strings summary sysconfig test train version".split()
 )
 _MESSAGES = frozenset(  # TensorBoard's: imported when one is first asked for
     "AttrValue Event GraphDef HistogramProto LogMessage MetaGraphDef NameAttrList NodeDef SessionLog Summary "

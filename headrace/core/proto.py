@@ -15,10 +15,15 @@ _FILES = (
     "op_def", "rewriter_config", "step_stats", "summary", "tensor", "tensor_shape", "types", "variable", "versions",
 )  # fmt: skip
 
-_STRING, _INT32 = 9, 5  # protobuf's numbers for types of fields
-_SERVER_FIELDS = {
-    "cluster": "ClusterDef", "job_name": _STRING, "task_index": _INT32, "default_session_config": "ConfigProto",
-    "protocol": _STRING,
+_STRING, _INT32, _INT64, _MESSAGE = 9, 5, 3, 11  # protobuf's numbers for types of fields
+_OPTIONAL, _REPEATED = 1, 3
+# Messages that TensorBoard does not ship: their fields in the order of their numbers, from 1.  A name is that of a message.
+_OTHERS: dict[str, dict[str, tuple[int | str, int]]] = {
+    "ServerDef": {
+        "cluster": ("ClusterDef", _OPTIONAL), "job_name": (_STRING, _OPTIONAL), "task_index": (_INT32, _OPTIONAL),
+        "default_session_config": ("ConfigProto", _OPTIONAL), "protocol": (_STRING, _OPTIONAL),
+    },
+    "SavedModel": {"saved_model_schema_version": (_INT64, _OPTIONAL), "meta_graphs": ("MetaGraphDef", _REPEATED)},
 }  # fmt: skip
 
 
@@ -37,25 +42,27 @@ def protos() -> Any:
         names.update({name: getattr(module, name) for name in module.DESCRIPTOR.message_types_by_name})
         for enumeration in module.DESCRIPTOR.enum_types_by_name.values():
             names.update({value.name: value.number for value in enumeration.values})
-    return SimpleNamespace(**names, ServerDef=_server_def())
+    return SimpleNamespace(**names, **_others())
 
 
-def _server_def() -> Any:
-    """The message ServerDef, which TensorBoard does not ship."""
+def _others() -> dict[str, Any]:
+    """The messages that TensorBoard does not ship."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-    file = descriptor_pb2.FileDescriptorProto(name="headrace/server_def.proto", package="headrace", syntax="proto3")
-    file.dependency.extend(f"tensorboard/compat/proto/{name}.proto" for name in ("cluster", "config"))
-    message = file.message_type.add(name="ServerDef")
-    for number, (name, field_type) in enumerate(_SERVER_FIELDS.items(), 1):
-        field = message.field.add(name=name, number=number, label=1)
-        if isinstance(field_type, str):
-            field.type, field.type_name = 11, f".tensorboard.{field_type}"
-        else:
-            field.type = field_type
+    file = descriptor_pb2.FileDescriptorProto(name="headrace/others.proto", package="headrace", syntax="proto3")
+    file.dependency.extend(f"tensorboard/compat/proto/{name}.proto" for name in ("cluster", "config", "meta_graph"))
+    for message_name, fields in _OTHERS.items():
+        message = file.message_type.add(name=message_name)
+        for number, (name, (field_type, label)) in enumerate(fields.items(), 1):
+            field = message.field.add(name=name, number=number, label=label)
+            if isinstance(field_type, str):
+                field.type, field.type_name = _MESSAGE, f".tensorboard.{field_type}"
+            else:
+                field.type = field_type
     pool = descriptor_pool.Default()
     pool.AddSerializedFile(file.SerializeToString())
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("headrace.ServerDef"))
+    find = pool.FindMessageTypeByName
+    return {name: message_factory.GetMessageClass(find(f"headrace.{name}")) for name in _OTHERS}
 
 
 def __getattr__(name: str) -> Any:

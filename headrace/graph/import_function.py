@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from headrace.core import dtypes
@@ -27,6 +27,18 @@ class Functions:
 
     def __contains__(self, name: str) -> bool:
         return name in self._definitions
+
+    def with_bodies(self, nodes: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+        """The nodes, then those of the functions that they use, each with words for where it is."""
+        pending, seen = [("", node) for node in nodes], set[str]()
+        while pending:
+            where, node = pending.pop()
+            yield where, node
+            attrs = node.attr.values()
+            for name in (node.op, *(a.func.name for a in attrs), *(f.name for a in attrs for f in a.list.func)):
+                if name in self._definitions and name not in seen:
+                    seen.add(name)
+                    pending.extend((f" of function '{name}'", inner) for inner in self._definitions[name].node_def)
 
     def get(self, name: str, user: str) -> Any:
         definition = self._definitions.get(name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.core import dtypes, errors
+from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.signature import REQUIRED
@@ -20,10 +20,15 @@ from headrace.graph.py_token import function_of
 # Attributes that only TF's ops have, each with the one value under which TF's op does what ours does; None: any value.
 _THEIRS: dict[str, Any] = {
     "grad_a": None, "grad_b": None, "grad_x": None, "grad_y": None, "bad_indices_policy": "", "T_threshold": None,
-    "Tk": dtypes.int32, "index_type": dtypes.int32, "TInput": None, "sparse_gradient": False, "axis": -1,
+    "Tk": dtypes.int32, "index_type": dtypes.int32, "TInput": None, "sparse_gradient": None, "axis": -1,
     "blank_index": -1, "ensure_minimum_range": None, "fill_mode": "CONSTANT", "narrow_range": False,
     "perturb_singular": False, "shape_type": dtypes.int32, "Tserialized": dtypes.string,
 }  # fmt: skip
+# Types of nodes that name functions.
+HOLDERS = frozenset((
+    "If", "StatelessIf", "While", "StatelessWhile", "_Repeat", "_StatelessRepeat", "Case", "StatelessCase", "PartitionedCall",
+    "StatefulPartitionedCall",
+))  # fmt: skip
 _KINDS = {"b": "bool", "i": "int", "f": "float", "s": "string", "type": "type"}
 
 
@@ -52,8 +57,7 @@ class ImportedNode:
 def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
     """Adds the node to the importer's graph, which is the default one."""
     op_type = node.op
-    if op_type in ("If", "StatelessIf", "While", "StatelessWhile", "_Repeat", "_StatelessRepeat", "Case", "StatelessCase",
-                "PartitionedCall", "StatefulPartitionedCall") or op_type in importer.functions:  # fmt: skip
+    if op_type in HOLDERS or op_type in importer.functions:
         with importer.graph.control_dependencies(controls):
             imported: ImportedNode = importer.holder.make(node, inputs)
         _finish(importer, node, imported.op, ())
@@ -62,14 +66,8 @@ def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequ
         with importer.graph.control_dependencies(controls):
             wait = raw_ops.NoOp(name=f"{importer.scope}{node.name}/")
         return ImportedNode(wait, list(inputs), wait, {"output": list(inputs)})
-    if op_type not in REGISTRY:
-        raise errors.NotFoundError(
-            None, None,
-            f"Op type not registered '{op_type}' (node '{node.name}'): Headrace has no op of this type. Ops of your own must be "
-            "declared (headrace.extend) before a graph that uses them is imported.",
-        )  # fmt: skip
     op_def = REGISTRY.get(op_type)
-    attrs = attributes(op_def, node, importer.scope, _element_types(op_def, inputs))
+    attrs = attributes(op_def, node, importer.scope, _element_types(op_def, node, inputs))
     op = create(importer, node, op_def, inputs, attrs, controls)
     return ImportedNode(op, list(op._outputs), op)
 
@@ -194,7 +192,15 @@ def _type(node: Any, name: str) -> DType:
     return dtype
 
 
-def _element_types(op_def: OpDef, inputs: Sequence[Tensor]) -> dict[str, DType]:
-    """The types of the variables whose handles the node is given: some of TF's ops have no attribute that says them."""
-    arguments = zip(op_def.signature.inputs, inputs, strict=False)
-    return {a.type_attr: t.dtype.base_dtype for a, t in arguments if a.resource and a.type_attr is not None}
+def _element_types(op_def: OpDef, node: Any, inputs: Sequence[Tensor]) -> dict[str, DType]:
+    """The types that the inputs say: a node need not repeat them where TF's op has a default or no attribute for them."""
+    element_types: dict[str, DType] = {}
+    position = 0
+    for arg in op_def.signature.inputs:
+        if arg.type_list_attr:
+            break  # how many there are is said by the attribute itself, which has no default
+        count = node.attr[arg.number_attr].i if arg.number_attr else 1
+        if arg.type_attr is not None and count and position < len(inputs):
+            element_types.setdefault(arg.type_attr, inputs[position].dtype.base_dtype)
+        position += count
+    return element_types

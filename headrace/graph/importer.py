@@ -10,12 +10,14 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.core import errors
 from headrace.core.proto import protos
+from headrace.core.registry import REGISTRY
 from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.import_function import Functions, Holder
-from headrace.graph.import_node import ImportedNode, make_node
+from headrace.graph.import_node import HOLDERS, ImportedNode, make_node
 from headrace.graph.operation import Operation, Tensor
 
 
@@ -49,7 +51,9 @@ def import_graph_def(
         raise RuntimeError(f"import_graph_def builds nodes: use it inside `with tf.Graph().as_default():` {at()}")
     mapped = {_key(k): v if isinstance(v, Operation) else convert_to_tensor(v) for k, v in (input_map or {}).items()}
     with graph.name_scope("import" if name is None else name) as scope:
-        importer = Importer(graph, Functions(definition.library), scope, mapped)
+        functions = Functions(definition.library)
+        _check_registered(definition.node, functions)
+        importer = Importer(graph, functions, scope, mapped)
         importer.add(definition.node)
         importer.check_map()
     return None if return_elements is None else [importer.element(e) for e in return_elements]
@@ -65,6 +69,24 @@ def as_message(graph_def: Any) -> Any:
         message.ParseFromString(graph_def.SerializeToString())
         return message
     raise TypeError(f"Argument `graph_def` must be a GraphDef proto, got {type(graph_def).__name__} {at()}")
+
+
+def _check_registered(nodes: Sequence[Any], functions: Functions) -> None:
+    """Refuses nodes of types that are not registered, in the graph and in the functions it uses: all in one error."""
+    missing: dict[str, list[str]] = {}
+    for where, node in functions.with_bodies(nodes):
+        if node.op not in REGISTRY and node.op not in HOLDERS and node.op not in functions:
+            missing.setdefault(node.op, []).append(f"'{node.name}'{where}")
+    if missing:
+        types = "; ".join(
+            f"'{op_type}' (node {users[0]}{f' and {len(users) - 1} more' if users[1:] else ''})"
+            for op_type, users in sorted(missing.items())
+        )
+        raise errors.NotFoundError(
+            None, None,
+            f"Op type not registered {types}: Headrace has no {'op of this type' if len(missing) == 1 else 'ops of these types'}. "
+            "Ops of your own must be declared (headrace.extend) before a graph that uses them is imported.",
+        )  # fmt: skip
 
 
 def _key(name: str) -> tuple[str, int]:

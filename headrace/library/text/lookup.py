@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
@@ -182,7 +182,7 @@ class TextFileInitializer(TableInitializerBase):
                 -1 if self._vocab_size is None else self._vocab_size, self._delimiter,
             )  # fmt: skip
         add_to_collection(GraphKeys.TABLE_INITIALIZERS, operation)
-        if isinstance(self._filename, (str, bytes)):
+        if not context.executing_eagerly() and filename.op.type == "Const":
             add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
         return operation
 

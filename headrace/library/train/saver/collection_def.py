@@ -56,8 +56,16 @@ def _fill(definition: Any, key: str, elements: list[Any], scope: str | None) -> 
         definition.int64_list.value.extend(elements)
     elif isinstance(first, float):
         definition.float_list.value.extend(elements)
+    elif _is_any(first):
+        for element in elements:
+            definition.any_list.value.add(type_url=element.type_url, value=element.value)
     else:
         raise TypeError(f"a {type(first).__name__} has no message")
+
+
+def _is_any(element: Any) -> bool:
+    """Whether it is a message that holds another of any type, as the assets of a SavedModel are."""
+    return getattr(getattr(element, "DESCRIPTOR", None), "full_name", "") == "google.protobuf.Any"
 
 
 def _variable_message(definition: VariableDef) -> Any:
@@ -101,11 +109,9 @@ def restore_collections(meta_graph: Any, import_scope: str | None) -> None:
         elif kind == "bytes_list":
             for data in values:
                 graph.add_to_collection(key, data)
-        elif kind in ("int64_list", "float_list"):
-            for number in values:
-                graph.add_to_collection(key, number)
-        elif kind:
-            log.warning("Collection %s is not imported: %s is not supported", key, kind)
+        else:  # numbers, messages
+            for value in values:
+                graph.add_to_collection(key, value)
 
 
 def _variable(data: bytes, scope: str | None, variables: dict[str, Any]) -> Any:
