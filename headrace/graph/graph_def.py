@@ -336,7 +336,8 @@ class _Scope:
         if self.library.add_shapes:
             node.attr["_output_shapes"].list.SetInParent()
             for tensor in op._outputs:
-                shape = TensorShape([]) if tensor.dtype._is_resource else tensor._shape
+                is_handle = op.op_def.traits.handle and tensor.dtype._is_resource  # which has its variable's shape here
+                shape = TensorShape([]) if is_handle else tensor._shape
                 node.attr["_output_shapes"].list.shape.add().CopyFrom(shape.as_proto())
 
     # ---- variables as resources

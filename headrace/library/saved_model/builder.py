@@ -15,6 +15,7 @@ from headrace.graph.operation import Operation
 from headrace.library import log
 from headrace.library.saved_model import layout, signature, tag
 from headrace.library.saved_model.asset import AssetFiles
+from headrace.library.saved_model.servable import drop_own_nodes, warn_of_own_nodes
 from headrace.library.train.saver.saveable import all_saveables
 from headrace.library.train.saver.saver import Saver
 
@@ -107,6 +108,10 @@ class SavedModelBuilder:
         meta_graph.meta_info_def.tags.extend(tags)
         for name, definition in signatures.items():
             meta_graph.signature_def[name].ParseFromString(definition.SerializeToString())
+        if tag.SERVING in meta_graph.meta_info_def.tags:
+            drop_own_nodes(meta_graph)
+        else:
+            warn_of_own_nodes(meta_graph)
         self._saved_model.meta_graphs.append(meta_graph)
 
     def save(self, as_text: bool = False) -> bytes:

@@ -56,7 +56,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     wanted = _reachable(nodes, dest_nodes)
     part = protos().GraphDef()
     part.node.extend(n for n in definition.node if n.name in wanted)
-    part.library.function.extend(_functions_used(part.node, definition.library.function))
+    part.library.function.extend(functions_used(part.node, definition.library.function))
     part.library.gradient.extend(definition.library.gradient)
     part.versions.CopyFrom(definition.versions)
     return part
@@ -73,18 +73,19 @@ def _reachable(nodes: dict[str, Any], start: Iterable[str]) -> set[str]:
     return reached
 
 
-def _functions_used(nodes: Iterable[Any], functions: Iterable[Any]) -> list[Any]:
+def names_in(node: Any) -> list[str]:
+    """Names that may be of functions: the node's type, and those in its attributes."""
+    attrs = node.attr.values()
+    return [node.op, *(a.func.name for a in attrs), *(f.name for a in attrs for f in a.list.func)]
+
+
+def functions_used(nodes: Iterable[Any], functions: Iterable[Any]) -> list[Any]:
+    """Those of the functions that the nodes name, and that these name in turn."""
     by_name = {f.signature.name: f for f in functions}
     used: dict[str, Any] = {}
     stack = list(nodes)
     while stack:
-        node = stack.pop()
-        named = [
-            node.op,
-            *(a.func.name for a in node.attr.values()),
-            *(f.name for a in node.attr.values() for f in a.list.func),
-        ]
-        for name in named:
+        for name in names_in(stack.pop()):
             if name in by_name and name not in used:
                 used[name] = by_name[name]
                 stack.extend(by_name[name].node_def)
