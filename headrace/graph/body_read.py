@@ -45,6 +45,7 @@ def read_outside(bodies: Sequence[FuncGraph], inputs: Sequence[Tensor]) -> None:
     sources = [*inputs, *(t for body in bodies for t in body.captures)]
     waits = [op for op in dict.fromkeys(t.op for t in sources) if op.inputs or op._control_inputs]
     values: dict[Tensor, Tensor] = {}
+    moved: set[Operation] = set()
     for body, op in reads:
         handle = op.inputs[0]
         outer = next((t for t, inner in body.captures.items() if inner is handle), None)
@@ -57,9 +58,14 @@ def read_outside(bodies: Sequence[FuncGraph], inputs: Sequence[Tensor]) -> None:
             values[outer].op._control_inputs.extend(w for w in waits if w not in values[outer].op._control_inputs)
         _use_instead(body, op._outputs[0], body.capture(values[outer]))
         body._remove(op)
+        moved.add(op)
         handle._consumers.remove(op)
         if not handle._consumers:
             del body.captures[outer]
+    for body in bodies if moved else ():  # nothing need wait for them any more: the loop does
+        for op in body._nodes:
+            op._control_inputs[:] = [c for c in op._control_inputs if c not in moved]
+        body.control_outputs = [c for c in body.control_outputs if c not in moved]
 
 
 def _use_instead(body: FuncGraph, old: Tensor, new: Tensor) -> None:

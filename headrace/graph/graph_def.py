@@ -36,7 +36,7 @@ _OURS = {
     "visible", "Tref", "back_prop", "swap_memory", "func", ("PartitionedCall", "output_shapes"),
     ("StatefulPartitionedCall", "output_shapes"), ("TensorArrayReadV3", "element_shape"),
     ("MaxPoolGradGrad", "explicit_paddings"), ("NonMaxSuppression", "T"), ("VarIsInitializedOp", "T"),
-    ("VariableShape", "T"), ("DestroyResourceOp", "T"),
+    ("VariableShape", "T"), ("DestroyResourceOp", "T"), ("DisableCopyOnRead", "T"),
 }  # fmt: skip
 # A node that uses a variable is stateful in TF, even if it only reads.
 _STATEFUL = {"PartitionedCall": "StatefulPartitionedCall", "StatelessIf": "If", "StatelessWhile": "While"}
@@ -89,7 +89,7 @@ class _Library:
         self.resources: set[Tensor] = set()
         self.flows = dtypes.float32  # TF's type for the flow of a tensor array
         for op in _every(ops):
-            if op.type in _STASHES:
+            if op.type in _STASHES or "TensorList" in op.type:
                 self.flows = dtypes.variant
         for op in ops:
             if any(isinstance(a, FuncGraph) for a in op.attrs.values()):

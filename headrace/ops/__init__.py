@@ -75,6 +75,7 @@ from headrace.ops import (
     string,
     summary,
     tensor_array,
+    tensor_list,
     training,
     tridiagonal,
     unicode,

@@ -126,7 +126,7 @@ def _name(names, i):
 
 
 def _text(keys):
-    return [key[()].decode("utf-8", "surrogateescape") for key in keys]
+    return [np.asarray(key)[()].decode("utf-8", "surrogateescape") for key in keys]
 
 
 # ---- a batch of examples
@@ -191,6 +191,70 @@ def _dense_batch(batch, names, key, shape, default):
     runs = [_dense(encoded, key, dtype, shape, default, _name(names, i)) for i, encoded in enumerate(batch)]
     joined = _joined(runs, dtype)
     return joined.reshape(len(batch), *shape)
+
+
+parse_example_v2 = op(
+    "ParseExampleV2(serialized: string, names: string, sparse_keys: string, dense_keys: string, ragged_keys: string,"
+    " dense_defaults: list(Tdense); num_sparse: int, sparse_types: list(type), ragged_value_types: list(type),"
+    " ragged_split_types: list(type), dense_shapes: list(shape))"
+    " -> (sparse_indices: num_sparse*int64, sparse_values: list(sparse_types), sparse_shapes: num_sparse*int64,"
+    " dense_values: list(Tdense), ragged_values: list(ragged_value_types), ragged_row_splits: list(ragged_split_types))",
+    sparse_types=VALUES, Tdense=VALUES, ragged_value_types=VALUES, ragged_split_types=(dtypes.int32, dtypes.int64),
+    host=True, dynamic_shape=True,
+)  # fmt: skip
+parse_example_v2.not_differentiable()
+
+
+@parse_example_v2.shape
+def _(serialized, names, sparse_keys, dense_keys, ragged_keys, defaults, count, sparse_types, ragged_types, *attrs):
+    _, dense_shapes = attrs
+    if len(sparse_types) != count:
+        raise ValueError(f"num_sparse ({count}) must match len(sparse_types) ({len(sparse_types)})")
+    rows = serialized.tuple
+    if rows is None:
+        raise ValueError("ParseExampleV2: the rank of serialized must be known")
+    rank = len(rows)
+    batch = None if rank == 0 else rows[0]
+    dense = [None if s.tuple is None else (*rows, *s.tuple) for s in dense_shapes]
+    ragged, splits = [(None,)] * len(ragged_types), [(0 if not rank else None if batch is None else batch + 1,)]
+    return (
+        [(None, rank + 1)] * count + [(None,)] * count + [(rank + 1,)] * count + dense + ragged
+        + splits * len(ragged_types)
+    )  # fmt: skip
+
+
+@parse_example_v2.kernel
+def _(
+    serialized, names, sparse_keys, dense_keys, ragged_keys, defaults, count, sparse_types, ragged_types, split_types,
+    dense_shapes,
+):  # fmt: skip
+    sparse_keys, dense_keys, ragged_keys = (_text(k.reshape(-1)) for k in (sparse_keys, dense_keys, ragged_keys))
+    names = names.reshape(-1)
+    batch = [_read(read_features, data) for data in serialized.reshape(-1).tolist()]
+    if serialized.ndim:
+        sparse = [_sparse_batch(batch, names, k, t) for k, t in zip(sparse_keys, sparse_types, strict=True)]
+        dense = [_dense_batch(batch, names, *feature) for feature in zip(dense_keys, dense_shapes, defaults, strict=True)]
+    else:
+        where = _name(names, 0)
+        sparse = [_sparse_single(batch[0], k, t, where) for k, t in zip(sparse_keys, sparse_types, strict=True)]
+        dense = [
+            _dense_single(batch[0], *feature, where) for feature in zip(dense_keys, dense_shapes, defaults, strict=True)
+        ]
+    ragged = [
+        _ragged_batch(batch, names, *feature, serialized.ndim)
+        for feature in zip(ragged_keys, ragged_types, split_types, strict=True)
+    ]
+    return [s[0] for s in sparse], [s[1] for s in sparse], [s[2] for s in sparse], dense, *(
+        [r[i] for r in ragged] for i in range(2)
+    )  # fmt: skip
+
+
+def _ragged_batch(batch, names, key, dtype, split_type, rank):
+    """The values of all examples, and where each example's begin and end."""
+    rows = [_values(encoded, key, dtype, _name(names, i)) for i, encoded in enumerate(batch)]
+    rows = [() if values is None else values for values in rows]
+    splits = np.cumsum([0, *(len(r) for r in rows)]) if rank else np.zeros(0, np.int64)
+    return _joined([r for r in rows if len(r)], dtype), torch.tensor(splits, dtype=split_type)
 
 
 # ---- one example

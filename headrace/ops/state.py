@@ -151,6 +151,12 @@ initialized.shape(lambda ref: ())
 initialized.kernel(lambda ref: torch.tensor(ref.initialized))
 resource_form(initialized, "VarIsInitializedOp", names={"ref": "resource"})
 
+# TensorFlow's hint that a read need not copy, which none does here.
+disable_copy = op("DisableCopyOnRead(resource: resource T) -> ()", T=ANY, stateful=True, opaque=True)
+disable_copy.not_differentiable()
+disable_copy.shape(lambda resource: [])
+disable_copy.kernel(lambda resource: None)
+
 destroy = op(
     "DestroyResourceOp(resource: resource T; ignore_lookup_error: bool = True) -> ()",
     T=ANY, writes=True, stateful=True, opaque=True,
