@@ -84,7 +84,7 @@ def _check_registered(nodes: Sequence[Any], functions: Functions) -> None:
         )
         raise errors.NotFoundError(
             None, None,
-            f"Op type not registered {types}: Headrace has no {'op of this type' if len(missing) == 1 else 'ops of these types'}. "
+            f"Op type not registered {types}: Headrace has no {'such ops' if len(missing) > 1 else 'op of this type'}. "
             "Ops of your own must be declared (headrace.extend) before a graph that uses them is imported.",
         )  # fmt: skip
 

@@ -210,16 +210,12 @@ def _(serialized, names, sparse_keys, dense_keys, ragged_keys, defaults, count, 
     _, dense_shapes = attrs
     if len(sparse_types) != count:
         raise ValueError(f"num_sparse ({count}) must match len(sparse_types) ({len(sparse_types)})")
-    rows = serialized.tuple
-    if rows is None:
-        raise ValueError("ParseExampleV2: the rank of serialized must be known")
-    rank = len(rows)
-    batch = None if rank == 0 else rows[0]
-    dense = [None if s.tuple is None else (*rows, *s.tuple) for s in dense_shapes]
-    ragged, splits = [(None,)] * len(ragged_types), [(0 if not rank else None if batch is None else batch + 1,)]
+    rows, width = serialized.tuple, None if serialized.ndims is None else serialized.ndims + 1
+    dense = [None if rows is None or s.tuple is None else (*rows, *s.tuple) for s in dense_shapes]
+    splits = None if not rows or rows[0] is None else rows[0] + 1
     return (
-        [(None, rank + 1)] * count + [(None,)] * count + [(rank + 1,)] * count + dense + ragged
-        + splits * len(ragged_types)
+        [(None, width)] * count + [(None,)] * count + [(width,)] * count + dense + [(None,)] * len(ragged_types)
+        + [(0 if rows == () else splits,)] * len(ragged_types)
     )  # fmt: skip
 
 
@@ -233,7 +229,9 @@ def _(
     batch = [_read(read_features, data) for data in serialized.reshape(-1).tolist()]
     if serialized.ndim:
         sparse = [_sparse_batch(batch, names, k, t) for k, t in zip(sparse_keys, sparse_types, strict=True)]
-        dense = [_dense_batch(batch, names, *feature) for feature in zip(dense_keys, dense_shapes, defaults, strict=True)]
+        dense = [
+            _dense_batch(batch, names, *feature) for feature in zip(dense_keys, dense_shapes, defaults, strict=True)
+        ]
     else:
         where = _name(names, 0)
         sparse = [_sparse_single(batch[0], k, t, where) for k, t in zip(sparse_keys, sparse_types, strict=True)]

@@ -27,11 +27,11 @@ class ShapedList:
     """A list, the shape of its elements as far as it is known, and how many it may hold (-1: any number)."""
 
     elements: TensorList
-    shape: TensorShape
+    element_shape: TensorShape
     most: int = -1
 
     def with_elements(self, elements: TensorList) -> ShapedList:
-        return ShapedList(elements, self.shape, self.most)
+        return ShapedList(elements, self.element_shape, self.most)
 
 
 def _partial(dims: Any) -> TensorShape:
@@ -43,15 +43,15 @@ def _partial(dims: Any) -> TensorShape:
 
 def _merged(list_: ShapedList, dims: Any) -> TensorShape:
     wanted = _partial(dims)
-    if not list_.shape.is_compatible_with(wanted):
+    if not list_.element_shape.is_compatible_with(wanted):
         raise ValueError(
-            f"Tried to read elements of shape {wanted} from a tensor list of elements of shape {list_.shape}"
+            f"Tried to read elements of shape {wanted} from a tensor list of elements of shape {list_.element_shape}"
         )
-    return list_.shape.merge_with(wanted)
+    return list_.element_shape.merge_with(wanted)
 
 
 def _zeros(shape: TensorShape, dtype: Any, device: Any) -> Any:
-    sizes = shape.as_list()
+    sizes: Any = shape.as_list()
     return np.full(sizes, b"", object) if dtype is dtypes.string else torch.zeros(sizes, dtype=dtype, device=device)
 
 
@@ -77,9 +77,9 @@ def _element(list_, index, dims, dtype, device):
 
 
 def _checked(list_, value):
-    if not list_.shape.is_compatible_with(list(value.shape)):
+    if not list_.element_shape.is_compatible_with(list(value.shape)):
         raise ValueError(
-            f"Tried to set an element of shape {list(value.shape)} in a tensor list of elements of shape {list_.shape}"
+            f"Tried to set an element of shape {list(value.shape)} in a tensor list of elements of shape {list_.element_shape}"
         )
     return value
 
@@ -127,18 +127,14 @@ def _(tensor, element_shape):
     if not tensor.ndim:
         raise ValueError("Tensor must be at least a vector, but saw shape: []")
     made = ShapedList(TensorList(_rows(tensor)), _partial(element_shape))
-    if not made.shape.is_compatible_with(list(tensor.shape[1:])):
+    if not made.element_shape.is_compatible_with(list(tensor.shape[1:])):
         raise ValueError(
-            f"Specified a list with shape {made.shape} from a tensor with shape {list(tensor.shape[1:])}"
+            f"Specified a list with shape {made.element_shape} from a tensor with shape {list(tensor.shape[1:])}"
         )
     return made
 
 
 # ---- reading
-
-
-def _shape_of_elements(element_shape):
-    return _partial(element_shape)
 
 
 stack = op(
@@ -151,7 +147,7 @@ stack = op(
 @stack.shape
 def _(input_handle, element_shape, element_dtype, num_elements):
     count = None if num_elements < 0 else num_elements
-    return TensorShape([count]).concatenate(_shape_of_elements(element_shape))
+    return TensorShape([count]).concatenate(_partial(element_shape))
 
 
 @stack.kernel
@@ -163,9 +159,7 @@ def _(input_handle, element_shape, element_dtype, num_elements, *, device):
         return _stacked([_element(input_handle, i, element_shape, element_dtype, device) for i in range(size)])
     shape = _merged(input_handle, element_shape)
     if not shape.is_fully_defined():
-        raise ValueError(
-            f"Tried to stack elements of an empty list with non-fully-defined element_shape: {shape}"
-        )
+        raise ValueError(f"Tried to stack elements of an empty list with non-fully-defined element_shape: {shape}")
     return _zeros(TensorShape([0]).concatenate(shape), element_dtype, device)
 
 
@@ -179,7 +173,7 @@ gather = op(
 @gather.shape
 def _(input_handle, indices, element_shape, element_dtype):
     count = None if indices is None else len(indices)
-    return TensorShape([count]).concatenate(_shape_of_elements(element_shape))
+    return TensorShape([count]).concatenate(_partial(element_shape))
 
 
 @gather.kernel
@@ -197,7 +191,7 @@ get_item = op(
     "-> (item: element_dtype)",
     **_READS,
 )  # fmt: skip
-get_item.shape(lambda input_handle, index, element_shape, element_dtype: _shape_of_elements(element_shape))
+get_item.shape(lambda input_handle, index, element_shape, element_dtype: _partial(element_shape))
 
 
 @get_item.kernel
@@ -229,9 +223,7 @@ def _(input_handle, index, item, resize_if_index_out_of_bounds):
     return input_handle.with_elements(input_handle.elements.set(index, _checked(input_handle, item)))
 
 
-push_back = op(
-    "TensorListPushBack(input_handle: variant, tensor: element_dtype) -> (output_handle: variant)", **_READS
-)
+push_back = op("TensorListPushBack(input_handle: variant, tensor: element_dtype) -> (output_handle: variant)", **_READS)
 push_back.shape(lambda input_handle, tensor: ())
 
 
@@ -248,7 +240,7 @@ pop_back = op(
     "-> (output_handle: variant, tensor: element_dtype)",
     **_READS,
 )  # fmt: skip
-pop_back.shape(lambda input_handle, element_shape, element_dtype: [(), _shape_of_elements(element_shape)])
+pop_back.shape(lambda input_handle, element_shape, element_dtype: [(), _partial(element_shape)])
 
 
 @pop_back.kernel
@@ -260,7 +252,9 @@ def _(input_handle, element_shape, element_dtype, *, device):
     return input_handle.with_elements(TensorList(input_handle.elements.items()[:-1])), last
 
 
-resize = op("TensorListResize(input_handle: variant, size: host int32) -> (output_handle: variant)", view=True, opaque=True)
+resize = op(
+    "TensorListResize(input_handle: variant, size: host int32) -> (output_handle: variant)", view=True, opaque=True
+)
 resize.shape(lambda input_handle, size: ())
 
 

@@ -84,7 +84,9 @@ def text(tf, vocabulary):
     )
     words = tf.string_split(sentences, " ")
     ids = tf.SparseTensor(words.indices, numbers.lookup(words.values), words.dense_shape)
-    vectors = tf.nn.embedding_lookup_sparse(variable(tf, "vectors", [len(WORDS) + 1, 3], 11), ids, None, combiner="mean")
+    vectors = tf.nn.embedding_lookup_sparse(
+        variable(tf, "vectors", [len(WORDS) + 1, 3], 11), ids, None, combiner="mean"
+    )
     first = tf.reshape(tf.sparse_tensor_to_dense(ids, -1)[:, :1], [-1], name="first")
     return {
         "serving_default": ({"sentences": sentences}, {"vectors": vectors, "first": names.lookup(first)}),

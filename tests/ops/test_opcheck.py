@@ -66,6 +66,7 @@ WITHOUT_SAMPLES = {
     "RecordInput": "reads files; tests/library/input/test_record_input.py runs it",
     "Unstage": "has no input that could wait for a put; tests/library/queue/test_staging.py runs it",
     "_Feed": "made by the passes in place of a fed tensor",
+    "DisableCopyOnRead": "takes the handle of a variable; tests/library/saved_model/test_golden.py runs it",
     "DestroyResourceOp": "leaves a variable without a value; tests/library/state/test_resource_variable.py runs it",
     "GetSessionHandle": "its result is of one session; tests/client/test_tensor_handle.py runs it",
     "GetSessionHandleV2": "its result is of one session; tests/client/test_tensor_handle.py runs it",

@@ -51,11 +51,25 @@ NOTHING = words()
 SPARSE = ([word(b"many"), word(b"words")], [dtypes.int64, dtypes.string])
 DENSE = ([word(b"label"), word(b"pixels")], [np.int64(7), np.zeros(0, np.float32)], [[], [2]])
 TF, TI, TS = dtypes.float32, dtypes.int64, dtypes.string
+SPARSE_V2 = [(b"many", TI), (b"words", TS)]
+DENSE_V2 = [(b"label", np.int64(7), []), (b"pixels", np.zeros(0, np.float32), [2])]
+RAGGED = [(b"many", TI, TI), (b"words", TS, dtypes.int32)]
 
 
 def parse(batch, sparse, types, dense, defaults, shapes, names=NOTHING, **options):
     attrs = {"sparse_types": types, "dense_shapes": shapes}
     return Sample((batch, names, sparse, dense, defaults), attrs, gradient=False, **options)
+
+
+def parse_v2(batch, sparse=(), dense=(), ragged=(), names=NOTHING, **options):
+    """Keys with types; dense ones with defaults and shapes; ragged ones with types of values and of splits."""
+    keys = [words(*(k[0] for k in group)) for group in (sparse, dense, ragged)]
+    attrs = {
+        "num_sparse": len(sparse), "sparse_types": [t for _, t in sparse],
+        "ragged_value_types": [t for _, t, _ in ragged], "ragged_split_types": [t for _, _, t in ragged],
+        "dense_shapes": [s for _, _, s in dense],
+    }  # fmt: skip
+    return Sample((batch, names, *keys, [d for _, d, _ in dense]), attrs, gradient=False, **options)
 
 
 def single(data, sparse, types, dense, defaults, shapes, **options):
@@ -99,6 +113,15 @@ SAMPLES: dict[str, list[Sample]] = {
         parse(BATCH, [word(b"pixels")], [TI], [], [], [], error=InvalidArgumentError),
         parse(words(b"\xff\xff"), *SPARSE, *DENSE, error=InvalidArgumentError),
         parse(BATCH, [], [], [word(b"many")], [np.int64(-1)], [[None, 3]], error=InvalidArgumentError),
+    ],
+    "ParseExampleV2": [
+        parse_v2(BATCH, SPARSE_V2, DENSE_V2),
+        parse_v2(BATCH, (), DENSE_V2, RAGGED, names=words(b"one", b"two")),
+        parse_v2(word(FULL), SPARSE_V2, DENSE_V2),
+        parse_v2(word(BARE), SPARSE_V2, [(b"many", np.int64(0), [None])]),
+        parse_v2(words(), SPARSE_V2, DENSE_V2, RAGGED),
+        parse_v2(BATCH, [(b"pixels", TI)], error=InvalidArgumentError),
+        parse_v2(words(b"\xff\xff"), SPARSE_V2, error=InvalidArgumentError),
     ],
     "ParseSingleExample": [
         single(FULL, ["many", "words"], [TI, TS], ["label", "pixels"], *DENSE[1:]),

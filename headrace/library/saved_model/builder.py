@@ -125,6 +125,9 @@ class SavedModelBuilder:
         return path.encode()
 
 
+Builder = SavedModelBuilder
+
+
 def simple_save(
     session: Any, export_dir: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
     legacy_init_op: Operation | None = None,
@@ -200,4 +203,6 @@ def _check_tensor_info(where: str, info: Any, graph: Graph) -> None:
         try:
             graph.get_tensor_by_name(name)
         except (KeyError, ValueError) as error:
-            raise ValueError(f"{where} names {name!r}, which is not a tensor of the graph: {error.args[0]} {at()}") from None
+            raise ValueError(
+                f"{where} names {name!r}, which is not a tensor of the graph: {error.args[0]} {at()}"
+            ) from None

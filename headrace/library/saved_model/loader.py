@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headrace.core import errors, file
+from headrace.core import file
 from headrace.core.proto import protos
 from headrace.core.source import at
-from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.library import log
 from headrace.library.saved_model import layout, signature
@@ -21,6 +20,9 @@ def maybe_saved_model_directory(export_dir: Any) -> bool:
     """Whether the folder has the file of a SavedModel; it need not be one that can be loaded."""
     folder = layout.path_text(export_dir)
     return any(file.exists(f"{folder}/{name}") for name in _FILENAMES)
+
+
+contains_saved_model = maybe_saved_model_directory
 
 
 def load(sess: Any, tags: Iterable[str], export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
@@ -182,7 +184,9 @@ def _warn_of_unknown_tensors(meta_graph: Any, graph: Graph, scope: str | None) -
             for label, info in infos.items():
                 for name in signature.tensor_names(info):
                     if not _has_element(graph, prefix + name):
-                        log.warning("The signature %s is unusable: its %s is %s, which is not in the graph", key, label, name)
+                        log.warning(
+                            "The signature %s is unusable: its %s is %s, which is not in the graph", key, label, name
+                        )
 
 
 def _has_element(graph: Graph, name: str) -> bool:

@@ -64,8 +64,9 @@ def _own_nodes(graph_def: Any) -> dict[str, str]:
     own_types: dict[str, str] = {}  # by function
     for function in functions:
         bodies = (function, *functions_used(function.node_def, functions))
-        inner = (node.op for body in bodies for node in body.node_def)
-        own_types.update({function.signature.name: op_type for op_type in inner if op_type.startswith("_")})
+        inner = [node.op for body in bodies for node in body.node_def if node.op.startswith("_")]
+        if inner:
+            own_types[function.signature.name] = inner[0]
     own = {}
     for node in graph_def.node:
         types = [own_types[name] for name in names_in(node) if name in own_types]

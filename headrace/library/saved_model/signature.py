@@ -85,7 +85,9 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, im
             tensors.append(graph.get_tensor_by_name(prefix + name))
         except (KeyError, ValueError) as error:
             reason = error.args[0] if error.args else error
-            raise KeyError(f"The tensor {prefix + name!r} of a TensorInfo is not in the graph: {reason} {at()}") from None
+            raise KeyError(
+                f"The tensor {prefix + name!r} of a TensorInfo is not in the graph: {reason} {at()}"
+            ) from None
     return tensors[0] if encoding == "name" else SparseTensor(*tensors)
 
 

@@ -103,7 +103,9 @@ def test_unknown_ops_are_all_named(tmp_path: Path) -> None:
         unused.node_def.add(name="five", op="NeverUsed")
 
     rewrite(tmp_path / "model", change)
-    error = refused(tmp_path / "model", ValueError, "'Deep' .node 'four' of function 'inner'.; 'Frobnicate' .* and 1 more")
+    error = refused(
+        tmp_path / "model", ValueError, "'Deep' .node 'four' of function 'inner'.; 'Frobnicate' .* and 1 more"
+    )
     assert "'Twiddle' (node 'three')" in str(error) and "NeverUsed" not in str(error)
 
 
@@ -168,7 +170,11 @@ def test_what_add_meta_graph_refuses(tmp_path: Path) -> None:
         ({"assets_collection": ["words"]}, TypeError, "must be a Tensor"),
         ({"assets_collection": [x]}, TypeError, "is a Placeholder of float32"),
         ({"assets_collection": [tf.constant("")]}, ValueError, "is empty"),
-        ({"assets_collection": [tf.constant(f"{tmp_path}/no")]}, tf.errors.NotFoundError, "/no', which Const.*:0 names"),
+        (
+            {"assets_collection": [tf.constant(f"{tmp_path}/no")]},
+            tf.errors.NotFoundError,
+            "/no', which Const.*:0 names",
+        ),
     ]
     for i, (arguments, error, words) in enumerate(cases):
         builder = tf.saved_model.Builder(str(tmp_path / str(i)))

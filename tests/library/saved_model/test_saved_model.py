@@ -134,7 +134,10 @@ def test_assets_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "words").write_text(words)
     paths = [tf.constant(str(tmp_path / name / "words"), name=name) for name in ("one", "two", "three")]
-    tables = [tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(path, tf.string, -2, tf.int64, -1), -1) for path in paths]
+    tables = [
+        tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(path, tf.string, -2, tf.int64, -1), -1)
+        for path in paths
+    ]
     for i, table in enumerate(tables):
         tf.identity(table.lookup(tf.constant(["a", "b"])), name=f"found_{i}")
     assert tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS) == paths
