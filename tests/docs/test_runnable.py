@@ -13,6 +13,7 @@ PAGES = [
     "input.md",
     "life_of_a_step.md",
     "queues.md",
+    "saved_model.md",
     "summaries.md",
     "variables.md",
     "waiting.md",

@@ -165,3 +165,21 @@ def test_a_read_moved_out_of_a_loop_waits_for_what_the_loop_waits_for() -> None:
     with tf.Session() as session:
         session.run(a.initializer)
         assert session.run(total) == 15.0
+
+
+def test_a_read_moved_out_of_a_loop_is_not_waited_for_inside() -> None:
+    a = tf.Variable(2.0, use_resource=True)
+
+    @tf.function
+    def three_times(x: Any) -> Any:
+        def step(i: Any, total: Any) -> Any:
+            product = x * a
+            with tf.control_dependencies([o for o in tf.get_default_graph().get_operations() if o.type == "ReadVariableOp"]):
+                return i + 1, tf.identity(total + product)
+
+        return tf.while_loop(lambda i, _: i < 3, step, [0, 0.0])[1]
+
+    total = three_times(tf.constant(5.0))
+    with tf.Session() as session:
+        session.run(a.initializer)
+        assert session.run(total) == 30.0

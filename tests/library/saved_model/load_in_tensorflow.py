@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "golden"))
 
 import numpy as np
 import saved_model_cases as cases
+import tensorflow as tf2
 import tensorflow.compat.v1 as tf
 
 
@@ -33,6 +34,9 @@ def main(folder):
         graph_def = tf.GraphDef.FromString(Path(folder, "lstm_frozen.pb").read_bytes())
         tf.import_graph_def(graph_def, name="")
         check({"chosen": session.run("chosen:0", {f"{key}:0": value for key, value in feeds.items()})}, expected, 2)
+    restored = tf2.saved_model.load(f"{folder}/lenet").signatures["serving_default"]  # as TensorFlow 2 loads it
+    outputs = restored(image=tf2.constant(cases.feeds(tf)[1][2]["image"]))
+    check({key: value.numpy() for key, value in outputs.items()}, expected, 1)
     print("loaded")
 
 
