@@ -29,6 +29,14 @@ HOLDERS = frozenset((
     "If", "StatelessIf", "While", "StatelessWhile", "_Repeat", "_StatelessRepeat", "Case", "StatelessCase", "PartitionedCall",
     "StatefulPartitionedCall",
 ))  # fmt: skip
+# Ops whose "T" has a default in TF, so that a node may leave it out.
+_DEFAULT_T = frozenset(
+    "AdjustContrastv2 AdjustHue AdjustSaturation Angle BroadcastArgs BroadcastGradientArgs CTCBeamSearchDecoder CTCGreedyDecoder "
+    "CTCLoss Complex ComplexAbs Conj DrawBoundingBoxes DrawBoundingBoxesV2 EncodePng HSVToRGB HistogramSummary Imag ImageSummary "
+    "InTopK InTopKV2 InvertPermutation LRN LRNGrad LeakyRelu LeakyReluGrad MaxPool MaxPool3DGrad MaxPoolGrad NextAfter "
+    "NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 NonMaxSuppressionV5 RGBToHSV Real StatelessRandomNormal "
+    "StatelessRandomUniform StatelessRandomUniformFullInt StatelessTruncatedNormal Where".split()
+)
 _KINDS = {"b": "bool", "i": "int", "f": "float", "s": "string", "type": "type"}
 
 
@@ -193,14 +201,15 @@ def _type(node: Any, name: str) -> DType:
 
 
 def _element_types(op_def: OpDef, node: Any, inputs: Sequence[Tensor]) -> dict[str, DType]:
-    """The types that the inputs say: a node need not repeat them where TF's op has a default or no attribute for them."""
+    """The types that the inputs say, for attributes that a node may leave out: TF's op has a default, or no such attribute."""
     element_types: dict[str, DType] = {}
     position = 0
     for arg in op_def.signature.inputs:
         if arg.type_list_attr:
             break  # how many there are is said by the attribute itself, which has no default
         count = node.attr[arg.number_attr].i if arg.number_attr else 1
-        if arg.type_attr is not None and count and position < len(inputs):
+        may_lack = arg.resource or arg.type_attr != "T" or op_def.name in _DEFAULT_T
+        if arg.type_attr is not None and may_lack and count and position < len(inputs):
             element_types.setdefault(arg.type_attr, inputs[position].dtype.base_dtype)
         position += count
     return element_types

@@ -57,7 +57,6 @@ REASONS = {
     "tf.parse_": "planned with record input",
     "tf.profiler": "planned with tracing",
     "tf.python_io": "planned with record input",
-    "tf.saved_model": "planned with graph files",
     "tf.train.Checkpoint": "planned with checkpoints",
     "tf.train.ClusterSpec": "planned with clusters",
     "tf.train.Server": "planned with clusters",
