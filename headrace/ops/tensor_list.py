@@ -264,3 +264,17 @@ def _(input_handle, size):
         raise ValueError(f"TensorListSlice expects size to be non-negative. Got: {size}")
     elements = input_handle.elements.items()[:size]
     return input_handle.with_elements(TensorList(elements + [None] * (size - len(elements))))
+
+
+# ---- gradients
+
+
+def _refuse(node, *grads):
+    raise LookupError(
+        f"No gradient defined for operation '{node.name}' (op type: {node.type}, made at {node.source}): lists of tensors are "
+        "read from TensorFlow's graphs and have no gradients here. A tf.TensorArray has."
+    )
+
+
+for _declared in (empty, reserve, from_tensor, stack, gather, get_item, set_item, push_back, pop_back, resize):
+    _declared.gradient(_refuse)

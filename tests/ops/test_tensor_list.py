@@ -97,3 +97,10 @@ def test_mistakes() -> None:
     ):
         with pytest.raises(errors.InvalidArgumentError, match=words):
             run(wrong)
+
+
+def test_a_gradient_is_refused() -> None:
+    x = tf.placeholder(tf.float32, [3, 2])
+    y = stack(ops.TensorListFromTensor(tensor=x, element_shape=[2]), [2])
+    with pytest.raises(LookupError, match="No gradient defined for operation 'TensorListStack'.*test_tensor_list.py"):
+        tf.gradients(y, [x])

@@ -40,10 +40,7 @@ class SavedModelPredictor:
             key = signature_def_key or signature.DEFAULT_SERVING_SIGNATURE_DEF_KEY
             definition = get_signature_def_by_key(model, key) if signature_def is None else signature_def
             self._feeds, self._fetches = (
-                {
-                    name: signature.get_tensor_from_tensor_info(info, self._graph)
-                    for name, info in sorted(infos.items())
-                }
+                {name: signature.get_tensor_from_tensor_info(info, self._graph) for name, info in sorted(infos.items())}
                 for infos in (definition.inputs, definition.outputs)
             )
         except BaseException:

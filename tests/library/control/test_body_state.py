@@ -174,7 +174,9 @@ def test_a_read_moved_out_of_a_loop_is_not_waited_for_inside() -> None:
     def three_times(x: Any) -> Any:
         def step(i: Any, total: Any) -> Any:
             product = x * a
-            with tf.control_dependencies([o for o in tf.get_default_graph().get_operations() if o.type == "ReadVariableOp"]):
+            with tf.control_dependencies(
+                [o for o in tf.get_default_graph().get_operations() if o.type == "ReadVariableOp"]
+            ):
                 return i + 1, tf.identity(total + product)
 
         return tf.while_loop(lambda i, _: i < 3, step, [0, 0.0])[1]

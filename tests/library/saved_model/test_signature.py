@@ -67,7 +67,11 @@ def test_what_is_refused() -> None:
         (lambda: utils.classification_signature_def(None, text, None), ValueError, "`examples` cannot be None"),
         (lambda: utils.classification_signature_def("x", text, None), ValueError, "must be a string Tensor"),
         (lambda: utils.classification_signature_def(text, None, None), ValueError, "cannot both be None"),
-        (lambda: utils.classification_signature_def(text, number, None), ValueError, "`classes` must be of type string"),
+        (
+            lambda: utils.classification_signature_def(text, number, None),
+            ValueError,
+            "`classes` must be of type string",
+        ),
         (lambda: utils.regression_signature_def(number, number), ValueError, "`examples` must be of type string"),
         (lambda: utils.regression_signature_def(text, None), ValueError, "`predictions` cannot be None"),
         (lambda: utils.regression_signature_def(text, text), ValueError, "`predictions` must be of type float32"),
