@@ -22,6 +22,7 @@ from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
+from headrace.resources.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.step import deadline
 from headrace.resources.value import returner, to_numpy
 from headrace.runtime.executor import PartialRun, execute
@@ -34,7 +35,7 @@ _live: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
 
 class DeviceAttributes(NamedTuple):
-    """One device a session may use."""
+    """One device a session may use, with the memory that tensors may take there; 0 if nobody knows."""
 
     name: str
     device_type: str
@@ -161,7 +162,19 @@ class BaseSession:
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices this session may place nodes on."""
-        return [DeviceAttributes(d.name, d.device_type, d.memory_limit) for d in self._master.devices]
+        return [
+            DeviceAttributes(d.name, d.device_type, memory_limit(d.torch_device)) for d in self._master.devices
+        ]
+
+    def device_stats(self) -> dict[str, DeviceStats]:
+        """How much memory each device has and uses, by its name.
+
+        >>> with tf.Session() as sess:
+        ...     (stats, *_) = [s for name, s in sess.device_stats().items() if 'CPU' in name]
+        ...     print(stats.variable_bytes, stats.bytes_in_use, stats.bytes_limit > 0)
+        0 None True
+        """
+        return {d.name: device_stats(d.name, d.torch_device, self._resources) for d in self._master.devices}
 
     # ---- running
 

@@ -10,6 +10,7 @@ from headrace.contrib import learn as learn
 from headrace.contrib import legacy_seq2seq as legacy_seq2seq
 from headrace.contrib import lookup as lookup
 from headrace.contrib import losses as losses
+from headrace.contrib import memory_stats as memory_stats
 from headrace.contrib import metrics as metrics
 from headrace.contrib import opt as opt
 from headrace.contrib import predictor as predictor

@@ -196,6 +196,8 @@ class ConfigProto(Message):
     block or span several devices ("auto"), or always as primitives, whose iterations overlap ("lowered").  `deterministic` asks
     for bit-identical reruns, `precision` says what float32 products on CUDA are computed in: "high" (TF32), "highest" (full
     float32) or "medium" (bfloat16); these two are settings of the process, and the environment variables win over them.
+    `device_threads` says how many threads the kernels of a CPU use, by its full or partial name: `{"/cpu:0": 3, "/cpu:1": 1}`.
+    The CPUs of a step that it does not name divide what is left of `intra_op_parallelism_threads`.
     """
 
     class Experimental(Message):
@@ -235,6 +237,7 @@ class ConfigProto(Message):
     partition: Literal["auto", "always"] = "auto"
     deterministic: bool = False
     precision: Literal["high", "highest", "medium"] = "high"
+    device_threads: dict[str, int] = nested()
 
 
 class RunOptions(Message):

@@ -37,6 +37,7 @@ from headrace.ops import (
     lookup,
     matmul,
     matrix_diag,
+    memory_stats,
     morphology,
     mutex,
     ngram,

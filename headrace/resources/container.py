@@ -47,6 +47,16 @@ class Containers:
                 resource = store[key] = make()
             return resource  # type: ignore[no-any-return]
 
+    def all_of(self, resource_class: type[T], device: str) -> list[T]:
+        """What there is of this class on the device, in all containers."""
+        with self._lock:
+            return [
+                item
+                for store in self._items.values()
+                for key, item in store.items()
+                if key[0] is resource_class and key[2] == device
+            ]
+
     def forget(self, owner: int) -> None:
         """Drops what belongs to one graph alone."""
         with self._lock:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
 
 from headrace.core import process
-from headrace.core.config import ConfigProto
+from headrace.core.config import ConfigProto, GPUOptions
 from headrace.core.device import canonical_name, register_device_type, same_or_matches
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
@@ -23,7 +23,8 @@ class Device:
     name: str
     device_type: str
     torch_device: Any
-    memory_limit: int = 0
+    memory_limit: int = 0  # in bytes, as configured; 0: all there is
+    threads: int = 0  # of its kernels, as configured; 0: a share of the session's (LocalWorker.thread_budgets)
 
     @property
     def kernel_type(self) -> str:
@@ -137,6 +138,47 @@ def part_of(devices: Sequence[Device], mode: str) -> Callable[[str], str]:
     return lambda device: names.get(device, device)
 
 
+def configured(devices: Sequence[Device], config: ConfigProto) -> list[Device]:
+    """The devices with the budgets and limits that the config gives them."""
+    threads = _thread_budgets(devices, config.device_threads)
+    limits = _memory_limits(devices, config.gpu_options.experimental.virtual_devices)
+    return [replace(d, threads=threads.get(d.name, 0), memory_limit=limits.get(d.name, 0)) for d in devices]
+
+
+def _thread_budgets(devices: Sequence[Device], wanted: Mapping[str, int]) -> dict[str, int]:
+    """``ConfigProto.device_threads``: the threads of CPUs by their full or partial names; the last that fits counts."""
+    cpus = [d.name for d in devices if d.torch_device.type == "cpu"]
+    budgets: dict[str, int] = {}
+    for name, threads in wanted.items():
+        fitting = [cpu for cpu in cpus if same_or_matches(name, cpu)]
+        if not fitting:
+            raise ValueError(
+                f"ConfigProto.device_threads names {name!r}, which is none of this session's CPUs: {', '.join(cpus)}"
+            )
+        if threads < 1:
+            raise ValueError(f"ConfigProto.device_threads gives {name!r} {threads} threads; accepted are 1 and more")
+        budgets.update(dict.fromkeys(fitting, threads))
+    return budgets
+
+
+def _memory_limits(
+    devices: Sequence[Device], virtual: Sequence[GPUOptions.Experimental.VirtualDevices]
+) -> dict[str, int]:
+    """``GPUOptions.Experimental.virtual_devices``: a limit for each GPU.  Torch limits a whole GPU, so none is split."""
+    gpus = [d.name for d in devices if d.torch_device.type == "cuda"]
+    limits: dict[str, int] = {}
+    for name, split in zip(gpus, virtual, strict=False):
+        if len(split.memory_limit_mb) > 1 or split.priority:
+            raise ValueError(
+                f"gpu_options.experimental.virtual_devices splits {name} into {len(split.memory_limit_mb)} devices with "
+                f"priorities {list(split.priority)}; accepted is one memory_limit_mb for each GPU, without a "
+                "priority, because torch limits the memory of a whole GPU"
+            )
+        if split.memory_limit_mb:
+            limits[name] = int(split.memory_limit_mb[0] * 2**20)
+    return limits
+
+
 _asked = [False]  # whether a session's config asked for determinism
 
 
@@ -169,11 +211,17 @@ def configure(devices: Sequence[Device], config: ConfigProto) -> None:
     asked = "HEADRACE_PRECISION" in os.environ or precision != ConfigProto().precision
     benchmark = not deterministic()  # trying algorithms may choose another one next time
     process.set_precision(torch, precision, benchmark=benchmark, asked=asked)
-    fraction = config.gpu_options.per_process_gpu_memory_fraction
+    for device in devices:
+        if device.torch_device.type == "cuda":
+            _limit_memory(device, config.gpu_options.per_process_gpu_memory_fraction)
+
+
+def _limit_memory(device: Device, fraction: float) -> None:
+    """Keeps torch's allocator below the device's own limit, or else below this fraction of the memory; 0: no limit."""
+    if device.memory_limit:
+        fraction = min(1.0, device.memory_limit / torch.cuda.get_device_properties(device.torch_device).total_memory)
     if 0 < fraction <= 1:
-        for device in devices:
-            if device.torch_device.type == "cuda":
-                torch.cuda.set_per_process_memory_fraction(fraction, device.torch_device)
+        torch.cuda.set_per_process_memory_fraction(fraction, device.torch_device)
 
 
 def is_gpu_available(types: Sequence[str] = ("GPU", "MPS", "XPU")) -> bool:

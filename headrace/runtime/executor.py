@@ -39,7 +39,7 @@ def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         result = interpret(plan, feeds)
         seconds = perf_counter() - start
     else:
-        with use_threads(threads) as threads:
+        with use_threads(threads, choice.cores) as threads:
             start = perf_counter()
             result = interpret(plan, feeds)
             seconds = perf_counter() - start

@@ -252,9 +252,16 @@ def _single(
     dump(f"step_{number}.strand_{index}.py", lambda: program.source)
     return StepPlan(
         request, graph, [program], graph.feeds, graph.fetches, borrowed_fetches(graph), worker.resources.generation,
-        ThreadChoice(worker.threads, deterministic()), worker.steps, worker.pool, strand, regions,
+        _thread_choice(graph, worker), worker.steps, worker.pool, strand, regions,
         gate=worker.gate,
     )  # fmt: skip
+
+
+def _thread_choice(graph: StepGraph, worker: RegisteredGraph) -> ThreadChoice:
+    """One program runs the nodes of its devices in turn, so it may use the threads of all of them."""
+    computing = {n.device for n in graph.nodes if not (n.op_def.traits.feed or n.op_def.traits.constant)}
+    limit = worker.worker.thread_limit(computing)
+    return ThreadChoice(limit, deterministic(), worker.worker.cores)
 
 
 def _in_parts(request: Blueprint, graph: StepGraph, worker: RegisteredGraph, options: Options) -> StepPlan:

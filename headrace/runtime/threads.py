@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -32,13 +32,31 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def divide_threads(budgets: Sequence[int], threads: int) -> list[int]:
+    """How many threads each CPU of a step has.  A budget of 0 stands for a fair share of what the others leave, at least 1.
+
+    >>> divide_threads([0, 0], 3), divide_threads([1, 0, 0], 9), divide_threads([4, 0], 4)
+    ([2, 1], [1, 4, 4], [4, 1])
+    """
+    sharing = sum(not b for b in budgets)
+    if not sharing:
+        return list(budgets)
+    share, more = divmod(max(threads - sum(budgets), sharing), sharing)
+    shares = iter([share + (i < more) for i in range(sharing)])
+    return [b or next(shares) for b in budgets]
+
+
 class ThreadChoice:
     """The choice for one plan: a machine without clock or threads of its own.  Races only cost a worse guess."""
 
-    __slots__ = ("_best", "_fixed", "_left", "_limit", "_skip", "_spent", "_turn", "settled")
+    __slots__ = ("_best", "_fixed", "_left", "_limit", "_skip", "_spent", "_turn", "cores", "settled")
 
-    def __init__(self, limit: int, fixed: bool = False) -> None:
-        """``fixed``: always ``limit``, because sums come out differently in other splits."""
+    def __init__(self, limit: int, fixed: bool = False, cores: int = 0) -> None:
+        """``fixed``: always ``limit``, because sums come out differently in other splits.
+
+        ``cores``: what the session's concurrent steps share; 0: ``limit``.
+        """
+        self.cores = max(cores, limit)
         self._limit = limit
         self._fixed = fixed
         self.settled = limit == 1  # on one thread, for good
@@ -83,7 +101,7 @@ class _Current(threading.local):
 
 
 _current = _Current()
-_active = [0]
+_asked = [0]  # by the runs under way
 _lock = threading.Lock()
 
 
@@ -106,18 +124,23 @@ def having_threads(threads: int) -> Iterator[None]:
 
 
 class use_threads:  # noqa: N801 - used as a function in a with statement
-    """Sets the thread count of this OS thread's kernels for one run, never more than a fair share of the cores."""
+    """Sets the thread count of this OS thread's kernels for one run.
 
-    __slots__ = ("threads",)
+    A run gets the threads that it asks for as long as all runs together ask for no more than there are ``cores``; beyond that,
+    as large a part of the cores as its part of what is asked for.
+    """
 
-    def __init__(self, threads: int) -> None:
+    __slots__ = ("cores", "threads")
+
+    def __init__(self, threads: int, cores: int = 0) -> None:
         self.threads = threads
+        self.cores = max(cores, threads)
 
     def __enter__(self) -> int:
         with _lock:
-            _active[0] += 1
-            active = _active[0]
-        threads = self.threads if active == 1 else max(1, self.threads // active)
+            _asked[0] += self.threads
+            asked = _asked[0]
+        threads = self.threads if asked <= self.cores else max(1, self.threads * self.cores // asked)
         if _current.threads != threads:
             process.set_threads(torch, threads)
             _current.threads = threads
@@ -125,4 +148,4 @@ class use_threads:  # noqa: N801 - used as a function in a with statement
 
     def __exit__(self, *error: object) -> None:
         with _lock:
-            _active[0] -= 1
+            _asked[0] -= self.threads

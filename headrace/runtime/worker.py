@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from typing import Any
 
 from headrace.core.config import ConfigProto
@@ -12,10 +13,10 @@ from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
 from headrace.resources.invoke import find_kernel, invoke_on_arrays
 from headrace.resources.rendezvous import Rendezvous
-from headrace.runtime.device import LOCAL_TASK, Device, configure, local_devices
+from headrace.runtime.device import LOCAL_TASK, Device, configure, configured, local_devices
 from headrace.runtime.gate import Gate
 from headrace.runtime.pool import Pool
-from headrace.runtime.threads import default_threads
+from headrace.runtime.threads import default_threads, divide_threads
 
 
 class LocalWorker:
@@ -24,9 +25,10 @@ class LocalWorker:
     def __init__(self, config: ConfigProto, task: str = LOCAL_TASK) -> None:
         """``config``: sessions that share the worker merge theirs into it.  ``task``: how the names of its devices begin."""
         self.config = config
-        self.devices: list[Device] = local_devices(dict(config.device_count), task)
+        self.devices: list[Device] = configured(local_devices(dict(config.device_count), task), config)
         configure(self.devices, config)
         self.threads = config.intra_op_parallelism_threads or default_threads()
+        self.cores = max(self.threads, sum(d.threads for d in self.devices))  # those that concurrent steps share
         together = config.inter_op_parallelism_threads
         self.gate = Gate(together) if together > 0 else None
         self._simplify = config.graph_options.optimizer_options.opt_level >= 0
@@ -66,6 +68,23 @@ class LocalWorker:
 
     def device(self, name: str) -> Device:
         return self._by_name[name] if name else self._host
+
+    def thread_budgets(self, names: Collection[str]) -> dict[str, int]:
+        """How many threads the kernels of each device may use in a step that uses these devices together.
+
+        The CPUs among them divide the session's threads; what an accelerator leaves to the host may use all of them.
+        """
+        budgets = {d.name: self.threads for d in self.devices if d.name in names}
+        cpus = [d for d in self.devices if d.name in names and d.torch_device.type == "cpu"]
+        divided = divide_threads([d.threads for d in cpus], self.threads)
+        budgets.update(zip([d.name for d in cpus], divided, strict=True))
+        return budgets
+
+    def thread_limit(self, names: Collection[str]) -> int:
+        """How many threads kernels may use in a program that runs the nodes of these devices in turn."""
+        budgets = self.thread_budgets(names)
+        cpus = [budgets[d.name] for d in self.devices if d.name in names and d.torch_device.type == "cpu"]
+        return sum(cpus) or self.threads
 
     # ---- what generated code binds to
 

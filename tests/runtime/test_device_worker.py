@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import torch
 from passes.steps import step
 
 import headrace as tf
@@ -69,6 +70,70 @@ class TestDevices:
 
     def test_another_task(self) -> None:
         assert local_devices(prefix="/job:ps/replica:0/task:3")[-1].name == "/job:ps/replica:0/task:3/device:CPU:0"
+
+
+class TestBudgets:
+    """Threads of virtual CPUs, and limits of memory."""
+
+    @staticmethod
+    def worker(cpus: int, threads: int = 6, **budgets: int) -> LocalWorker:
+        config = ConfigProto(device_count={"CPU": cpus, "GPU": 0}, intra_op_parallelism_threads=threads)
+        config.device_threads.update({"/" + name.replace("_", ":"): number for name, number in budgets.items()})
+        return LocalWorker(config)
+
+    def test_the_cpus_of_a_step_divide_the_sessions_threads(self) -> None:
+        worker = self.worker(4)
+        names = [PREFIX + f"CPU:{i}" for i in range(4)]
+        assert worker.thread_budgets(names[:1]) == {names[0]: 6}
+        assert worker.thread_budgets(names[1:3]) == {names[1]: 3, names[2]: 3}
+        assert list(worker.thread_budgets(names).values()) == [2, 2, 1, 1]
+        assert list(self.worker(4, threads=2).thread_budgets(names).values()) == [1, 1, 1, 1]
+
+    def test_budgets_of_the_config(self) -> None:
+        worker = self.worker(3, cpu_1=4)
+        names = [PREFIX + f"CPU:{i}" for i in range(3)]
+        assert [d.threads for d in worker.devices] == [0, 4, 0]
+        assert worker.thread_budgets(names) == dict(zip(names, [1, 4, 1], strict=True))
+        assert worker.cores == 6 and self.worker(2, cpu_0=4, cpu_1=4).cores == 8
+        assert [d.threads for d in self.worker(3, cpu=2, cpu_2=1).devices] == [2, 2, 1]
+
+    def test_a_program_may_use_the_threads_of_all_its_cpus(self) -> None:
+        worker = self.worker(3, cpu_1=1)
+        names = [PREFIX + f"CPU:{i}" for i in range(3)]
+        assert worker.thread_limit({names[1]}) == 1
+        assert worker.thread_limit({names[0], names[1]}) == 6
+        assert worker.thread_limit({""}) == 6
+
+    def test_a_plan_takes_the_budget_of_its_device(self) -> None:
+        config = tf.ConfigProto(
+            device_count={"CPU": 2}, device_threads={"/cpu:1": 1}, intra_op_parallelism_threads=4, compile="off"
+        )
+        x = tf.placeholder(tf.float32, [None])
+        plans = []
+        with tf.Session(config=config) as session:
+            for i in range(2):
+                with tf.device(f"/cpu:{i}"):
+                    plans.append(session._master.plan([x], [tf.tanh(x)], []))
+        assert [plan.threads.pick() for plan in plans] == [4, 1]
+        assert [plan.threads.cores for plan in plans] == [4, 4]
+
+    def test_refused_budgets(self) -> None:
+        with pytest.raises(ValueError, match="names '/cpu:2', which is none of this session's CPUs: .*CPU:0, .*CPU:1"):
+            self.worker(2, cpu_2=1)
+        with pytest.raises(ValueError, match="gives '/cpu:0' 0 threads; accepted are 1 and more"):
+            self.worker(2, cpu_0=0)
+
+    def test_limits_of_gpus(self) -> None:
+        split = tf.GPUOptions.Experimental.VirtualDevices
+        gpus = [devices.Device(f"{PREFIX}GPU:{i}", "GPU", torch.device("cuda", i)) for i in range(2)]
+        assert devices._memory_limits(gpus, [split(memory_limit_mb=[512]), split()]) == {PREFIX + "GPU:0": 512 << 20}
+        assert devices._memory_limits(local_devices({"GPU": 0}), [split(memory_limit_mb=[1, 2])]) == {}
+        with pytest.raises(
+            ValueError, match="splits .*GPU:0 into 2 devices.*accepted is one memory_limit_mb for each GPU"
+        ):
+            devices._memory_limits(gpus, [split(memory_limit_mb=[512, 512])])
+        with pytest.raises(ValueError, match="without a priority"):
+            devices._memory_limits(gpus, [split(memory_limit_mb=[512], priority=[-1])])
 
 
 class TestWorker:

@@ -7,7 +7,7 @@ import torch
 
 import headrace as tf
 from headrace.core import process
-from headrace.runtime.threads import AGAIN, TRIALS, ThreadChoice, default_threads, use_threads
+from headrace.runtime.threads import AGAIN, TRIALS, ThreadChoice, default_threads, divide_threads, use_threads
 
 
 def settle(choice: ThreadChoice, seconds: dict[int, float]) -> int:
@@ -38,12 +38,17 @@ def test_one_core_never_tries() -> None:
     assert choice.pick() == 1
 
 
-def test_steps_at_the_same_time_share_the_cores() -> None:
+@pytest.mark.parametrize(
+    ("other", "threads", "cores", "granted"),
+    [(4, 4, 4, 2), (4, 4, 0, 2), (2, 2, 4, 2), (3, 1, 4, 1), (6, 2, 4, 1), (3, 6, 6, 4), (2, 4, 6, 4)],
+)
+def test_steps_at_the_same_time_share_the_cores(other: int, threads: int, cores: int, granted: int) -> None:
+    """A step beside another one gets what it asks for if both fit, else its part of the cores."""
     inside, leave = threading.Event(), threading.Event()
     seen = []
 
     def hold() -> None:
-        with use_threads(4):
+        with use_threads(other, cores):
             inside.set()
             leave.wait(10)
 
@@ -51,13 +56,30 @@ def test_steps_at_the_same_time_share_the_cores() -> None:
     holder = threading.Thread(target=hold)
     holder.start()
     inside.wait(10)
-    with use_threads(4) as threads:
-        seen.append(threads)
+    with use_threads(threads, cores) as number:
+        seen.append(number)
     leave.set()
     holder.join()
-    with use_threads(before) as threads:
-        seen.append(threads)
-    assert seen == [2, before]
+    with use_threads(before) as number:
+        seen.append(number)
+    assert seen == [granted, before]
+
+
+@pytest.mark.parametrize(
+    ("budgets", "threads", "divided"),
+    [
+        ([], 4, []),
+        ([0], 4, [4]),
+        ([0, 0], 4, [2, 2]),
+        ([0, 0, 0], 2, [1, 1, 1]),
+        ([0, 0], 5, [3, 2]),
+        ([1, 0], 4, [1, 3]),
+        ([8, 0], 4, [8, 1]),
+        ([3, 2], 4, [3, 2]),
+    ],
+)
+def test_cpus_divide_the_threads(budgets: list[int], threads: int, divided: list[int]) -> None:
+    assert divide_threads(budgets, threads) == divided
 
 
 def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:

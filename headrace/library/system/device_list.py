@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from headrace.resources.memory import memory_limit
 from headrace.runtime.device import local_devices
 
 
@@ -21,5 +22,6 @@ def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
     devices = []
     for device in local_devices():
         name = device.name[device.name.index("/device:") :]
-        devices.append(LocalDevice(name, device.device_type, device.memory_limit, f"device: {device.torch_device}"))
+        limit = memory_limit(device.torch_device)
+        devices.append(LocalDevice(name, device.device_type, limit, f"device: {device.torch_device}"))
     return devices
