@@ -22,9 +22,10 @@ from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
+from headrace.passes.step_graph import Value
 from headrace.resources.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.step import deadline
-from headrace.resources.value import returner, to_numpy
+from headrace.resources.value import is_null, meta_returner, returner, to_numpy
 from headrace.runtime.executor import PartialRun, execute
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
@@ -59,12 +60,24 @@ class _Call:
         self.plan = plan
         self.feed = each([feeder(t) for t in feeds])
         self.give = each([
-            returner(v.dtype, b) if t.op.type not in KEEPING else _handle_giver(t, session)
+            _giver(t, v, b, session)
             for t, v, b in zip(fetches.tensors, plan.fetches, plan.borrowed, strict=True)
         ])  # fmt: skip
         self.rebuild = fetches.rebuild
         self.mutations = mutations
         self.generation = generation
+
+
+def _giver(tensor: Tensor, value: Value, borrowed: bool, session: BaseSession) -> Callable[[Any], Any]:
+    """What turns a fetched value into what ``run`` returns."""
+    if tensor.op.type in KEEPING:
+        return _handle_giver(tensor, session)
+    while value.op.op_def.traits.identity:  # it may be on another device than what it hands on
+        value = value.op.inputs[0]
+    torch_device = session._master.worker.torch_device(value.op.device)
+    if torch_device.type == "meta":
+        return meta_returner(f"{tensor.name} (made at {tensor.op.source})", is_null(torch_device))
+    return returner(value.dtype, borrowed)
 
 
 def _handle_giver(tensor: Tensor, session: BaseSession) -> Callable[[Any], TensorHandle]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
+from headrace.core.errors import InvalidArgumentError
+from headrace.core.source import at
 
 TORCH_DTYPES: dict[DType, torch.dtype] = {
     dtypes.float16: torch.float16,
@@ -89,6 +91,27 @@ def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Va
     return tensor
 
 
+def is_null(torch_device: Any) -> bool:
+    """Whether this is the torch device of the null device type, whose values become zeros where they leave it."""
+    return torch_device.type == "meta" and torch_device.index is None
+
+
+def zeros_for(value: torch.Tensor, device: Any) -> torch.Tensor:
+    """What a value of the null device is elsewhere."""
+    return torch.zeros(value.shape, dtype=value.dtype, device=device)
+
+
+def refuse_meta(value: torch.Tensor, device: Any = None, name: str = "") -> NoReturn:
+    """Says that a tensor of an accelerator of type "meta" cannot leave it."""
+    wanted = "fetched" if device is None else f"copied to {device}"
+    raise InvalidArgumentError(
+        None, None,
+        f"{name or 'this tensor'} has no values that could be {wanted}: its device is of torch type meta, where tensors have a "
+        f"shape, here {list(value.shape)}, and nothing more. Ask for its shape (tf.shape), or for operations only"
+        f"{' ' + at() if device is None else ''}",
+    )  # fmt: skip
+
+
 def to_numpy(value: Value, copy: bool = False) -> Any:
     """A run-time value as an array (0-d: a numpy scalar, as TF1 returns).  bfloat16 comes back as float32."""
     if type(value) is not torch.Tensor and not isinstance(value, torch.Tensor):
@@ -99,6 +122,8 @@ def to_numpy(value: Value, copy: bool = False) -> Any:
     if value.requires_grad:
         value = value.detach()
     if not value.is_cpu:
+        if value.is_meta:
+            refuse_meta(value)
         value = value.cpu()
         copy = False
     if value.is_conj() or value.is_neg():
@@ -107,6 +132,17 @@ def to_numpy(value: Value, copy: bool = False) -> Any:
     if not array.ndim:
         return array[()]
     return array.copy() if copy else array
+
+
+def meta_returner(name: str, null: bool) -> Callable[[Value], Any]:
+    """``to_numpy`` for what may be a meta tensor: zeros if it is of the null device, else an error that has this name."""
+
+    def give(value: Value) -> Any:
+        if isinstance(value, torch.Tensor) and value.is_meta:
+            value = zeros_for(value, "cpu") if null else refuse_meta(value, None, name)
+        return to_numpy(value, True)
+
+    return give
 
 
 def returner(dtype: DType, borrowed: bool) -> Callable[[Value], Any]:

@@ -175,7 +175,7 @@ class _Writer:
             return held.array(value, node)
         place = held.places[value]
         if (
-            (traits.transfers and place not in (ANYWHERE, ARRAY, NUMBER))
+            (traits.transfers and place not in (ANYWHERE, ARRAY, NUMBER) and not held.is_meta(value))
             or (traits.takes_arrays and place is ARRAY)
             or (traits.takes_numbers and place is NUMBER)
         ):

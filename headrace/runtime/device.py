@@ -14,6 +14,7 @@ from headrace.core.config import ConfigProto, GPUOptions
 from headrace.core.device import canonical_name, register_device_type, same_or_matches
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
+from headrace.resources.value import is_null
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class Device:
     torch_device: Any
     memory_limit: int = 0  # in bytes, as configured; 0: all there is
     threads: int = 0  # of its kernels, as configured; 0: a share of the session's (LocalWorker.thread_budgets)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether kernels that would only compute are not run (runtime/null.py)."""
+        return is_null(self.torch_device)
 
     @property
     def kernel_type(self) -> str:
@@ -41,6 +47,15 @@ class DeviceType:
     torch_type: str
     count: Callable[[], int]
     priority: int
+    null: bool = False
+
+    def torch_device(self, index: int) -> Any:
+        """The torch device behind the device of this index.  The devices of the null type share theirs: it has no index."""
+        return (
+            torch.device(self.torch_type)
+            if self.null or self.torch_type == "cpu"
+            else torch.device(self.torch_type, index)
+        )
 
 
 _types: dict[str, DeviceType] = {}
@@ -49,17 +64,29 @@ _types: dict[str, DeviceType] = {}
 def register_device(name: str, torch_type: str, count: Callable[[], int] | int = 1, priority: int = 0) -> None:
     """Makes ``/device:NAME:i`` usable; ``torch_type`` is the torch device type its tensors live on.
 
+    ``torch_type`` "meta" is an accelerator without hardware: shapes flow, values do not.
     ``count`` says how many there are (asked anew by each session).  Nodes that ask for no device go to the type of
     highest ``priority``; the CPU's is 0.
     """
-    key = name.upper()
+    _register(DeviceType(name.upper(), torch_type, count if callable(count) else lambda: count, priority))
+
+
+def register_null_device(name: str = "NULL", count: Callable[[], int] | int = 1, priority: int = -1) -> None:
+    """Makes ``/device:NULL:i`` usable, which computes nothing: what comes from it is zeros of the right shape.
+
+    A step on it takes the time that the runtime takes.
+    """
+    _register(DeviceType(name.upper(), "meta", count if callable(count) else lambda: count, priority, null=True))
+
+
+def _register(device_type: DeviceType) -> None:
+    key = device_type.name
     if not key.isidentifier():
-        raise ValueError(f"a device type is named by letters, digits and '_', got {name!r}")
+        raise ValueError(f"a device type is named by letters, digits and '_', got {key!r}")
     if key in _types:
         raise ValueError(f"device type {key!r} is registered already (torch type {_types[key].torch_type!r})")
-    torch.device(torch_type)  # raises for a type torch does not know
-    number = count if callable(count) else lambda: count
-    _types[key] = DeviceType(key, torch_type, number, priority)
+    torch.device(device_type.torch_type)  # raises for a type torch does not know
+    _types[key] = device_type
     register_device_type(key)
 
 
@@ -98,10 +125,8 @@ def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCA
         elif device_type.name == "CPU":
             number = max(number, 1)
         for i in range(number):
-            torch_device = (
-                torch.device("cpu") if device_type.torch_type == "cpu" else torch.device(device_type.torch_type, i)
-            )
-            devices.append(Device(f"{prefix}/device:{device_type.name}:{i}", device_type.name, torch_device))
+            name = f"{prefix}/device:{device_type.name}:{i}"
+            devices.append(Device(name, device_type.name, device_type.torch_device(i)))
     return devices
 
 

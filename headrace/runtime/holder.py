@@ -21,7 +21,7 @@ import numpy as np
 
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.invoke import host_value
-from headrace.resources.value import as_tensor
+from headrace.resources.value import as_tensor, is_null, refuse_meta, zeros_for
 from headrace.runtime.number import number, tensor_of
 from headrace.runtime.script import Script
 
@@ -75,6 +75,10 @@ class Holder:
     def is_number(self, value: Value) -> bool:
         return self.places[value] is NUMBER
 
+    def is_meta(self, value: Value) -> bool:
+        """Whether the value is a meta tensor, which has no numbers."""
+        return getattr(self.places[value], "type", "") == "meta"
+
     # ---- forms
 
     def tensor(self, value: Value, device: Any, node: Node) -> str:
@@ -94,6 +98,8 @@ class Holder:
             return f"{bind('g', as_tensor)}({name}){moved}"
         if place is NUMBER:
             return f"{bind('g', tensor_of)}({name}, {bind('y', value.dtype.base_dtype)}, {bind('d', device)})"
+        if self.is_meta(value) and device.type != "meta":
+            return f"{bind('g', zeros_for if is_null(place) else refuse_meta)}({name}, {bind('d', device)})"
         # A transfer to the host must be awaited: kernels there read the bytes immediately.
         waits = "" if device.type == "cpu" else ", non_blocking=True"
         return f"{name}.to({bind('d', device)}{waits})"
@@ -119,14 +125,21 @@ class Holder:
         name = self.names[value]
         if self.places[value] is NUMBER or value.dtype.base_dtype.name == "string":
             return name
-        return f"{name}.tolist()"
+        return f"{self._with_values(value)}.tolist()"
 
     def number(self, value: Value) -> str:
         """An integer or bool scalar as a Python number."""
         if self.places[value] is ANYWHERE:
             return self._script.literal(host_value(np.asarray(value.op.attrs["value"])))
-        name = self.names[value]
-        return name if self.places[value] is NUMBER else f"{self._script.bind('g', number)}({name})"
+        if self.places[value] is NUMBER:
+            return self.names[value]
+        return f"{self._script.bind('g', number)}({self._with_values(value)})"
+
+    def _with_values(self, value: Value) -> str:
+        """The value where its numbers can be asked for: not on a device of torch type meta."""
+        if self.is_meta(value):
+            return self.tensor(value, self._source.torch_device(""), value.op)
+        return self.names[value]
 
     def returned_number(self, value: Value) -> str:
         """A number under a name of its own, to be returned."""

@@ -38,7 +38,7 @@ class Recorder:
     def note(self, node: Node, began: int) -> None:
         """The node is over.  What it began on an accelerator is waited for, so that the time is its own."""
         device = self._torch_device(node.device)
-        if device.type != "cpu":
+        if device.type not in ("cpu", "meta"):
             torch.accelerator.synchronize(device)
         self.entries.append(Entry(node, began, perf_counter_ns(), threading.get_ident()))
 

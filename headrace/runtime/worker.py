@@ -15,6 +15,7 @@ from headrace.resources.invoke import find_kernel, invoke_on_arrays
 from headrace.resources.rendezvous import Rendezvous
 from headrace.runtime.device import LOCAL_TASK, Device, configure, configured, local_devices
 from headrace.runtime.gate import Gate
+from headrace.runtime.null import null_kernel
 from headrace.runtime.pool import Pool
 from headrace.runtime.threads import default_threads, divide_threads
 
@@ -96,6 +97,8 @@ class LocalWorker:
         return self.device(name).torch_device
 
     def kernel(self, node: Node, kernel_type: str) -> Kernel:
+        if kernel_type == "meta" and self.device(node.device).is_null:
+            return null_kernel(node) or find_kernel(node.op_def, kernel_type, node.attrs)
         return find_kernel(node.op_def, kernel_type, node.attrs)
 
     def has_kernel(self, node: Node, device_type: str) -> bool:

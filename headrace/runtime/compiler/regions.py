@@ -77,6 +77,8 @@ class _Regions:
         self, graph: StepGraph, regions: Sequence[Region], compile_one: CompileRegion, prefix: str, number: int
     ) -> None:
         for region in regions:  # replacing one changes the values that flow into the next
+            if self._binder.torch_device(region.device).type == "meta":
+                continue  # nothing is computed there
             region = describe(region.nodes, region.device, graph.nodes, graph.fetches)
             try:
                 call = compile_one(region, self._binder)
