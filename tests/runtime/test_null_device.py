@@ -99,6 +99,17 @@ class TestNull:
             y = tf.cond(x > 0, lambda: tf.constant([1.0]), lambda: tf.constant([1.0, 2.0]))
         assert run(tf.shape(y), {x: 1.0}).tolist() == [2]
 
+    def test_a_variable_without_a_value_is_an_error(self) -> None:
+        with tf.device("/null:0"):
+            v = tf.Variable([1.0, 2.0])
+            add = v.assign_add([1.0, 1.0])
+        with tf.Session(config=tf.ConfigProto(**OFF)) as session:
+            for fetch in (v, add):
+                with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized"):
+                    session.run(fetch)
+            session.run(v.initializer)
+            assert session.run(add).tolist() == [0.0, 0.0]
+
     def test_a_hot_step_is_not_compiled(self) -> None:
         x, fetches = nodes_on("/null:0")
         with tf.Session(config=tf.ConfigProto(compile="always", device_count={"GPU": 0})) as session:
