@@ -2,6 +2,9 @@
 
 from headrace.core.registry import OpDef as OpDef
 from headrace.graph import raw_ops as raw_ops
+from headrace.library.conformance.devicecheck import DeviceCheckError as DeviceCheckError
+from headrace.library.conformance.devicecheck import DeviceReport as DeviceReport
+from headrace.library.conformance.devicecheck import devicecheck as devicecheck
 from headrace.library.system.extend import binary as binary
 from headrace.library.system.extend import op as op
 from headrace.library.system.extend import remove_op as remove_op

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from headrace.core.dtypes import DType, int32, int64
-from headrace.resources.value import torch_dtype
+from headrace.resources.value import refuse_meta, torch_dtype
 
 _BITS = {int32: 32, int64: 64}
 
@@ -46,4 +46,9 @@ def number(value: Any) -> Any:
         return value
     if value.ndim:
         raise ValueError(f"The predicate must be a scalar, but it has shape {list(value.shape)}")
-    return value.item()
+    try:
+        return value.item()
+    except RuntimeError:
+        if value.is_meta:
+            refuse_meta(value, "the host")
+        raise
