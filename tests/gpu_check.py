@@ -12,6 +12,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import headrace as tf
+from headrace import extend
 
 
 def _classifier():
@@ -101,16 +102,83 @@ def check_fetching_nothing_does_not_wait():
 
 
 def check_feeds_that_overlap_do_not_mix():
-    """Many steps in flight, each with its own batch: every one must be counted once."""
+    """Many steps in flight, each with its own batch, in one array or in many: every one must be counted once."""
+    for mode in ("always", "off"):
+        for reused in (True, False):
+            with tf.Graph().as_default():
+                x = tf.placeholder(tf.float32, [256, 256])
+                total = tf.get_variable("total", [256, 256], initializer=tf.zeros_initializer())
+                step = total.assign_add(tf.tanh(x * 1e-3) * 1e3 * 0.0 + x * 1.0 + 0.0).op
+                batch = np.zeros((256, 256), np.float32)
+                with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                    session.run(tf.global_variables_initializer())
+                    for i in range(200):
+                        batch = batch if reused else np.zeros((256, 256), np.float32)
+                        batch[:] = i
+                        session.run(step, {x: batch})
+                    np.testing.assert_array_equal(session.run(total), np.full((256, 256), sum(range(200)), np.float32))
+
+
+def check_a_feed_is_copied_while_the_step_before_computes():
     with tf.Graph().as_default():
-        x = tf.placeholder(tf.float32, [256, 256])
-        total = tf.get_variable("total", [256, 256], initializer=tf.zeros_initializer())
-        step = total.assign_add(tf.tanh(x * 1e-3) * 1e3 * 0.0 + x * 1.0 + 0.0).op
-        with tf.Session(config=tf.ConfigProto(compile="always")) as session:
+        x = tf.placeholder(tf.float32, [4096, 4096])
+        total = tf.get_variable("total", [4096, 4096], initializer=tf.zeros_initializer())
+        value = x
+        for _ in range(40):
+            value = tf.matmul(value, x) * 1e-4
+        step = total.assign_add(value).op
+        fed = np.random.RandomState(0).randn(4096, 4096).astype(np.float32)
+        with tf.Session(config=tf.ConfigProto(compile="off")) as session:
             session.run(tf.global_variables_initializer())
-            for i in range(200):
-                session.run(step, {x: np.full((256, 256), i, np.float32)})
-            np.testing.assert_array_equal(session.run(total), np.full((256, 256), sum(range(200)), np.float32))
+            for _ in range(4):
+                session.run(step, {x: fed})
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            session.run(step, {x: fed})
+            session.run(step, {x: fed})
+            returned = time.perf_counter() - start
+            torch.cuda.synchronize()
+            whole = time.perf_counter() - start
+            print(f"        two steps returned after {returned * 1e3:.1f} ms of {whole * 1e3:.1f}")
+            assert returned < 0.45 * whole, "the second feed waited for the first step"
+
+
+def check_the_device_type_conforms():
+    for mode in ("off", "always"):
+        print(extend.devicecheck("GPU", config=tf.ConfigProto(compile=mode, precision="highest"), rtol=2e-3))
+
+
+def check_memory_is_counted():
+    with tf.Graph().as_default():
+        with tf.device(ACCELERATOR):
+            v = tf.get_variable("v", [1024, 1024])
+            stats = tf.contrib.memory_stats
+            asked = [stats.BytesInUse(), stats.MaxBytesInUse(), stats.BytesLimit()]
+        with tf.Session() as session:
+            session.run(v.initializer)
+            in_use, most, limit = session.run(asked)
+            assert 4 << 20 <= in_use <= most <= limit, (in_use, most, limit)
+            (gpu,) = [s for name, s in session.device_stats().items() if name.endswith("GPU:0")]
+            assert gpu.variable_bytes == 4 << 20 and gpu.bytes_limit == limit
+            listed = next(d for d in session.list_devices() if d.device_type == "GPU")
+            assert listed.memory_limit_bytes == limit == torch.cuda.get_device_properties(0).total_memory
+
+
+def check_a_limit_in_megabytes_is_honoured():
+    config = tf.ConfigProto(compile="off")
+    config.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[2048])
+    with tf.Graph().as_default():
+        y = tf.reduce_sum(tf.ones([30_000, 30_000]) * tf.placeholder_with_default(2.0, []))  # 3.6 GB each
+        with tf.Session(config=config) as session:
+            limit = next(d for d in session.list_devices() if d.device_type == "GPU").memory_limit_bytes
+            assert abs(limit - (2 << 30)) < 1 << 20, limit
+            try:
+                session.run(y)
+            except tf.errors.ResourceExhaustedError:
+                pass
+            else:
+                raise AssertionError("no limit was kept")
+    torch.cuda.set_per_process_memory_fraction(1.0)
 
 
 def check_concurrent_sessions_and_threads():

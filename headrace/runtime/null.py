@@ -60,4 +60,4 @@ def _giving(node: Node) -> Callable[..., Any] | None:
 
 
 def _empty(value: Value) -> torch.Tensor:
-    return torch.empty(value.shape.as_list(), dtype=TORCH_DTYPES[value.dtype], device="meta")
+    return torch.empty([d or 0 for d in value.shape.as_list()], dtype=TORCH_DTYPES[value.dtype], device="meta")
