@@ -32,4 +32,4 @@ def to_cuda(value: Any, device: Any) -> Any:
 
 @cache
 def _copy_stream(device: Any) -> Any:
-    return torch.cuda.Stream(device)
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]

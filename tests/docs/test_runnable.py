@@ -9,6 +9,7 @@ PAGES = [
     "concurrency.md",
     "checkpoints.md",
     "coordination.md",
+    "devices.md",
     "eager.md",
     "input.md",
     "life_of_a_step.md",
