@@ -147,8 +147,8 @@ def test_a_buffer_replaced_while_its_array_is_made():
 def test_a_variable_elsewhere_is_brought_to_the_host_first(monkeypatch):
     """Its own array would be one of memory that is not the host's."""
     worker = RegisteredGraph(LocalWorker(OFF))
-    monkeypatch.setattr(worker, "torch_device", lambda name: torch.device("meta" if "GPU" in name else "cpu"))
-    variable = Variable("v", dtypes.float32, torch.device("meta"))
+    monkeypatch.setattr(worker, "torch_device", lambda name: torch.device("cuda" if "GPU" in name else "cpu"))
+    variable = Variable("v", dtypes.float32, torch.device("cuda"))
     monkeypatch.setattr(worker, "state", lambda node: variable)
     ref = Node("v", REGISTRY.get("VariableV2"), [], {}, 0, [], "/device:GPU:0", "here", None)
     ref.add_outputs([(dtypes.float32._as_ref, tf.TensorShape([2]))])
