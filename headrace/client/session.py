@@ -176,9 +176,7 @@ class BaseSession:
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices this session may place nodes on."""
-        return [
-            DeviceAttributes(d.name, d.device_type, memory_limit(d.torch_device)) for d in self._master.devices
-        ]
+        return [DeviceAttributes(d.name, d.device_type, memory_limit(d.torch_device)) for d in self._master.devices]
 
     def device_stats(self) -> dict[str, DeviceStats]:
         """How much memory each device has and uses, by its name.
