@@ -75,7 +75,7 @@ def _giver(tensor: Tensor, value: Value, borrowed: bool, session: BaseSession) -
     source = value
     while source.op.op_def.traits.identity:  # it may be on another device than what it hands on
         source = source.op.inputs[0]
-    torch_device = session._master.worker.torch_device(source.op.device)
+    torch_device = session._master.torch_device(source.op.device)
     if torch_device.type == "meta":
         return meta_returner(f"{tensor.name} (made at {tensor.op.source})", is_null(torch_device))
     return returner(value.dtype, borrowed)

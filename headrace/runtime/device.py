@@ -146,6 +146,11 @@ def visible_devices(devices: Sequence[Device], filters: Sequence[str]) -> list[D
     return visible
 
 
+def task_of(device: str) -> str:
+    """The task of a device: how its full name begins."""
+    return device.rpartition("/device:")[0]
+
+
 def part_of(devices: Sequence[Device], mode: str) -> Callable[[str], str]:
     """The partition of a device, by its name: each device is one, but the first CPU of a task goes with its only accelerator.
 
@@ -154,7 +159,7 @@ def part_of(devices: Sequence[Device], mode: str) -> Callable[[str], str]:
     accelerators: dict[str, list[str]] = {}
     for device in devices:
         if device.torch_device.type != "cpu":
-            accelerators.setdefault(device.name.rpartition("/")[0], []).append(device.name)
+            accelerators.setdefault(task_of(device.name), []).append(device.name)
     names = {d.name: d.name for d in devices}
     if mode != "always":
         for task, there in accelerators.items():

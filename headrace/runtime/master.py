@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from headrace.core.config import ConfigProto
 from headrace.core.process import no_collection
@@ -17,9 +17,9 @@ from headrace.passes.partition.partition import partition, partition_names
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
-from headrace.runtime.device import part_of, visible_devices
+from headrace.runtime.device import part_of, task_of, visible_devices
 from headrace.runtime.executor import PartialRun, execute
-from headrace.runtime.partition_worker import PartitionWorker
+from headrace.runtime.partition_worker import PartitionWorker, Runs, Send, Task
 from headrace.runtime.partitioned import Member, PartitionedStep
 from headrace.runtime.placement_log import PlacementLog
 from headrace.runtime.plan import Request, StepPlan, TracedPlan, borrowed_fetches, make_plan
@@ -30,23 +30,41 @@ from headrace.runtime.threads import ThreadChoice
 from headrace.runtime.worker import LocalWorker
 
 
+class Cluster(Protocol):
+    """The tasks beside this process's own, as one session sees them."""
+
+    tasks: Sequence[Task]
+
+    def send_to(self, task: str) -> Send:
+        """What sends to a task from here."""
+
+    def close(self) -> None:
+        """Says goodbye to all tasks."""
+
+
 class Master:
     """Thread-safe: several threads may plan and run steps at the same time."""
 
-    def __init__(self, graph: Graph, config: ConfigProto, worker: LocalWorker | None = None) -> None:
-        """``worker``: one that other sessions use too; None: one of its own."""
+    def __init__(
+        self, graph: Graph, config: ConfigProto, worker: LocalWorker | None = None, cluster: Cluster | None = None
+    ) -> None:
+        """``worker``: one that other sessions use too; None: one of its own.  ``cluster``: the tasks in other processes."""
         self.graph = graph
         self.config = config
         self._owns_worker = worker is None
+        self._cluster = cluster
         self.worker = worker or LocalWorker(config)
         timeout = config.operation_timeout_in_ms / 1000
         self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
-        self.devices = visible_devices(self.worker.devices, config.device_filters)
+        others = [] if cluster is None else list(cluster.tasks)
+        everywhere = [*self.worker.devices, *(d for task in others for d in task.devices)]
+        self.devices = visible_devices(everywhere, config.device_filters)
         self.planner = Planner(self.registered, config, [d.name for d in self.devices])
         self.after_each_pass = PlacementLog() if config.log_device_placement else None
         self._part_of = part_of(self.devices, config.partition)
         self._one_partition = len({self._part_of(d.name) for d in self.devices}) == 1
-        self._partitions = PartitionWorker(self.planner)
+        self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
+        self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()
 
@@ -84,7 +102,8 @@ class Master:
         options = self.planner.options()
         with no_collection():
             graph = request.placed(options)
-            if len(partition_names(graph, self._part_of)) < 2:
+            names = partition_names(graph, self._part_of)
+            if not names or (len(names) == 1 and task_of(names[0]) == self.worker.task):
                 return self.planner.plan(request, rewrite_placed(graph, options))
             return self._cut(request, graph)
 
@@ -93,17 +112,22 @@ class Master:
         borrowed = borrowed_fetches(graph)
         feeds, fetches = list(graph.feeds), list(graph.fetches)
         origins = origins_of(graph)
-        members = [
-            Member(
-                one.name, self._partitions, self._partitions.register(to_portable(one.graph), origins),
-                tuple(one.feeds), tuple(one.fetches),
-            )
-            for one in partition(graph, self._part_of)
-        ]  # fmt: skip
+        parts = partition(graph, self._part_of)
+        routes = {one.name: task_of(one.name) for one in parts}
+        members = []
+        for one in parts:
+            runs = self._tasks[routes[one.name]]
+            handle = runs.register(to_portable(one.graph), origins, routes)
+            members.append(Member(one.name, runs, handle, tuple(one.feeds), tuple(one.fetches)))
         return StepPlan(
             request, graph, [], feeds, fetches, borrowed, self.registered.resources.generation, ThreadChoice(1),
             self.registered.steps, self.registered.pool, partitions=PartitionedStep(members, len(fetches)),
         )  # fmt: skip
+
+    def torch_device(self, name: str) -> Any:
+        """The torch device that results of a device are on; those of another task come to the host."""
+        mine = not name or task_of(name) == self.worker.task
+        return self.worker.torch_device(name if mine else "")
 
     def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         return execute(plan, feeds)
@@ -127,6 +151,8 @@ class Master:
 
     def close(self) -> None:
         self.registered.close()
+        if self._cluster is not None:
+            self._cluster.close()
         self._plans.clear()
         if self._owns_worker:
             self.worker.close()

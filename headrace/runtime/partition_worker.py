@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from headrace.core.errors import OpError
 from headrace.passes.pipeline import Options, rewrite_placed
@@ -18,22 +19,21 @@ from headrace.passes.step_graph import StepGraph
 from headrace.resources.rendezvous import Rendezvous
 from headrace.resources.step import Step
 from headrace.resources.waiting import Done, Wait
+from headrace.runtime.device import Device
 from headrace.runtime.executor import execute
 from headrace.runtime.plan import StepPlan
 from headrace.runtime.planner import Planner
 
-Routes = Mapping[str, Callable[[int, str, Sequence[Any]], None]]  # by partition: what sends (step, key, values) there
+Send = Callable[[int, str, Sequence[Any]], None]  # (step, key, values)
 
 
 class Runs(Protocol):
-    """What the master asks of a worker, in this process or another."""
+    """What the master asks of a task, in this process or another."""
 
-    def register(self, data: Portable, origins: Mapping[str, Any]) -> int:
-        """Keeps a partition; returns the handle to run it by."""
+    def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
+        """Keeps a partition; returns the handle to run it by.  ``routes``: the task of each partition that it sends to."""
 
-    def run(
-        self, handle: int, step: int, feeds: Sequence[Any], routes: Routes, done: Done, until: float | None
-    ) -> None:
+    def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Begins to run a partition in a step, and tells ``done`` its results or its error."""
 
     def abort(self, step: int, error: OpError) -> None:
@@ -42,8 +42,14 @@ class Runs(Protocol):
     def end(self, step: int) -> None:
         """Forgets a step that is over everywhere."""
 
-    def send(self, step: int, key: str, values: Sequence[Any]) -> None:
-        """Leaves what another partition sent."""
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of the cluster as the master sees it: how its name begins, its devices, and what runs partitions there."""
+
+    name: str
+    devices: Sequence[Device]
+    runs: Runs
 
 
 class PartitionBlueprint:
@@ -63,50 +69,75 @@ class PartitionBlueprint:
 class StepPost:
     """How one partition of one step sends and takes."""
 
-    __slots__ = ("_rendezvous", "_routes", "_step")
+    __slots__ = ("_rendezvous", "_sends", "_step")
 
-    def __init__(self, step: int, rendezvous: Rendezvous, routes: Routes) -> None:
+    def __init__(self, step: int, rendezvous: Rendezvous, sends: Mapping[str, Send]) -> None:
+        """``sends``: what sends to each partition."""
         self._step = step
         self._rendezvous = rendezvous
-        self._routes = routes
+        self._sends = sends
 
     def send(self, destination: str, key: str, values: Sequence[Any]) -> None:
-        self._routes[destination](self._step, key, values)
+        self._sends[destination](self._step, key, values)
 
     def recv(self, keys: Sequence[str], done: Done) -> Wait | None:
         return self._rendezvous.recv(self._step, keys, done)
 
 
+class Registered(NamedTuple):
+    """A partition with its plan."""
+
+    blueprint: PartitionBlueprint
+    plan: StepPlan
+    sends: Mapping[str, Send]
+
+
 class PartitionWorker:
     """Thread-safe."""
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, planner: Planner, send_to: Callable[[str], Send] | None = None) -> None:
+        """``send_to(task)`` gives what sends to another task; None where there is none."""
         self._planner = planner
         self._graph = planner.registered
+        self._task = planner.registered.worker.task
         self._rendezvous = planner.registered.worker.rendezvous
+        self._send_to = send_to
         self._handles = itertools.count()
-        self._plans: dict[int, StepPlan] = {}
+        self._partitions: dict[int, Registered] = {}
         self._running: dict[int, list[Step]] = {}  # by the master's number of the step
         self._aborted: dict[int, OpError] = {}
         self._lock = threading.Lock()
 
-    def register(self, data: Portable, origins: Mapping[str, Any]) -> int:
-        plan = self._planner.plan(PartitionBlueprint(data, origins))
+    def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
+        blueprint = PartitionBlueprint(data, origins)
+        sends = {partition: self._sender(task) for partition, task in routes.items()}
         handle = next(self._handles)
-        self._plans[handle] = plan
+        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends)
         return handle
 
+    def _make(self, blueprint: PartitionBlueprint) -> StepPlan:
+        generation = self._graph.resources.generation  # a reset from now on makes the plan old
+        plan = self._planner.plan(blueprint)
+        plan.generation = generation
+        return plan
+
+    def _sender(self, task: str) -> Send:
+        if task == self._task or self._send_to is None:
+            return self._rendezvous.send
+        return self._send_to(task)
+
     def plan(self, handle: int) -> StepPlan:
-        return self._plans[handle]
+        """The plan of a partition; made anew after a reset of containers."""
+        partition = self._partitions[handle]
+        if partition.plan.generation != self._graph.resources.generation:
+            partition = partition._replace(plan=self._make(partition.blueprint))
+            self._partitions[handle] = partition
+        return partition.plan
 
-    def run(
-        self, handle: int, step: int, feeds: Sequence[Any], routes: Routes, done: Done, until: float | None
-    ) -> None:
-        self._graph.pool.submit(partial(self.run_here, handle, step, feeds, routes, done, until))
+    def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        self._graph.pool.submit(partial(self.run_here, handle, step, feeds, done, until))
 
-    def run_here(
-        self, handle: int, step: int, feeds: Sequence[Any], routes: Routes, done: Done, until: float | None
-    ) -> None:
+    def run_here(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Runs a partition to its end on this thread."""
         results: Any = None
         error: BaseException | None = None
@@ -114,10 +145,10 @@ class PartitionWorker:
         try:
             mine = steps.start(until)
             try:
-                mine.post = StepPost(step, self._rendezvous, routes)
+                mine.post = StepPost(step, self._rendezvous, self._partitions[handle].sends)
                 self._enter(step, mine)
                 with mine.entered():
-                    results = execute(self._plans[handle], feeds)
+                    results = execute(self.plan(handle), feeds)
             finally:
                 steps.finish(mine)
                 self._leave(step, mine)
@@ -152,6 +183,3 @@ class PartitionWorker:
         with self._lock:
             self._aborted.pop(step, None)
         self._rendezvous.end(step)
-
-    def send(self, step: int, key: str, values: Sequence[Any]) -> None:
-        self._rendezvous.send(step, key, values)

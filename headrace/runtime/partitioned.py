@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -10,9 +11,10 @@ from typing import Any, Final
 
 from headrace.core.errors import AbortedError, OpError
 from headrace.resources.step import Step
-from headrace.runtime.partition_worker import PartitionWorker, Routes, Runs
+from headrace.runtime.partition_worker import PartitionWorker, Runs
 
-_numbers: Final = itertools.count(1)
+# Steps of all masters in a cluster have numbers of their own: a random part for the process, and a count.
+_numbers: Final = itertools.count(secrets.randbits(38) << 24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,6 @@ class PartitionedStep:
         self.members = sorted(members, key=lambda m: (isinstance(m.worker, PartitionWorker), len(m.fetches)))
         self._fetches = fetches
         self._workers = list({id(m.worker): m.worker for m in members}.values())
-        self._routes: Routes = {m.name: m.worker.send for m in members}
 
     def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
         """Runs a step to its end."""
@@ -48,7 +49,7 @@ class PartitionedStep:
                 last = i == len(self.members) - 1
                 start = worker.run_here if last and isinstance(worker, PartitionWorker) else worker.run
                 run.begun += 1
-                start(member.handle, number, [feeds[k] for k in member.feeds], self._routes, run.done(i, events), until)
+                start(member.handle, number, [feeds[k] for k in member.feeds], run.done(i, events), until)
             while run.over < len(self.members):
                 run.note(step.next(events))
         except BaseException as e:

@@ -26,6 +26,7 @@ class LocalWorker:
     def __init__(self, config: ConfigProto, task: str = LOCAL_TASK) -> None:
         """``config``: sessions that share the worker merge theirs into it.  ``task``: how the names of its devices begin."""
         self.config = config
+        self.task = task
         self.devices: list[Device] = configured(local_devices(dict(config.device_count), task), config)
         configure(self.devices, config)
         self.threads = config.intra_op_parallelism_threads or default_threads()
