@@ -41,6 +41,7 @@ from headrace.ops import (
     morphology,
     mutex,
     ngram,
+    node_state,
     normalization,
     padding,
     parsing,

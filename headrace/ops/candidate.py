@@ -13,11 +13,12 @@ import torch
 from headrace.core import errors
 from headrace.core.file import open_to_read
 from headrace.core.registry import op
+from headrace.resources.node_state import Resumable, numpy_state, resume_numpy
 
 _LOWEST = -3.4028234663852886e38  # what an accidental hit adds to a logit: the lowest float32
 
 
-class Sampler:
+class Sampler(Resumable):
     """A distribution over [0, range_max) with its own stream of random numbers.  Thread-safe."""
 
     def __init__(self, attrs) -> None:
@@ -39,6 +40,14 @@ class Sampler:
 
     def learn(self, classes) -> None:
         """Called with the true classes after each batch."""
+
+    def saved(self) -> bytes:
+        with self.lock:
+            return numpy_state(self.random)
+
+    def resume(self, data: bytes) -> None:
+        with self.lock:
+            resume_numpy(self.random, data)
 
     def sample(self, true_classes, count, unique):
         """-> the classes drawn and the average number of hits in ``count`` draws, for the true classes and for the drawn ones."""
@@ -115,6 +124,18 @@ class LearnedUnigram(Weighted):
         np.add.at(self.weights, classes, 1.0)
         self.total += len(classes)
         self._bounds = None
+
+    def saved(self) -> bytes:
+        """The weights, all numbers of 8 bytes, and behind them the generator."""
+        with self.lock:
+            return self.weights.tobytes() + numpy_state(self.random)
+
+    def resume(self, data: bytes) -> None:
+        size = self.weights.nbytes
+        with self.lock:
+            resume_numpy(self.random, data[size:])
+            self.weights = np.frombuffer(data[:size], self.weights.dtype).copy()
+            self.total, self._bounds = float(self.weights.sum()), None
 
 
 class FixedUnigram(Weighted):

@@ -6,6 +6,7 @@ The edges of the windows along rows and columns are drawn anew in every step; th
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from headrace.core.dtypes import float32, float64, int32, int64
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.resources.node_state import Resumable, numpy_state, resume_numpy
 
 _TYPES = (float32, float64, int32, int64)
 _ATTRS = (
@@ -78,6 +80,22 @@ def _avg(value, rows, columns):
     return total / count if value.is_floating_point() else torch.div(total, count, rounding_mode="trunc")
 
 
+class _Regions(Resumable):
+    """The generator of one node, and the regions that a ``deterministic`` one has drawn, by the size of the input."""
+
+    def __init__(self, random):
+        self.random, self.edges = random, {}
+
+    def saved(self) -> bytes:
+        edges = [[*size, [[int(n) for n in axis] for axis in drawn]] for size, drawn in list(self.edges.items())]
+        return json.dumps([numpy_state(self.random).decode(), edges]).encode()
+
+    def resume(self, data: bytes) -> None:
+        random, edges = json.loads(data)
+        resume_numpy(self.random, random.encode())
+        self.edges = {(rows, columns): drawn for rows, columns, drawn in edges}
+
+
 def _pool(name, reduce):
     definition = op(f"{name}(value: T; {_ATTRS}) -> {_OUT}", T=_TYPES, random=True, stateful=True, opaque=True)
 
@@ -95,19 +113,19 @@ def _pool(name, reduce):
     def _(context):
         seeds = context.attrs["seed"], context.attrs["seed2"]
         digest = hashlib.blake2b(f"{seeds[0]},{seeds[1]}".encode(), digest_size=8).digest()
-        return {"random": np.random.default_rng(int.from_bytes(digest, "little") if any(seeds) else None), "edges": {}}
+        return _Regions(np.random.default_rng(int.from_bytes(digest, "little") if any(seeds) else None))
 
     @definition.kernel
     def _(value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2, *, state):
         key = tuple(value.shape[1:3])
-        axis_edges = state["edges"].get(key) if deterministic else None
+        axis_edges = state.edges.get(key) if deterministic else None
         if axis_edges is None:
             axis_edges = [
-                _edges(size, math.floor(size / ratio), pseudo_random, state["random"])
+                _edges(size, math.floor(size / ratio), pseudo_random, state.random)
                 for size, ratio in zip(key, pooling_ratio[1:3], strict=True)
             ]
             if deterministic:
-                axis_edges = state["edges"].setdefault(key, axis_edges)
+                axis_edges = state.edges.setdefault(key, axis_edges)
         windows = [_windows(edges, overlapping, value.device) for edges in axis_edges]
         return reduce(value, *windows), *(torch.tensor(edges, device=value.device) for edges in axis_edges)
 

@@ -12,7 +12,9 @@ from headrace.core.dtypes import ANY, int32, resource, variant
 from headrace.core.dtypes import bool as bool_
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
+from headrace.ops.shared.packed import pack, unpack
 from headrace.ops.shared.resource import check_resource, shared_resource
+from headrace.ops.shared.string_array import array_of
 from headrace.resources.invoke import bind_attr
 from headrace.resources.queue.batch import empty_batch, pad_and_stack, split, stack, whole
 from headrace.resources.queue.queue import Queue
@@ -273,3 +275,51 @@ def _property(name, output, dtype, get):
 
 _property("QueueSizeV2", "size", int32, Queue.size)
 _property("QueueIsClosedV2", "is_closed", bool_, lambda queue: queue.is_closed)
+
+# ---- the state of a queue as tensors
+
+state = op("_QueueState(handle: resource) -> (elements: string, position: int64)", stateful=True, reads=True, host=True)
+state.not_differentiable()
+state.shape(lambda handle: ((None, None), (None,)))
+
+
+@state.kernel
+def _(handle):
+    """A row for each element, each component as a TensorProto; whether the queue is closed, and what its store adds."""
+    check_resource(handle, Queue)
+    elements, position, closed = handle.state()
+    packed = [pack(value) for element in elements for value in whole(element)]
+    return array_of(packed, (len(elements), len(handle.dtypes))), torch.tensor([int(closed), *position])
+
+
+restore = op("_RestoreQueueState(handle: resource, elements: string, position: int64) -> ()", stateful=True, host=True)
+restore.not_differentiable()
+
+
+@restore.shape
+def _(handle, elements, position):
+    elements.with_rank(2)
+    position.with_rank(1)
+    return []
+
+
+@restore.kernel
+def _(handle, elements, position):
+    check_resource(handle, Queue)
+    closed, *rest = position.tolist()
+    own = len(handle.state()[1])
+    if elements.shape[1] != len(handle.dtypes) or len(rest) != own:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"the saved elements have {elements.shape[1]} components and {len(rest)} numbers of a position; {handle.kind} "
+            f"'{handle.name}' has {len(handle.dtypes)} and {own}",
+        )  # fmt: skip
+    try:
+        rows = [tuple(map(unpack, row, handle.bound_dtypes)) for row in elements]
+    except ValueError as e:
+        raise errors.InvalidArgumentError(
+            None, None, f"a saved element is not of {handle.kind} '{handle.name}': {e}"
+        ) from None
+    for row in rows:
+        _check(handle, row, ())
+    handle.restore(rows, rest, bool(closed))

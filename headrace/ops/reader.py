@@ -154,3 +154,31 @@ reset = op("ReaderResetV2(reader_handle: resource) -> ()", stateful=True, host=T
 reset.not_differentiable()
 reset.shape(lambda reader_handle: [])
 reset.kernel(lambda reader_handle: reader_handle.reset())
+
+# ---- the place of any reader, which TensorFlow's states know of two only
+
+position = op(
+    "_ReaderPosition(reader_handle: resource) -> (unit: string, counts: int64)", stateful=True, reads=True, host=True
+)
+position.not_differentiable()
+position.shape(lambda reader_handle: ((), (4,)))
+
+
+@position.kernel
+def _(reader_handle):
+    unit, counts = reader_handle.position()
+    return scalar_of(unit), torch.tensor(counts)
+
+
+move = op("_MoveReader(reader_handle: resource, unit: string, counts: int64) -> ()", stateful=True, host=True)
+move.not_differentiable()
+
+
+@move.shape
+def _(reader_handle, unit, counts):
+    unit.with_rank(0)
+    counts.merge_with([4])
+    return []
+
+
+move.kernel(lambda reader_handle, unit, counts: reader_handle.move(unit.item(), counts.tolist()))

@@ -5,46 +5,19 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from headrace.core import dtypes
 from headrace.core.dtypes import ANY, resource, string, variant
 from headrace.core.registry import op
-from headrace.core.tensor_proto import decode, encode
+from headrace.ops.shared.packed import pack, unpack
 from headrace.ops.shared.sparse_entry import check_parts, entries, join, select
 from headrace.ops.shared.string_array import array_of, scalar_of
-from headrace.resources.value import FROM_TORCH
 
 HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)
-
-
-def _pack(value, raw_strings=True):
-    """A run-time value as an encoded TensorProto."""
-    if isinstance(value, np.ndarray):
-        return encode(value, string, raw_strings)
-    if value.dtype is torch.bfloat16:
-        return encode(value.view(torch.int16).numpy(), dtypes.bfloat16)
-    return encode(value.numpy(), FROM_TORCH[value.dtype])
-
-
-def _unpack(data, wanted):
-    """The inverse of ``_pack``; the dtype must be the one that was asked for."""
-    try:
-        dtype, array = decode(data)
-    except (ValueError, TypeError) as e:
-        raise ValueError(f"Could not parse `serialized` as TensorProto, contents: {data[:60]!r} ({e})") from None
-    wanted = FROM_TORCH.get(wanted, wanted)
-    if dtype is not wanted:
-        raise ValueError(f"Type mismatch between parsed tensor ({dtype.name}) and dtype ({wanted.name})")
-    if dtype is string:
-        return array
-    if dtype is dtypes.bfloat16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
 
 
 serialize = op("SerializeTensor(tensor: T) -> (serialized: string)", T=HELD, host=True)
 serialize.not_differentiable()
 serialize.shape(lambda tensor: ())
-serialize.kernel(lambda tensor: scalar_of(_pack(tensor, raw_strings=False)))
+serialize.kernel(lambda tensor: scalar_of(pack(tensor, raw_strings=False)))
 
 
 parse = op(
@@ -60,7 +33,7 @@ parse.shape(lambda serialized, out_type: None)
 @parse.kernel
 def _(serialized, out_type):
     _check_scalar(serialized)
-    return _unpack(serialized[()], out_type)
+    return unpack(serialized[()], out_type)
 
 
 def _check_scalar(serialized):
@@ -85,7 +58,7 @@ def _(sparse_indices, sparse_values, sparse_shape, out_type):
 @one.kernel
 def _(sparse_indices, sparse_values, sparse_shape, out_type):
     check_parts(sparse_indices, sparse_values, sparse_shape.tolist())
-    return array_of([_pack(sparse_indices), _pack(sparse_values), _pack(sparse_shape)])
+    return array_of([pack(sparse_indices), pack(sparse_values), pack(sparse_shape)])
 
 
 many = op(
@@ -111,11 +84,11 @@ def _(sparse_indices, sparse_values, sparse_shape, out_type):
     check_parts(sparse_indices, sparse_values, sizes)
     if len(sizes) < 2:
         raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(sizes)}")
-    shape = _pack(sparse_shape[1:].clone())
+    shape = pack(sparse_shape[1:].clone())
     packed = []
     for row in range(sizes[0]):
         mine = sparse_indices[:, 0] == row
-        packed += [_pack(sparse_indices[mine][:, 1:].contiguous()), _pack(select(sparse_values, mine)), shape]
+        packed += [pack(sparse_indices[mine][:, 1:].contiguous()), pack(select(sparse_values, mine)), shape]
     return array_of(packed, (sizes[0], 3))
 
 
@@ -124,7 +97,7 @@ _BACK = "(serialized_sparse: string; dtype: type) -> (sparse_indices: int64, spa
 
 def _join_rows(rows, lead, dtype):
     """Serialized sparse tensors of one rank as one of a higher rank; ``lead`` is the shape of the new dimensions."""
-    parts = [(_unpack(i, torch.int64), _unpack(v, dtype), _unpack(s, torch.int64)) for i, v, s in rows]
+    parts = [(unpack(i, torch.int64), unpack(v, dtype), unpack(s, torch.int64)) for i, v, s in rows]
     ranks = {p[2].shape[0] for p in parts}
     if len(ranks) > 1:
         raise ValueError(f"Inconsistent rank across SparseTensors: saw ranks {sorted(ranks)}")
@@ -168,5 +141,5 @@ def _(serialized_sparse, dtype):
         raise ValueError(f"Serialized sparse should have 3 as the last dimension, got {list(serialized_sparse.shape)}")
     if serialized_sparse.ndim == 1:
         parts = zip(serialized_sparse, (torch.int64, dtype, torch.int64), strict=True)
-        return tuple(_unpack(data, part_dtype) for data, part_dtype in parts)
+        return tuple(unpack(data, part_dtype) for data, part_dtype in parts)
     return _join_rows(serialized_sparse.reshape(-1, 3), serialized_sparse.shape[:-1], dtype)

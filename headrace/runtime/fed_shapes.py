@@ -38,7 +38,9 @@ def may_vary(feeds: Sequence[Value]) -> bool:
 class FedShapes:
     """The plans by feed shapes.  Thread-safe: ``choose`` takes the lock only while it has not decided yet."""
 
-    def __init__(self, plan: StepPlan, make: Callable[[Key], StepPlan]) -> None:
+    def __init__(self, plan: StepPlan, make: Callable[[Key], StepPlan], runs: int = RUNS) -> None:
+        """``runs``: how often feeds of the same shapes must come before the step is planned for them."""
+        self._needed = runs
         self._plan = plan
         self._make = make
         self._runs: dict[Key, int] = {}
@@ -58,7 +60,7 @@ class FedShapes:
             runs = self._runs[key] = self._runs.get(key, 0) + 1
             if len(self._runs) > 16 * PLANS:  # the shapes change all the time: begin again
                 self._runs.clear()
-            if runs < RUNS or key in self._plans:
+            if runs < self._needed or key in self._plans:
                 return self._plan
             self._plans[key] = self._plan  # until there is a better one
         plan = self._better(key)

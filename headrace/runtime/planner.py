@@ -13,7 +13,7 @@ from headrace.passes.step_graph import StepGraph
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.compile import compile_region
 from headrace.runtime.device import deterministic
-from headrace.runtime.fed_shapes import FedShapes, has_shapes, may_vary
+from headrace.runtime.fed_shapes import RUNS, FedShapes, has_shapes, may_vary
 from headrace.runtime.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
 from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.tier import Tier, compile_mode
@@ -64,7 +64,9 @@ class Planner:
         if self.compile_mode != "off":
             plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many)
         if self.registered.arrays and may_vary(plan.feeds):
-            plan.fed_shapes = FedShapes(plan, partial(self._plan_for, plan))
+            # A job that resumes must run the same code from its first step on as the one that it goes on with.
+            runs = 1 if deterministic() else RUNS
+            plan.fed_shapes = FedShapes(plan, partial(self._plan_for, plan), runs)
 
     def _plan_for(self, plan: StepPlan, shapes: Sequence[Sequence[int]]) -> StepPlan:
         with no_collection():

@@ -16,8 +16,9 @@ from headrace.core.registry import REGISTRY, Kernel
 from headrace.core.source import UNKNOWN, Source
 from headrace.graph.graph import Graph
 from headrace.passes.step_graph import Node
-from headrace.resources.container import EVERYBODY, Containers, NodeState
+from headrace.resources.container import EVERYBODY, Containers
 from headrace.resources.invoke import bind_attr, find_kernel
+from headrace.resources.node_state import NodeStates
 from headrace.resources.step import Steps
 from headrace.runtime.recorder import Recorder
 from headrace.runtime.worker import LocalWorker
@@ -39,6 +40,7 @@ class StateContext:
     source: Source = UNKNOWN  # the user's line that made the node
     device_name: str = ""
     owner: int = EVERYBODY  # of state that no other session may see
+    node_states: NodeStates | None = None  # of all nodes of the graph; None where nodes keep none
 
     def resource(self, resource_class: type[T], make: Callable[[], T], by_node_name: bool = False) -> T:
         """What the node's container holds under the node's ``shared_name``, made if it is not there.
@@ -66,7 +68,7 @@ class RegisteredGraph:
         self.recorder: Recorder | None = None
         self.owner = next(_numbers)
         self._lock = threading.RLock()
-        self._states: dict[str, Any] = {}  # of nodes that hold their state themselves, such as random ones
+        self._states = NodeStates()  # of nodes that hold their state themselves, such as random ones
         self._handles: dict[str, Any] = {}  # of nodes that stand for something in a container
         self._constants: dict[tuple[int, Any, Any], tuple[Any, Any]] = {}
         self._generation = self.resources.generation
@@ -101,23 +103,26 @@ class RegisteredGraph:
             if self._generation != self.resources.generation:
                 self._handles.clear()
                 self._generation = self.resources.generation
-            in_container = node.op_def.traits.handle or "shared_name" in node.attrs
-            states = self._handles if in_container else self._states
-            if node.name not in states:
-                states[node.name] = self._make_state(node)
-            return states[node.name]
+            if not (node.op_def.traits.handle or "shared_name" in node.attrs):
+                return self._states.get_or_make(node.name, lambda: self._make_state(node, self._states.resume))
+            if node.name not in self._handles:
+                self._handles[node.name] = self._make_state(node)
+            return self._handles[node.name]
 
-    def _make_state(self, node: Node) -> Any:
+    def _make_state(self, node: Node, resume: Callable[[str, Any], None] | None = None) -> Any:
         rule = node.op_def.state_fn
         if rule is None:
             raise TypeError(f"op {node.type} keeps state but has no state rule")
         graph = node.origin.graph if node.origin is not None else None
         device = self.torch_device(node.device)
         context = StateContext(
-            node.name, node.attrs, device, self.resources, graph, node.source, node.device, self.owner
+            node.name, node.attrs, device, self.resources, graph, node.source, node.device, self.owner, self._states
         )
         try:
-            return rule(context)
+            state = rule(context)
+            if resume is not None:
+                resume(node.name, state)
+            return state
         except OpError as e:
             where = f"[[node {node.name} ({node.type}) made at {node.source}]]"
             raise type(e)(None, node.origin, f"{e.message}\n\t {where}") from e  # type: ignore[call-arg]
@@ -129,10 +134,7 @@ class RegisteredGraph:
             if self._closed:
                 return
             self._closed = True
-            for state in self._states.values():
-                if isinstance(state, NodeState):
-                    state.end()
-            self._states.clear()
+            self._states.end()
             self._handles.clear()
             self._constants.clear()
         self.resources.forget(self.owner)

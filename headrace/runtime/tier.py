@@ -16,6 +16,7 @@ from typing import Any
 
 from headrace.core.config import ConfigProto
 from headrace.runtime.compiler.background import queue
+from headrace.runtime.device import deterministic
 from headrace.runtime.plan import StepPlan
 from headrace.runtime.trial import Trial
 
@@ -38,7 +39,10 @@ CompileMany = Callable[[StepPlan, Sequence[Sequence[Sequence[int]]]], StepPlan]
 
 
 def compile_mode(config: ConfigProto) -> str:
-    """``HEADRACE_COMPILE`` wins over ``ConfigProto(compile=...)``, which wins over TF1's ``global_jit_level``."""
+    """``HEADRACE_COMPILE`` wins over ``ConfigProto(compile=...)``, which wins over TF1's ``global_jit_level``.
+
+    Where determinism is asked for, "auto" means "off": when it moves to code that rounds differently depends on time.
+    """
     from_environment = os.environ.get("HEADRACE_COMPILE")
     mode = from_environment or config.compile
     if mode not in MODES:
@@ -46,7 +50,7 @@ def compile_mode(config: ConfigProto) -> str:
         raise ValueError(f"{where} must be one of {', '.join(MODES)}, got {mode!r}")
     if mode == "auto":
         level = int(config.graph_options.optimizer_options.global_jit_level)
-        mode = {-1: "off", 0: "auto"}.get(level, "always")
+        mode = {-1: "off", 0: "off" if deterministic() else "auto"}.get(level, "always")
     return mode
 
 

@@ -86,6 +86,10 @@ WITHOUT_SAMPLES = {
     "TemporaryVariable": "its output is the state itself; tests/ops/test_stack.py runs it",
     "DestroyTemporaryVariable": "takes what one step made; tests/ops/test_stack.py runs it",
     "VariableV2": "its output is the state itself; every op with a ref input is sampled on one",
+    **dict.fromkeys(
+        ("_NodeStates", "_RestoreNodeStates"),
+        "is about other nodes; tests/library/train/saver/test_exact_state.py runs it",
+    ),
     "_Region": "made by the compiler in place of the nodes it takes; tests/runtime/compiler/test_compile.py runs it",
     "_Vjp": "made by the gradient sweep, with another op's attributes; every op without a rule is differentiated by it",
 }

@@ -41,6 +41,19 @@ def test_reruns_are_bit_identical(asked, mode: str) -> None:
     assert _train(mode) == _train(mode)
 
 
+def test_no_run_depends_on_how_many_came_before(asked) -> None:
+    """Neither time nor the number of runs moves a step to code that rounds differently: a job that resumes could not follow."""
+    x = tf.placeholder(tf.float32, [None, 3])
+    with tf.Session(config=tf.ConfigProto(compile="auto")) as sess:
+        assert sess._master.compile_mode == "off"
+        y = tf.reduce_sum(tf.tanh(x) * 3.0)
+        sess.run(y, {x: np.ones((2, 3), np.float32)})
+        plan = sess._calls[next(iter(sess._calls))].plan
+        first = plan.fed_shapes.choose([torch.ones(2, 3)])
+        assert all(plan.fed_shapes.choose([torch.ones(2, 3)]) is first for _ in range(40))
+        assert first is not plan
+
+
 def test_threads_are_fixed() -> None:
     choice = ThreadChoice(4, fixed=True)
     for _ in range(30):

@@ -50,6 +50,13 @@ SAMPLES: dict[str, list[Sample]] = {
     "PaddingFIFOQueueV2": [s(component_types=TYPES, shapes=[[None], []])],
     "PriorityQueueV2": [s(component_types=[S], shapes=[[]]), s(shapes=[])],
     "RandomShuffleQueueV2": [s(component_types=[F], min_after_dequeue=2, capacity=5, seed=1, seed2=2)],
+    "_QueueState": [s(queue), s(filled), s(lambda: filled(padding)), s(shapeless)],
+    "_RestoreQueueState": [
+        s(queue, np.empty((0, 2), object), np.int64([1])),
+        wrong(queue, np.empty((0, 1), object), np.int64([0])),
+        wrong(queue, np.empty((0, 2), object), np.int64([0, 1])),
+        wrong(queue, np.array([[b"?", b"?"]], object), np.int64([0])),
+    ],
     "_ChooseHandle": [s(np.int32(1), [queue, padding])],
     "QueueEnqueueV2": [
         s(queue, [ROWS[0], WORDS[0:1].reshape(())]),

@@ -52,6 +52,8 @@ def empty():
 
 
 SAMPLES: dict[str, list[Sample]] = {
+    "_ReaderPosition": [s(lines), s(used)],
+    "_MoveReader": [s(identity, np.array(b"one", object), np.int64([1, 1, 1, -1]))],
     "IdentityReaderV2": [s(), s(shared_name="shared")],
     "WholeFileReaderV2": [s()],
     "TextLineReaderV2": [s(), s(skip_header_lines=2), wrong(skip_header_lines=-1)],

@@ -131,6 +131,20 @@ class QueueMachine:
             return None
         return self.store.take()
 
+    # ---- the state as a whole
+
+    def elements(self) -> list[Element]:
+        """What the queue would hold if nobody waited: what was gathered is given back, what waits to be added is not there."""
+        return self.store.elements([element for taker in self.takers for element in taker.gathered])
+
+    def replace(self, elements: Sequence[Element], position: Sequence[int], closed: bool) -> Ended:
+        """Holds these elements instead of its own.  Those that wait lose what they gathered, and are served or wait on."""
+        self.store.replace(elements, position)
+        self.closed = closed
+        for taker in self.takers:
+            taker.gathered = []
+        return self._advance()
+
     # ---- progress
 
     def _advance(self) -> Ended:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.resources.attempt import Driver
+from headrace.resources.attempt import Driver, finish
 from headrace.resources.queue.machine import Close, Offer, QueueMachine, Take, TakeOne
 from headrace.resources.queue.store import Element, Store
 from headrace.resources.waiting import Done, Wait
@@ -65,6 +65,18 @@ class Queue(Driver):
         """How many elements there are, without those that a waiting `dequeue_many` has gathered."""
         with self._lock:
             return len(self._machine.store)
+
+    def state(self) -> tuple[list[Element], list[int], bool]:
+        """The elements, what else decides their order, and whether the queue is closed, as if nobody waited at it."""
+        with self._lock:
+            machine = self._machine
+            return machine.elements(), machine.store.position(), machine.closed
+
+    def restore(self, elements: Sequence[Element], position: Sequence[int], closed: bool) -> None:
+        """Goes on from what `state` gave, instead of what the queue holds."""
+        with self._lock:
+            ended = self._machine.replace(elements, position, closed)
+        finish(ended)
 
     @property
     def is_closed(self) -> bool:

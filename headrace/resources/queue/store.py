@@ -38,6 +38,15 @@ class Store(Protocol):
     def ready(self, closed: bool) -> int:
         """How many elements may be taken now; `closed` means that no more will be added."""
 
+    def elements(self, taken: Sequence[Element]) -> list[Element]:
+        """All elements as `replace` takes them, if those in `taken` were given back."""
+
+    def position(self) -> list[int]:
+        """What else decides which elements come next."""
+
+    def replace(self, elements: Iterable[Element], position: Sequence[int]) -> None:
+        """Has these elements instead of its own, and goes on from `position`."""
+
     def __len__(self) -> int: ...
 
 
@@ -60,6 +69,16 @@ class FifoStore:
     def ready(self, closed: bool) -> int:
         return len(self._elements)
 
+    def elements(self, taken: Sequence[Element]) -> list[Element]:
+        return [*taken, *self._elements]
+
+    def position(self) -> list[int]:
+        return []
+
+    def replace(self, elements: Iterable[Element], position: Sequence[int]) -> None:
+        self._elements.clear()
+        self._elements.extend(elements)
+
     def __len__(self) -> int:
         return len(self._elements)
 
@@ -75,7 +94,7 @@ class ShuffleStore:
         self.put = self._elements.append
         self.put_all = self._elements.extend
         self.min_after_dequeue = min_after_dequeue
-        self._words = _Words(seed, seed2)
+        self._words = _Words.seeded(seed, seed2)
 
     def take(self) -> Element:
         return self.take_some(1)[0]
@@ -95,6 +114,17 @@ class ShuffleStore:
 
     def ready(self, closed: bool) -> int:
         return len(self._elements) if closed else max(0, len(self._elements) - self.min_after_dequeue)
+
+    def elements(self, taken: Sequence[Element]) -> list[Element]:
+        return [*self._elements, *taken]
+
+    def position(self) -> list[int]:
+        return self._words.position()
+
+    def replace(self, elements: Iterable[Element], position: Sequence[int]) -> None:
+        words = _Words.at(position)
+        self._elements[:] = elements
+        self._words = words
 
     def __len__(self) -> int:
         return len(self._elements)
@@ -129,6 +159,18 @@ class PriorityStore:
     def ready(self, closed: bool) -> int:
         return len(self._heap)
 
+    def elements(self, taken: Sequence[Element]) -> list[Element]:
+        """In the order in which they would be taken."""
+        given_back = [(int(element[0]), self._first - len(taken) + i, element) for i, element in enumerate(taken)]
+        return [element for *_, element in sorted([*given_back, *self._heap], key=lambda held: held[:2])]
+
+    def position(self) -> list[int]:
+        return []
+
+    def replace(self, elements: Iterable[Element], position: Sequence[int]) -> None:
+        self._heap.clear()
+        self.put_all(elements)
+
     def __len__(self) -> int:
         return len(self._heap)
 
@@ -140,15 +182,31 @@ _BLOCKS = 256  # of four words, made together
 class _Words:
     """The stream of 32-bit words that TensorFlow's shuffling queue draws from: Philox 4x32-10."""
 
-    def __init__(self, seed: int, seed2: int) -> None:
+    def __init__(self, key: tuple[int, int], high: tuple[int, int], drawn: int = 0) -> None:
+        """``high`` is the upper half of the counter, ``drawn`` how many words of the stream are left out."""
+        self._key, self._high = key, high
+        self._block = drawn // 4
+        self._words: list[int] = []
+        self._next = 0
+        self.draw(drawn % 4)
+
+    @staticmethod
+    def seeded(seed: int, seed2: int) -> _Words:
+        """The stream of two seeds; of seeds nobody knows if both are zero."""
         if seed == 0 and seed2 == 0:
             system = random.SystemRandom()
             seed, seed2 = system.getrandbits(64), system.getrandbits(64)
-        self._key = seed & _WORD, seed >> 32 & _WORD
-        self._high = seed2 & _WORD, seed2 >> 32 & _WORD  # the upper half of the counter
-        self._block = 0
-        self._words: list[int] = []
-        self._next = 0
+        return _Words((seed & _WORD, seed >> 32 & _WORD), (seed2 & _WORD, seed2 >> 32 & _WORD))
+
+    def position(self) -> list[int]:
+        """Which stream it is, and how many words of it are drawn."""
+        return [*self._key, *self._high, 4 * self._block - (len(self._words) - self._next)]
+
+    @staticmethod
+    def at(position: Sequence[int]) -> _Words:
+        """The stream from a position on."""
+        key_low, key_high, low, high, drawn = position
+        return _Words((key_low, key_high), (low, high), drawn)
 
     def draw(self, count: int) -> list[int]:
         """The next words of the stream."""

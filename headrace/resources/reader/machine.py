@@ -7,10 +7,10 @@ another one, and nobody progresses until the machine gets an `answer`.  Where un
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.core.errors import InvalidArgumentError, UnimplementedError
+from headrace.core.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from headrace.core.wire import BYTES, VARINT, field, fields, varint
 from headrace.resources.attempt import Attempt, Ended
 from headrace.resources.reader.records import Record, Records
@@ -45,6 +45,7 @@ class ReaderMachine:
         self._single = single
         self._unit = b""
         self._records: Records | None = None  # of the open unit
+        self._read_of_unit = 0
 
     # ---- events
 
@@ -104,6 +105,7 @@ class ReaderMachine:
                 continue
             read.records.append(record)
             self.records_produced += 1
+            self._read_of_unit += 1
             if self._single:
                 self._finish()
                 return True
@@ -112,6 +114,7 @@ class ReaderMachine:
     def _start(self, unit: bytes) -> None:
         self._unit = unit
         self._records = self._open_unit(unit)
+        self._read_of_unit = 0
         self.units_started += 1
 
     def _finish(self) -> None:
@@ -161,6 +164,33 @@ class ReaderMachine:
             raise InvalidArgumentError(None, None, f"Inconsistent work started vs. finished when restoring in {shown}")
         self.units_started, self.units_finished, self.records_produced = started, finished, produced
         self._unit = unit
+
+    def position(self) -> tuple[bytes, list[int]]:
+        """Where it is, of any reader: the work unit, the three counts, and the records read of the unit; -1 if none is open."""
+        open_at = -1 if self._records is None else self._read_of_unit
+        return self._unit, [self.units_started, self.units_finished, self.records_produced, open_at]
+
+    def move(self, unit: bytes, counts: Sequence[int]) -> None:
+        """Goes on from what `position` gave.  Opens the work unit and skips what was read of it; on an error it is reset."""
+        self.reset()
+        started, finished, produced, open_at = counts
+        if open_at >= 0:
+            try:
+                self._start(unit)
+                assert self._records is not None
+                for number in range(open_at):
+                    if self._records.next() is None:
+                        raise DataLossError(
+                            None, None,
+                            f"{self.title} had read {open_at} records of {unit.decode(errors='replace')}, which has only "
+                            f"{number} now",
+                        )  # fmt: skip
+            except BaseException:
+                self.reset()
+                raise
+            self._read_of_unit = open_at
+        self._unit = unit
+        self.units_started, self.units_finished, self.records_produced = started, finished, produced
 
     def _check_single(self, what: str) -> None:
         if not self._single:

@@ -7,7 +7,7 @@ queue, and whoever answers (usually a thread that enqueues) opens the unit and s
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -137,6 +137,16 @@ class Reader:
     def restore(self, state: bytes) -> None:
         with self._lock:
             self._machine.restore(state)
+
+    def position(self) -> tuple[bytes, list[int]]:
+        """The work unit and counts that `move` takes."""
+        with self._lock:
+            return self._machine.position()
+
+    def move(self, unit: bytes, counts: Sequence[int]) -> None:
+        """Goes on from another place; reads that wait go on waiting."""
+        with self._lock:
+            self._machine.move(unit, counts)
 
 
 class _Request:

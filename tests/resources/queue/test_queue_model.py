@@ -19,7 +19,7 @@ class Model:
     """One element moves at a time, in from the first that adds until it must wait, then out to the first that takes."""
 
     def __init__(self, kind, capacity):
-        self.kind, self.capacity, self.words = kind, capacity, _Words(*SEEDS)
+        self.kind, self.capacity, self.words = kind, capacity, _Words.seeded(*SEEDS)
         self.content, self.closed = [], False
         self.adders, self.takers = [], []  # dicts of a call's number and what is left to do
         self.outcomes = {}
