@@ -26,7 +26,7 @@ from headrace.passes.step_graph import Value
 from headrace.resources.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.step import deadline
 from headrace.resources.value import is_null, meta_returner, returner, to_numpy
-from headrace.runtime.executor import PartialRun, execute
+from headrace.runtime.executor import PartialRun, entry
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
 from headrace.runtime.target import find, targets
@@ -46,7 +46,7 @@ class DeviceAttributes(NamedTuple):
 class _Call:
     """Everything about one request that does not change between runs."""
 
-    __slots__ = ("feed", "generation", "give", "mutations", "plan", "rebuild")
+    __slots__ = ("execute", "feed", "generation", "give", "mutations", "plan", "rebuild")
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class _Call:
         generation: int,
     ) -> None:
         self.plan = plan
+        self.execute = entry(plan)
         self.feed = each([feeder(t) for t in feeds])
         self.give = each([
             _giver(t, v, b, session)
@@ -233,7 +234,7 @@ class BaseSession:
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:
             raise RuntimeError(f"Attempted to use a closed Session. {at()}")
-        return call.rebuild(call.give(execute(call.plan, call.feed(values))))
+        return call.rebuild(call.give(call.execute(call.plan, call.feed(values))))
 
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""

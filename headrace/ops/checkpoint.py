@@ -4,12 +4,14 @@ All ops that save write TensorFlow's V2 bundle, those of the V1 format too; V1 f
 
 The ops wait for the disk, so they run on a thread of the worker's pool.  Saving copies a few megabytes at a time out of a
 variable's buffer, then checks and writes that copy: a step that changes the variable meanwhile can tear the values, not the file.
+Where writing is left for later (resources/saving.py), all of a variable is copied, and the file is made from the copy.
 A restore reads and checks all its tensors before it gives any.
 """
 
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import numpy as np
 import torch
@@ -24,6 +26,7 @@ from headrace.resources.bundle.extents import Extents, parse_shape_and_slice
 from headrace.resources.bundle.merge import merge_bundles
 from headrace.resources.bundle.opening import open_checkpoint
 from headrace.resources.bundle.writer import BundleWriter
+from headrace.resources.saving import current, do_or_defer
 
 _PIECE = 1 << 22  # bytes that are copied, checked and written together
 _SAVED = tuple(dtype for dtype in ANY if dtype not in (types.resource, types.variant))
@@ -33,12 +36,14 @@ _TRAITS = {"stateful": True, "host": True, "blocking": True}
 
 save_v2 = op(
     "SaveV2(prefix: string, tensor_names: string, shape_and_slices: string, tensors: list(dtypes)) -> ()",
-    dtypes=_SAVED, transfers=True, **_TRAITS,
+    dtypes=_SAVED, transfers=True, saves=True, **_TRAITS,
 )  # fmt: skip
-save = op("Save(filename: string, tensor_names: string, data: list(T)) -> ()", T=_SAVED, transfers=True, **_TRAITS)
+save = op(
+    "Save(filename: string, tensor_names: string, data: list(T)) -> ()", T=_SAVED, transfers=True, saves=True, **_TRAITS
+)
 save_slices = op(
     "SaveSlices(filename: string, tensor_names: string, shapes_and_slices: string, data: list(T)) -> ()",
-    T=_SAVED, transfers=True, **_TRAITS,
+    T=_SAVED, transfers=True, saves=True, **_TRAITS,
 )  # fmt: skip
 
 for one in (save_v2, save, save_slices):
@@ -80,8 +85,20 @@ def _save(prefix, names, slices, tensors, dtypes):
     texts = [name.decode() for name in names]
     for name, tensor, spec in zip(texts, tensors, specs, strict=True):
         _check_part(name, tuple(tensor.shape), spec)
-    with BundleWriter(_path(prefix)) as writer:
-        for name, tensor, dtype, part in sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice):
+    saving = current.saving
+    if saving is not None and saving.copies is not None:
+        tensors = [
+            saving.copies.take(key, tensor)
+            for key, tensor in zip(zip(texts, slices, strict=True), tensors, strict=True)
+        ]
+    do_or_defer(
+        partial(_write, _path(prefix), sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice))
+    )
+
+
+def _write(path, saved):
+    with BundleWriter(path) as writer:
+        for name, tensor, dtype, part in saved:
             if dtype.base_dtype == string:
                 writer.add_strings(name, np.asarray(tensor), part)
             else:
@@ -214,7 +231,7 @@ def _value(checkpoint: Checkpoint, name, part, dtype):
 merge = op(
     "MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string; delete_old_dirs: bool = True,"
     " allow_missing_files: bool = False) -> ()",
-    **_TRAITS,
+    saves=True, **_TRAITS,
 )  # fmt: skip
 merge.not_differentiable()
 
@@ -229,7 +246,7 @@ def _(checkpoint_prefixes, destination_prefix, delete_old_dirs, allow_missing_fi
 @merge.kernel
 def _(checkpoint_prefixes, destination_prefix, delete_old_dirs, allow_missing_files):
     prefixes = [os.fsdecode(prefix) for prefix in checkpoint_prefixes]
-    merge_bundles(prefixes, _path(destination_prefix), delete_old_dirs, allow_missing_files)
+    do_or_defer(partial(merge_bundles, prefixes, _path(destination_prefix), delete_old_dirs, allow_missing_files))
 
 
 def _path(value):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from logging import INFO, WARNING
 from queue import Empty, SimpleQueue
@@ -210,11 +210,16 @@ class Steps:
         for step in self._running.copy():
             step.cancel(CancelledError(None, None, f"the session was closed while {step.report() or 'a step ran'}"))
 
-    def report(self) -> str:
-        """What all steps that wait are waiting for; empty if none waits."""
-        return "\n".join(
-            text for step in sorted(self._running.copy(), key=lambda s: s.number) if (text := step.report())
-        )
+    def report(self, names: Container[str] | None = None) -> str:
+        """What all steps that wait are waiting for, or those in which a node of these names waits; empty if none does."""
+        steps = sorted(self._running.copy(), key=lambda step: step.number)
+        if names is not None:
+            steps = [step for step in steps if any(_named(waiting, names) for waiting in list(step.waits.values()))]
+        return "\n".join(text for step in steps if (text := step.report()))
+
+
+def _named(waiting: Waiting, names: Container[str]) -> bool:
+    return waiting.node is not None and waiting.node.name in names
 
 
 class Running:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
 from headrace.passes.step_graph import Value
+from headrace.resources import saving
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.interrupt import Shield
 from headrace.resources.step import Step
@@ -14,6 +16,31 @@ from headrace.runtime.failure import explain
 from headrace.runtime.plan import Part, StepPlan
 from headrace.runtime.threads import _current, one_thread, use_threads
 from headrace.runtime.waits import Waits
+from headrace.runtime.writers import Writers
+
+
+def entry(plan: StepPlan) -> Callable[[StepPlan, Sequence[Any]], tuple[Any, ...]]:
+    """What runs a step of a request: a step that writes variables or saves them lets others know of it."""
+    if plan.saves is not None:
+        return _execute_saving
+    return _execute_writing if plan.writes else execute
+
+
+def _execute_writing(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    # `Writers.noted`, written out because steps are short.
+    running = plan.running
+    running.append(None)
+    try:
+        if plan.writers.watched:
+            plan.writers.enter(plan)
+        return execute(plan, feeds)
+    finally:
+        running.pop()
+
+
+def _execute_saving(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    with plan.writers.watching(plan, saving.current.saving or saving.Saving()):
+        return _execute_writing(plan, feeds) if plan.writes else execute(plan, feeds)
 
 
 def execute(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -139,6 +166,7 @@ class PartialRun:
     """A step whose feeds arrive in several calls (``Session.partial_run``)."""
 
     def __init__(self, plan: StepPlan) -> None:
+        self._plan = plan
         self._steps = plan.steps
         self._step = plan.steps.start()
         self._run = StepRun(plan, self._step, Shield())
@@ -163,7 +191,11 @@ class PartialRun:
 
     def _go(self, work: Callable[[], None]) -> None:
         try:
-            with Shield() as self._run.guard, self._step.entered():
+            with (
+                Shield() as self._run.guard,
+                self._step.entered(),
+                Writers.noted(self._plan) if self._plan.writes else nullcontext(),
+            ):
                 work()
         except BaseException as e:
             self._run.waits.cancel(e)

@@ -18,11 +18,20 @@ from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import part_of, task_of, visible_devices
-from headrace.runtime.executor import PartialRun, execute
+from headrace.runtime.executor import PartialRun, entry
 from headrace.runtime.partition_worker import PartitionWorker, Runs, Send, Task
 from headrace.runtime.partitioned import Member, PartitionedStep
 from headrace.runtime.placement_log import PlacementLog
-from headrace.runtime.plan import Request, StepPlan, TracedPlan, borrowed_fetches, make_plan
+from headrace.runtime.plan import (
+    Effects,
+    Request,
+    StepPlan,
+    TracedPlan,
+    borrowed_fetches,
+    effects_of,
+    make_plan,
+    note_effects,
+)
 from headrace.runtime.planner import Planner
 from headrace.runtime.registered import RegisteredGraph, TracedGraph
 from headrace.runtime.step_stats import step_stats
@@ -98,14 +107,20 @@ class Master:
 
     def _make(self, request: Request) -> StepPlan:
         if self._one_partition or request.async_feeds:
-            return self.planner.plan(request)
+            plan = self.planner.plan(request)
+            note_effects(plan, effects_of(plan.graph, self.registered), self.registered)
+            return plan
         options = self.planner.options()
         with no_collection():
             graph = request.placed(options)
+            effects = effects_of(graph, self.registered)
             names = partition_names(graph, self._part_of)
             if not names or (len(names) == 1 and task_of(names[0]) == self.worker.task):
-                return self.planner.plan(request, rewrite_placed(graph, options))
-            return self._cut(request, graph)
+                plan = self.planner.plan(request, rewrite_placed(graph, options))
+            else:
+                plan = self._cut(request, graph)
+            note_effects(plan, effects, self.registered)
+            return plan
 
     def _cut(self, request: Request, graph: StepGraph) -> StepPlan:
         """The plan of a step over several partitions, which are registered here."""
@@ -130,7 +145,7 @@ class Master:
         return self.worker.torch_device(name if mine else "")
 
     def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        return execute(plan, feeds)
+        return entry(plan)(plan, feeds)
 
     def run_traced(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
         """Runs a step, interpreted, and says when each node ran: the results, and a StepStats message."""
@@ -140,10 +155,11 @@ class Master:
                 binder = TracedGraph(self.registered)
                 assert binder.recorder is not None
                 traced_plan = make_plan(plan.request, binder, self.planner.options())
+                note_effects(traced_plan, Effects(plan.writes, plan.saves), self.registered)
                 traced = plan.traced = TracedPlan(traced_plan, binder.recorder)
         with traced.lock:
             traced.recorder.start()
-            results = execute(traced.plan, feeds)
+            results = entry(plan)(traced.plan, feeds)
             return results, step_stats(traced.recorder, self.worker.device("").name)
 
     def partial_run(self, plan: StepPlan) -> PartialRun:

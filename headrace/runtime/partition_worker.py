@@ -17,6 +17,7 @@ from headrace.passes.pipeline import Options, rewrite_placed
 from headrace.passes.portable import Portable, from_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.resources.rendezvous import Rendezvous
+from headrace.resources.saving import carried
 from headrace.resources.step import Step
 from headrace.resources.waiting import Done, Wait
 from headrace.runtime.device import Device
@@ -135,7 +136,7 @@ class PartitionWorker:
         return partition.plan
 
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
-        self._graph.pool.submit(partial(self.run_here, handle, step, feeds, done, until))
+        self._graph.pool.submit(carried(partial(self.run_here, handle, step, feeds, done, until)))
 
     def run_here(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Runs a partition to its end on this thread."""

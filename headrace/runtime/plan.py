@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from headrace.core import errors
 from headrace.core.source import user_source
@@ -16,7 +16,9 @@ from headrace.passes.region import Region
 from headrace.passes.specialise import may_wait, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.strand import Strand
+from headrace.passes.written import saves, written
 from headrace.resources.step import Step, Steps
+from headrace.resources.variable import Variable
 from headrace.runtime.codegen import Binder, Program, choose_arrays, generate, generate_begin
 from headrace.runtime.compiler.compile import Call, CompileRegion
 from headrace.runtime.compiler.dynamic import compile_dynamic
@@ -31,6 +33,7 @@ from headrace.runtime.pool import Pool
 from headrace.runtime.recorder import Recorder
 from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.threads import ThreadChoice
+from headrace.runtime.writers import Variables
 
 _numbers = itertools.count()
 
@@ -135,6 +138,10 @@ class StepPlan:
     framed: FramedPlan | None = None  # set instead where the step uses primitives of control flow
     partitions: Partitions | None = None  # set instead where the step is over several devices or tasks
     traced: TracedPlan | None = None  # made when a trace is first asked for
+    writers: Any = None  # the worker's `Writers`, if the step writes variables or saves them
+    writes: Variables = frozenset()  # the variables that it may write
+    running: list[None] = field(default_factory=list)  # of a plan that writes: one for each step that runs
+    saves: Variables | None = None  # the variables that it saves; None if it saves nothing
     plain: bool = field(init=False)  # whether the step can neither wait nor loop
     waits: bool = field(init=False)  # whether nodes may wait
 
@@ -171,6 +178,33 @@ def make_plan(
     if waits:
         return _in_parts(request, graph, worker, options)
     return _single(request, graph, worker, options)
+
+
+class Effects(NamedTuple):
+    """What a step does to the variables of a worker: which it may write, which it saves; None if it saves nothing."""
+
+    writes: Variables
+    saves: Variables | None
+
+
+def effects_of(graph: StepGraph, worker: RegisteredGraph) -> Effects:
+    """The effects of a step on the variables of this worker; those on other tasks do not count."""
+    mine = [n for n in graph.nodes if n.op_def.traits.handle and n.device.startswith(worker.worker.task)]
+    saved = _variables(mine, worker) if saves(graph) else None
+    return Effects(_variables(written(graph) & set(mine), worker), saved)
+
+
+def note_effects(plan: StepPlan, effects: Effects, worker: RegisteredGraph) -> None:
+    """Says in a plan for a whole request which variables it writes, and which it saves."""
+    plan.writes, plan.saves = effects
+    if plan.writes or plan.saves is not None:
+        plan.writers = worker.writers
+    if plan.writes:
+        worker.writers.add(plan, worker.owner)
+
+
+def _variables(handles: Iterable[Node], worker: RegisteredGraph) -> Variables:
+    return frozenset(state for handle in handles if isinstance(state := worker.state(handle), Variable))
 
 
 def _framed(request: Blueprint, graph: StepGraph, worker: RegisteredGraph) -> StepPlan:

@@ -64,6 +64,7 @@ class RegisteredGraph:
         self.threads = worker.threads
         self.gate = worker.gate
         self.pool = worker.pool
+        self.writers = worker.writers
         self.steps = Steps(timeout)
         self.recorder: Recorder | None = None
         self.owner = next(_numbers)
@@ -138,6 +139,7 @@ class RegisteredGraph:
             self._handles.clear()
             self._constants.clear()
         self.resources.forget(self.owner)
+        self.writers.forget(self.owner)
         self.worker.leave_session()
 
 

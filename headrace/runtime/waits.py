@@ -14,6 +14,7 @@ from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
 from headrace.passes.step_graph import Node
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.invoke import flat_outputs
+from headrace.resources.saving import carried
 from headrace.resources.step import Event, Step, Waiting, end_of, give_up
 from headrace.resources.waiting import Later
 from headrace.runtime.codegen import Program
@@ -51,7 +52,11 @@ class Waits:
     def begin(self, token: Any, node: Node, program: Program, inputs: Sequence[Any]) -> None:
         """Begins an asynchronous node, or calls a blocking one on a thread of the pool.  `next` gives ``token`` in the end."""
         if not node.op_def.traits.asynchronous:
-            call = partial(self._run_body, program, inputs) if program.bodies else partial(program.call, *inputs)
+            call: Callable[[], Any] = (
+                partial(self._run_body, program, inputs) if program.bodies else partial(program.call, *inputs)
+            )
+            if node.op_def.traits.saves:
+                call = carried(call)
             self.call(token, node, program, call, self._pool.submit)
             return
         number, events = self._note(token, node, program, inputs), self._events

@@ -18,6 +18,7 @@ from headrace.runtime.gate import Gate
 from headrace.runtime.null import null_kernel
 from headrace.runtime.pool import Pool
 from headrace.runtime.threads import default_threads, divide_threads
+from headrace.runtime.writers import Writers
 
 
 class LocalWorker:
@@ -37,6 +38,7 @@ class LocalWorker:
         self.resources = Containers()
         self.rendezvous = Rendezvous()
         self.pool = Pool()
+        self.writers = Writers()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")
         self._sessions = 0  # those that are open

@@ -1,19 +1,21 @@
 """``tf.train.Saver``: saves the variables of a session, keeps the last few checkpoints, and restores them.
 
-A checkpoint is durable when `Saver.save` returns; the file ``checkpoint`` names it only then.  A restore either takes over all
-variables or changes none: names, dtypes and shapes are compared, and all tensors read and checked, before the first is assigned.
+A checkpoint is durable when `Saver.save` returns, or later if it is written in the background (background.py); the file
+``checkpoint`` names it only then.  A restore either takes over all variables or changes none: names, dtypes and shapes are
+compared, and all tensors read and checked, before the first is assigned.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from headrace.core import errors, file
 from headrace.core.checkpoint_def import V2, messages
-from headrace.core.source import at
+from headrace.core.source import at, user_source
 from headrace.graph import context
 from headrace.graph.collection import GraphKeys
 from headrace.graph.graph import Graph
@@ -21,6 +23,7 @@ from headrace.library import log
 from headrace.library.compat import as_str_any, integral_types
 from headrace.library.state.global_step import global_step as step_of
 from headrace.library.train.saver import saveable as saving
+from headrace.library.train.saver.background import Background
 from headrace.library.train.saver.builder import BulkSaverBuilder
 from headrace.library.train.saver.meta_graph import add_meta_graph, export_meta_graph
 from headrace.library.train.saver.restore_check import check_restore
@@ -31,6 +34,14 @@ from headrace.library.train.saver.state_file import (
     remove_checkpoint,
     write_checkpoint_state,
 )
+from headrace.resources.saving import Copies, Saving
+
+
+class SaveReport(NamedTuple):
+    """What there is to say of a save."""
+
+    path: str
+    torn: tuple[str, ...]  # variables that other steps wrote, or may have written, while they were read
 
 
 class Saver:
@@ -39,6 +50,10 @@ class Saver:
     ``var_list`` is a list of variables, which are saved under their own names, or a dict from other names; by default all global
     variables and saveable objects.  ``max_to_keep`` checkpoints are kept (0 or None: all), and one more for every
     ``keep_checkpoint_every_n_hours``.
+
+    These are Headrace's own.  ``asynchronous``: `save` copies the variables, which takes their memory once more, and a thread
+    writes them; `wait` waits for it.  ``consistent``: no step writes a saved variable while it is read; a step that does so
+    already is waited for, ``consistent_wait_secs`` at most.  ``last_save`` says whether other steps wrote meanwhile.
 
     >>> import tempfile
     >>> v = tf.Variable([1.0, 2.0], name='v')
@@ -58,7 +73,8 @@ class Saver:
         keep_checkpoint_every_n_hours: float = 10000.0, name: str | None = None, restore_sequentially: bool = False,
         saver_def: Any = None, builder: Any = None, defer_build: bool = False, allow_empty: bool = False,
         write_version: int = V2, pad_step_number: bool = False, save_relative_paths: bool = False,
-        filename: str | None = None,
+        filename: str | None = None, *, asynchronous: bool = False, consistent: bool = False,
+        consistent_wait_secs: float = 60.0,
     ) -> None:  # fmt: skip
         if defer_build and var_list:
             raise ValueError(
@@ -85,6 +101,11 @@ class Saver:
         self._pad_step_number = pad_step_number
         self._filename = filename
         self._save_relative_paths = save_relative_paths
+        self._consistent = consistent
+        self._consistent_wait_secs = consistent_wait_secs
+        self._copies = Copies() if asynchronous else None
+        self._background = Background()
+        self.last_save: SaveReport | None = None
         self._last_checkpoints: list[tuple[str, float]] = []  # with the time of each
         self._checkpoints_to_be_deleted: list[tuple[str, float]] = []
         if not defer_build:
@@ -211,7 +232,8 @@ class Saver:
     ) -> str | None:  # fmt: skip
         """Saves the variables under ``save_path``, with ``-global_step`` after it, and gives the prefix of the files.
 
-        When it returns, the checkpoint is on the disk.  A crash before that leaves the checkpoints there were.
+        When it returns, the checkpoint is on the disk.  A crash before that leaves the checkpoints there were.  An asynchronous
+        saver waits for the checkpoint before, and returns when the variables are copied.
         """
         if not self._is_built:
             raise RuntimeError(f"`build()` should be called before save if defer_build==True {at()}")
@@ -223,32 +245,77 @@ class Saver:
         path = self._checkpoint_path(sess, _path_text(save_path), global_step, latest_filename)
         if self._is_empty:
             return None
+        self._background.wait()
+        saving = Saving(self._copies, self._consistent, self._consistent_wait_secs)
+        prefix = self._run_save(sess, path, saving)
+        self._report(SaveReport(prefix, saving.torn))
+        finish = partial(self._finish, saving, prefix, latest_filename if write_state else None, meta_graph_suffix)
+        has_graph = write_meta_graph and not context.executing_eagerly()
+        if self._copies is None:
+            finish(lambda: self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None)
+        else:
+            meta_graph = self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None
+            self._background.start(prefix, user_source(), partial(finish, lambda: meta_graph))
+        return prefix
+
+    def _run_save(self, sess: Any, path: str, saving: Saving) -> str:
         folder = os.path.dirname(path)
         try:
-            if context.executing_eagerly():
-                self._builder.save_op(path, self._eager_saveables)
-                saved: Any = path
-            else:
-                saved = sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
+            with saving.entered():
+                if context.executing_eagerly():
+                    self._builder.save_op(path, self._eager_saveables)
+                    return path
+                return as_str_any(
+                    sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
+                )
         except (errors.FailedPreconditionError, errors.NotFoundError):
             if folder and not file.exists(folder):
                 raise ValueError(f"Parent directory of {path} doesn't exist, can't save. {at()}") from None
             raise
-        prefix = as_str_any(saved)
-        if write_state:
-            self._record(prefix)
-            write_checkpoint_state(folder, prefix, self.last_checkpoints, latest_filename, self._save_relative_paths)
-            self._remove_old(meta_graph_suffix)
-        if write_meta_graph and not context.executing_eagerly():
-            self._write_meta_graph(sess.graph, meta_graph_filename(path, meta_graph_suffix), strip_default_attrs)
-        return prefix
 
-    def _write_meta_graph(self, graph: Graph, path: str, strip_default_attrs: bool) -> None:
+    def _finish(
+        self,
+        saving: Saving,
+        prefix: str,
+        latest_filename: str | None,
+        suffix: str,
+        meta_graph: Callable[[], bytes | None],
+    ) -> None:
+        """Writes what is not written yet: the variables, the file ``checkpoint``, the graph."""
+        for write in saving.deferred:
+            write()
+        if latest_filename is not None:
+            self._record(prefix)
+            folder, kept = os.path.dirname(prefix), self.last_checkpoints
+            write_checkpoint_state(folder, prefix, kept, latest_filename, self._save_relative_paths)
+            self._remove_old(suffix)
+        message = meta_graph()
+        if message is not None:
+            file.write_durably(meta_graph_filename(prefix, suffix), message)
+
+    def _report(self, report: SaveReport) -> None:
+        if report.torn:
+            first = self.last_save is None or not self.last_save.torn
+            names = ", ".join(report.torn[:5]) + (f" and {len(report.torn) - 5} more" if len(report.torn) > 5 else "")
+            log.log(
+                log.WARN if first else log.DEBUG,
+                "the checkpoint %s may be torn: other steps wrote %s while it was saved. With Saver(consistent=True) they wait.",
+                report.path, names,
+            )  # fmt: skip
+        self.last_save = report
+
+    def wait(self) -> None:
+        """Waits until the last checkpoint of an asynchronous saver is on the disk; raises what went wrong with it."""
+        self._background.wait()
+
+    def _meta_graph(self, graph: Graph, strip_default_attrs: bool) -> bytes | None:
         try:
             with graph.as_default():
-                self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
+                message: bytes = self.export_meta_graph(strip_default_attrs=strip_default_attrs).SerializeToString()
+                return message
         except ImportError as error:  # the checkpoint itself is there
-            log.warning("%s is not written: %s", path, error)
+            log.warning("the graph is not written beside the checkpoint: %s", error)
+            return None
 
     def export_meta_graph(
         self, filename: Any = None, collection_list: Sequence[str] | None = None, as_text: bool = False,
@@ -284,6 +351,7 @@ class Saver:
         if not self._is_built:
             raise RuntimeError(f"`build()` should be called before restore if defer_build==True {at()}")
         prefix = _path_text(save_path)
+        self._background.join()
         if not checkpoint_exists(prefix):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {prefix} {at()}")
         if not context.executing_eagerly():
