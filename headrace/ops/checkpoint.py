@@ -25,7 +25,7 @@ from headrace.resources.bundle.checkpoint import Checkpoint
 from headrace.resources.bundle.extents import Extents, parse_shape_and_slice
 from headrace.resources.bundle.merge import merge_bundles
 from headrace.resources.bundle.opening import open_checkpoint
-from headrace.resources.bundle.writer import BundleWriter
+from headrace.resources.bundle.writer import BundleWriter, array_pieces
 from headrace.resources.saving import current, do_or_defer
 
 _PIECE = 1 << 22  # bytes that are copied, checked and written together
@@ -85,24 +85,21 @@ def _save(prefix, names, slices, tensors, dtypes):
     texts = [name.decode() for name in names]
     for name, tensor, spec in zip(texts, tensors, specs, strict=True):
         _check_part(name, tuple(tensor.shape), spec)
-    saving = current.saving
+    saving, pieces = current.saving, _copied_pieces
     if saving is not None and saving.copies is not None:
-        tensors = [
-            saving.copies.take(key, tensor)
-            for key, tensor in zip(zip(texts, slices, strict=True), tensors, strict=True)
-        ]
-    do_or_defer(
-        partial(_write, _path(prefix), sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice))
-    )
+        keys, pieces = zip(texts, slices, strict=True), _pieces
+        tensors = [saving.copies.take(key, tensor) for key, tensor in zip(keys, tensors, strict=True)]
+    saved = sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice)
+    do_or_defer(partial(_write, _path(prefix), saved, pieces))
 
 
-def _write(path, saved):
+def _write(path, saved, pieces):
     with BundleWriter(path) as writer:
         for name, tensor, dtype, part in saved:
             if dtype.base_dtype == string:
                 writer.add_strings(name, np.asarray(tensor), part)
             else:
-                writer.add(name, dtype.base_dtype, tuple(tensor.shape), _pieces(tensor), part)
+                writer.add(name, dtype.base_dtype, tuple(tensor.shape), pieces(tensor), part)
 
 
 def _name_and_slice(saved):
@@ -127,6 +124,11 @@ def _check_part(name, shape, part):
 
 
 def _pieces(tensor):
+    """The bytes of a tensor on the host that nobody changes."""
+    return array_pieces(tensor.reshape(-1).view(torch.uint8).numpy(), _PIECE)
+
+
+def _copied_pieces(tensor):
     """The bytes of a tensor, copied piece by piece into the same memory."""
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
     staging = np.empty(min(_PIECE, flat.numel()), np.uint8)
