@@ -85,9 +85,9 @@ def _save(prefix, names, slices, tensors, dtypes):
     texts = [name.decode() for name in names]
     for name, tensor, spec in zip(texts, tensors, specs, strict=True):
         _check_part(name, tuple(tensor.shape), spec)
-    saving, pieces = current.saving, _copied_pieces
+    saving, pieces = current.saving, _pieces
     if saving is not None and saving.copies is not None:
-        keys, pieces = zip(texts, slices, strict=True), _pieces
+        keys, pieces = zip(texts, slices, strict=True), _stable_pieces
         tensors = [saving.copies.take(key, tensor) for key, tensor in zip(keys, tensors, strict=True)]
     saved = sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice)
     do_or_defer(partial(_write, _path(prefix), saved, pieces))
@@ -123,12 +123,12 @@ def _check_part(name, shape, part):
         )  # fmt: skip
 
 
-def _pieces(tensor):
+def _stable_pieces(tensor):
     """The bytes of a tensor on the host that nobody changes."""
     return array_pieces(tensor.reshape(-1).view(torch.uint8).numpy(), _PIECE)
 
 
-def _copied_pieces(tensor):
+def _pieces(tensor):
     """The bytes of a tensor, copied piece by piece into the same memory."""
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
     staging = np.empty(min(_PIECE, flat.numel()), np.uint8)
