@@ -26,7 +26,7 @@ from headrace.resources.bundle.extents import Extents, parse_shape_and_slice
 from headrace.resources.bundle.merge import merge_bundles
 from headrace.resources.bundle.opening import open_checkpoint
 from headrace.resources.bundle.writer import BundleWriter, array_pieces
-from headrace.resources.saving import current, do_or_defer
+from headrace.resources.saving import copy_of, deferred
 
 _PIECE = 1 << 22  # bytes that are copied, checked and written together
 _SAVED = tuple(dtype for dtype in ANY if dtype not in (types.resource, types.variant))
@@ -85,12 +85,14 @@ def _save(prefix, names, slices, tensors, dtypes):
     texts = [name.decode() for name in names]
     for name, tensor, spec in zip(texts, tensors, specs, strict=True):
         _check_part(name, tuple(tensor.shape), spec)
-    saving, pieces = current.saving, _pieces
-    if saving is not None and saving.copies is not None:
-        keys, pieces = zip(texts, slices, strict=True), _stable_pieces
-        tensors = [saving.copies.take(key, tensor) for key, tensor in zip(keys, tensors, strict=True)]
+    later = deferred()
+    if later is not None:
+        tensors = [copy_of(tensor) for tensor in tensors]
     saved = sorted(zip(texts, tensors, dtypes, specs, strict=True), key=_name_and_slice)
-    do_or_defer(partial(_write, _path(prefix), saved, pieces))
+    if later is None:
+        _write(_path(prefix), saved, _pieces)
+    else:
+        later.append(partial(_write, _path(prefix), saved, _stable_pieces))
 
 
 def _write(path, saved, pieces):
@@ -248,7 +250,12 @@ def _(checkpoint_prefixes, destination_prefix, delete_old_dirs, allow_missing_fi
 @merge.kernel
 def _(checkpoint_prefixes, destination_prefix, delete_old_dirs, allow_missing_files):
     prefixes = [os.fsdecode(prefix) for prefix in checkpoint_prefixes]
-    do_or_defer(partial(merge_bundles, prefixes, _path(destination_prefix), delete_old_dirs, allow_missing_files))
+    merge_all = partial(merge_bundles, prefixes, _path(destination_prefix), delete_old_dirs, allow_missing_files)
+    later = deferred()
+    if later is None:
+        merge_all()
+    else:
+        later.append(merge_all)
 
 
 def _path(value):

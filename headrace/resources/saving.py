@@ -16,35 +16,15 @@ import torch
 T = TypeVar("T")
 
 
-class Copies:
-    """The values of a save, copied to the host.  The memory is kept for the next save.  One save at a time may use it."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[tuple[str, Any], torch.Tensor] = {}
-        self._lock = threading.Lock()
-
-    def take(self, key: tuple[str, Any], value: Any) -> Any:
-        """A copy of a value; ``key`` is its name and its slice.  Steps may change the value from now on."""
-        if not isinstance(value, torch.Tensor):  # strings
-            return value.copy()
-        with self._lock:
-            buffer = self._buffers.get(key)
-        if buffer is None or buffer.shape != value.shape or buffer.dtype != value.dtype:
-            buffer = torch.empty(value.shape, dtype=value.dtype)
-            with self._lock:
-                self._buffers[key] = buffer
-        return buffer.copy_(value.detach())
-
-
 class Saving:
     """One save: how it is to be done, and what there is to say of it afterwards."""
 
-    def __init__(self, copies: Copies | None = None, consistent: bool = False, wait_secs: float = 60.0) -> None:
-        """``copies``: to copy the values only, and leave the writing to whoever calls what is in ``deferred``, in order.
+    def __init__(self, asynchronous: bool = False, consistent: bool = False, wait_secs: float = 60.0) -> None:
+        """``asynchronous``: copies the values only, and leaves the writing to whoever calls what is in ``deferred``, in order.
 
         ``consistent``: no step may write what is saved meanwhile; one that runs already is waited for, for ``wait_secs``.
         """
-        self.copies = copies
+        self.asynchronous = asynchronous
         self.consistent = consistent
         self.wait_secs = wait_secs
         self.deferred: list[Callable[[], None]] = []
@@ -81,10 +61,14 @@ def carried(call: Callable[[], T]) -> Callable[[], T]:
     return run
 
 
-def do_or_defer(write: Callable[[], None]) -> None:
-    """Does what makes files of a save, now or when the saving says so."""
+def deferred() -> list[Callable[[], None]] | None:
+    """Where a save of this thread leaves what makes its files; None if it is to make them itself."""
     saving = current.saving
-    if saving is None or saving.copies is None:
-        write()
-    else:
-        saving.deferred.append(write)
+    return saving.deferred if saving is not None and saving.asynchronous else None
+
+
+def copy_of(value: Any) -> Any:
+    """A value in memory of its own on the host.  Steps may change the value itself from now on."""
+    if not isinstance(value, torch.Tensor):  # strings
+        return value.copy()
+    return torch.empty(value.shape, dtype=value.dtype).copy_(value.detach())

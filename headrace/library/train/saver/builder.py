@@ -133,12 +133,19 @@ class BaseSaverBuilder:
                 shard = number if sharded else -1
                 tensors.append(self.bulk_restore(filename_tensor, saveables, shard, restore_sequentially))
         reads = list(dict.fromkeys(tensor.op for shard_tensors in tensors for tensor in shard_tensors))
+        waits = reads if len(reads) > 1 else []
+        takers: list[list[Any]] = []  # of each shard
+        for first in (True, False):  # what may refuse its tensors, then variables
+            taken: list[list[Any]] = []
+            for (device, saveables), shard_tensors in zip(shards, tensors, strict=True):
+                with graph.device(device or None), graph.control_dependencies(waits):
+                    taken.append(_takers(saveables, shard_tensors, reshape, first))
+            waits = [*waits, *(op for ops in taken for op in ops)] if first else waits
+            takers = [before + now for before, now in zip(takers or [[]] * len(shards), taken, strict=True)]
         restores = []
-        for (device, saveables), shard_tensors in zip(shards, tensors, strict=True):
-            with graph.device(device or None), graph.control_dependencies(reads if len(reads) > 1 else []):
-                assignments = _assignments(saveables, shard_tensors, reshape)
+        for (device, _), ops in zip(shards, takers, strict=True):
             with graph.device(device or None):
-                restores.append(group(*assignments, name="restore_shard" if sharded else "restore_all"))
+                restores.append(group(*ops, name="restore_shard" if sharded else "restore_all"))
         return group(*restores, name="restore_all") if sharded else restores[0]
 
 
@@ -163,14 +170,16 @@ class BulkSaverBuilder(BaseSaverBuilder):
             )  # fmt: skip
 
 
-def _assignments(saveables: Sequence[Saveable], tensors: Sequence[Tensor], reshape: bool) -> list[Any]:
-    assignments, at_tensor = [], 0
+def _takers(saveables: Sequence[Saveable], tensors: Sequence[Tensor], reshape: bool, first: bool) -> list[Any]:
+    """The ops by which those that are ``restored_first``, or the others, take over their tensors."""
+    takers, at_tensor = [], 0
     for saveable in saveables:
-        shapes = [_shape_of(spec.tensor) for spec in saveable.specs] if reshape else None
         count = len(saveable.specs)
-        assignments.append(saveable.restore(tensors[at_tensor : at_tensor + count], shapes))
+        if saveable.restored_first == first:
+            shapes = [_shape_of(spec.tensor) for spec in saveable.specs] if reshape else None
+            takers.append(saveable.restore(tensors[at_tensor : at_tensor + count], shapes))
         at_tensor += count
-    return assignments
+    return takers
 
 
 def _shape_of(tensor: Any) -> Any:

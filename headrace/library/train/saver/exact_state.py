@@ -26,6 +26,8 @@ _READERS = (
 class _StateSaveable(SaveableObject):
     """State that one op gives as tensors and another one takes over."""
 
+    restored_first = True
+
     def __init__(
         self, name: str, tensors: Sequence[Tensor], parts: Sequence[str], take_over: Callable[..., Any]
     ) -> None:

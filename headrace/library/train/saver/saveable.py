@@ -49,6 +49,8 @@ class SaveSpec:
 class SaveableObject:
     """Something that a saver can save: subclass it, give its tensors as ``specs``, and say in ``restore`` how they come back."""
 
+    restored_first = False  # whether it may refuse what was read: then no variable is to be assigned
+
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
         self.op = op
         self.specs = specs

@@ -34,7 +34,7 @@ from headrace.library.train.saver.state_file import (
     remove_checkpoint,
     write_checkpoint_state,
 )
-from headrace.resources.saving import Copies, Saving
+from headrace.resources.saving import Saving
 
 
 class SaveReport(NamedTuple):
@@ -103,7 +103,7 @@ class Saver:
         self._save_relative_paths = save_relative_paths
         self._consistent = consistent
         self._consistent_wait_secs = consistent_wait_secs
-        self._copies = Copies() if asynchronous else None
+        self._asynchronous = asynchronous
         self._background = Background()
         self.last_save: SaveReport | None = None
         self._last_checkpoints: list[tuple[str, float]] = []  # with the time of each
@@ -246,12 +246,12 @@ class Saver:
         if self._is_empty:
             return None
         self._background.wait()
-        saving = Saving(self._copies, self._consistent, self._consistent_wait_secs)
+        saving = Saving(self._asynchronous, self._consistent, self._consistent_wait_secs)
         prefix = self._run_save(sess, path, saving)
         self._report(SaveReport(prefix, saving.torn))
         finish = partial(self._finish, saving, prefix, latest_filename if write_state else None, meta_graph_suffix)
         has_graph = write_meta_graph and not context.executing_eagerly()
-        if self._copies is None:
+        if not self._asynchronous:
             finish(lambda: self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None)
         else:
             meta_graph = self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None

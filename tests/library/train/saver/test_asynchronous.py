@@ -138,21 +138,6 @@ def test_shards_and_partitions(tmp_path: Path, disk: Disk) -> None:
     assert tf.train.list_variables(path) == [("a", [3]), ("b", [4, 2])]
 
 
-def test_the_memory_of_the_copy_is_kept(tmp_path: Path) -> None:
-    v = tf.Variable(tf.zeros([8]), name="v", validate_shape=False)
-    saver = tf.train.Saver(asynchronous=True)
-    assert saver._copies is not None
-    kept = []
-    with session() as sess:
-        for shape in ([8], [8], [9]):
-            sess.run(tf.assign(v, tf.ones(shape), validate_shape=False).op)
-            saver.save(sess, f"{tmp_path}/model")
-            saver.wait()
-            kept += saver._copies._buffers.values()
-    assert [list(buffer.shape) for buffer in kept] == [[8], [8], [9]]
-    assert kept[0] is kept[1]
-
-
 def test_eagerly(tmp_path: Path, disk: Disk) -> None:
     with eager_mode():
         v = tf.Variable([1.0, 2.0], name="v")

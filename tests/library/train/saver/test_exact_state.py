@@ -255,13 +255,17 @@ def test_a_priority_queue_and_a_closed_one(tmp_path: Path) -> None:
 def test_another_queue_is_refused(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as sess:
         queue = tf.FIFOQueue(5, [tf.float32], [[]], name="q")
-        sess.run(queue.enqueue(1.0))
-        path = tf.train.Saver(tf.train.exact_state(queues=[queue])).save(sess, f"{tmp_path}/model")
+        v = tf.Variable(1.0, name="v")
+        sess.run([queue.enqueue(1.0), v.initializer])
+        path = tf.train.Saver([v, *tf.train.exact_state(queues=[queue])]).save(sess, f"{tmp_path}/model")
     with tf.Graph().as_default(), tf.Session() as sess:
         queue = tf.FIFOQueue(5, [tf.int32], [[]], name="q")
-        saver = tf.train.Saver(tf.train.exact_state(queues=[queue]))
+        v = tf.Variable(2.0, name="v")
+        saver = tf.train.Saver([v, *tf.train.exact_state(queues=[queue])])
+        sess.run(v.initializer)
         with pytest.raises(errors.InvalidArgumentError, match="a saved element is not of FIFOQueue 'q'"):
             saver.restore(sess, path)
+        assert sess.run(v) == 2.0  # nothing is half restored
         with pytest.raises(TypeError, match="queues must be a list of queues, or True"):
             tf.train.exact_state(queues=queue)
         with pytest.raises(TypeError, match="readers must be a list of readers"):
