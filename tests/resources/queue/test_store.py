@@ -98,3 +98,36 @@ class TestPriority:
         store.put((0, object()))
         store.put((0, object()))
         assert len(_drain(store)) == 2
+
+
+class TestReplace:
+    """A store goes on from another's elements and position, as if what was taken but not used had been given back."""
+
+    @pytest.mark.parametrize(
+        ("make", "elements"),
+        [
+            (FifoStore, [(i,) for i in range(9)]),
+            (PriorityStore, [(p, i) for i, p in enumerate([3, 1, 2, 1, 3, 3, 1, 2, 2])]),
+            (lambda: ShuffleStore(0, 7, 8), [(i,) for i in range(9)]),
+            (lambda: ShuffleStore(0), [(i,) for i in range(9)]),
+        ],
+    )
+    @pytest.mark.parametrize("count", [0, 1, 3])
+    def test_the_same_elements_follow(self, make, elements, count):
+        store, copy = make(), make()
+        store.put_all(elements)
+        store.take()
+        taken = store.take_some(count)
+        copy.put_all(elements[:2])  # replaced
+        copy.replace(store.elements(taken), store.position())
+        store.give_back(taken)
+        assert copy.position() == store.position()
+        assert _drain(copy) == _drain(store)
+
+    def test_a_position_within_and_after_a_block_of_words(self):
+        for drawn in (1, 3, 4, 1023, 1024, 1025):
+            store, copy = ShuffleStore(0, 1, 2), ShuffleStore(0, 3, 4)
+            store.put_all([(i,) for i in range(drawn + 20)])
+            store.take_some(drawn)
+            copy.replace(store.elements([]), store.position())
+            assert _drain(copy) == _drain(store)
