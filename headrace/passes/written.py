@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.passes.bodies import bodies_of
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import root
-from headrace.passes.specialise import bodies_of
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 

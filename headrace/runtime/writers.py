@@ -148,7 +148,8 @@ class Writers:
 
 def _described(plan: StepPlan) -> str:
     """A running step in words: what it was asked for, and what it waits for."""
-    ops = [*plan.request.targets, *(tensor.op for tensor in plan.request.fetches)]
+    request: Any = plan.request  # of a whole step, since only those are noted
+    ops = [*request.targets, *(tensor.op for tensor in request.fetches)]
     asked = ", ".join(f"{op.name} (made at {op.source})" for op in ops[:3])
     more = f" and {len(ops) - 3} more" if len(ops) > 3 else ""
     waits = plan.steps.report(all_names(plan.graph))
