@@ -189,9 +189,8 @@ class Effects(NamedTuple):
 
 def effects_of(graph: StepGraph, worker: RegisteredGraph) -> Effects:
     """The effects of a step on the variables of this worker; those on other tasks do not count."""
-    mine = [n for n in graph.nodes if n.op_def.traits.handle and n.device.startswith(worker.worker.task)]
-    saved = _variables(mine, worker) if saves(graph) else None
-    return Effects(_variables(written(graph) & set(mine), worker), saved)
+    saved = _variables([n for n in graph.nodes if n.op_def.traits.handle], worker) if saves(graph) else None
+    return Effects(_variables(written(graph), worker), saved)
 
 
 def note_effects(plan: StepPlan, effects: Effects, worker: RegisteredGraph) -> None:
@@ -204,7 +203,8 @@ def note_effects(plan: StepPlan, effects: Effects, worker: RegisteredGraph) -> N
 
 
 def _variables(handles: Iterable[Node], worker: RegisteredGraph) -> Variables:
-    return frozenset(state for handle in handles if isinstance(state := worker.state(handle), Variable))
+    mine = [handle for handle in handles if handle.device.startswith(worker.worker.task)]
+    return frozenset(state for handle in mine if isinstance(state := worker.state(handle), Variable))
 
 
 def _framed(request: Blueprint, graph: StepGraph, worker: RegisteredGraph) -> StepPlan:
