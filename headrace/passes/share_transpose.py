@@ -30,7 +30,8 @@ def share_transpose(graph: StepGraph) -> StepGraph:
     for (value, device), nodes in uses.items():
         if len(nodes) < FEWEST:
             continue
-        suffix = (f"_{value.value_index}" if value.value_index else "") + (f"_on_{len(copies)}" if copies else "")
+        others = sum(copy.inputs[0] is value for copy in copies)  # on other devices
+        suffix = (f"_{value.value_index}" if value.value_index else "") + (f"_on_{others}" if others else "")
         copy = Node(
             f"{value.op.name}/transposed{suffix}",
             REGISTRY.get("_TransposeCopy"), [value], {"T": value.dtype.base_dtype}, nodes[0].order - 0.5,

@@ -6,6 +6,7 @@ from passes.steps import options
 import headrace as tf
 from headrace.graph import raw_ops
 from headrace.passes.bodies import bodies_within
+from headrace.passes.instantiate import drop_inputs
 from headrace.passes.pipeline import make_placed_graph, make_step_graph
 
 PREFIX = "/job:localhost/replica:0/task:0/device:"
@@ -223,6 +224,19 @@ def test_a_constant_is_where_its_users_are() -> None:
 def test_a_feed_may_ask_for_a_device_that_is_not_there() -> None:
     x = on("/gpu:7", tf.placeholder, tf.float32, [1])
     assert devices_by_type(on("/cpu:1", tf.exp, x), feeds=[x]) == {"_Feed": {"CPU:0"}, "Exp": {"CPU:1"}}
+
+
+def test_what_a_rewritten_body_does_not_use_is_not_passed() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    y, p = tf.exp(x), tf.reduce_sum(x) > 0.0
+    holder = graphs(tf.cond(p, lambda: x + y, lambda: x * y), feeds=[x])[0]
+    node = next(n for n in holder.nodes if n.type == "StatelessIf")
+    for body in bodies_within(holder):
+        (work,) = (n for n in body.nodes if n.type in ("AddV2", "Add", "Mul"))
+        work.inputs = [work.inputs[0], work.inputs[0]]
+    drop_inputs(holder)
+    assert len(node.inputs) == 2 and all(len(b.feeds) == len(b.host_feeds) == 1 for b in bodies_within(holder))
+    assert "Exp" not in {n.type for n in holder.nodes}
 
 
 # ---- reads
