@@ -35,6 +35,38 @@ from headrace.library.train.queue_runner import (
     QueueRunner as QueueRunner, add_queue_runner as add_queue_runner, start_queue_runners as start_queue_runners,
 )
 
+# ---- section: training loops
+from headrace.library.train.session.monitored_session import (
+    MonitoredSession as MonitoredSession, SingularMonitoredSession as SingularMonitoredSession,
+)
+from headrace.library.train.session.run_hook import (
+    SessionRunArgs as SessionRunArgs, SessionRunContext as SessionRunContext, SessionRunHook as SessionRunHook,
+    SessionRunValues as SessionRunValues,
+)
+from headrace.library.train.session.scaffold import Scaffold as Scaffold
+from headrace.library.train.session.session_creator import (
+    ChiefSessionCreator as ChiefSessionCreator, SessionCreator as SessionCreator,
+    WorkerSessionCreator as WorkerSessionCreator,
+)
+from headrace.library.train.session.session_manager import SessionManager as SessionManager
+from headrace.library.train.session.training_session import MonitoredTrainingSession as MonitoredTrainingSession
+
+# ---- section: hooks
+from headrace.library.train.hook.checkpoint_saver import (
+    CheckpointSaverHook as CheckpointSaverHook, CheckpointSaverListener as CheckpointSaverListener,
+)
+from headrace.library.train.hook.profiler import ProfilerHook as ProfilerHook
+from headrace.library.train.hook.step import (
+    GlobalStepWaiterHook as GlobalStepWaiterHook, StopAtStepHook as StopAtStepHook,
+)
+from headrace.library.train.hook.step_counter import StepCounterHook as StepCounterHook
+from headrace.library.train.hook.summary_saver import SummarySaverHook as SummarySaverHook
+from headrace.library.train.hook.tensor import (
+    FeedFnHook as FeedFnHook, FinalOpsHook as FinalOpsHook, LoggingTensorHook as LoggingTensorHook,
+    NanLossDuringTrainingError as NanLossDuringTrainingError, NanTensorHook as NanTensorHook,
+)
+from headrace.library.train.hook.timer import SecondOrStepTimer as SecondOrStepTimer
+
 # ---- section: input by queues
 from headrace.library.input.batch import (
     batch as batch, batch_join as batch_join, maybe_batch as maybe_batch, maybe_batch_join as maybe_batch_join,

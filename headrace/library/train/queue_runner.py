@@ -223,7 +223,8 @@ def start_queue_runners(
 ) -> list[threading.Thread]:  # fmt: skip
     """Makes, and with ``start`` starts, the threads of every runner that the graph of ``sess`` lists; returns the threads.
 
-    ``sess`` is the default session if it is None.  Pass ``coord`` to be able to stop them.
+    ``sess`` is the default session if it is None.  Pass ``coord`` to be able to stop them.  A monitored session has started its
+    runners itself: there are no threads to make.
     """
     _check_not_eager("Queues are")
     if sess is None:
@@ -234,6 +235,8 @@ def start_queue_runners(
                 f"explicit session to tf.start_queue_runners(sess=sess) {at()}"
             )
     if not isinstance(sess, BaseSession):
+        if type(sess).__name__ in ("MonitoredSession", "SingularMonitoredSession"):
+            return []  # it has started them itself
         raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(sess)} {at()}")
     _check_coordinator(coord)
     runners = sess.graph.get_collection(collection)

@@ -1,0 +1,1 @@
+"""Hooks of `tf.train`: what runs beside the steps of a monitored session."""

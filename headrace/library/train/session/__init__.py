@@ -1,0 +1,1 @@
+"""Sessions that a training loop runs in: prepared, watched, recovered and closed."""

@@ -1,0 +1,81 @@
+"""Session creators: how a monitored session gets a session, the first time and after a failure."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+from headrace.core.source import at
+from headrace.graph import context
+from headrace.library.train.session.scaffold import Scaffold
+from headrace.library.train.session.session_manager import SessionManager
+
+
+class SessionCreator(abc.ABC):
+    """Makes sessions for `tf.train.MonitoredSession`: once, and again when a session was lost."""
+
+    @abc.abstractmethod
+    def create_session(self) -> Any:
+        """A new session that is ready."""
+        raise NotImplementedError(f"create_session is not implemented for {self}.")
+
+
+class ChiefSessionCreator(SessionCreator):
+    """Makes sessions that restore the newest checkpoint, or initialise the model if there is none."""
+
+    def __init__(
+        self, scaffold: Scaffold | None = None, master: str = "", config: Any = None, checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None,
+    ) -> None:  # fmt: skip
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_filename_with_path = checkpoint_filename_with_path
+        self._scaffold = _checked_scaffold(scaffold)
+        self._session_manager: SessionManager | None = None
+        self._master = master
+        self._config = config
+
+    def create_session(self) -> Any:
+        scaffold = self._scaffold.finalize()
+        if self._session_manager is None:
+            self._session_manager = _manager(scaffold)
+        return self._session_manager.prepare_session(
+            self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
+            checkpoint_filename_with_path=self._checkpoint_filename_with_path, config=self._config,
+            init_op=scaffold.init_op, init_feed_dict=scaffold.init_feed_dict, init_fn=scaffold.init_fn,
+        )  # fmt: skip
+
+
+class WorkerSessionCreator(SessionCreator):
+    """Makes sessions that wait until the chief has initialised the model, ``max_wait_secs`` at most."""
+
+    def __init__(
+        self, scaffold: Scaffold | None = None, master: str = "", config: Any = None, max_wait_secs: float = 30 * 60
+    ) -> None:
+        self._scaffold = _checked_scaffold(scaffold)
+        self._session_manager: SessionManager | None = None
+        self._master = master
+        self._config = config
+        self._max_wait_secs = max_wait_secs
+
+    def create_session(self) -> Any:
+        scaffold = self._scaffold.finalize()
+        if self._session_manager is None:
+            self._session_manager = _manager(scaffold)
+        return self._session_manager.wait_for_session(
+            self._master, config=self._config, max_wait_secs=self._max_wait_secs
+        )
+
+
+def _manager(scaffold: Scaffold) -> SessionManager:
+    return SessionManager(
+        local_init_op=scaffold.local_init_op, ready_op=scaffold.ready_op,
+        ready_for_local_init_op=scaffold.ready_for_local_init_op, graph=context.get_default_graph(),
+    )  # fmt: skip
+
+
+def _checked_scaffold(scaffold: Any) -> Scaffold:
+    if scaffold is None:
+        return Scaffold()
+    if not isinstance(scaffold, Scaffold):
+        raise TypeError(f"scaffold must be a tf.train.Scaffold, got {scaffold!r} {at()}")
+    return scaffold

@@ -1,0 +1,205 @@
+"""tf.train.SessionManager: makes sessions whose model is ready: restored, initialised, or made ready by others."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from headrace.client.session import Session
+from headrace.core.errors import DeadlineExceededError, FailedPreconditionError
+from headrace.core.source import at
+from headrace.graph import context
+from headrace.graph.graph import Graph
+from headrace.library import log
+from headrace.library.train.saver.state_file import get_checkpoint_state
+
+
+class SessionManager:
+    """Prepares sessions of one graph.
+
+    A model is *ready* when ``ready_op`` gives no names of variables without a value.  ``local_init_op`` runs in each new session,
+    as soon as ``ready_for_local_init_op`` gives no names.
+
+    >>> v = tf.Variable(3)
+    >>> manager = tf.train.SessionManager(ready_op=tf.report_uninitialized_variables())
+    >>> sess = manager.prepare_session('', init_op=v.initializer)
+    >>> print(sess.run(v))
+    3
+    """
+
+    def __init__(
+        self, local_init_op: Any = None, ready_op: Any = None, ready_for_local_init_op: Any = None,
+        graph: Graph | None = None, recovery_wait_secs: float = 30, local_init_run_options: Any = None,
+    ) -> None:  # fmt: skip
+        if ready_for_local_init_op is not None and local_init_op is None:
+            raise ValueError(
+                "If you pass a ready_for_local_init_op you must also pass a local_init_op , ready_for_local_init_op "
+                f"[{ready_for_local_init_op}] {at()}"
+            )
+        self._local_init_op = local_init_op
+        self._ready_op = ready_op
+        self._ready_for_local_init_op = ready_for_local_init_op
+        self._graph = context.get_default_graph() if graph is None else graph
+        self._recovery_wait_secs = recovery_wait_secs
+        self._local_init_run_options = local_init_run_options
+
+    # ---- sessions
+
+    def prepare_session(
+        self, master: str, init_op: Any = None, saver: Any = None, checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None, wait_for_checkpoint: bool = False, max_wait_secs: float = 7200,
+        config: Any = None, init_feed_dict: Any = None, init_fn: Any = None,
+    ) -> Session:  # fmt: skip
+        """A session that is ready: restored if ``saver`` finds a checkpoint, else by ``init_op`` and ``init_fn(session)``."""
+        sess, is_restored = self._restored_session(
+            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
+        )
+        try:
+            if not is_restored:
+                self._initialize(sess, init_op, init_feed_dict, init_fn)
+            missing = self._run_local_init(sess)
+            if missing is not None:
+                raise RuntimeError(
+                    "Init operations did not make model ready for local_init.  "
+                    f"Init op: {_name(init_op)}, init fn: {init_fn}, error: {missing} {at()}"
+                )
+            missing = self._not_ready(self._ready_op, sess, "Model not ready")
+            if missing is not None:
+                raise RuntimeError(
+                    f"Init operations did not make model ready.  Init op: {_name(init_op)}, init fn: {init_fn}, "
+                    f"local_init_op: {_name(self._local_init_op)}, error: {missing} {at()}"
+                )
+        except BaseException:
+            sess.close()
+            raise
+        return sess
+
+    def _initialize(self, sess: Session, init_op: Any, init_feed_dict: Any, init_fn: Any) -> None:
+        if init_op is None and not init_fn and self._local_init_op is None:
+            raise RuntimeError(f"Model is not initialized and no init_op or init_fn or local_init_op was given {at()}")
+        if init_op is not None:
+            sess.run(init_op, feed_dict=init_feed_dict)
+        if init_fn:
+            init_fn(sess)
+
+    def recover_session(
+        self, master: str, saver: Any = None, checkpoint_dir: Any = None, checkpoint_filename_with_path: Any = None,
+        wait_for_checkpoint: bool = False, max_wait_secs: float = 7200, config: Any = None,
+    ) -> tuple[Session, bool]:  # fmt: skip
+        """A new session, restored if there is a checkpoint, and whether that made the model ready."""
+        sess, is_restored = self._restored_session(
+            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
+        )
+        missing = self._run_local_init(sess)
+        if not is_restored:
+            return sess, False
+        source = checkpoint_dir or checkpoint_filename_with_path
+        if missing is not None:
+            log.info("Restoring model from %s did not make model ready for local init: %s", source, missing)
+            return sess, False
+        missing = self._not_ready(self._ready_op, sess, "Model not ready")
+        if missing is not None:
+            log.info("Restoring model from %s did not make model ready: %s", source, missing)
+            return sess, False
+        log.info("Restored model from %s", source)
+        return sess, True
+
+    def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")) -> Session:
+        """A session of a model that others make ready: asks every ``recovery_wait_secs``, ``max_wait_secs`` at most."""
+        limit = float("inf") if max_wait_secs is None else max_wait_secs
+        end = time.monotonic() + limit
+        while True:
+            sess = Session(master, graph=self._graph, config=config)
+            try:
+                missing_local = self._run_local_init(sess)
+                missing = "" if missing_local else self._not_ready(self._ready_op, sess, "Model not ready")
+            except BaseException:
+                sess.close()
+                raise
+            if missing is None and missing_local is None:
+                return sess
+            log.info(
+                "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
+                missing_local,
+                missing or None,
+            )
+            sess.close()
+            if end - time.monotonic() < self._recovery_wait_secs:
+                raise DeadlineExceededError(
+                    None, None,
+                    f"Session was not ready after waiting {limit:g} secs: {missing_local or missing}. The chief has to "
+                    f"initialise the model {at()}",
+                )  # fmt: skip
+            time.sleep(self._recovery_wait_secs)
+
+    # ---- parts
+
+    def _restored_session(
+        self, master: str, saver: Any, folder: Any, path: Any, wait: bool, max_wait_secs: float, config: Any
+    ) -> tuple[Session, bool]:
+        """A new session, and whether a checkpoint was restored into it."""
+        if folder and path:
+            raise ValueError(f"Can not provide both checkpoint_dir and checkpoint_filename_with_path. {at()}")
+        sess = Session(master, graph=self._graph, config=config)
+        try:
+            if not saver or not (folder or path):
+                return sess, False
+            if path:
+                saver.restore(sess, path)
+                return sess, True
+            state = self._checkpoint_state(folder, wait, max_wait_secs)
+            if state is None:
+                return sess, False
+            saver.restore(sess, state.model_checkpoint_path)
+            saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+        except BaseException:
+            sess.close()
+            raise
+        return sess, True
+
+    def _checkpoint_state(self, folder: Any, wait: bool, max_wait_secs: float) -> Any:
+        """What the folder says about its checkpoints; None if it has none, and none comes while we wait."""
+        waited = 0.0
+        while True:
+            state = get_checkpoint_state(folder)
+            if state is not None and state.model_checkpoint_path:
+                return state
+            if not wait or waited >= max_wait_secs:
+                return None
+            log.info("Waiting for checkpoint to be available.")
+            time.sleep(self._recovery_wait_secs)
+            waited += self._recovery_wait_secs
+
+    def _run_local_init(self, sess: Session) -> str | None:
+        """Runs the local init op if the model is ready for it; else says what is missing."""
+        if self._local_init_op is None:
+            return None
+        missing = self._not_ready(self._ready_for_local_init_op, sess, "Model not ready for local init")
+        if missing is None:
+            log.info("Running local_init_op.")
+            sess.run(self._local_init_op, options=self._local_init_run_options)
+            log.info("Done running local_init_op.")
+        return missing
+
+    @staticmethod
+    def _not_ready(op: Any, sess: Session, warning: str) -> str | None:
+        """Why a ready op finds the model not ready; None if it is."""
+        if op is None:
+            return None
+        try:
+            value = sess.run(op)
+        except FailedPreconditionError as error:
+            if "uninitialized" not in str(error):
+                log.warning("%s : error [%s]", warning, str(error))
+                raise
+            return str(error)
+        if value is None or np.asarray(value).size == 0 or np.asarray(value).dtype == np.int32:
+            return None
+        names = [name.decode() if isinstance(name, bytes) else str(name) for name in np.ravel(value)]
+        return f"Variables not initialized: {', '.join(names)}"
+
+
+def _name(op: Any) -> Any:
+    return getattr(op, "name", op)

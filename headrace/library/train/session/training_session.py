@@ -1,0 +1,81 @@
+"""tf.train.MonitoredTrainingSession: a monitored session that saves checkpoints and summaries and counts steps."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from headrace.library.train.hook.checkpoint_saver import CheckpointSaverHook
+from headrace.library.train.hook.step_counter import StepCounterHook
+from headrace.library.train.hook.summary_saver import SummarySaverHook
+from headrace.library.train.session.monitored_session import MonitoredSession
+from headrace.library.train.session.run_hook import checked_hooks
+from headrace.library.train.session.scaffold import Scaffold
+from headrace.library.train.session.session_creator import ChiefSessionCreator, WorkerSessionCreator
+
+USE_DEFAULT: Final = object()
+
+
+def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
+    master: str = "", is_chief: bool = True, checkpoint_dir: Any = None, scaffold: Scaffold | None = None,
+    hooks: Any = None, chief_only_hooks: Any = None, save_checkpoint_secs: Any = USE_DEFAULT,
+    save_summaries_steps: Any = USE_DEFAULT, save_summaries_secs: Any = USE_DEFAULT, config: Any = None,
+    stop_grace_period_secs: float = 120, log_step_count_steps: int | None = 100, max_wait_secs: float = 7200,
+    save_checkpoint_steps: Any = USE_DEFAULT, summary_dir: Any = None,
+) -> MonitoredSession:  # fmt: skip
+    """A `MonitoredSession` for training.
+
+    The chief restores the newest checkpoint of ``checkpoint_dir``, or initialises the model, and saves there every
+    ``save_checkpoint_secs`` (600) or ``save_checkpoint_steps``, at the beginning and at the end.  It writes the graph's
+    summaries every ``save_summaries_steps`` (100) or ``save_summaries_secs``, and steps per second every
+    ``log_step_count_steps``, to ``summary_dir`` (``checkpoint_dir``).  0 or None turns each of them off.  Other workers wait
+    ``max_wait_secs`` for the chief.
+
+    SIGTERM in the main thread of a session that saves: the step ends, the checkpoint is saved, the process exits with 143.
+
+    >>> import tempfile
+    >>> step = tf.train.get_or_create_global_step()
+    >>> train = step.assign_add(1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for last_step in (3, 5):  # the second one goes on where the first one stopped
+    ...         stop = tf.train.StopAtStepHook(last_step=last_step)
+    ...         with tf.train.MonitoredTrainingSession(checkpoint_dir=folder, hooks=[stop]) as sess:
+    ...             while not sess.should_stop():
+    ...                 value = sess.run(train)
+    ...         print(value, tf.train.latest_checkpoint(folder).removeprefix(folder))
+    ...     tf.summary.FileWriterCache.clear()
+    3 /model.ckpt-3
+    5 /model.ckpt-5
+    """
+    summaries = _steps_and_secs(save_summaries_steps, save_summaries_secs, (100, None))
+    checkpoints = _steps_and_secs(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
+    scaffold = scaffold or Scaffold()
+    if not is_chief:
+        worker = WorkerSessionCreator(scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs)
+        return MonitoredSession(worker, hooks=hooks, stop_grace_period_secs=stop_grace_period_secs)
+    all_hooks = checked_hooks(chief_only_hooks, "chief_only_hooks")
+    summary_dir = summary_dir or checkpoint_dir
+    if summary_dir:
+        if _asked(log_step_count_steps):
+            all_hooks.append(StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps))
+        if any(map(_asked, summaries)):
+            steps, secs = summaries
+            all_hooks.append(
+                SummarySaverHook(scaffold=scaffold, save_steps=steps, save_secs=secs, output_dir=summary_dir)
+            )
+    if checkpoint_dir and any(map(_asked, checkpoints)):
+        steps, secs = checkpoints
+        all_hooks.append(CheckpointSaverHook(checkpoint_dir, save_steps=steps, save_secs=secs, scaffold=scaffold))
+    all_hooks += checked_hooks(hooks)
+    chief = ChiefSessionCreator(scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config)
+    return MonitoredSession(chief, hooks=all_hooks, stop_grace_period_secs=stop_grace_period_secs)
+
+
+def _steps_and_secs(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The two intervals: the default if neither is passed, else None for the one that is not."""
+    if steps is USE_DEFAULT and secs is USE_DEFAULT:
+        return default
+    return (None if steps is USE_DEFAULT else steps or None), (None if secs is USE_DEFAULT else secs or None)
+
+
+def _asked(interval: Any) -> bool:
+    return bool(interval) and interval > 0
