@@ -49,6 +49,8 @@ from headrace.library.train.session.session_creator import (
     WorkerSessionCreator as WorkerSessionCreator,
 )
 from headrace.library.train.session.session_manager import SessionManager as SessionManager
+from headrace.library.train.session.supervisor import Supervisor as Supervisor
+from headrace.library.train.session.train_loop import basic_train_loop as basic_train_loop
 from headrace.library.train.session.training_session import MonitoredTrainingSession as MonitoredTrainingSession
 
 # ---- section: hooks
@@ -56,6 +58,7 @@ from headrace.library.train.hook.checkpoint_saver import (
     CheckpointSaverHook as CheckpointSaverHook, CheckpointSaverListener as CheckpointSaverListener,
 )
 from headrace.library.train.hook.profiler import ProfilerHook as ProfilerHook
+from headrace.library.train.hook.progress import ProgressHook as ProgressHook
 from headrace.library.train.hook.step import (
     GlobalStepWaiterHook as GlobalStepWaiterHook, StopAtStepHook as StopAtStepHook,
 )

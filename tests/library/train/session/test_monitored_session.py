@@ -10,6 +10,7 @@ import torch
 
 import headrace as tf
 from headrace import extend
+from headrace.core.registry import REGISTRY
 
 
 class Spy(tf.train.SessionRunHook):
@@ -244,32 +245,34 @@ def test_step_functions_take_a_step_context(step_fn: Any) -> None:
 # ---- recovery
 
 
-counted_call = extend.op(
-    "TestCountedCall(; func: any = None) -> (number: int64)", stateful=True, host=True, blocking=True
-)
-counted_call.shape(lambda func: [])
+@pytest.fixture
+def fails_once() -> Iterator[Callable[[Exception], Any]]:
+    """Makes a node that counts its calls; the third one fails.  (The error of a py_func would be an UnknownError.)"""
+    counted_call = extend.op(
+        "TestCountedCall(; func: any = None) -> (number: int64)", stateful=True, host=True, blocking=True
+    )
+    counted_call.shape(lambda func: [])
+    counted_call.kernel(lambda func: torch.tensor(func()))
 
+    def node(error: Exception) -> Any:
+        calls = []
 
-@counted_call.kernel
-def _(func: Callable[[], int]) -> Any:
-    return torch.tensor(func())
+        def count() -> int:
+            calls.append(1)
+            if len(calls) == 3:
+                raise error
+            return len(calls)
 
+        return extend.raw_ops.TestCountedCall(func=count)
 
-def fails_once(error: Exception) -> Any:
-    """A node that counts its calls; the third one fails.  (An error of a py_func is always an UnknownError.)"""
-    calls = []
-
-    def count() -> int:
-        calls.append(1)
-        if len(calls) == 3:
-            raise error
-        return len(calls)
-
-    return extend.raw_ops.TestCountedCall(func=count)
+    yield node
+    REGISTRY.remove("TestCountedCall")
 
 
 @pytest.mark.parametrize("error_type", [tf.errors.AbortedError, tf.errors.UnavailableError])
-def test_a_lost_session_is_made_again_and_the_step_repeated(error_type: Any, calls: list[Any], tmp_path: Any) -> None:
+def test_a_lost_session_is_made_again_and_the_step_repeated(
+    error_type: Any, calls: list[Any], tmp_path: Any, fails_once: Any
+) -> None:
     step = tf.train.get_or_create_global_step()
     count = fails_once(error_type(None, None, "ps went away"))
     with tf.control_dependencies([count]):
@@ -300,14 +303,14 @@ def test_a_session_is_made_until_it_can_be(calls: list[Any]) -> None:
     assert len(calls) == 3
 
 
-def test_step_functions_recover_too() -> None:
+def test_step_functions_recover_too(fails_once: Any) -> None:
     count = fails_once(tf.errors.AbortedError(None, None, "gone"))
     with tf.train.MonitoredSession() as sess:
         values = [int(sess.run_step_fn(lambda step_context: step_context.session.run(count))) for _ in range(3)]
     assert values == [1, 2, 4]
 
 
-def test_a_singular_session_does_not_recover() -> None:
+def test_a_singular_session_does_not_recover(fails_once: Any) -> None:
     count = fails_once(tf.errors.AbortedError(None, None, "gone"))
     with pytest.raises(tf.errors.AbortedError, match="gone"), tf.train.SingularMonitoredSession() as sess:
         for _ in range(3):
@@ -365,7 +368,7 @@ def test_the_error_of_a_thread_ends_a_loop_that_does_not_wait_for_it(numbers: An
             sess.run(one)
 
 
-def test_a_thread_that_lost_its_task_is_started_again(numbers: Any) -> None:
+def test_a_thread_that_lost_its_task_is_started_again(numbers: Any, fails_once: Any) -> None:
     queue, fill = numbers
     fill(fails_once(tf.errors.AbortedError(None, None, "gone")))
     element = queue.dequeue()

@@ -1,0 +1,230 @@
+"""SIGTERM while a monitored session trains: in a process of its own, which must save and end with status 143."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as tf
+
+SETUP = """
+    import os, signal, sys
+    import headrace as tf
+
+    folder = sys.argv[1]
+    step = tf.train.get_or_create_global_step()
+    train = step.assign_add(1)
+
+    def terminate():
+        os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def run(tmp_path: Path, program: str, status: int) -> list[str]:
+    """Runs the program; returns the lines that it printed."""
+    text = textwrap.dedent(SETUP) + textwrap.dedent(program)
+    process = subprocess.run(
+        [sys.executable, "-c", text, str(tmp_path)], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "HEADRACE_COMPILE": "off"}, check=False,
+    )  # fmt: skip
+    assert process.returncode == status, process.stderr
+    return process.stdout.split("\n")[:-1]
+
+
+def saved_step(tmp_path: Path) -> int:
+    path = tf.train.latest_checkpoint(str(tmp_path))
+    assert path is not None
+    return int(tf.train.load_variable(path, "global_step"))
+
+
+def test_the_step_ends_and_is_saved(tmp_path: Path) -> None:
+    """The signal comes in the middle of a step; the session goes on from there the next time."""
+    program = """
+        def interrupt(number):
+            if number == 3:
+                terminate()
+                print("the step goes on")
+            return number
+
+        with tf.control_dependencies([train]):
+            number = tf.py_func(interrupt, [step.read_value()], tf.int64)
+
+        class End(tf.train.SessionRunHook):
+            def end(self, session):
+                print("hooks end")
+
+        try:
+            with tf.train.MonitoredTrainingSession(checkpoint_dir=folder, save_checkpoint_steps=1000, hooks=[End()]) as sess:
+                for _ in range(10):  # does not ask should_stop()
+                    print(sess.run(number))
+        finally:
+            print("outer blocks end", signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+        print("never")
+    """
+    assert run(tmp_path, program, 143) == ["1", "2", "the step goes on", "hooks end", "outer blocks end True"]
+    assert saved_step(tmp_path) == 3
+    again = """
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+            print(sess.run(train))
+    """
+    assert run(tmp_path, again, 0) == ["4"]
+
+
+def test_a_signal_between_steps_ends_the_loop(tmp_path: Path) -> None:
+    program = """
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+            while not sess.should_stop():
+                value = sess.run(train)
+                if value == 4:
+                    terminate()
+            print("the loop ended at", value)
+        print("never")
+    """
+    assert run(tmp_path, program, 143) == ["the loop ended at 4"]
+    assert saved_step(tmp_path) == 4
+
+
+def test_without_a_with_block(tmp_path: Path) -> None:
+    program = """
+        sess = tf.train.MonitoredTrainingSession(checkpoint_dir=folder)
+        sess.run(train)
+        terminate()
+        sess.run(train)
+        print("never")
+    """
+    assert run(tmp_path, program, 143) == []
+    assert saved_step(tmp_path) == 1
+
+
+def test_a_session_inside_another_ends_both(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    program = """
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+            sess.run(train)
+            sess.run(train)
+            with tf.Graph().as_default():
+                count = tf.train.get_or_create_global_step().assign_add(1)
+                with tf.train.MonitoredTrainingSession(checkpoint_dir=folder + "/inner") as inner:
+                    inner.run(count)
+                    terminate()
+                    inner.run(count)
+            print("never")
+    """
+    assert run(tmp_path, program, 143) == []
+    assert saved_step(tmp_path) == 2
+    assert saved_step(tmp_path / "inner") == 1
+
+
+def test_a_second_signal_ends_the_process_where_it_is(tmp_path: Path) -> None:
+    program = """
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+            sess.run(train)
+            terminate()
+            terminate()
+            print("never")
+    """
+    assert run(tmp_path, program, -signal.SIGTERM) == []
+    assert saved_step(tmp_path) == 0
+
+
+def test_a_session_that_saves_nothing_leaves_the_signal_alone(tmp_path: Path) -> None:
+    program = """
+        with tf.train.MonitoredTrainingSession() as sess:
+            print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, flush=True)
+            terminate()
+    """
+    assert run(tmp_path, program, -signal.SIGTERM) == ["True"]
+
+
+def test_a_handler_of_the_program_stays(tmp_path: Path) -> None:
+    program = """
+        signal.signal(signal.SIGTERM, lambda number, frame: print("mine"))
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder) as sess:
+            sess.run(train)
+            terminate()
+            print(sess.should_stop(), sess.run(train))
+    """
+    assert run(tmp_path, program, 0) == ["mine", "False 2"]
+
+
+# ---- in this process
+
+
+@pytest.fixture
+def train() -> Any:
+    return tf.train.get_or_create_global_step().assign_add(1)
+
+
+def session(tmp_path: Path) -> Any:
+    hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=1000)
+    return tf.train.MonitoredSession(hooks=[hook])
+
+
+def test_the_handler_is_restored(tmp_path: Path, train: Any) -> None:
+    with session(tmp_path) as sess:
+        sess.run(train)
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    with pytest.raises(ZeroDivisionError), session(tmp_path):
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    tf.summary.FileWriterCache.clear()
+
+
+def test_an_error_wins_over_the_signal(tmp_path: Path, train: Any) -> None:
+    """The hooks do not end after an error, so nothing is saved: the process must not look as if it had been."""
+    with pytest.raises(ZeroDivisionError), session(tmp_path) as sess:
+        sess.run(train)
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert saved_step(tmp_path) == 0
+    tf.summary.FileWriterCache.clear()
+
+
+def test_other_threads_only_see_that_they_should_stop(tmp_path: Path, train: Any) -> None:
+    values: list[int] = []
+
+    def work(sess: Any) -> None:
+        while not sess.should_stop():
+            values.append(int(sess.run(train)))
+            if len(values) == 3:
+                os.kill(os.getpid(), signal.SIGTERM)
+                main_has_noted.wait(10)
+
+    main_has_noted = threading.Event()
+    with pytest.raises(SystemExit) as info, session(tmp_path) as sess:
+        thread = threading.Thread(target=work, args=(sess,))
+        thread.start()
+        while not sess.should_stop():
+            thread.join(0.01)
+        main_has_noted.set()
+        thread.join()
+    assert info.value.code == 143
+    assert values == [1, 2, 3]
+    assert saved_step(tmp_path) == 3
+    tf.summary.FileWriterCache.clear()
+
+
+def test_a_session_of_another_thread_leaves_the_signal_alone(tmp_path: Path, train: Any) -> None:
+    graph = tf.get_default_graph()
+    handlers = []
+
+    def work() -> None:
+        with graph.as_default(), session(tmp_path) as sess:
+            sess.run(train)
+            handlers.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.SIG_DFL]
+    tf.summary.FileWriterCache.clear()
