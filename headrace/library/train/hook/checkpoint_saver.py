@@ -24,6 +24,13 @@ from headrace.library.train.session.run_hook import (
 )
 
 
+def wait_for_saver(saver: Any) -> None:
+    """Waits for a saver that writes in the background; others have written when `save` returns."""
+    wait = getattr(saver, "wait", None)
+    if wait is not None:
+        wait()
+
+
 class CheckpointSaverListener:
     """Something to do around each checkpoint of a `CheckpointSaverHook`.  Override what you need; these methods do nothing.
 
@@ -68,8 +75,8 @@ class CheckpointSaverHook(SessionRunHook):
         self._listeners = list(listeners or ())
 
     def begin(self) -> None:
-        self._summary_writer = event_writer(self._checkpoint_dir)
         self._global_step_tensor = checked_global_step(self)
+        self._summary_writer = event_writer(self._checkpoint_dir)
         for listener in self._listeners:
             listener.begin()
 
@@ -104,6 +111,7 @@ class CheckpointSaverHook(SessionRunHook):
         last_step = session.run(self._global_step_tensor)
         if last_step != self._timer.last_triggered_step():
             self._save(session, last_step)
+        wait_for_saver(self._get_saver())
         for listener in self._listeners:
             listener.end(session, last_step)
         if self._summary_writer is not None:

@@ -39,8 +39,8 @@ class ProfilerHook(SessionRunHook):
 
     def begin(self) -> None:
         self._next_step: Any = None
-        self._file_writer = event_writer(self._output_dir or ".")
         self._global_step_tensor = checked_global_step(self)
+        self._file_writer = event_writer(self._output_dir or ".")
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         self._request_summary = self._next_step is not None and self._timer.should_trigger_for_step(self._next_step)

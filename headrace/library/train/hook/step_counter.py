@@ -39,10 +39,10 @@ class StepCounterHook(SessionRunHook):
         self._warnings = 0
 
     def begin(self) -> None:
-        if self._summary_writer is None and self._output_dir:
-            self._summary_writer = event_writer(self._output_dir)
         self._global_step_tensor = checked_global_step(self)
         self._summary_tag = f"{self._global_step_tensor.op.name}/sec"
+        if self._summary_writer is None and self._output_dir:
+            self._summary_writer = event_writer(self._output_dir)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step_tensor)

@@ -36,10 +36,10 @@ class SummarySaverHook(SessionRunHook):
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
 
     def begin(self) -> None:
-        if self._summary_writer is None and self._output_dir:
-            self._summary_writer = event_writer(self._output_dir)
         self._next_step: Any = None
         self._global_step_tensor = checked_global_step(self)
+        if self._summary_writer is None and self._output_dir:
+            self._summary_writer = event_writer(self._output_dir)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         self._request_summary = self._next_step is None or self._timer.should_trigger_for_step(self._next_step)

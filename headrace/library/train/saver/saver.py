@@ -26,6 +26,7 @@ from headrace.library.train.saver import saveable as saving
 from headrace.library.train.saver.background import Background
 from headrace.library.train.saver.builder import BulkSaverBuilder
 from headrace.library.train.saver.meta_graph import add_meta_graph, export_meta_graph
+from headrace.library.train.saver.one_at_a_time import one_at_a_time
 from headrace.library.train.saver.restore_check import check_restore
 from headrace.library.train.saver.state_file import (
     checkpoint_exists,
@@ -225,6 +226,7 @@ class Saver:
 
     # ---- saving
 
+    @one_at_a_time
     def save(
         self, sess: Any, save_path: Any, global_step: Any = None, latest_filename: str | None = None,
         meta_graph_suffix: str = "meta", write_meta_graph: bool = True, write_state: bool = True,

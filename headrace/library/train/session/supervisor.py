@@ -29,6 +29,7 @@ from headrace.library.summary.summary import merge_all
 from headrace.library.system.graph_util import write_graph
 from headrace.library.text.lookup import tables_initializer
 from headrace.library.train.coordinator import Coordinator
+from headrace.library.train.hook.checkpoint_saver import wait_for_saver
 from headrace.library.train.hook.event_writer import add_session_log
 from headrace.library.train.looper_thread import LooperThread
 from headrace.library.train.saver.meta_graph import export_meta_graph
@@ -318,6 +319,7 @@ class Supervisor:
             self._coord.join(
                 threads, stop_grace_period_secs=self._stop_grace_secs, ignore_live_threads=ignore_live_threads
             )
+            wait_for_saver(self._saver)
         finally:
             if close_summary_writer and self._summary_writer is not None:
                 self._log_session(None, "STOP")
