@@ -36,6 +36,7 @@ from headrace.library.train.queue_runner import (
 )
 
 # ---- section: training loops
+from headrace.library.train.session.checkpoint_wait import checkpoints_iterator as checkpoints_iterator
 from headrace.library.train.session.monitored_session import (
     MonitoredSession as MonitoredSession, SingularMonitoredSession as SingularMonitoredSession,
 )

@@ -219,6 +219,7 @@ class HookedSession(WrappedSession):
         super().__init__(sess)
         self._hooks = hooks
         self._should_stop = False
+        self._no_options, self._no_metadata = RunOptions(), RunMetadata()  # making them takes longer than a small step
 
     def check_stop(self) -> bool:
         return self._should_stop
@@ -232,7 +233,11 @@ class HookedSession(WrappedSession):
         requests = [_checked_request(hook, hook.before_run(run_context)) for hook in self._hooks]
         feeds = _merged_feeds([r.feed_dict for r in requests if r is not None and r.feed_dict], feed_dict)
         options = _merged_options(options, [r.options for r in requests if r is not None and r.options is not None])
-        metadata = RunMetadata() if run_metadata is None else run_metadata
+        metadata = run_metadata
+        if options is None:
+            options = self._no_options
+        if metadata is None:
+            metadata = RunMetadata() if options.trace_level else self._no_metadata
         wanted = {i: r.fetches for i, r in enumerate(requests) if r is not None and r.fetches is not None}
         value, results = self._sess.run((fetches, wanted), feed_dict=feeds, options=options, run_metadata=metadata)
         for i, hook in enumerate(self._hooks):
@@ -268,10 +273,10 @@ def _check_not_fed_twice(feeds: Any, merged: dict[Any, Any], message: str) -> No
         raise RuntimeError(f"{message} Conflict(s): {twice} {at()}")
 
 
-def _merged_options(of_caller: RunOptions | None, of_hooks: list[RunOptions]) -> RunOptions:
+def _merged_options(of_caller: RunOptions | None, of_hooks: list[RunOptions]) -> RunOptions | None:
     """The most of what anyone asks for; the caller's message stays as it is."""
     if not of_hooks:
-        return RunOptions() if of_caller is None else of_caller
+        return of_caller
     merged = RunOptions()
     for options in [*([] if of_caller is None else [of_caller]), *of_hooks]:
         merged.trace_level = max(merged.trace_level, options.trace_level)
