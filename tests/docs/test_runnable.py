@@ -16,6 +16,7 @@ PAGES = [
     "queues.md",
     "saved_model.md",
     "summaries.md",
+    "training_loops.md",
     "variables.md",
     "waiting.md",
 ]

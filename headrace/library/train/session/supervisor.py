@@ -100,7 +100,8 @@ class Supervisor:
         self._graph.finalize()
 
     def _init_logdir(self, logdir: Any, basename: str, writer: Any, summary_secs: Any, model_secs: Any) -> None:
-        self._logdir = self._save_path = self._summary_writer = None
+        self._logdir = self._save_path = None
+        self._summary_writer: Any = None
         self._save_summaries_secs = self._save_model_secs = None
         self._graph_added_to_summary = False
         if not self._is_chief:
