@@ -103,7 +103,7 @@ class Supervisor:
         self._logdir = self._save_path = None
         self._summary_writer: Any = None
         self._save_summaries_secs = self._save_model_secs = None
-        self._graph_added_to_summary = False
+        self._writer_is_open = self._graph_added_to_summary = False
         if not self._is_chief:
             return
         self._logdir = logdir
@@ -231,6 +231,7 @@ class Supervisor:
         self._coord.clear_stop()
         if self._summary_writer is not None:
             self._summary_writer.reopen()
+            self._writer_is_open = True
         if self._is_chief:
             session = self._session_manager.prepare_session(
                 master, init_op=self._init_op, saver=self._saver, checkpoint_dir=self._logdir,
@@ -322,10 +323,10 @@ class Supervisor:
             )
             wait_for_saver(self._saver)
         finally:
-            if close_summary_writer and self._summary_writer is not None:
+            if close_summary_writer and self._writer_is_open:  # programs stop inside the block of `managed_session` too
                 self._log_session(None, "STOP")
                 self._summary_writer.close()
-                self._graph_added_to_summary = False
+                self._writer_is_open = self._graph_added_to_summary = False
 
     def request_stop(self, ex: Any = None) -> None:
         """Asks all threads to stop; `stop` raises the error ``ex``."""

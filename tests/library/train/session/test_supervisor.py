@@ -105,6 +105,15 @@ def test_the_parts_of_a_managed_session(train: Any, tmp_path: Path) -> None:
     assert [e for e in events(tmp_path) if e[1] in ("loss", "STOP")] == [(1, "loss"), (0, "STOP")]
 
 
+def test_a_program_may_stop_inside_the_block(train: Any, tmp_path: Path) -> None:
+    sv = tf.train.Supervisor(logdir=str(tmp_path))
+    for _ in range(2):
+        with sv.managed_session() as sess:
+            sess.run(train)
+            sv.stop()
+    assert [tag for _, tag in events(tmp_path)].count("STOP") == 2
+
+
 def test_an_error_is_raised_and_the_end_of_input_is_not(train: Any, tmp_path: Path) -> None:
     sv = tf.train.Supervisor()
     with pytest.raises(ZeroDivisionError), sv.managed_session():
