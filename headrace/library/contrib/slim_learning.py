@@ -11,6 +11,7 @@ from headrace.core import errors, file
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
+from headrace.graph.convert import constant
 from headrace.library import log
 from headrace.library.control.dependency import group
 from headrace.library.state.global_step import get_or_create_global_step
@@ -20,7 +21,6 @@ from headrace.library.state.variables import (
     report_uninitialized_variables,
 )
 from headrace.library.summary.summary import merge_all
-from headrace.library.tensor.creation import constant
 from headrace.library.testing.profiler.timeline import Timeline
 from headrace.library.text.lookup import tables_initializer
 from headrace.library.train.saver.saver import Saver
