@@ -365,7 +365,8 @@ if _TYPE_CHECKING:
     )
     from headrace import (
         app as app, audio as audio, bitwise as bitwise, compat as compat, contrib as contrib, debugging as debugging,
-        distributions as distributions, dtypes as dtypes, examples as examples, feature_column as feature_column,
+        distributions as distributions, dtypes as dtypes, estimator as estimator, examples as examples,
+        feature_column as feature_column,
         flags as flags, gfile as gfile, graph_util as graph_util, image as image, initializers as initializers,
         io as io, layers as layers, linalg as linalg, logging as logging, lookup as lookup, losses as losses,
         manip as manip, math as math, metrics as metrics, nest as nest, nn as nn, profiler as profiler,
@@ -379,9 +380,9 @@ newaxis = None
 del _ops, _operators, _process
 
 _ON_DEMAND = frozenset(
-    "app audio bitwise compat contrib debugging distributions dtypes examples feature_column flags gfile graph_util image "
-    "initializers io layers linalg logging lookup losses manip math metrics nest nn profiler python_io quantization queue random "
-    "resource_loader saved_model sets signal sparse spectral strings summary sysconfig test train version".split()
+    "app audio bitwise compat contrib debugging distributions dtypes estimator examples feature_column flags gfile graph_util "
+    "image initializers io layers linalg logging lookup losses manip math metrics nest nn profiler python_io quantization queue "
+    "random resource_loader saved_model sets signal sparse spectral strings summary sysconfig test train version".split()
 )
 _MESSAGES = frozenset(  # TensorBoard's: imported when one is first asked for
     "AttrValue Event GraphDef HistogramProto LogMessage MetaGraphDef NameAttrList NodeDef SessionLog Summary "

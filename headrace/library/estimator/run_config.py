@@ -1,0 +1,326 @@
+"""``RunConfig``: where a model's files go, how often it saves and logs, and which task of a cluster this process is.
+
+Owns the reading of the environment variable ``TF_CONFIG``.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.cluster.cluster_spec import ClusterSpec
+from headrace.core.config import ConfigProto
+from headrace.core.source import at
+
+_UNSET: Any = object()
+_SAVE_SECS = 600
+
+
+class TaskType:
+    """The names of jobs that a cluster of estimators may have."""
+
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+    CHIEF = "chief"
+    EVALUATOR = "evaluator"
+
+
+_WORKING = (TaskType.CHIEF, TaskType.MASTER, TaskType.WORKER)
+
+
+class RunConfig:
+    """How an estimator runs.  Not changed after it is made: ``replace`` makes another one.
+
+    A checkpoint is saved every ``save_checkpoints_steps`` steps or ``save_checkpoints_secs`` seconds (600 if neither is
+    given; None for both: never).  Steps per second and the loss are logged every ``log_step_count_steps`` steps.
+    """
+
+    def __init__(
+        self, model_dir: Any = None, tf_random_seed: int | None = None, save_summary_steps: int | None = 100,
+        save_checkpoints_steps: Any = _UNSET, save_checkpoints_secs: Any = _UNSET, session_config: Any = None,
+        keep_checkpoint_max: int | None = 5, keep_checkpoint_every_n_hours: float = 10000,
+        log_step_count_steps: int | None = 100, train_distribute: Any = None, device_fn: Any = None,
+        protocol: str | None = None, eval_distribute: Any = None, experimental_distribute: Any = None,
+        experimental_max_worker_delay_secs: Any = None, session_creation_timeout_secs: float = 7200,
+    ) -> None:  # fmt: skip
+        steps, secs = save_checkpoints_steps, save_checkpoints_secs
+        if steps is _UNSET and secs is _UNSET:
+            steps, secs = None, _SAVE_SECS
+        else:
+            steps, secs = (None if value is _UNSET else value for value in (steps, secs))
+        if steps is not None and secs is not None:
+            raise ValueError(
+                "Only one of `save_checkpoints_steps` and `save_checkpoints_secs` can be set: got "
+                f"save_checkpoints_steps={steps!r} and save_checkpoints_secs={secs!r} {at()}"
+            )
+        environment = _environment()
+        self._values: dict[str, Any] = {
+            "model_dir": _model_dir(model_dir, environment), "tf_random_seed": tf_random_seed,
+            "save_summary_steps": save_summary_steps, "save_checkpoints_steps": steps, "save_checkpoints_secs": secs,
+            "session_config": session_config, "keep_checkpoint_max": keep_checkpoint_max,
+            "keep_checkpoint_every_n_hours": keep_checkpoint_every_n_hours,
+            "log_step_count_steps": log_step_count_steps, "train_distribute": train_distribute,
+            "device_fn": device_fn, "protocol": protocol, "eval_distribute": eval_distribute,
+            "experimental_distribute": experimental_distribute,
+            "experimental_max_worker_delay_secs": experimental_max_worker_delay_secs,
+            "session_creation_timeout_secs": session_creation_timeout_secs,
+        }  # fmt: skip
+        _check(self._values)
+        self._task = _Task(environment)
+
+    def __repr__(self) -> str:
+        changed = {name: value for name, value in self._values.items() if value is not None}
+        return f"RunConfig({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    # ---- the settings
+
+    @property
+    def model_dir(self) -> str | None:
+        return self._values["model_dir"]
+
+    @property
+    def tf_random_seed(self) -> int | None:
+        return self._values["tf_random_seed"]
+
+    @property
+    def save_summary_steps(self) -> int | None:
+        return self._values["save_summary_steps"]
+
+    @property
+    def save_checkpoints_steps(self) -> int | None:
+        return self._values["save_checkpoints_steps"]
+
+    @property
+    def save_checkpoints_secs(self) -> float | None:
+        return self._values["save_checkpoints_secs"]
+
+    @property
+    def session_config(self) -> Any:
+        return self._values["session_config"]
+
+    @property
+    def keep_checkpoint_max(self) -> int | None:
+        return self._values["keep_checkpoint_max"]
+
+    @property
+    def keep_checkpoint_every_n_hours(self) -> float:
+        return self._values["keep_checkpoint_every_n_hours"]
+
+    @property
+    def log_step_count_steps(self) -> int | None:
+        return self._values["log_step_count_steps"]
+
+    @property
+    def train_distribute(self) -> Any:
+        return self._values["train_distribute"]
+
+    @property
+    def eval_distribute(self) -> Any:
+        return self._values["eval_distribute"]
+
+    @property
+    def device_fn(self) -> Any:
+        return self._values["device_fn"]
+
+    @property
+    def protocol(self) -> str | None:
+        return self._values["protocol"]
+
+    @property
+    def experimental_max_worker_delay_secs(self) -> Any:
+        return self._values["experimental_max_worker_delay_secs"]
+
+    @property
+    def session_creation_timeout_secs(self) -> float:
+        return self._values["session_creation_timeout_secs"]
+
+    # ---- this task
+
+    @property
+    def cluster_spec(self) -> ClusterSpec:
+        return self._task.cluster
+
+    @property
+    def task_type(self) -> str | None:
+        return self._task.type
+
+    @property
+    def task_id(self) -> int | None:
+        return self._task.index
+
+    @property
+    def global_id_in_cluster(self) -> int | None:
+        """The task's number among all that work: chief, workers, then the rest; None for an evaluator."""
+        return self._task.global_id
+
+    @property
+    def master(self) -> str:
+        return self._task.master
+
+    @property
+    def evaluation_master(self) -> str:
+        return self._task.evaluation_master
+
+    @property
+    def num_ps_replicas(self) -> int:
+        return self._task.num_ps
+
+    @property
+    def num_worker_replicas(self) -> int:
+        return self._task.num_workers
+
+    @property
+    def is_chief(self) -> bool:
+        return self._task.is_chief
+
+    @property
+    def service(self) -> Any:
+        """What ``TF_CONFIG`` says of how long tasks live, or None."""
+        return self._task.service
+
+    def replace(self, **kwargs: Any) -> RunConfig:
+        """Another configuration with these settings instead."""
+        unknown = sorted(set(kwargs) - set(self._values))
+        if unknown:
+            raise ValueError(f"Replacing {unknown} is not supported; settings are {sorted(self._values)} {at()}")
+        values = dict(self._values)
+        ways = ("save_checkpoints_steps", "save_checkpoints_secs")
+        if any(way in kwargs for way in ways):  # a new one of the two takes the place of the old
+            values.update(dict.fromkeys(ways))
+        return _configured(copy.copy(self), {**values, **kwargs})
+
+
+def _configured(config: RunConfig, values: dict[str, Any]) -> RunConfig:
+    if values["save_checkpoints_steps"] is not None and values["save_checkpoints_secs"] is not None:
+        raise ValueError(
+            "Only one of `save_checkpoints_steps` and `save_checkpoints_secs` can be set: got "
+            f"{values['save_checkpoints_steps']!r} and {values['save_checkpoints_secs']!r} {at()}"
+        )
+    if values["model_dir"] is not None:
+        values["model_dir"] = os.fspath(values["model_dir"])
+    _check(values)
+    config._values = values
+    return config
+
+
+# ---- checks
+
+
+def _check(values: Mapping[str, Any]) -> None:
+    for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
+        if values[name] is not None:
+            raise NotImplementedError(
+                f"RunConfig({name}=...) is not supported: distribution strategies are not part of Headrace. Leave it None, "
+                f"got {values[name]!r} {at()}"
+            )
+    for name in ("save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs", "keep_checkpoint_max"):
+        _check_number(name, values[name], least=0)
+    for name in ("keep_checkpoint_every_n_hours", "log_step_count_steps", "session_creation_timeout_secs"):
+        _check_number(name, values[name], least=None)
+    seed, session_config, device_fn = (values[n] for n in ("tf_random_seed", "session_config", "device_fn"))
+    if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):
+        raise ValueError(f"tf_random_seed must be a whole number or None, got {seed!r} {at()}")
+    if session_config is not None and not isinstance(session_config, ConfigProto):
+        raise ValueError(f"session_config must be a tf.ConfigProto or None, got {session_config!r} {at()}")
+    if device_fn is not None and not callable(device_fn):
+        raise ValueError(f"device_fn must be a function of an operation, or None, got {device_fn!r} {at()}")
+    if values["protocol"] not in (None, "grpc", "grpc+verbs"):
+        raise ValueError(f"protocol must be 'grpc', 'grpc+verbs' or None, got {values['protocol']!r} {at()}")
+
+
+def _check_number(name: str, value: Any, least: float | None) -> None:
+    """``least`` None: the number must be above 0."""
+    if value is None:
+        return
+    is_number = isinstance(value, (int, float)) or hasattr(value, "__index__") or hasattr(value, "__float__")
+    if isinstance(value, (bool, str)) or not is_number or (value <= 0 if least is None else value < least):
+        accepted = "above 0" if least is None else f"at least {least}"
+        raise ValueError(f"{name} must be a number {accepted}, or None, got {value!r} {at()}")
+
+
+# ---- TF_CONFIG
+
+
+def _environment() -> Mapping[str, Any]:
+    text = os.environ.get("TF_CONFIG")
+    if not text:
+        return {}
+    try:
+        environment = json.loads(text)
+    except ValueError as e:
+        raise ValueError(f"the environment variable TF_CONFIG must be JSON, got {text!r}: {e} {at()}") from None
+    if not isinstance(environment, dict):
+        raise ValueError(f"the environment variable TF_CONFIG must be a JSON object, got {text!r} {at()}")
+    return environment
+
+
+def _model_dir(model_dir: Any, environment: Mapping[str, Any]) -> str | None:
+    """The argument, or else what ``TF_CONFIG`` says."""
+    told = environment.get("model_dir")
+    if model_dir is None:
+        model_dir = told
+    elif told and os.fspath(model_dir) != told:
+        raise ValueError(
+            f"model_dir is {model_dir!r} in the RunConfig and {told!r} in TF_CONFIG: set one, or the same {at()}"
+        )
+    if model_dir == "":
+        raise ValueError(f"model_dir should be non-empty {at()}")
+    return None if model_dir is None else os.fspath(model_dir)
+
+
+class _Task:
+    """This process's place in the cluster that ``TF_CONFIG`` describes; without one, a chief on its own."""
+
+    def __init__(self, environment: Mapping[str, Any]) -> None:
+        task = environment.get("task", {})
+        if not isinstance(task, dict):
+            raise ValueError(f"'task' of TF_CONFIG must be an object with 'type' and 'index', got {task!r} {at()}")
+        self.cluster = ClusterSpec(environment.get("cluster", {}))
+        self.service = environment.get("service")
+        self.master = environment.get("session_master", "")
+        self.evaluation_master = environment.get("eval_session_master", "")
+        self.num_ps, self.num_workers, self.is_chief, self.global_id = 0, 1, True, 0
+        if not self.cluster:
+            self.type: str | None = task.get("type", TaskType.WORKER)
+            self.index: int | None = int(task.get("index", 0))
+            if self.type not in (TaskType.WORKER, TaskType.CHIEF, TaskType.MASTER) or self.index != 0:
+                raise ValueError(
+                    "If \"cluster\" is not set in TF_CONFIG, the task must be number 0 of type 'worker': got type "
+                    f"{self.type!r}, index {self.index} {at()}"
+                )
+            return
+        self._find(task)
+
+    def _find(self, task: Mapping[str, Any]) -> None:
+        """The task among those of the cluster."""
+        jobs = self.cluster.jobs
+        chiefs = [job for job in (TaskType.CHIEF, TaskType.MASTER) if job in jobs]
+        if len(chiefs) != 1 or self.cluster.num_tasks(chiefs[0]) != 1:
+            raise ValueError(
+                "If \"cluster\" is set in TF_CONFIG, it must have one \"chief\" node (or one \"master\"): got "
+                f"{self.cluster.as_dict()} {at()}"
+            )
+        if "type" not in task or "index" not in task:
+            raise ValueError(f"If \"cluster\" is set in TF_CONFIG, task type and index must be set: got {dict(task)} {at()}")
+        self.type, self.index = task["type"], int(task["index"])
+        self.is_chief = self.type == chiefs[0]
+        if self.type == TaskType.EVALUATOR:
+            self.num_ps = self.num_workers = 0
+            self.global_id = self.index = None if self.index is None else self.index
+            self.global_id = None
+            return
+        if self.type not in jobs or self.index not in self.cluster.task_indices(self.type):
+            raise ValueError(
+                f"{self.index} is not a valid task of {self.type!r} in TF_CONFIG; the cluster is {self.cluster.as_dict()} {at()}"
+            )
+        self.num_ps = self.cluster.num_tasks(TaskType.PS) if TaskType.PS in jobs else 0
+        self.num_workers = sum(self.cluster.num_tasks(job) for job in _WORKING if job in jobs)
+        if not self.master and sum(self.cluster.num_tasks(job) for job in jobs) > 1:
+            self.master = f"grpc://{self.cluster.task_address(self.type, self.index)}"
+        order = [*chiefs, TaskType.WORKER, *sorted(set(jobs) - {*chiefs, TaskType.WORKER})]
+        before = [job for job in order[: order.index(self.type)] if job in jobs]
+        self.global_id = sum(self.cluster.num_tasks(job) for job in before) + self.index
