@@ -52,11 +52,6 @@ class RunConfig:
             steps, secs = None, _SAVE_SECS
         else:
             steps, secs = (None if value is _UNSET else value for value in (steps, secs))
-        if steps is not None and secs is not None:
-            raise ValueError(
-                "Only one of `save_checkpoints_steps` and `save_checkpoints_secs` can be set: got "
-                f"save_checkpoints_steps={steps!r} and save_checkpoints_secs={secs!r} {at()}"
-            )
         environment = _environment()
         self._values: dict[str, Any] = {
             "model_dir": _model_dir(model_dir, environment), "tf_random_seed": tf_random_seed,
@@ -191,26 +186,24 @@ class RunConfig:
         ways = ("save_checkpoints_steps", "save_checkpoints_secs")
         if any(way in kwargs for way in ways):  # a new one of the two takes the place of the old
             values.update(dict.fromkeys(ways))
-        return _configured(copy.copy(self), {**values, **kwargs})
-
-
-def _configured(config: RunConfig, values: dict[str, Any]) -> RunConfig:
-    if values["save_checkpoints_steps"] is not None and values["save_checkpoints_secs"] is not None:
-        raise ValueError(
-            "Only one of `save_checkpoints_steps` and `save_checkpoints_secs` can be set: got "
-            f"{values['save_checkpoints_steps']!r} and {values['save_checkpoints_secs']!r} {at()}"
-        )
-    if values["model_dir"] is not None:
-        values["model_dir"] = os.fspath(values["model_dir"])
-    _check(values)
-    config._values = values
-    return config
+        values.update(kwargs)
+        values["model_dir"] = _model_dir(values["model_dir"], {})
+        _check(values)
+        config = copy.copy(self)
+        config._values = values
+        return config
 
 
 # ---- checks
 
 
 def _check(values: Mapping[str, Any]) -> None:
+    steps, secs = values["save_checkpoints_steps"], values["save_checkpoints_secs"]
+    if steps is not None and secs is not None:
+        raise ValueError(
+            "Only one of `save_checkpoints_steps` and `save_checkpoints_secs` can be set: got "
+            f"save_checkpoints_steps={steps!r} and save_checkpoints_secs={secs!r} {at()}"
+        )
     for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
         if values[name] is not None:
             raise NotImplementedError(
@@ -283,7 +276,8 @@ class _Task:
         self.service = environment.get("service")
         self.master = environment.get("session_master", "")
         self.evaluation_master = environment.get("eval_session_master", "")
-        self.num_ps, self.num_workers, self.is_chief, self.global_id = 0, 1, True, 0
+        self.num_ps, self.num_workers, self.is_chief = 0, 1, True
+        self.global_id: int | None = 0
         if not self.cluster:
             self.type: str | None = task.get("type", TaskType.WORKER)
             self.index: int | None = int(task.get("index", 0))
@@ -301,17 +295,17 @@ class _Task:
         chiefs = [job for job in (TaskType.CHIEF, TaskType.MASTER) if job in jobs]
         if len(chiefs) != 1 or self.cluster.num_tasks(chiefs[0]) != 1:
             raise ValueError(
-                "If \"cluster\" is set in TF_CONFIG, it must have one \"chief\" node (or one \"master\"): got "
+                'If "cluster" is set in TF_CONFIG, it must have one "chief" node (or one "master"): got '
                 f"{self.cluster.as_dict()} {at()}"
             )
         if "type" not in task or "index" not in task:
-            raise ValueError(f"If \"cluster\" is set in TF_CONFIG, task type and index must be set: got {dict(task)} {at()}")
+            raise ValueError(
+                f'If "cluster" is set in TF_CONFIG, task type and index must be set: got {dict(task)} {at()}'
+            )
         self.type, self.index = task["type"], int(task["index"])
         self.is_chief = self.type == chiefs[0]
         if self.type == TaskType.EVALUATOR:
-            self.num_ps = self.num_workers = 0
-            self.global_id = self.index = None if self.index is None else self.index
-            self.global_id = None
+            self.num_workers, self.global_id = 0, None
             return
         if self.type not in jobs or self.index not in self.cluster.task_indices(self.type):
             raise ValueError(
