@@ -16,6 +16,7 @@ from headrace.library.contrib.composition import (
     one_hot_encoding as one_hot_encoding, relu as relu, relu6 as relu6, repeat as repeat, softmax as softmax,
     stack as stack,
 )
+from headrace.library.contrib.learn.column import real_valued_column as real_valued_column
 from headrace.library.contrib.optimize import (
     OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES, OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES,
     optimize_loss as optimize_loss,

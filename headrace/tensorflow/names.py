@@ -19,8 +19,12 @@ eager.context                .
 eager.def_function           .
 eager.function               contrib.eager .
 estimator.estimator          estimator
+estimator.export.export      estimator.export
+estimator.inputs.numpy_io    estimator.inputs
+estimator.inputs.pandas_io   estimator.inputs
 estimator.model_fn           estimator
 estimator.run_config         estimator
+estimator.training           estimator
 feature_column.feature_column  feature_column
 framework.constant_op        .
 framework.device             .
@@ -202,7 +206,12 @@ core.protobuf.rewriter_config_pb2    .
 core.protobuf.saver_pb2              train
 core.protobuf.tensorflow_server_pb2  train
 core.util.event_pb2                  . summary
+contrib.learn.python.learn.datasets.base  contrib.learn.datasets.base
 contrib.learn.python.learn.datasets.mnist   examples.tutorials.mnist.input_data
+contrib.learn.python.learn.estimators.model_fn  contrib.learn
+contrib.learn.python.learn.estimators.run_config  contrib.learn
+contrib.learn.python.learn.learn_runner  contrib.learn.learn_runner
+contrib.learn.python.learn.metric_spec  contrib.learn
 contrib.rnn.python.ops.core_rnn_cell  contrib.rnn library.rnn.private
 contrib.rnn.python.ops.core_rnn_cell_impl  contrib.rnn library.rnn.private
 contrib.learn.datasets.mnist         examples.tutorials.mnist.input_data

@@ -161,7 +161,14 @@ import tensorflow as tf
 from tensorflow.contrib.framework.python.ops import add_arg_scope, audio_ops
 from tensorflow.contrib.image.python.ops import distort_image_ops
 from tensorflow.contrib.layers.python.layers import batch_norm, initializers, utils
+from tensorflow.contrib.learn.python.learn import learn_runner
+from tensorflow.contrib.learn.python.learn.datasets import base
 from tensorflow.contrib.learn.python.learn.datasets.mnist import read_data_sets
+from tensorflow.contrib.learn.python.learn.estimators import run_config
+from tensorflow.python.estimator.inputs import numpy_io
+assert learn_runner.run is tf.contrib.learn.learn_runner.run and base.load_csv_with_header
+assert run_config.RunConfig is tf.contrib.learn.RunConfig
+assert numpy_io.numpy_input_fn is tf.estimator.inputs.numpy_input_fn
 assert audio_ops.audio_spectrogram and distort_image_ops.adjust_hsv_in_yiq
 assert batch_norm is tf.contrib.layers.batch_norm is tf.contrib.layers.python.layers.batch_norm
 assert utils.collect_named_outputs and initializers.xavier_initializer

@@ -1,5 +1,5 @@
 """tf.contrib.learn.preprocessing."""
 
-from headrace.library.contrib.learn import CategoricalVocabulary as CategoricalVocabulary
-from headrace.library.contrib.learn import VocabularyProcessor as VocabularyProcessor
-from headrace.library.contrib.learn import tokenizer as tokenizer
+from headrace.library.contrib.learn.preprocessing import CategoricalVocabulary as CategoricalVocabulary
+from headrace.library.contrib.learn.preprocessing import VocabularyProcessor as VocabularyProcessor
+from headrace.library.contrib.learn.preprocessing import tokenizer as tokenizer

@@ -44,7 +44,11 @@ def test_a_single_export_is_the_default() -> None:
         ({"mode": "infer", "predictions": {"a": 1}}, TypeError, r"predictions\['a'\] must be Tensor, given: 1"),
         ({"mode": "eval", "loss": "L", "eval_metric_ops": [1]}, TypeError, "eval_metric_ops must be a dict"),
         ({"mode": "eval", "loss": "L", "eval_metric_ops": {"m": 1}}, TypeError, r"\(metric_value, update_op\) tuples"),
-        ({"mode": "eval", "loss": "L", "eval_metric_ops": {"m": (1, 2)}}, TypeError, r"value of eval_metric_ops\['m'\]"),
+        (
+            {"mode": "eval", "loss": "L", "eval_metric_ops": {"m": (1, 2)}},
+            TypeError,
+            r"value of eval_metric_ops\['m'\]",
+        ),
         ({"mode": "infer", "predictions": "L", "export_outputs": {"a": 1}}, TypeError, "must be ExportOutput objects"),
         ({"mode": "eval", "loss": "L", "training_hooks": [1]}, TypeError, "must be SessionRunHook instances, given: 1"),
         ({"mode": "eval", "loss": "L", "scaffold": 1}, TypeError, "scaffold must be tf.train.Scaffold. Given: 1"),

@@ -1,4 +1,4 @@
-"""The parts of contrib.learn that stand alone: ModeKeys and the vocabulary of short texts."""
+"""contrib.learn.preprocessing: the vocabulary of short texts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ from typing import Any
 import numpy as np
 
 _TOKEN = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+", re.UNICODE)
-
-
-class ModeKeys:
-    """What a model function is called for."""
-
-    TRAIN = "train"
-    EVAL = "eval"
-    INFER = "infer"
 
 
 def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:

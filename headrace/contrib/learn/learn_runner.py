@@ -1,0 +1,3 @@
+"""tf.contrib.learn.learn_runner."""
+
+from headrace.library.contrib.learn.experiment import run as run

@@ -1,0 +1,1 @@
+"""``tf.contrib.learn``: the estimators from before ``tf.estimator``, over it."""

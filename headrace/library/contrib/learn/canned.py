@@ -1,0 +1,151 @@
+"""The ready-made models of contrib.learn: those of ``tf.estimator`` under the older methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.core.source import at
+from headrace.library.contrib.learn.estimator import BaseEstimator, examples
+from headrace.library.estimator import canned
+from headrace.library.losses.loss import Reduction
+from headrace.library.network.activation import relu
+
+_MEAN = Reduction.SUM_BY_NONZERO_WEIGHTS
+
+
+def _check_absent(**arguments: Any) -> None:
+    """Refuses settings that the models below do not have."""
+    for name, value in arguments.items():
+        if value:
+            raise NotImplementedError(f"{name}={value!r} is not supported; leave it out {at()}")
+
+
+class _Classifier(BaseEstimator):
+    _is_named = True
+    _class_key = "class_ids"
+
+    def predict_classes(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+    ) -> Any:
+        """The class of each example."""
+        return self._values(x, input_fn, batch_size, as_iterable, self._class_key)
+
+    def predict_proba(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+    ) -> Any:
+        """The probabilities of all classes, for each example."""
+        return self._values(x, input_fn, batch_size, as_iterable, "probabilities")
+
+    def predict(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, outputs: Any = None,
+        as_iterable: bool = True, iterate_batches: bool = False,
+    ) -> Any:  # fmt: skip
+        """The class of each example, or with ``outputs`` dictionaries of what they name."""
+        if outputs is None:
+            return self.predict_classes(x, input_fn, batch_size, as_iterable)
+        return super().predict(x, input_fn, batch_size, outputs, as_iterable, iterate_batches)
+
+    def _values(self, x: Any, input_fn: Any, batch_size: Any, as_iterable: bool, key: str) -> Any:
+        values = examples(super().predict(x, input_fn, batch_size, [key]), key)
+        return values if as_iterable else np.array(list(values))
+
+
+class _Regressor(BaseEstimator):
+    _is_named = True
+
+    def predict_scores(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+    ) -> Any:
+        """The number, or the numbers, of each example."""
+        values = examples(super().predict(x, input_fn, batch_size, ["predictions"]), "predictions")
+        return values if as_iterable else np.array(list(values))
+
+    def predict(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, outputs: Any = None,
+        as_iterable: bool = True, iterate_batches: bool = False,
+    ) -> Any:  # fmt: skip
+        """The number of each example, or with ``outputs`` dictionaries of what they name."""
+        if outputs is None:
+            return self.predict_scores(x, input_fn, batch_size, as_iterable)
+        return super().predict(x, input_fn, batch_size, outputs, as_iterable, iterate_batches)
+
+
+class DNNClassifier(_Classifier):
+    """Classes by fully connected layers over dense feature columns."""
+
+    def __init__(
+        self, hidden_units: Any, feature_columns: Any, model_dir: Any = None, n_classes: int = 2,
+        weight_column_name: str | None = None, optimizer: Any = None, activation_fn: Any = relu,
+        dropout: float | None = None, gradient_clip_norm: Any = None, enable_centered_bias: bool = False,
+        config: Any = None, feature_engineering_fn: Any = None, embedding_lr_multipliers: Any = None,
+        input_layer_min_slice_size: Any = None, label_keys: Any = None,
+    ) -> None:  # fmt: skip
+        _check_absent(
+            gradient_clip_norm=gradient_clip_norm, enable_centered_bias=enable_centered_bias,
+            feature_engineering_fn=feature_engineering_fn, embedding_lr_multipliers=embedding_lr_multipliers,
+            input_layer_min_slice_size=input_layer_min_slice_size,
+        )  # fmt: skip
+        self._class_key = "class_ids" if label_keys is None else "classes"
+        self._estimator = canned.DNNClassifier(
+            hidden_units, feature_columns, model_dir, n_classes, weight_column_name, label_keys, optimizer or "Adagrad",
+            activation_fn, dropout, config=config, loss_reduction=_MEAN,
+        )  # fmt: skip
+
+
+class DNNRegressor(_Regressor):
+    """Numbers by fully connected layers over dense feature columns."""
+
+    def __init__(
+        self, hidden_units: Any, feature_columns: Any, model_dir: Any = None, weight_column_name: str | None = None,
+        optimizer: Any = None, activation_fn: Any = relu, dropout: float | None = None, gradient_clip_norm: Any = None,
+        enable_centered_bias: bool = False, config: Any = None, feature_engineering_fn: Any = None,
+        label_dimension: int = 1, embedding_lr_multipliers: Any = None, input_layer_min_slice_size: Any = None,
+    ) -> None:  # fmt: skip
+        _check_absent(
+            gradient_clip_norm=gradient_clip_norm, enable_centered_bias=enable_centered_bias,
+            feature_engineering_fn=feature_engineering_fn, embedding_lr_multipliers=embedding_lr_multipliers,
+            input_layer_min_slice_size=input_layer_min_slice_size,
+        )  # fmt: skip
+        self._estimator = canned.DNNRegressor(
+            hidden_units, feature_columns, model_dir, label_dimension, weight_column_name, optimizer or "Adagrad",
+            activation_fn, dropout, config=config, loss_reduction=_MEAN,
+        )  # fmt: skip
+
+
+class LinearClassifier(_Classifier):
+    """Classes by a weighted sum of feature columns."""
+
+    def __init__(
+        self, feature_columns: Any, model_dir: Any = None, n_classes: int = 2, weight_column_name: str | None = None,
+        optimizer: Any = None, gradient_clip_norm: Any = None, enable_centered_bias: bool = False,
+        _joint_weight: bool = False, config: Any = None, feature_engineering_fn: Any = None, label_keys: Any = None,
+    ) -> None:  # fmt: skip
+        _check_absent(
+            gradient_clip_norm=gradient_clip_norm, enable_centered_bias=enable_centered_bias,
+            _joint_weight=_joint_weight, feature_engineering_fn=feature_engineering_fn,
+        )  # fmt: skip
+        self._class_key = "class_ids" if label_keys is None else "classes"
+        self._estimator = canned.LinearClassifier(
+            feature_columns, model_dir, n_classes, weight_column_name, label_keys, optimizer or "Ftrl", config,
+            loss_reduction=_MEAN,
+        )  # fmt: skip
+
+
+class LinearRegressor(_Regressor):
+    """Numbers by a weighted sum of feature columns."""
+
+    def __init__(
+        self, feature_columns: Any, model_dir: Any = None, weight_column_name: str | None = None, optimizer: Any = None,
+        gradient_clip_norm: Any = None, enable_centered_bias: bool = False, label_dimension: int = 1,
+        _joint_weights: bool = False, config: Any = None, feature_engineering_fn: Any = None,
+    ) -> None:  # fmt: skip
+        _check_absent(
+            gradient_clip_norm=gradient_clip_norm, enable_centered_bias=enable_centered_bias,
+            _joint_weights=_joint_weights, feature_engineering_fn=feature_engineering_fn,
+        )  # fmt: skip
+        self._estimator = canned.LinearRegressor(
+            feature_columns, model_dir, label_dimension, weight_column_name, optimizer or "Ftrl", config,
+            loss_reduction=_MEAN,
+        )  # fmt: skip

@@ -1,0 +1,74 @@
+"""contrib.learn.datasets.base: small data sets from files of comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headrace.core import file
+from headrace.core.source import at
+from headrace.library.compat import as_str_any
+
+
+class Dataset(NamedTuple):
+    """Features, one row for each example, and what is to be predicted."""
+
+    data: Any
+    target: Any
+
+
+class Datasets(NamedTuple):
+    """The parts of a data set."""
+
+    train: Any
+    validation: Any
+    test: Any
+
+
+def load_csv_with_header(filename: Any, target_dtype: Any, features_dtype: Any, target_column: int = -1) -> Dataset:
+    """Reads a file whose first line says how many examples and features there are."""
+    rows = _rows(filename)
+    if len(rows[0]) < 2 or not all(field.strip().isdigit() for field in rows[0][:2]):
+        raise ValueError(
+            f"{filename}: the first line must begin with the numbers of examples and features, got {rows[0]} {at()}"
+        )
+    examples, features = int(rows[0][0]), int(rows[0][1])
+    if len(rows) - 1 != examples:
+        raise ValueError(f"{filename}: the first line says {examples} examples, but {len(rows) - 1} follow {at()}")
+    dataset = _dataset(filename, rows[1:], target_dtype, features_dtype, target_column)
+    if dataset.data.shape[1] != features:
+        raise ValueError(
+            f"{filename}: the first line says {features} features, but rows have {dataset.data.shape[1]} {at()}"
+        )
+    return dataset
+
+
+def load_csv_without_header(filename: Any, target_dtype: Any, features_dtype: Any, target_column: int = -1) -> Dataset:
+    """Reads a file of which every line is an example."""
+    return _dataset(filename, _rows(filename), target_dtype, features_dtype, target_column)
+
+
+def _rows(filename: Any) -> list[list[str]]:
+    with file.open_to_read(as_str_any(filename)) as stream:
+        text = stream.read().decode()
+    rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    if not rows:
+        raise ValueError(f"{filename} is empty {at()}")
+    return rows
+
+
+def _dataset(filename: Any, rows: list[list[str]], target_dtype: Any, features_dtype: Any, column: int) -> Dataset:
+    targets, features = [], []
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"{filename}: example {number} has {len(row)} fields, the first one {len(rows[0])} {at()}")
+        fields = list(row)
+        targets.append(fields.pop(column))
+        features.append(fields)
+    data = np.asarray(features, dtype=features_dtype)
+    if np.issubdtype(np.dtype(target_dtype), np.integer):
+        return Dataset(data, np.asarray([int(float(t)) for t in targets], dtype=target_dtype))
+    return Dataset(data, np.asarray(targets, dtype=target_dtype))
