@@ -11,6 +11,7 @@ PAGES = [
     "coordination.md",
     "devices.md",
     "eager.md",
+    "estimator.md",
     "input.md",
     "life_of_a_step.md",
     "queues.md",

@@ -219,11 +219,8 @@ class Estimator:
         graph = Graph()
         with graph.as_default(), graph.device(self._config.device_fn):
             set_random_seed(self._config.tf_random_seed)
-            self._create_and_assert_global_step(graph)
+            create_global_step(graph)
             yield graph
-
-    def _create_and_assert_global_step(self, graph: Graph) -> Any:
-        return create_global_step(graph)
 
     def _call_input_fn(self, input_fn: Any, mode: str) -> tuple[Any, Any]:
         return call_input_fn(input_fn, mode, self.params, self._config)
