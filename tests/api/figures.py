@@ -48,7 +48,7 @@ REASONS = {
     "tf.contrib.data": "planned with datasets",
     "tf.decode_csv": "planned with record input",
     "tf.estimator": "rarely used: boosted trees, clustering, baselines",
-    "tf.feature_column": "sequence columns: planned with estimators",
+    "tf.feature_column": "sequence columns: planned with sequence models",
     "tf.graph_util": "planned with graph files",
     "tf.image": "planned with images",
     "tf.import_graph_def": "planned with graph files",
@@ -263,7 +263,7 @@ def page() -> str:
         lines.append(f"| {who} | {count} | {total} | {100 * count / total:.0f} % | {so_far} |")
     lines += [
         "",
-        "Parts to come: checkpoints, queues, readers, datasets, monitored sessions, estimators, clusters, models.",
+        "Parts to come: checkpoints, queues, readers, datasets, monitored sessions, clusters, models.",
     ]
     lines += ["", "## Missing, of the names that two or more repositories use", ""]
     by_reason: dict[str, list[str]] = {}
@@ -283,7 +283,7 @@ def readme_lines() -> str:
     return (
         f"Of TensorFlow 1.15's public names, contrib included, {shares[5]} of those that five or more of the surveyed public\n"
         f"repositories use are here, {shares[2]} of those that two or more use, and {count} of the {total} that any uses\n"
-        "([coverage](docs/coverage.md) lists the rest). Leaving out checkpoints, queues, datasets, estimators and\n"
+        "([coverage](docs/coverage.md) lists the rest). Leaving out checkpoints, queues, datasets and\n"
         f"clusters, which are still to come, these are {100 * so_far[5]:.1f} % and {100 * so_far[2]:.1f} %.\n"
     )
 

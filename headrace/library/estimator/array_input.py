@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.core import dtypes
+from headrace.core import dtypes, errors
 from headrace.core.shape import TensorShape
 from headrace.core.source import at
 from headrace.library import log
@@ -197,7 +197,8 @@ def _batches(
         shapes = [TensorShape(array.shape[1:]) for array in arrays]
         queue = FIFOQueue(capacity, element_types, shapes)
         enqueues = [_enqueue(queue, pieces) for _ in range(num_threads)]
-        add_queue_runner(QueueRunner(queue, enqueues))
+        ends = (errors.OutOfRangeError, errors.CancelledError)  # the input ends, or the loop does
+        add_queue_runner(QueueRunner(queue, enqueues, queue_closed_exception_types=ends))
     batch = queue.dequeue_many(batch_size) if num_epochs is None else queue.dequeue_up_to(batch_size)
     return list(batch) if isinstance(batch, (list, tuple)) else [batch]
 
