@@ -184,6 +184,14 @@ def test_an_experiment_with_an_older_estimator(tmp_path: Path) -> None:
     assert experiment_fn(str(tmp_path / "new")).test()[0]["global_step"] == 1
 
 
+def test_an_experiment_with_an_older_model_names_its_features(tmp_path: Path) -> None:
+    columns = learn.infer_real_valued_columns_from_input(X)
+    model = learn.LinearClassifier(columns, model_dir=str(tmp_path))
+    both = [lambda: (tf.constant(X), tf.constant(Y))] * 2
+    assert learn.Experiment(model, *both).test()[0]["global_step"] == 1
+    assert learn.Experiment(model, *both, train_steps=3, eval_steps=1).train_and_evaluate()[0]["global_step"] == 3
+
+
 def test_what_the_runner_refuses(tmp_path: Path) -> None:
     config = learn.RunConfig(model_dir=str(tmp_path))
     with pytest.raises(ValueError, match="Cannot provide both `output_dir` and `run_config`"):

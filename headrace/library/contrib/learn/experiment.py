@@ -79,8 +79,7 @@ class Experiment:
 
     def test(self) -> tuple[dict[str, Any], list[Any]]:
         """Trains and evaluates one step, to see that the model works."""
-        core = self._core()
-        core.train(self._train_input_fn, hooks=list(self._train_monitors), steps=1)
+        self._core().train(self._input_fn(), hooks=list(self._train_monitors), steps=1)
         return self._evaluate("one_pass", steps=1), []
 
     # ---- parts
@@ -88,12 +87,14 @@ class Experiment:
     def _core(self) -> Estimator:
         return self._estimator if isinstance(self._estimator, Estimator) else self._estimator._estimator
 
+    def _input_fn(self) -> Any:
+        """The training input, with features by name where the model wants names."""
+        is_old = isinstance(self._estimator, BaseEstimator)
+        return self._estimator._named(self._train_input_fn) if is_old else self._train_input_fn
+
     def _train(self, listeners: list[Any]) -> Any:
-        input_fn = self._train_input_fn
-        if isinstance(self._estimator, BaseEstimator):
-            input_fn = self._estimator._named(input_fn)
         self._core().train(
-            input_fn, hooks=list(self._train_monitors), max_steps=self._train_steps,
+            self._input_fn(), hooks=list(self._train_monitors), max_steps=self._train_steps,
             saving_listeners=[*self._saving_listeners, *listeners],
         )  # fmt: skip
         return self._estimator
