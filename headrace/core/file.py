@@ -158,6 +158,15 @@ def sync(file: IO[bytes]) -> None:
         os.fsync(file.fileno())
 
 
+def write_back(file: IO[bytes], offset: int, size: int) -> None:
+    """Lets the disk begin with bytes that were written, and frees the memory of those that it has finished.
+
+    So `sync` has little left to wait for, and a large file does not push others out of the system's cache.
+    """
+    with contextlib.suppress(io.UnsupportedOperation, AttributeError, OSError):  # a hint, which not every system takes
+        os.posix_fadvise(file.fileno(), offset, size, os.POSIX_FADV_DONTNEED)
+
+
 def sync_folder(path: str) -> None:
     """Waits until the names in the folder of the file ``path`` are on the disk."""
     if is_remote(path):
@@ -211,6 +220,12 @@ def write_durably(path: str, data: bytes) -> None:
         _forget(temporary)
         raise
     sync_folder(path)
+
+
+def remove_unfinished(path: str) -> None:
+    """Removes what crashes have left of attempts to write ``path``; for the only one who writes it."""
+    for leftover in beginning_with(temporary_prefix(path)):
+        _forget(leftover)
 
 
 def _forget(path: str) -> None:

@@ -20,9 +20,12 @@ from headrace.core.checksum import crc32c, masked
 from headrace.core.dtypes import DType
 from headrace.resources.bundle.entry import Entry, Header, data_name, index_name, shards_in_name, stored_dtype
 from headrace.resources.bundle.extents import Extents, is_whole, slice_key
+from headrace.resources.bundle.removal import remove_data
 from headrace.resources.bundle.table import table_bytes
 
 _BUFFER = 1 << 20  # small tensors are collected up to this many bytes before they are written
+_STRIDE = 1 << 23  # bytes after which the disk is told to begin with them
+_BEHIND = 1 << 26  # bytes before those, which the disk should have finished: their memory is used again
 
 
 class BundleWriter:
@@ -35,6 +38,7 @@ class BundleWriter:
         self.prefix = prefix
         self._entries: dict[bytes, Entry] = {}
         self._offset = 0
+        self._begun = 0  # bytes that the disk was told to begin with
         folder = prefix.rpartition("/")[0]
         if folder:
             file.make_folder(folder, parents=False)
@@ -72,6 +76,7 @@ class BundleWriter:
             crc = crc32c(piece, crc)
             self._file.write(piece)
             size += len(piece)
+            self._write_back(self._offset + size)
         expected = math.prod(shape) * stored_dtype(dtype).itemsize
         if size != expected:
             raise errors.InternalError(
@@ -117,6 +122,13 @@ class BundleWriter:
     def _place(self, key: bytes, dtype: DType, shape: tuple[int, ...], size: int, crc: int) -> None:
         self._entries[key] = Entry(dtype, tuple(shape), 0, self._offset, size, masked(crc))
         self._offset += size
+        self._write_back(self._offset)
+
+    def _write_back(self, end: int) -> None:
+        if end - self._begun >= _STRIDE:
+            start = max(self._begun - _BEHIND, 0)
+            file.write_back(self._file, start, end - start)
+            self._begun = end
 
     def finish(self) -> None:
         """Makes the bundle last, and then visible."""
@@ -137,10 +149,11 @@ def publish_index(prefix: str, entries: dict[bytes, Entry], shards: int) -> None
     items = [(b"", Header(shards).encode())] + [(key, entries[key].encode()) for key in sorted(entries)]
     file.sync_folder(prefix)  # the name of the data file must last before the index speaks of it
     file.write_durably(index_name(prefix), table_bytes(items))
-    old = [path for path in file.beginning_with(f"{prefix}.data-") if shards_in_name(path) not in (None, shards)]
-    for path in old + file.beginning_with(file.temporary_prefix(index_name(prefix))):  # and what a crash left behind
-        with contextlib.suppress(errors.OpError):  # another process may have removed it
-            file.remove(path)
+    file.remove_unfinished(index_name(prefix))
+    for path in file.beginning_with(f"{prefix}.data-"):
+        if shards_in_name(path) not in (None, shards):
+            with contextlib.suppress(errors.OpError):  # another process may have removed it
+                remove_data(path)
 
 
 def free_count(prefix: str, shards: int) -> int:

@@ -283,17 +283,17 @@ class Saver:
         suffix: str,
         meta_graph: Callable[[], bytes | None],
     ) -> None:
-        """Writes what is not written yet: the variables, the file ``checkpoint``, the graph."""
+        """Writes what is not written yet: the variables, the graph, and last the file ``checkpoint``, which says all is there."""
         for write in saving.deferred:
             write()
+        message = meta_graph()
+        if message is not None:
+            file.write_durably(meta_graph_filename(prefix, suffix), message)
         if latest_filename is not None:
             self._record(prefix)
             folder, kept = os.path.dirname(prefix), self.last_checkpoints
             write_checkpoint_state(folder, prefix, kept, latest_filename, self._save_relative_paths)
             self._remove_old(suffix)
-        message = meta_graph()
-        if message is not None:
-            file.write_durably(meta_graph_filename(prefix, suffix), message)
 
     def _report(self, report: SaveReport) -> None:
         if report.torn:

@@ -15,6 +15,7 @@ from headrace.core.checkpoint_def import V1, V2, messages
 from headrace.core.source import at
 from headrace.library import log
 from headrace.library.compat import as_str_any, as_text
+from headrace.resources.bundle.removal import remove_data
 
 _DATA = re.compile(r"\.data-\d{5,}-of-\d{5,}")
 
@@ -167,10 +168,14 @@ def remove_checkpoint(
 ) -> None:
     """Removes the files of a checkpoint, the index first: what is left after a crash is no checkpoint."""
     prefix = _path_text(checkpoint_prefix)
-    paths = [meta_graph_filename(prefix, meta_graph_suffix), f"{prefix}.index"]
-    paths += [p for p in file.beginning_with(f"{prefix}.data-") if _DATA.fullmatch(p[len(prefix) :])]
-    if checkpoint_format_version == V1:
-        paths += [prefix] if file.exists(prefix) else file.matching(prefix)
-    for path in paths:
+    for path in (meta_graph_filename(prefix, meta_graph_suffix), f"{prefix}.index"):
         if file.exists(path):
             file.remove(path)
+        file.remove_unfinished(path)
+    data = [p for p in file.beginning_with(f"{prefix}.data-") if _DATA.fullmatch(p[len(prefix) :])]
+    if checkpoint_format_version == V1:
+        data += [prefix] if file.exists(prefix) else file.matching(prefix)
+    if data:
+        file.sync_folder(prefix)  # an index that comes back after a crash must not lack its data
+    for path in data:
+        remove_data(path)
