@@ -1,8 +1,8 @@
 """A job that trains and saves all the time is killed with `kill -9` at random moments, and started again each time.
 
-Every start must find a valid checkpoint: `latest_checkpoint` names it, all tensors can be read and have the right checksums, and it
-is no older than the last save that had returned.  Every step, before and after a kill, must have the loss and the variables of a job
-that nobody killed, bit by bit.  Starts save in turn under numbered names, under one name, and in two shards.
+Every start must find a valid checkpoint: `latest_checkpoint` names it, all tensors can be read and have the right checksums,
+and it is no older than the last save that had returned.  Every step, before and after a kill, must have the loss and variables
+of a job that nobody killed, bit by bit.  Starts save in turn under numbered names, under one name, and in two shards.
 
 The processes are forked from one that has imported Headrace, so that a start takes a fraction of a second.
 """

@@ -72,6 +72,24 @@ def open_to_read(path: str, compression: str = "") -> IO[bytes]:
     return io.BufferedReader(_Inflated(file, path, _WINDOW_BITS[compression])) if compression else file
 
 
+def size_of(file: IO[bytes]) -> int:
+    """The bytes of an open file."""
+    with contextlib.suppress(io.UnsupportedOperation, AttributeError):
+        return os.fstat(file.fileno()).st_size
+    return file.seek(0, os.SEEK_END)
+
+
+def read_at(file: IO[bytes], offset: int, buffer: Any) -> int:
+    """Reads bytes from a place of an open file without a buffer of its own; gives their number, 0 at the end.
+
+    Several threads may do so in one file of this machine.
+    """
+    with contextlib.suppress(io.UnsupportedOperation, AttributeError):
+        return os.preadv(file.fileno(), [buffer], offset)
+    file.seek(offset)
+    return int(file.readinto(buffer))  # type: ignore[attr-defined]
+
+
 def exists(path: str) -> bool:
     """Whether there is such a file or folder."""
     return bool(remote_file.Exists(path)) if is_remote(path) else os.path.exists(path.removeprefix("file://"))
@@ -214,10 +232,10 @@ def write_durably(path: str, data: bytes) -> None:
             sync(file)
         replace(temporary, path)
     except OSError as error:
-        _forget(temporary)
+        remove_if_there(temporary)
         raise file_error(error, path) from None
     except errors.OpError:
-        _forget(temporary)
+        remove_if_there(temporary)
         raise
     sync_folder(path)
 
@@ -225,10 +243,11 @@ def write_durably(path: str, data: bytes) -> None:
 def remove_unfinished(path: str) -> None:
     """Removes what crashes have left of attempts to write ``path``; for the only one who writes it."""
     for leftover in beginning_with(temporary_prefix(path)):
-        _forget(leftover)
+        remove_if_there(leftover)
 
 
-def _forget(path: str) -> None:
+def remove_if_there(path: str) -> None:
+    """Removes a file; no harm if it cannot be removed."""
     with contextlib.suppress(errors.OpError):
         remove(path)
 

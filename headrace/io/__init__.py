@@ -28,3 +28,8 @@ from headrace.library.text.string import (
     matching_files as matching_files, read_file as read_file, write_file as write_file,
 )
 from headrace.library.system.graph_util import write_graph as write_graph
+from headrace.library.train.saver.exchange import (
+    checkpoint_to_safetensors as checkpoint_to_safetensors, load_safetensors as load_safetensors,
+    restore_safetensors as restore_safetensors, safetensors_metadata as safetensors_metadata,
+    safetensors_to_checkpoint as safetensors_to_checkpoint, save_safetensors as save_safetensors,
+)

@@ -11,6 +11,7 @@ A restore reads and checks all its tensors before it gives any.
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -29,6 +30,8 @@ from headrace.resources.bundle.writer import BundleWriter, array_pieces
 from headrace.resources.saving import copy_of, deferred
 
 _PIECE = 1 << 22  # bytes that are copied, checked and written together
+_MANY = 1 << 25  # bytes that are worth the threads to read them
+_READERS = 4
 _SAVED = tuple(dtype for dtype in ANY if dtype not in (types.resource, types.variant))
 _TRAITS = {"stateful": True, "host": True, "blocking": True}
 
@@ -197,8 +200,17 @@ def _restored(prefix, names, slices, dtypes):
         for name, part, dtype in wanted:
             _check_entry(checkpoint, name, part, dtype)
         order = sorted(range(len(wanted)), key=lambda i: _place(checkpoint, wanted[i][0]))
-        values = {i: _value(checkpoint, *wanted[i]) for i in order}
+        values = dict(zip(order, _values(checkpoint, [wanted[i] for i in order]), strict=True))
     return [values[i] for i in range(len(wanted))]
+
+
+def _values(checkpoint: Checkpoint, wanted):
+    """The tensors; large files are read by several threads, since copying out of the system's cache keeps one core busy."""
+    size = sum(checkpoint.entry(name).size for name, _, _ in wanted)
+    if size < _MANY or not checkpoint.is_parallel:
+        return [_value(checkpoint, *one) for one in wanted]
+    with ThreadPoolExecutor(_READERS, "restore") as pool:
+        return list(pool.map(lambda one: _value(checkpoint, *one), wanted))
 
 
 def _check_entry(checkpoint: Checkpoint, name, part, dtype):

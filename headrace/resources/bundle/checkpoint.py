@@ -17,10 +17,12 @@ from headrace.resources.bundle.extents import Extents, extents_text, index_of, p
 
 
 class Checkpoint:
-    """The base of the readers; a context manager that closes its files.  Not thread-safe.
+    """The base of the readers; a context manager that closes its files.  Thread-safe where ``is_parallel`` says so.
 
     Arrays are as stored: bits (uint16) for bfloat16, plain integers for quantized numbers, bytes objects for strings.
     """
+
+    is_parallel = False  # whether several threads may read
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix

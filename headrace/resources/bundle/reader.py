@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import IO, Any
 
 import numpy as np
@@ -66,6 +65,7 @@ class BundleReader(Checkpoint):
         """Opens all data files, so that what is read belongs together even if the bundle is replaced meanwhile."""
         for shard in sorted({entry.shard for entry in self.raw_entries.values() if not entry.slices}):
             self._data(shard)
+        self.is_parallel = not file.is_remote(self.prefix)
 
     def _read_kept(self, name: str, dtype: DType, kept: Extents, shape: tuple[int, ...]) -> Any:
         text = f"{name} (slice {extents_text(kept)})"
@@ -83,7 +83,7 @@ class BundleReader(Checkpoint):
         path = data_name(self.prefix, entry.shard, self.shards)
         data = self._data(entry.shard)
         try:
-            end = data.seek(0, os.SEEK_END)
+            end = file.size_of(data)
             if entry.expected_size not in (None, entry.size):
                 raise errors.DataLossError(
                     None, None,
@@ -95,7 +95,6 @@ class BundleReader(Checkpoint):
                     None, None,
                     f"{path} is cut off: {name} needs bytes {entry.offset} to {entry.offset + entry.size}, the file has {end}",
                 )  # fmt: skip
-            data.seek(entry.offset)
             if entry.dtype == dtypes.string:
                 return _read_strings(data, name, entry, path)
             return _read_numbers(data, name, entry, path)
@@ -115,7 +114,7 @@ def _read_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
     crc = 0
     for at in range(0, len(flat), _PIECE):
         piece = flat[at : at + _PIECE]
-        _fill(data, piece, name, path)
+        _fill(data, entry.offset + at, piece, name, path)
         crc = crc32c(piece, crc)
     _check_crc(masked(crc), entry.crc, name, path)
     if entry.dtype == dtypes.bool and flat.size and flat.max() > 1:
@@ -123,18 +122,19 @@ def _read_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
     return array
 
 
-def _fill(data: IO[bytes], piece: Any, name: str, path: str) -> None:
+def _fill(data: IO[bytes], offset: int, piece: Any, name: str, path: str) -> None:
     view = memoryview(piece)
     while view:
-        count = data.readinto(view)  # type: ignore[attr-defined]
+        count = file.read_at(data, offset, view)
         if not count:
             raise errors.DataLossError(None, None, f"{path} is cut off: it ends within {name}")
         view = view[count:]
+        offset += count
 
 
 def _read_strings(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
     contents = np.empty(entry.size, np.uint8)
-    _fill(data, contents, name, path)
+    _fill(data, entry.offset, contents, name, path)
     raw = contents.tobytes()
     result = np.empty(entry.shape, object)
     lengths, at = [], 0

@@ -1,7 +1,8 @@
 """A disk that loses power: records what goes through the door to files, and builds the states that a crash can leave.
 
-What a `sync` has not confirmed may be lost, each piece on its own: a piece of a file is there or is zeros, or the file ends before
-it; a name that was made, changed or removed has its old or its new state.  Only a rename is atomic.  Real file systems lose less.
+What a `sync` has not confirmed may be lost, each piece on its own: a piece of a file is there or is zeros, or the file ends
+before it; a name that was made, changed or removed has its old or its new state.  Only a rename is atomic.  Real file systems
+lose less.
 """
 
 from __future__ import annotations

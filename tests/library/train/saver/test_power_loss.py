@@ -1,7 +1,7 @@
 """The power fails at any moment of a save: the file ``checkpoint`` names a whole checkpoint, the old one or the new one.
 
-All saves go through the door to files, which a recorder watches.  Then every prefix of what was recorded is replayed to a folder, with
-what no sync had confirmed lost in any combination.
+All saves go through the door to files, which a recorder watches.  Then every prefix of what was recorded is replayed to a folder,
+with what no sync had confirmed lost in any combination.
 """
 
 import tempfile
@@ -79,7 +79,9 @@ def _problem(folder: Path, done: int, metas: set[bytes]) -> str:
     if values != {float(step)}:
         return f"the checkpoint of step {step} has values of steps {values}"
     meta = Path(f"{latest}.meta")
-    return "" if meta.exists() and meta.read_bytes() in metas else "the meta graph of the latest checkpoint is not whole"
+    return (
+        "" if meta.exists() and meta.read_bytes() in metas else "the meta graph of the latest checkpoint is not whole"
+    )
 
 
 def _values(index: Path) -> tuple[int, set[float]]:
