@@ -68,7 +68,7 @@ def write_safetensors(
             opened.write(header)
             for name in order:
                 array = np.ascontiguousarray(read(name))
-                opened.write(memoryview(array.reshape(-1).view(np.uint8)))
+                opened.write(array.reshape(-1).view(np.uint8).data)
             file.sync(opened)
         file.replace(temporary, path)
         file.sync_folder(path)
@@ -123,7 +123,7 @@ class SafetensorsFile:
             raise errors.NotFoundError(None, None, f"{self.path} has no tensor {name}; it has {self._some_names()}")
         array = np.empty(entry.shape, stored_dtype(entry.dtype))
         flat = array.reshape(-1).view(np.uint8)
-        self._fill(self._begin + entry.offset, memoryview(flat), name)
+        self._fill(self._begin + entry.offset, flat.data, name)
         if entry.dtype == dtypes.bool and flat.size and flat.max() > 1:
             raise self._damaged(f"{name} has values that are no bools")
         return array

@@ -14,35 +14,15 @@ import weakref
 from collections import deque
 from typing import IO, Any
 
-from headrace.core import errors, event
+from headrace.core import errors, event, file
 from headrace.core.proto import protos
 from headrace.core.record import frame, read_record
 from headrace.library import log
 from headrace.library.compat import path_to_str
 
 _VERSION = b"brain.Event:2"
-_ERRORS = {
-    FileNotFoundError: errors.NotFoundError,
-    PermissionError: errors.PermissionDeniedError,
-    NotADirectoryError: errors.FailedPreconditionError,
-    FileExistsError: errors.FailedPreconditionError,  # a file where a folder should be
-}
 _MANY = 64  # events of an unbounded queue that are written together
 _LOOK = 1.0  # seconds between two looks whether the writing thread is still there
-
-
-def _failed(error: OSError, path: str) -> errors.OpError:
-    make: Any = _ERRORS.get(type(error), errors.UnknownError)
-    return make(None, None, f"{path}; {error.strerror or error}")
-
-
-def _sync_folder(folder: str) -> None:
-    """Makes the names of new files durable."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 class _EventFile:
@@ -56,8 +36,8 @@ class _EventFile:
         self._unsaved = 0
 
     def write(self, encoded: bytes) -> None:
-        file = self._file or self._open()
-        file.write(frame(encoded))
+        opened = self._file or self._open()
+        opened.write(frame(encoded))
         self._unsaved += 1
 
     def _open(self) -> IO[bytes]:
@@ -66,29 +46,28 @@ class _EventFile:
             name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}{self._suffix}"
             self.path = os.path.join(self._folder, name)
             try:
-                self._file = open(self.path, "xb")  # noqa: SIM115 - closed by close()
-            except FileExistsError:
+                self._file = file.open_file(self.path, "xb")
+            except errors.AlreadyExistsError:
                 seconds += 1  # a file of the same second
         self._file.write(frame(event.event(float(now), None, event.FILE_VERSION, _VERSION)))
-        _sync_folder(self._folder)
+        file.sync_folder(self.path)
         return self._file
 
     def flush(self) -> None:
         """All that was written is on disk when this returns."""
         if self._file is None or not self._unsaved:
             return
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        if not os.path.exists(self.path):
+        file.sync(self._file)
+        if not file.exists(self.path):
             raise errors.NotFoundError(
                 None, None, f"{self.path}; the event file was removed, with {self._unsaved} events that were not saved"
             )
         self._unsaved = 0
 
     def close(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
+        opened, self._file = self._file, None
+        if opened is not None:
+            opened.close()
 
 
 class _Mailbox:
@@ -177,16 +156,16 @@ class _Mailbox:
             self._changed.notify_all()
 
 
-def _write(mailbox: _Mailbox, file: _EventFile, flush_secs: float) -> None:
+def _write(mailbox: _Mailbox, event_file: _EventFile, flush_secs: float) -> None:
     """The writing thread.  It holds no reference to the writer, which may be dropped without being closed."""
     failure: Exception | None = None
     try:
         try:
-            _write_all(mailbox, file, flush_secs)
+            _write_all(mailbox, event_file, flush_secs)
         finally:
-            file.close()
+            event_file.close()
     except OSError as error:
-        failure = _failed(error, file.path)
+        failure = file.file_error(error, event_file.path)
     except Exception as error:  # noqa: BLE001 - raised again by the next call of the writer
         failure = error
     finally:
@@ -195,7 +174,7 @@ def _write(mailbox: _Mailbox, file: _EventFile, flush_secs: float) -> None:
         mailbox.end(failure)
 
 
-def _write_all(mailbox: _Mailbox, file: _EventFile, flush_secs: float) -> None:
+def _write_all(mailbox: _Mailbox, event_file: _EventFile, flush_secs: float) -> None:
     """Writes events until the mailbox is closed."""
     flush_at = 0.0  # the first event is flushed immediately
     unsaved = closing = False
@@ -203,10 +182,10 @@ def _write_all(mailbox: _Mailbox, file: _EventFile, flush_secs: float) -> None:
         wait = max(flush_at - time.monotonic(), 0.0) if unsaved else None
         events, ticket, closing = mailbox.take(wait)
         for encoded in events:
-            file.write(encoded)
+            event_file.write(encoded)
         unsaved = unsaved or bool(events)
         if closing or ticket is not None or (unsaved and time.monotonic() >= flush_at):
-            file.flush()
+            event_file.flush()
             unsaved = False
             flush_at = time.monotonic() + flush_secs
         if ticket is not None:
@@ -230,7 +209,8 @@ class EventFileWriter:
     """Writes events to a new file in ``logdir``, by a thread that ends on `close`, or when the writer is dropped.
 
     ``max_queue`` events may wait to be written (any number if it is not positive) before `add_event` waits.  They are on disk
-    after `flush`, after `close`, and ``flush_secs`` seconds after they were added.
+    after `flush`, after `close`, and ``flush_secs`` seconds after they were added.  Where ``logdir`` is on another file system
+    (``memory://``, ``s3://``), that system decides when others see them; after `close` they do.
     """
 
     def __init__(
@@ -240,23 +220,19 @@ class EventFileWriter:
         self._max_queue = max_queue
         self._flush_secs = flush_secs
         self._suffix = filename_suffix or ""
-        if "://" in self._logdir:
-            raise errors.UnimplementedError(
-                None, None, f"{self._logdir}; event files are written to local folders only"
-            )
         try:
-            os.makedirs(self._logdir, exist_ok=True)
-        except OSError as error:
-            raise _failed(error, self._logdir) from None
-        if not os.access(self._logdir, os.W_OK):
+            file.make_folder(self._logdir)
+        except errors.AlreadyExistsError:
+            raise errors.FailedPreconditionError(None, None, f"{self._logdir}; it is not a folder") from None
+        if not file.is_remote(self._logdir) and not os.access(self._logdir, os.W_OK):
             raise errors.PermissionDeniedError(None, None, f"{self._logdir}; the folder is not writable")
         self._start()
 
     def _start(self) -> None:
         self._mailbox = _Mailbox(self._max_queue)
-        file = _EventFile(self._logdir, self._suffix)
+        event_file = _EventFile(self._logdir, self._suffix)
         self._thread = threading.Thread(
-            target=_write, args=(self._mailbox, file, self._flush_secs), name="EventLoggerThread", daemon=True
+            target=_write, args=(self._mailbox, event_file, self._flush_secs), name="EventLoggerThread", daemon=True
         )
         self._closed = False
         self._thread.start()
@@ -316,12 +292,9 @@ class summary_iterator:  # noqa: N801 - TensorFlow's name
         self._file: IO[bytes] | None = self._opened()
 
     def _opened(self) -> IO[bytes]:
-        try:
-            file = open(self._path, "rb")  # noqa: SIM115 - closed at the end of the file
-        except OSError as error:
-            raise _failed(error, self._path) from None
-        file.seek(self._offset)
-        return file
+        opened = file.open_file(self._path, "rb")
+        opened.seek(self._offset)
+        return opened
 
     def __iter__(self) -> summary_iterator:
         return self

@@ -133,7 +133,7 @@ def test_a_full_disk_is_reported_by_every_later_call(tmp_path, monkeypatch, capl
     writer = EventFileWriter(tmp_path)
     writer.add_encoded(number(1))
     for call in (writer.flush, lambda: writer.add_encoded(number(2)), writer.close):
-        with pytest.raises(tf.errors.UnknownError, match=r"events\.out\.tfevents.*No space left"):
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"events\.out\.tfevents.*No space left"):
             call()
     assert "Writing events failed" in caplog.text
     monkeypatch.undo()
@@ -152,10 +152,10 @@ def test_a_disk_that_is_full_when_the_file_is_closed(tmp_path, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(event_file._EventFile, "flush", lambda self: None)
-    monkeypatch.setattr(event_file, "open", lambda path, mode: Full(), raising=False)
+    monkeypatch.setattr(event_file.file, "open_file", lambda path, mode: Full())
     writer = EventFileWriter(tmp_path)
     writer.add_encoded(number(1))
-    with pytest.raises(tf.errors.UnknownError, match="No space left"):
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="No space left"):
         writer.close()
 
 
@@ -177,8 +177,20 @@ def test_folders_that_cannot_be_written(tmp_path):
         EventFileWriter(tmp_path / "file")
     with pytest.raises(tf.errors.FailedPreconditionError, match="Not a directory"):
         EventFileWriter(tmp_path / "file" / "below")
-    with pytest.raises(tf.errors.UnimplementedError, match="local folders only"):
-        EventFileWriter("s3://bucket/logs")
+    with pytest.raises(tf.errors.UnimplementedError, match="File system scheme 'nowhere' not implemented"):
+        EventFileWriter("nowhere://bucket/logs")
+
+
+def test_another_scheme():
+    writer = tf.summary.FileWriter("memory://bucket/logs")
+    for step in range(3):
+        writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag="n", simple_value=step)]), step)
+    writer.flush()
+    writer.close()
+    [path] = tf.gfile.Glob("memory://bucket/logs/*")
+    events = list(tf.train.summary_iterator(path))
+    assert events[0].file_version == "brain.Event:2" and [e.step for e in events[1:]] == [0, 1, 2]
+    tf.gfile.DeleteRecursively("memory://bucket")
 
 
 def test_a_writer_that_is_dropped_writes_what_it_has(tmp_path):
