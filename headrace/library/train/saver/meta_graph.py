@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headrace.core import errors, file
@@ -20,6 +21,7 @@ from headrace.library.compat import as_str_any
 from headrace.library.train.saver.collection_def import add_collection, restore_collections
 
 _SAVES = ("Save", "SaveSlices", "SaveV2")
+_PATHS = (str, bytes, os.PathLike)
 
 
 def export_meta_graph(
@@ -134,6 +136,23 @@ def read_meta_graph_file(filename: Any) -> Any:
         raise OSError(f"Cannot parse file {path}: {error}. {at()}") from None
 
 
+@contextlib.contextmanager
+def naming(meta_graph_or_file: Any) -> Iterator[None]:
+    """Errors of importing a meta graph name its file, if it comes from one."""
+    from google.protobuf import message
+
+    if not isinstance(meta_graph_or_file, _PATHS):
+        yield
+        return
+    path = _path_text(meta_graph_or_file)
+    try:
+        yield
+    except (errors.OpError, ValueError, TypeError, KeyError, IndexError, AttributeError, message.Error) as error:
+        if path in str(error):
+            raise
+        raise ValueError(f"{path}: the meta graph cannot be imported: {error} {at()}") from error
+
+
 def add_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
 ) -> tuple[Any, str | None]:
@@ -142,7 +161,7 @@ def add_meta_graph(
         raise RuntimeError(
             f"Exporting/importing meta graphs is not supported when eager execution is enabled: use a tf.Graph {at()}"
         )
-    if isinstance(meta_graph_or_file, (str, bytes, os.PathLike)):
+    if isinstance(meta_graph_or_file, _PATHS):
         meta_graph = read_meta_graph_file(meta_graph_or_file)
     else:
         meta_graph = protos().MetaGraphDef.FromString(meta_graph_or_file.SerializeToString())

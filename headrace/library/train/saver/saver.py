@@ -25,7 +25,7 @@ from headrace.library.state.global_step import global_step as step_of
 from headrace.library.train.saver import saveable as saving
 from headrace.library.train.saver.background import Background
 from headrace.library.train.saver.builder import BulkSaverBuilder
-from headrace.library.train.saver.meta_graph import add_meta_graph, export_meta_graph
+from headrace.library.train.saver.meta_graph import add_meta_graph, export_meta_graph, naming
 from headrace.library.train.saver.one_at_a_time import one_at_a_time
 from headrace.library.train.saver.restore_check import check_restore
 from headrace.library.train.saver.state_file import (
@@ -390,13 +390,14 @@ def import_meta_graph(
     meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
 ) -> Saver | None:
     """Adds a meta graph to the default graph; gives its saver, or one for all variables, or None if it has none."""
-    meta_graph, scope = add_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
-    for data in meta_graph.collection_def[GraphKeys.SAVERS].bytes_list.value:
-        context.get_default_graph().add_to_collection(
-            GraphKeys.SAVERS, Saver.from_proto(messages().SaverDef.FromString(data), scope)
-        )
-    if meta_graph.HasField("saver_def"):
-        return Saver(saver_def=meta_graph.saver_def, name=scope)
+    with naming(meta_graph_or_file):
+        meta_graph, scope = add_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+        for data in meta_graph.collection_def[GraphKeys.SAVERS].bytes_list.value:
+            context.get_default_graph().add_to_collection(
+                GraphKeys.SAVERS, Saver.from_proto(messages().SaverDef.FromString(data), scope)
+            )
+        if meta_graph.HasField("saver_def"):
+            return Saver(saver_def=meta_graph.saver_def, name=scope)
     if saving.all_saveables(import_scope):
         return Saver()
     log.info("Saver not created because there are no variables in the graph to restore")
