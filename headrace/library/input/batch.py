@@ -5,7 +5,7 @@ Four functions, of which each has a form that leaves examples out (``maybe_``):
     batch          examples of one source, in order             batch_join          of several sources
     shuffle_batch  examples of one source, in random order      shuffle_batch_join  of several sources
 
-TensorFlow also adds a summary of how full each queue is; ours come with tf.summary.
+Each adds a summary of how full its queue is.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor, convert_to_tensor_or_sparse_tensor
 from headrace.library.control.dependency import no_op
-from headrace.library.input.producer import NOT_EAGER
-from headrace.library.numeric.math import cast
+from headrace.library.input.producer import NOT_EAGER, fullness_name, summarize_fullness
+from headrace.library.numeric.math import cast, maximum
 from headrace.library.queue.base import QueueBase
 from headrace.library.queue.kinds import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from headrace.library.scope import name_scope
@@ -64,7 +64,7 @@ def maybe_batch(
     """Batches as `batch` makes them, of the examples for which ``keep_input`` is true: a scalar, or a bool for each of many."""
     make_queue = partial(_in_order(dynamic_pad), capacity, shared_name=shared_name)
     batches = _Batches("batch", name, [tensors], keep_input, enqueue_many, shapes)
-    return batches.build(make_queue, num_threads, batch_size, allow_smaller_final_batch)
+    return batches.build(make_queue, capacity, num_threads, batch_size, allow_smaller_final_batch)
 
 
 def batch_join(
@@ -87,7 +87,7 @@ def maybe_batch_join(
     """Batches as `batch_join` makes them, of those examples for which ``keep_input`` is true."""
     make_queue = partial(_in_order(dynamic_pad), capacity, shared_name=shared_name)
     batches = _Batches("batch_join", name, tensors_list, keep_input, enqueue_many, shapes)
-    return batches.build(make_queue, 1, batch_size, allow_smaller_final_batch)
+    return batches.build(make_queue, capacity, 1, batch_size, allow_smaller_final_batch)
 
 
 def shuffle_batch(
@@ -111,11 +111,10 @@ def maybe_shuffle_batch(
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
     """Batches as `shuffle_batch` makes them, of those examples for which ``keep_input`` is true."""
-    if capacity <= min_after_dequeue:
-        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}. {at()}")
+    _check_capacity(capacity, min_after_dequeue)
     make_queue = partial(RandomShuffleQueue, capacity, min_after_dequeue, seed=seed, shared_name=shared_name)
     batches = _Batches("shuffle_batch", name, [tensors], keep_input, enqueue_many, shapes)
-    return batches.build(make_queue, num_threads, batch_size, allow_smaller_final_batch)
+    return batches.build(make_queue, capacity, num_threads, batch_size, allow_smaller_final_batch, min_after_dequeue)
 
 
 def shuffle_batch_join(
@@ -136,9 +135,15 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None, name: str | None = None,
 ) -> Any:  # fmt: skip
     """Batches as `shuffle_batch_join` makes them, of those examples for which ``keep_input`` is true."""
+    _check_capacity(capacity, min_after_dequeue)
     make_queue = partial(RandomShuffleQueue, capacity, min_after_dequeue, seed=seed, shared_name=shared_name)
     batches = _Batches("shuffle_batch_join", name, tensors_list, keep_input, enqueue_many, shapes)
-    return batches.build(make_queue, 1, batch_size, allow_smaller_final_batch)
+    return batches.build(make_queue, capacity, 1, batch_size, allow_smaller_final_batch, min_after_dequeue)
+
+
+def _check_capacity(capacity: int, min_after_dequeue: int) -> None:
+    if capacity <= min_after_dequeue:
+        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}. {at()}")
 
 
 def _in_order(dynamic_pad: bool) -> Callable[..., Any]:
@@ -167,8 +172,14 @@ class _Batches:
         self._enqueue_many = enqueue_many
         self._shapes = shapes
 
-    def build(self, make_queue: Callable[..., QueueBase], num_threads: int, batch_size: Any, smaller: bool) -> Any:
-        """The batches.  Each source of examples gets ``num_threads`` threads; ``smaller``: the last batch may be smaller."""
+    def build(
+        self, make_queue: Callable[..., QueueBase], capacity: int, num_threads: int, batch_size: Any, smaller: bool,
+        reserve: int | None = None,
+    ) -> Any:  # fmt: skip
+        """The batches.  Each source of examples gets ``num_threads`` threads; ``smaller``: the last batch may be smaller.
+
+        ``reserve`` elements of a shuffling queue always stay in it.
+        """
         values = [value for example in self._examples for value in example]
         with name_scope(self._name, self._function, [*values, self._keep_input]) as scope:
             examples = [self._converted(e) for e in self._examples]
@@ -179,6 +190,7 @@ class _Batches:
             queue = make_queue(dtypes=_common_dtypes(components), shapes=shapes)
             enqueues = [op for c in components for op in [self._enqueue(queue, c, keep)] * num_threads]
             add_queue_runner(QueueRunner(queue, enqueues))
+            _summarize(queue, capacity, reserve)
             dequeued = (queue.dequeue_up_to if smaller else queue.dequeue_many)(batch_size, name=scope)
             return self._restored(dequeued, sparse)
 
@@ -206,6 +218,14 @@ class _Batches:
         if self._keys is not None:
             return dict(zip(self._keys, values, strict=True))
         return values[0] if len(values) == 1 else values
+
+
+def _summarize(queue: QueueBase, capacity: int, reserve: int | None) -> None:
+    """Adds a summary of how full the queue is, beyond the elements that it keeps in reserve."""
+    if reserve is None:
+        return summarize_fullness(fullness_name(capacity), queue.size(), capacity)
+    free = capacity - reserve
+    summarize_fullness(f"fraction_over_{reserve:d}_of_{free:d}_full", maximum(0, queue.size() - reserve), free)
 
 
 def _listed(example: Example, first: Example) -> Sequence[Any]:

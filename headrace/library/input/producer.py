@@ -1,6 +1,6 @@
 """tf.train.string_input_producer and the others: queues that a QueueRunner fills with the rows of a tensor, epoch by epoch.
 
-TensorFlow also adds a summary of how full each queue is; ours come with tf.summary.
+Each adds a summary of how full its queue is.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Operation, Tensor
 from headrace.library.control.assertion import Assert
 from headrace.library.control.dependency import identity
-from headrace.library.numeric.math import greater
+from headrace.library.numeric.math import cast, greater
 from headrace.library.numeric.random import random_shuffle
 from headrace.library.queue.kinds import FIFOQueue
 from headrace.library.scope import control_dependencies, name_scope
 from headrace.library.state.variable import Variable
+from headrace.library.summary.summary import scalar
 from headrace.library.tensor import array, creation
 from headrace.library.tensor.indexing import gather
 from headrace.library.text.string import matching_files
@@ -66,7 +67,7 @@ def input_producer(
     """A queue of the rows of ``input_tensor``: all of them ``num_epochs`` times, or again and again.
 
     ``shuffle`` draws another order in each epoch.  ``element_shape`` is needed where the shape of a row is not known.
-    ``tf.train.start_queue_runners`` starts to fill the queue.
+    ``tf.train.start_queue_runners`` starts to fill the queue.  ``summary_name`` is the tag of a summary of how full it is.
     """
     if context.executing_eagerly():
         raise RuntimeError(f"{NOT_EAGER} {at()}")
@@ -81,10 +82,10 @@ def input_producer(
         if shuffle:
             rows = random_shuffle(rows, seed=seed)
         rows = limit_epochs(rows, num_epochs)
-        queue = FIFOQueue(
-            capacity, [rows.dtype.base_dtype], [row_shape], shared_name=shared_name, name=name or "fifo_queue"
-        )
+        queue = FIFOQueue(capacity, [rows.dtype.base_dtype], [row_shape], shared_name=shared_name, name=name)
         add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
+        if summary_name is not None:
+            summarize_fullness(summary_name, queue.size(), capacity)
         return queue
 
 
@@ -101,7 +102,7 @@ def string_input_producer(
         with control_dependencies([Assert(greater(array.size(strings), 0), [required])]):
             strings = identity(strings)
         return input_producer(
-            strings, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope, cancel_op=cancel_op
+            strings, [], num_epochs, shuffle, seed, capacity, shared_name, fullness_name(capacity), scope, cancel_op
         )
 
 
@@ -112,7 +113,9 @@ def range_input_producer(
     """A queue of the integers from 0 to ``limit`` - 1: each of them ``num_epochs`` times, or again and again."""
     with name_scope(name, "input_producer", [limit]) as scope:
         numbers = creation.range(limit)
-        return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope)
+        return input_producer(
+            numbers, [], num_epochs, shuffle, seed, capacity, shared_name, fullness_name(capacity), scope
+        )
 
 
 def slice_input_producer(
@@ -131,6 +134,16 @@ def slice_input_producer(
         queue = range_input_producer(count, num_epochs, shuffle, seed, capacity, shared_name)
         index = queue.dequeue()
         return [gather(t, index) for t in tensors]
+
+
+def fullness_name(capacity: int) -> str:
+    """The name that TensorFlow gives the summary of a queue's fullness."""
+    return f"fraction_of_{capacity:d}_full"
+
+
+def summarize_fullness(name: str, count: Tensor, capacity: int) -> None:
+    """Adds a summary of ``count`` as a fraction of ``capacity``."""
+    scalar(name, cast(count, dtypes.float32) * (1.0 / capacity))
 
 
 NOT_EAGER = (
