@@ -14,6 +14,8 @@ from headrace.library.summary.summary import merge_all as merge_all
 from headrace.library.summary.summary import scalar as scalar
 from headrace.library.summary.summary import tensor_summary as tensor_summary
 from headrace.library.summary.summary import text as text
+from headrace.library.summary.summary_writer import all_v2_summary_ops as all_v2_summary_ops
+from headrace.library.summary.summary_writer import initialize as initialize
 
 _MESSAGES = ("Event", "SessionLog", "Summary", "SummaryDescription", "TaggedRunMetadata")
 

@@ -19,6 +19,7 @@ from headrace.contrib import saved_model as saved_model
 from headrace.contrib import seq2seq as seq2seq
 from headrace.contrib import slim as slim
 from headrace.contrib import staging as staging
+from headrace.contrib import summary as summary
 from headrace.contrib import tensorboard as tensorboard
 from headrace.contrib import training as training
 from headrace.contrib import image as image

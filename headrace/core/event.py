@@ -96,9 +96,9 @@ def audio(tag: bytes, sample_rate: float, channels: int, frames: int, encoded: b
     return _value(tag, _AUDIO, b"".join(parts))
 
 
-def tensor(tag: bytes, encoded: bytes, metadata: bytes) -> bytes:
-    """A summary of one tensor: an encoded TensorProto and an encoded SummaryMetadata."""
-    return _value(tag, _TENSOR, encoded, wire.field(_METADATA, metadata))
+def tensor(tag: bytes, encoded: bytes, metadata: bytes | None) -> bytes:
+    """A summary of one tensor: an encoded TensorProto and perhaps an encoded SummaryMetadata."""
+    return _value(tag, _TENSOR, encoded, b"" if metadata is None else wire.field(_METADATA, metadata))
 
 
 def named_tensor(node_name: bytes, encoded: bytes) -> bytes:

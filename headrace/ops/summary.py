@@ -1,6 +1,8 @@
 """Summaries: numbers, histograms, images, sounds and tensors as encoded Summary messages, and several of them in one.
 
-They run on the host.  The bytes are TensorFlow's (`core.event`); images are compressed by Pillow.
+Ops that write a summary to an event file are at the end.  All run on the host.
+
+The bytes are TensorFlow's (`core.event`); images are compressed by Pillow.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from headrace.ops.shared.histogram import buckets, statistics
 from headrace.ops.shared.png import png_bytes
 from headrace.ops.shared.string_array import listed, scalar_of
 from headrace.ops.shared.wav import wav_bytes
+from headrace.resources.summary_writer import SummaryWriter
 from headrace.resources.value import FROM_TORCH
 
 _HELD = tuple(t for t in ANY if t not in (dtypes.resource, dtypes.variant) and not t.is_quantized)
@@ -38,7 +41,7 @@ numbers.shape(lambda tags, values: ())
 
 
 @numbers.kernel
-def _(tags, values):
+def _numbers(tags, values):
     if tags.ndim == 0 == values.ndim:
         return scalar_of(event.scalar(tags[()], values.item()))
     if tags.shape != tuple(values.shape):
@@ -59,7 +62,7 @@ histogram.shape(lambda tag, values: ())
 
 
 @histogram.kernel
-def _(tag, values):
+def _histogram(tag, values):
     tag = _scalar("tag", tag)
     doubles = values.to(torch.float64).numpy().reshape(-1)
     if not np.isfinite(doubles).all():
@@ -91,7 +94,7 @@ _RED = np.array([255, 0, 0, 255], np.uint8)
 
 
 @images.kernel
-def _(tag, tensor, max_images, bad_color):
+def _images(tag, tensor, max_images, bad_color):
     tag = _scalar("tag", tag)
     shape = list(tensor.shape)
     if len(shape) != 4 or shape[3] not in (1, 3, 4):
@@ -162,7 +165,7 @@ def _(tag, tensor, sample_rate, max_outputs):
 
 @sounds_at.kernel
 @sounds.kernel
-def _(tag, tensor, sample_rate, max_outputs):
+def _sounds_kernel(tag, tensor, sample_rate, max_outputs):
     tag = _scalar("tag", tag)
     if tensor.ndim not in (2, 3):
         raise InvalidArgumentError(None, None, f"Tensor must be 3-D or 2-D, got: {list(tensor.shape)}")
@@ -230,7 +233,7 @@ merge.shape(lambda inputs: ())
 
 
 @merge.kernel
-def _(inputs):
+def _merged(inputs):
     summaries = [summary for value in inputs for summary in listed(value)]
     seen = set()
     try:
@@ -245,3 +248,76 @@ def _(inputs):
     except ValueError as error:
         raise InvalidArgumentError(None, None, f"Could not parse one of the summary inputs: {error}") from None
     return scalar_of(b"".join(summaries))
+
+
+# ---- event files that nodes write
+
+writer = op(
+    'SummaryWriter(; shared_name: string = "", container: string = "") -> (writer: resource)',
+    handle=True, stateful=True, host=True,
+)  # fmt: skip
+writer.not_differentiable()
+writer.shape(lambda shared_name, container: ())
+
+
+@writer.state
+def _(context):
+    name = context.attrs["shared_name"] or context.name
+    return context.resource(SummaryWriter, lambda: SummaryWriter(name, str(context.source)), by_node_name=True)
+
+
+def _writing(signature, kernel, **types):
+    """Declares an op without outputs whose kernel uses a writer."""
+    definition = op(f"{signature} -> ()", stateful=True, host=True, **types)
+    definition.not_differentiable()
+    definition.shape(lambda *inputs: [])
+    definition.kernel(kernel)
+
+
+def _open(writer, logdir, max_queue, flush_millis, filename_suffix):
+    folder, suffix = (_scalar(*pair).decode() for pair in (("logdir", logdir), ("filename_suffix", filename_suffix)))
+    writer.open(folder, int(max_queue), int(flush_millis) / 1000, suffix)
+
+
+_writing(
+    "CreateSummaryFileWriter(writer: resource, logdir: string, max_queue: int32, flush_millis: int32, "
+    "filename_suffix: string)",
+    _open,
+)
+_writing("FlushSummaryWriter(writer: resource)", lambda writer: writer.flush())
+_writing("CloseSummaryWriter(writer: resource)", lambda writer: writer.close())
+_writing(
+    "ImportEvent(writer: resource, event: string)", lambda writer, event: writer.add_event(_scalar("event", event))
+)
+_writing(
+    "WriteGraphSummary(writer: resource, step: int64, tensor: string)",
+    lambda writer, step, tensor: writer.add(int(step), event.GRAPH_DEF, _scalar("tensor", tensor)),
+)
+
+
+def _writer_of(summarize):
+    """A kernel that writes what ``summarize`` makes of the inputs after the step."""
+    return lambda writer, step, *inputs: writer.add(int(step), event.SUMMARY, summarize(*inputs)[()])
+
+
+_TO = "writer: resource, step: int64"
+_writing(f"WriteRawProtoSummary({_TO}, tensor: string)", _writer_of(lambda tensor: _merged([tensor])))
+_writing(f"WriteScalarSummary({_TO}, tag: string, value: T)", _writer_of(_numbers), T=REAL)
+_writing(f"WriteHistogramSummary({_TO}, tag: string, values: T)", _writer_of(_histogram), T=(*REAL, dtypes.bool))
+_writing(
+    f"WriteImageSummary({_TO}, tag: string, tensor: T, bad_color: uint8; max_images: int = 3)",
+    _writer_of(lambda tag, tensor, color, count: _images(tag, tensor, count, color.numpy())),
+    T=(uint8, float32, float16, float64),
+)
+_writing(
+    f"WriteAudioSummary({_TO}, tag: string, tensor: float32, sample_rate: float32; max_outputs: int = 3)",
+    _writer_of(_sounds_kernel),
+)
+
+
+def _tensor_summary(tensor, tag, summary_metadata):
+    metadata = _scalar("summary_metadata", summary_metadata) or None
+    return scalar_of(event.tensor(_scalar("tag", tag), _encoded(tensor), metadata))
+
+
+_writing(f"WriteSummary({_TO}, tensor: T, tag: string, summary_metadata: string)", _writer_of(_tensor_summary), T=_HELD)

@@ -26,7 +26,7 @@ class FIFOQueue(QueueBase):
 
     def __init__(
         self, capacity: int, dtypes: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
-        name: str = "fifo_queue",
+        name: str | None = "fifo_queue",
     ) -> None:  # fmt: skip
         types = dtype_list(dtypes)
         sizes = shape_list(shapes, types)

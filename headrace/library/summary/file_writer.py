@@ -7,12 +7,13 @@ import time
 import warnings
 from typing import Any
 
-from headrace.core import errors, event
+from headrace.core import event
 from headrace.core.proto import protos
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.library import log
-from headrace.library.summary.event_file import EventFileWriter
+from headrace.library.summary.session_event_writer import SessionEventWriter
+from headrace.resources.event_file import EventFileWriter
 
 
 class FileWriter:
@@ -22,6 +23,7 @@ class FileWriter:
 
     A thread writes: up to ``max_queue`` events wait for it.  They are on disk after `flush` and `close`, and every ``flush_secs``
     seconds.  ``graph`` is added as by `add_graph`.  The file is made when the first event is added.
+    With a ``session``, events go to the file that the nodes of ``tf.contrib.summary`` write to in this folder.
     """
 
     def __init__(
@@ -33,13 +35,11 @@ class FileWriter:
                 "tf.summary.FileWriter is not compatible with eager execution: it needs a graph "
                 "(`with tf.Graph().as_default():`)"
             )
-        if session is not None:
-            raise errors.UnimplementedError(
-                None,
-                None,
-                "FileWriter(session=...) shares a file with summary writers in the graph, which there are none of",
-            )
-        self.event_writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        self.event_writer: EventFileWriter | SessionEventWriter
+        if session is None:
+            self.event_writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        else:
+            self.event_writer = SessionEventWriter(session, logdir, max_queue, flush_secs, filename_suffix)
         self._closed = False
         self._metadata_tags: set[str] = set()
         self._seen_summary_tags: set[bytes] = set()

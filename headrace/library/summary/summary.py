@@ -30,7 +30,7 @@ def clean_tag(name: str | None) -> str | None:
 
 
 @contextmanager
-def _summary_scope(
+def summary_scope(
     name: str | None, family: str | None, values: Sequence[Any], default_name: str | None = None
 ) -> Iterator[tuple[str, str]]:
     """-> the tag of a summary and the scope that is its node's name.  A family stands first in the tag."""
@@ -57,13 +57,13 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
     ...     print(tf.Summary.FromString(sess.run(summary)).value[0].simple_value)
     0.5
     """
-    with _summary_scope(name, family, [tensor]) as (tag, scope):
+    with summary_scope(name, family, [tensor]) as (tag, scope):
         return _collected(raw_ops.ScalarSummary(tag, tensor, name=scope), collections)
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
     """A summary of how numbers are distributed.  InvalidArgumentError, when it runs, if one of them is not finite."""
-    with _summary_scope(name, family, [values], "HistogramSummary") as (tag, scope):
+    with summary_scope(name, family, [values], "HistogramSummary") as (tag, scope):
         return _collected(raw_ops.HistogramSummary(tag, values, name=scope), collections)
 
 
@@ -76,7 +76,7 @@ def image(
     one is negative, zero becomes 128.  Pixels that are not finite are red.  Tags end in ``/image/0``, ``/image/1`` ..., or
     ``/image`` if ``max_outputs`` is 1.
     """
-    with _summary_scope(name, family, [tensor]) as (tag, scope):
+    with summary_scope(name, family, [tensor]) as (tag, scope):
         return _collected(raw_ops.ImageSummary(tag, tensor, max_images=max_outputs, name=scope), collections)
 
 
@@ -87,7 +87,7 @@ def audio(
 
     Tags end in ``/audio/0``, ``/audio/1`` ..., or ``/audio`` if ``max_outputs`` is 1.
     """
-    with _summary_scope(name, family, [tensor]) as (tag, scope):
+    with summary_scope(name, family, [tensor]) as (tag, scope):
         summary = raw_ops.AudioSummaryV2(tag, tensor, sample_rate, max_outputs=max_outputs, name=scope)
         return _collected(summary, collections)
 
@@ -114,7 +114,7 @@ def tensor_summary(
     if display_name is not None:
         metadata.display_name = display_name
     encoded = b"" if metadata is None else metadata.SerializeToString()
-    with _summary_scope(name, family, [tensor]) as (tag, scope):
+    with summary_scope(name, family, [tensor]) as (tag, scope):
         summary = raw_ops.TensorSummaryV2(
             tag=tag, tensor=tensor, serialized_summary_metadata=encoded, name=scope
         )  # fmt: skip

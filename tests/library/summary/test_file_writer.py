@@ -111,8 +111,6 @@ def test_mistakes(tmp_path):
         writer.add_run_metadata(tf.RunMetadata(), "once")
         with pytest.raises(ValueError, match="already used for this event type: 'once'"):
             writer.add_run_metadata(tf.RunMetadata(), "once")
-    with pytest.raises(tf.errors.UnimplementedError, match="session="), tf.Session() as session:
-        tf.summary.FileWriter(tmp_path, session=session)
 
 
 def test_a_closed_writer_warns_and_can_be_reopened(tmp_path):

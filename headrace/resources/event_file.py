@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import socket
 import threading
@@ -17,12 +18,17 @@ from typing import IO, Any
 from headrace.core import errors, event, file
 from headrace.core.proto import protos
 from headrace.core.record import frame, read_record
-from headrace.library import log
-from headrace.library.compat import path_to_str
+
+log = logging.getLogger("tensorflow")  # the logger of tf.logging
 
 _VERSION = b"brain.Event:2"
 _MANY = 64  # events of an unbounded queue that are written together
 _LOOK = 1.0  # seconds between two looks whether the writing thread is still there
+
+
+def _path(path: Any) -> str:
+    """The `str` of a path, which may be bytes or a path object."""
+    return os.fsdecode(path) if isinstance(path, (bytes, os.PathLike)) else str(path)
 
 
 class _EventFile:
@@ -216,7 +222,7 @@ class EventFileWriter:
     def __init__(
         self, logdir: Any, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
     ) -> None:  # fmt: skip
-        self._logdir = str(path_to_str(logdir)).removeprefix("file://")
+        self._logdir = _path(logdir).removeprefix("file://")
         self._max_queue = max_queue
         self._flush_secs = flush_secs
         self._suffix = filename_suffix or ""
@@ -287,7 +293,7 @@ class summary_iterator:  # noqa: N801 - TensorFlow's name
     """
 
     def __init__(self, path: Any) -> None:
-        self._path = str(path_to_str(path))
+        self._path = _path(path)
         self._offset = 0
         self._file: IO[bytes] | None = self._opened()
 

@@ -13,8 +13,8 @@ import pytest
 
 import headrace as tf
 from headrace.core import event
-from headrace.library.summary import event_file
-from headrace.library.summary.event_file import EventFileWriter, summary_iterator
+from headrace.resources import event_file
+from headrace.resources.event_file import EventFileWriter, summary_iterator
 
 
 def number(step, value=1.0):
