@@ -224,12 +224,16 @@ class BaseSession:
         self._check_options(options, run_metadata)
         seconds = 0.0 if options is None else options.timeout_in_ms / 1000
         with deadline(seconds) if seconds > 0 else nullcontext():
-            if run_metadata is None or options is None or not options.trace_level:
+            if run_metadata is None:
+                return self._execute(call, values)
+            if options is not None and options.output_partition_graphs:
+                run_metadata.partition_graphs[:] = self._master.partition_graphs(call.plan)
+            asked = options is not None and options.trace_level
+            if not asked and not self._config.graph_options.build_cost_model:
                 return self._execute(call, values)
             if self._closed:
                 raise RuntimeError(f"Attempted to use a closed Session. {at()}")
-            results, run_metadata.step_stats = self._master.run_traced(call.plan, call.feed(values))
-            return call.rebuild(call.give(results))
+            return call.rebuild(call.give(self._master.run_traced(call.plan, call.feed(values), run_metadata)))
 
     def _execute(self, call: _Call, values: Any) -> Any:
         if self._closed:

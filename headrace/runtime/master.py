@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from headrace.core.config import ConfigProto
+from headrace.core.config import ConfigProto, RunMetadata
 from headrace.core.process import no_collection
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
@@ -19,6 +19,7 @@ from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import part_of, task_of, visible_devices
 from headrace.runtime.executor import PartialRun, entry
+from headrace.runtime.partition_graph import partition_graph
 from headrace.runtime.partition_worker import PartitionWorker, Runs, Send, Task
 from headrace.runtime.partitioned import Member, PartitionedStep
 from headrace.runtime.placement_log import PlacementLog
@@ -34,7 +35,7 @@ from headrace.runtime.plan import (
 )
 from headrace.runtime.planner import Planner
 from headrace.runtime.registered import RegisteredGraph, TracedGraph
-from headrace.runtime.step_stats import step_stats
+from headrace.runtime.step_stats import cost_graph, step_stats
 from headrace.runtime.threads import ThreadChoice
 from headrace.runtime.worker import LocalWorker
 
@@ -147,8 +148,8 @@ class Master:
     def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         return entry(plan)(plan, feeds)
 
-    def run_traced(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-        """Runs a step, interpreted, and says when each node ran: the results, and a StepStats message."""
+    def run_traced(self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata) -> tuple[Any, ...]:
+        """Runs a step, interpreted, and says in ``metadata`` when each node ran."""
         with self._lock:
             traced = plan.traced
             if traced is None:
@@ -157,10 +158,24 @@ class Master:
                 traced_plan = make_plan(plan.request, binder, self.planner.options())
                 note_effects(traced_plan, Effects(plan.writes, plan.saves), self.registered)
                 traced = plan.traced = TracedPlan(traced_plan, binder.recorder)
+        host = self.worker.device("").name
         with traced.lock:
             traced.recorder.start()
             results = entry(plan)(traced.plan, feeds)
-            return results, step_stats(traced.recorder, self.worker.device("").name)
+            metadata.step_stats = step_stats(traced.recorder, host)
+            if self.config.graph_options.build_cost_model > 0:
+                metadata.cost_graph = cost_graph(traced.plan, traced.recorder, host)
+            return results
+
+    def partition_graphs(self, plan: StepPlan) -> list[Any]:
+        """What the plan runs in this process, as GraphDefs: one for each partition."""
+        if not isinstance(plan.partitions, PartitionedStep):
+            return [partition_graph(plan, self.worker.device("").name)]
+        return [
+            partition_graph(member.worker.plan(member.handle), member.name)
+            for member in plan.partitions.members
+            if isinstance(member.worker, PartitionWorker)
+        ]
 
     def partial_run(self, plan: StepPlan) -> PartialRun:
         return PartialRun(plan)

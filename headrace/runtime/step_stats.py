@@ -1,12 +1,15 @@
-"""What a recorder noted of a step, as the message StepStats (``RunMetadata.step_stats``)."""
+"""What a recorder noted of a step, as messages: StepStats and CostGraphDef (``RunMetadata.step_stats``, ``cost_graph``)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from headrace.core.proto import protos
 from headrace.passes.step_graph import Value
 from headrace.runtime.failure import client_name
+from headrace.runtime.partition_graph import producer, step_nodes
+from headrace.runtime.plan import StepPlan
 from headrace.runtime.recorder import Entry, Recorder
 
 
@@ -40,3 +43,31 @@ def _fill(stats: Any, entry: Entry, offset: int) -> None:
 def _label_name(value: Value) -> str:
     """The name of a tensor in labels: the first output has that of its node."""
     return client_name(value).removesuffix(":0")
+
+
+def cost_graph(plan: StepPlan, recorder: Recorder, host: str) -> Any:
+    """What each node of a step cost: microseconds, and bytes of its outputs where their shapes are static."""
+    nanos: Counter[str] = Counter()
+    for entry in recorder.entries:
+        nanos[entry.node.name] += entry.ended - entry.began
+    nodes = step_nodes(plan)
+    numbers = {name: number for number, name in enumerate(nodes)}
+    final = {value.op.name for value in plan.fetches} | {node.name for node in plan.graph.targets}
+    message = protos().CostGraphDef()
+    for name, node in nodes.items():
+        cost = message.node.add(name=name, device=node.device or host, id=numbers[name], is_final=name in final)
+        cost.compute_cost = nanos[name] // 1000
+        cost.control_input.extend(numbers[before.name] for before in node.control_inputs)
+        for maker, index in (producer(value, nodes) for value in node.inputs):
+            cost.input_info.add(preceding_node=numbers[maker], preceding_port=index)
+        for value in node.outputs:
+            _describe(cost.output_info.add(alias_input_port=-1), value)
+    return message
+
+
+def _describe(info: Any, value: Value) -> None:
+    dtype, count = value.dtype.base_dtype, value.shape.num_elements()
+    info.dtype = dtype.as_datatype_enum
+    info.shape.CopyFrom(value.shape.as_proto())
+    if count is not None and dtype.size > 0:
+        info.size = count * dtype.size

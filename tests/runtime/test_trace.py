@@ -190,3 +190,57 @@ def test_the_writer_takes_a_traced_step(tmp_path):
     (event,) = [e for e in tf.train.summary_iterator(path) if e.HasField("tagged_run_metadata")]
     read = tf.RunMetadata.FromString(event.tagged_run_metadata.run_metadata)
     assert labels(read.step_stats) == labels(metadata.step_stats)
+
+
+def linear():
+    x = tf.placeholder(tf.float32, [None, 3], "x")
+    w = tf.Variable(tf.ones([3, 2]), name="w")
+    return x, tf.reduce_sum(tf.matmul(x, w, name="product"), name="y")
+
+
+def test_partition_graphs_are_what_the_step_runs():
+    x, y = linear()
+    asked = tf.RunOptions(output_partition_graphs=True)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        metadata = tf.RunMetadata()
+        for _ in range(2):  # the second replaces the first
+            session.run(y, {x: [[1, 2, 3]]}, options=asked, run_metadata=metadata)
+        (graph_def,) = metadata.partition_graphs
+        assert metadata.step_stats is None
+        nodes = {n.name: n for n in graph_def.node}
+        assert nodes["product"].op == "MatMul" and nodes["y"].input[0] == "product"
+        assert nodes["product"].attr["T"].type == tf.float32.as_datatype_enum
+        assert {n.device for n in graph_def.node} == {"/job:localhost/replica:0/task:0/device:CPU:0"}
+        assert all(i.lstrip("^").partition(":")[0] in nodes for n in graph_def.node for i in n.input)
+        assert tf.RunMetadata.FromString(metadata.SerializeToString()).partition_graphs[0] == graph_def
+
+
+def test_a_session_that_builds_a_cost_model_gives_cost_graphs():
+    x, y = linear()
+    queue = tf.FIFOQueue(2, [tf.float32], name="queue")
+    waits = tf.add(queue.dequeue(name="taken"), y, name="waits")
+    called = tf.py_func(lambda v: v, [waits], tf.float32, name="called")
+    with tf.Session(config=tf.ConfigProto(graph_options=tf.GraphOptions(build_cost_model=1))) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(queue.enqueue(1.0))
+        metadata = tf.RunMetadata()
+        assert session.run(called, {x: [[1, 2, 3]]}, run_metadata=metadata) == 13.0
+    costs = {n.name: n for n in metadata.cost_graph.node}
+    by_id = {n.id: n.name for n in metadata.cost_graph.node}
+    assert [by_id[i.preceding_node] for i in costs["waits"].input_info] == ["taken", "y"]
+    assert costs["product"].compute_cost > 0 and costs["called"].is_final and not costs["waits"].is_final
+    assert (costs["y"].output_info[0].size, costs["y"].output_info[0].alias_input_port) == (4, -1)
+    assert labels(metadata.step_stats).keys() >= {"product", "y", "taken", "waits", "called"}
+
+
+def test_a_callable_can_be_traced():
+    x, y = linear()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        metadata = tf.RunMetadata()
+        call = session.make_callable(y, [x], accept_options=True)
+        assert call([[1, 2, 3]], options=FULL, run_metadata=metadata) == 12.0
+        assert "product" in labels(metadata.step_stats)
+        with pytest.raises(TypeError, match="no keyword arguments"):
+            session.make_callable(y, [x])([[1, 2, 3]], options=FULL)
