@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.core.device import canonical_name
 from headrace.core.errors import OpError
+from headrace.graph.graph import Graph
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import IndexedSlicesValue
 
@@ -32,6 +34,15 @@ class Assertions(_Base):
     def evaluate(self, tensors: Any) -> Any:
         """The values of tensors, in the structure given."""
         raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        """An assertion of absl's TestCase, on which TensorFlow's is built."""
+        if not name.startswith(("assert", "_AssertRaises")):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        from absl.testing import absltest  # defines flags, so not before it is needed
+
+        attribute = getattr(absltest.TestCase, name)
+        return MethodType(attribute, self) if isinstance(attribute, FunctionType) else attribute
 
     def _GetNdArray(self, a: Any) -> Any:
         """The value of a tensor, or anything else, as an array; TensorFlow's name, which users' own assertions call."""
@@ -227,6 +238,16 @@ class Assertions(_Base):
 
     # ---- collections and strings
 
+    def assertDictEqual(self, d1: Any, d2: Any, msg: Any = None) -> None:
+        """Two dictionaries are equal; their values may be arrays and tensors, floating-point ones up to the tolerances."""
+        try:
+            super().assertDictEqual(d1, d2, msg)
+        except (AssertionError, TypeError, ValueError, RuntimeError):  # arrays and tensors have no truth
+            self.assertCountEqual(d1, d2, msg)
+            for key, value in d1.items():
+                is_floating = self._GetNdArray(value).dtype.kind == "f"
+                (self.assertAllClose if is_floating else self.assertAllEqual)(value, d2[key], msg=key)
+
     def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
         self.assertCountEqual(first, second, msg)
 
@@ -256,6 +277,20 @@ class Assertions(_Base):
         if expected != message:
             self.assertMultiLineEqual(str(expected), str(message), msg)
             self.fail(msg or f"The messages differ in a way their text does not show:\n{message}")
+
+    def assertProtoEqualsVersion(
+        self, expected: str, actual: Any, producer: int | None = None, min_consumer: int | None = None,
+        msg: str | None = None,
+    ) -> None:  # fmt: skip
+        """A GraphDef equals one written as text without its versions."""
+        versions = Graph().graph_def_versions
+        numbers = (
+            versions.producer if producer is None else producer,
+            versions.min_consumer if min_consumer is None else min_consumer,
+        )
+        self.assertProtoEquals(
+            "versions {{ producer: {} min_consumer: {} }};\n{}".format(*numbers, expected), actual, msg=msg
+        )
 
     # ---- errors
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import random
 import shutil
 import tempfile
@@ -74,6 +75,17 @@ def get_temp_dir() -> str:
     return _temporary[0]
 
 
+def test_src_dir_path(relative_path: str) -> str:
+    """The path of a file of the source tree where Bazel runs a test: below ``TEST_SRCDIR/TEST_WORKSPACE/tensorflow``."""
+    missing = [name for name in ("TEST_SRCDIR", "TEST_WORKSPACE") if name not in os.environ]
+    if missing:
+        raise KeyError(f"{missing[0]}: test_src_dir_path needs the environment of a Bazel test")
+    return os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"], "tensorflow", relative_path)
+
+
+test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # not itself a test
+
+
 def main(argv: list[str] | None = None) -> None:
     """Runs the tests of the calling program."""
     unittest.main(argv=argv)
@@ -126,6 +138,21 @@ class TestCase(Assertions, unittest.TestCase):
         if self._directory is None:
             self._directory = tempfile.mkdtemp(dir=get_temp_dir())
         return self._directory
+
+    @contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[CapturedWrites]:
+        """What is written to a stream with a file descriptor (``sys.stdout``) inside a block, by whoever writes to it."""
+        stream.flush()
+        number, path = tempfile.mkstemp(dir=self.get_temp_dir())
+        original = os.dup(stream.fileno())
+        os.dup2(number, stream.fileno())
+        try:
+            yield CapturedWrites(path)
+        finally:
+            stream.flush()
+            os.dup2(original, stream.fileno())
+            os.close(original)
+            os.close(number)
 
     # ---- sessions
 
@@ -217,6 +244,18 @@ def _placed(session: Session, use_gpu: bool, force_gpu: bool) -> Any:
     if force_gpu:
         return session.graph.device(gpu_device_name() or "/device:GPU:0")
     return nullcontext() if use_gpu else session.graph.device("/device:CPU:0")
+
+
+class CapturedWrites:
+    """What was written to a stream."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def contents(self) -> str:
+        """All that was written, as text."""
+        with open(self._path, encoding="utf-8") as file:
+            return file.read()
 
 
 class CheckedThread:
