@@ -8,9 +8,10 @@ import warnings
 
 import numpy as np
 
-from headrace.core import dtypes, errors
+from headrace.core import dtypes
 from headrace.core.registry import op
 from headrace.ops.shared.png import pillow, png_bytes
+from headrace.ops.shared.wide_png import is_wide, read_wide, write_wide
 from headrace.resources.value import from_numpy, to_numpy
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
@@ -60,6 +61,32 @@ def _natural(image) -> int:
     return {"LA": 2, "RGBA": 4}.get(image.mode, 3)
 
 
+def _decoded(contents, accepted, channels: int, wide: bool) -> np.ndarray:
+    """[rows, columns, channels], uint8 or, if `wide`, uint16."""
+    data = _bytes(contents)
+    if is_wide(data) and "png" in accepted:
+        return _wide_pixels(data, channels, wide)
+    image, format = _opened(contents, accepted)
+    return _pixels(_loaded(image, format), channels, wide)
+
+
+def _wide_pixels(data: bytes, channels: int, wide: bool) -> np.ndarray:
+    """The pixels of a PNG file with several channels of 16 bits."""
+    try:
+        pixels = read_wide(data)
+    except ValueError as error:
+        raise ValueError(f"invalid PNG data, size {len(data)}: {error}") from None
+    natural = pixels.shape[2]
+    channels = channels or natural
+    if channels == 1 and natural > 2:
+        pixels = _wide_grey(pixels[..., :3])
+    elif channels != natural:
+        colours = pixels[..., :3] if natural > 2 else pixels[..., :1].repeat(min(channels, 3), -1)
+        alpha = pixels[..., -1:] if natural in (2, 4) else np.full_like(pixels[..., :1], 65535)
+        pixels = np.concatenate([colours, alpha], -1) if channels == 4 else colours
+    return pixels if wide else (pixels >> 8).astype(np.uint8)
+
+
 def _pixels(image, channels: int, wide: bool) -> np.ndarray:
     """[rows, columns, channels], uint8 or, if `wide`, uint16."""
     channels = channels or _natural(image)
@@ -81,6 +108,12 @@ def _grey(colours: np.ndarray, wide: bool) -> np.ndarray:
     """The brightness of each pixel as libpng gives it: weights in 32768ths, the rest cut off."""
     grey = ((colours @ np.array([[9797], [19234], [3737]])) >> 15).astype(np.uint8)
     return grey.astype(np.uint16) * 257 if wide else grey
+
+
+def _wide_grey(colours: np.ndarray) -> np.ndarray:
+    """The brightness of each pixel of 16 bits as libpng gives it, rounded."""
+    weighted = colours.astype(np.int64) @ np.array([[9797], [19234], [3737]])
+    return ((weighted + 16384) >> 15).astype(np.uint16)
 
 
 def _owned(array):
@@ -118,8 +151,7 @@ def _is_wide(dtype) -> bool:
 
 @decode_png.kernel
 def _(contents, channels, dtype):
-    image, format = _opened(contents, ("png", "jpeg", "gif"))
-    return _owned(_pixels(_loaded(image, format), channels, _is_wide(dtype)))
+    return _owned(_decoded(contents, ("png", "jpeg", "gif"), channels, _is_wide(dtype)))
 
 
 _JPEG = (
@@ -144,6 +176,8 @@ def _(contents, channels, ratio, *rest):
 
 
 def _jpeg(contents, channels, ratio, recover):
+    if is_wide(data := _bytes(contents)):
+        return _wide_pixels(data, channels, False)
     image, format = _opened(contents, ("jpeg", "png", "gif"))
     if format == "jpeg":
         mode = _MODES.get(channels) if image.mode in ("L", "RGB", "YCbCr") else None
@@ -264,14 +298,15 @@ def _(contents, channels, dtype, expand_animations):
 
 @decode_any.kernel
 def _(contents, channels, dtype, expand_animations):
-    image, format = _opened(contents, ("jpeg", "png", "gif", "bmp"))
-    if format == "gif":
+    accepted = ("jpeg", "png", "gif", "bmp")
+    if format_of(_bytes(contents)) == "gif":
         if channels not in (0, 3):
             raise ValueError(f"channels must be 0 or 3 for a GIF, got {channels}")
-        frames = _frames(image)
+        frames = _frames(_opened(contents, accepted)[0])
         pixels = frames if expand_animations else frames[0]
     else:
-        pixels = _pixels(_loaded(image, format), channels, _is_wide(dtype) and format == "png")
+        is_fine = not str(dtype).endswith("uint8") and format_of(_bytes(contents)) == "png"
+        pixels = _decoded(contents, accepted, channels, is_fine)
     if str(dtype).endswith("float32"):
         return _owned(pixels.astype(np.float32) / (65535 if pixels.dtype == np.uint16 else 255))
     if _is_wide(dtype) and pixels.dtype != np.uint16:
@@ -304,7 +339,7 @@ def _(image, compression):
     if array.shape[2] not in _MODES:
         raise ValueError(f"image must have 1, 2, 3, or 4 channels, got {list(array.shape)}")
     if array.dtype == np.uint16 and array.shape[2] > 1:
-        raise errors.UnimplementedError(None, None, "PNG of 16 bits with more than one channel cannot be written")
+        return _string(write_wide(array, compression))
     return _string(png_bytes(array, compression))
 
 
