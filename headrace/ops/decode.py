@@ -15,6 +15,7 @@ from headrace.core import dtypes, errors
 from headrace.core.file import file_error, make_folder, matching, open_file, open_to_read
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
+from headrace.resources.value import FROM_TORCH
 
 # ---- numbers
 
@@ -126,7 +127,7 @@ def _joined(bytes, out_type):
         )
     if size % width:
         raise ValueError(
-            f"Input to DecodeRaw has length {size} that is not a multiple of {width}, the size of {out_type}"
+            f"Input to DecodeRaw has length {size} that is not a multiple of {width}, the size of {FROM_TORCH[out_type].name}"
         )
     return bytearray().join(items), (*bytes.shape, size // width)
 
@@ -157,7 +158,7 @@ def _(input_bytes, fixed_length, out_type, little_endian):
     width = out_type.itemsize
     if fixed_length <= 0 or fixed_length % width:
         raise ValueError(
-            f"fixed_length ({fixed_length}) must be a positive multiple of {width}, the size of {out_type}"
+            f"fixed_length ({fixed_length}) must be a positive multiple of {width}, the size of {FROM_TORCH[out_type].name}"
         )
     data = b"".join(v[:fixed_length].ljust(fixed_length, b"\0") for v in input_bytes.reshape(-1))
     return _reinterpret(data, out_type, little_endian, (*input_bytes.shape, fixed_length // width))

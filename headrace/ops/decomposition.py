@@ -5,6 +5,8 @@ Where TensorFlow writes gradients by hand and torch has them too, the kernel is 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import torch
 
 from headrace.core import dtypes
@@ -32,13 +34,24 @@ def _batch(shape):
 
 # ---- inverses and determinants
 
+
+@contextmanager
+def _explained(message):
+    """Puts TensorFlow's message before torch's reason why matrices cannot be decomposed."""
+    try:
+        yield
+    except torch.linalg.LinAlgError as error:
+        raise ValueError(f"{message} {str(error).partition(': ')[2]}") from None
+
+
 inverse = op("MatrixInverse(input: T; adjoint: bool = False) -> (output: T)", T=MATRIX)
 inverse.shape(lambda input, adjoint: _square(input))
 
 
 @inverse.kernel
 def _(input, adjoint):
-    return torch.linalg.inv(input.mH if adjoint else input)
+    with _explained("Input is not invertible."):
+        return torch.linalg.inv(input.mH if adjoint else input)
 
 
 @inverse.gradient
@@ -90,7 +103,8 @@ cholesky.shape(_square)
 
 @cholesky.kernel
 def _(input):
-    return torch.linalg.cholesky(input)
+    with _explained("Cholesky decomposition was not successful. The input might not be valid."):
+        return torch.linalg.cholesky(input)
 
 
 cholesky.gradient(lambda node, grad: [raw_ops._CholeskyGrad(node.outputs[0], grad)])
@@ -212,7 +226,12 @@ def _solution(matrix, rhs):
 
 solve = op("MatrixSolve(matrix: T, rhs: T; adjoint: bool = False) -> (output: T)", T=MATRIX)
 solve.shape(lambda matrix, rhs, adjoint: _solution(matrix, rhs))
-solve.kernel(lambda matrix, rhs, adjoint: torch.linalg.solve(matrix.mH if adjoint else matrix, rhs))
+
+
+@solve.kernel
+def _(matrix, rhs, adjoint):
+    with _explained("Input matrix is not invertible."):
+        return torch.linalg.solve(matrix.mH if adjoint else matrix, rhs)
 
 
 @solve.gradient

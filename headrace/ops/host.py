@@ -271,14 +271,17 @@ def _formatter(dtype, precision, scientific, shortest, width, fill):
         raise ValueError(f"Fill string must be one or fewer characters, got {fill!r}")
     if fill and fill not in " +-0#":
         raise ValueError(f"Fill argument not supported: {fill!r}")
+    if dtype.kind not in "fcO":
+        if scientific or shortest:
+            raise ValueError(f"scientific and shortest format not supported for datatype {dtype.name}")
+        if precision > -1:
+            raise ValueError(f"precision not supported for datatype {dtype.name}, got {precision}")
     if dtype.kind == "O":
         return lambda value: value
     if dtype.kind == "b":
         return lambda value: b"true" if value else b"false"
     size = str(width) if width > -1 else ""
     if dtype.kind in "iu":
-        if precision > -1 or scientific or shortest:
-            raise ValueError(f"precision, scientific and shortest are not supported for datatype {dtype.name}")
         return f"%{fill}{size}d".encode()
     digits = f".{precision}" if precision > -1 else ""
     form = f"%{fill}{size}{digits}{'e' if scientific else 'g' if shortest else 'f'}"

@@ -190,6 +190,8 @@ def multinomial_shape(logits, num_samples):
 
 def choose(logits, drawn, dtype):
     """For each row of ``logits``, the classes on which the uniform numbers ``drawn`` fall; non-finite logits never win."""
+    if not logits.shape[1]:
+        raise ValueError(f"num_classes should be positive, got 0: logits of shape {list(logits.shape)}")
     logits = logits.to(drawn.dtype)
     logits = torch.where(logits.isfinite(), logits, -math.inf)
     bounds = (logits - logits.amax(1, keepdim=True)).exp_().cumsum(1)

@@ -305,6 +305,8 @@ def _kept(rank, axes):
     """The axes that stay."""
     listed = axes if isinstance(axes, list) else [axes]
     for axis in listed:
+        if isinstance(axis, list):
+            raise ValueError(f"reduction_axes should be a scalar or a vector, got {axes}")
         if not -rank <= axis < rank:
             raise ValueError(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
     gone = {a % rank for a in listed}
@@ -442,17 +444,25 @@ def _(sparse_indices, output_shape, sparse_values, default_value, validate_indic
     if sparse_indices.ndims is not None and sparse_indices.ndims > 2:
         raise ValueError(f"sparse_indices should be a scalar, vector, or matrix, got shape {sparse_indices}")
     default_value.with_rank(0)
+    if isinstance(output_shape, list) and any(isinstance(size, list) for size in output_shape):
+        raise ValueError(f"output_shape should be a vector: Shape must be rank 1, got {output_shape}")
     return output_shape
 
 
-def _dense_places(indices, shape, values, validate):
+def _dense_places(indices, shape, values, default, validate):
     """Flat positions of the entries, on the host as an array; ``indices`` may be a scalar or a vector for one dimension."""
+    if indices.ndim > 2:
+        raise ValueError(f"sparse_indices should be a scalar, vector, or matrix, got shape {list(indices.shape)}")
+    if not isinstance(shape, list) or any(isinstance(size, list) for size in shape):
+        raise ValueError(f"output_shape should be a vector, got {shape}")
+    if default.ndim:
+        raise ValueError(f"default_value should be a scalar, got shape {list(default.shape)}")
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if rows.shape[1] != len(shape):
         raise ValueError(
             f"output_shape has incorrect number of elements: {len(shape)} should be: {rows.shape[1]} to fit sparse_indices"
         )
-    if values.ndim and values.shape[0] != rows.shape[0]:
+    if values.ndim and tuple(values.shape) != (rows.shape[0],):
         raise ValueError(
             f"sparse_values has incorrect shape {list(values.shape)}, should be [] or [{rows.shape[0]}] to fit sparse_indices"
         )
@@ -473,7 +483,7 @@ def _dense_places(indices, shape, values, validate):
 
 @to_dense.kernel
 def _(sparse_indices, output_shape, sparse_values, default_value, validate_indices):
-    place = _dense_places(sparse_indices, output_shape, sparse_values, validate_indices)
+    place = _dense_places(sparse_indices, output_shape, sparse_values, default_value, validate_indices)
     if isinstance(place, np.ndarray) and default_value.dtype is not torch.bfloat16:
         dense = torch.full(output_shape, default_value.item(), dtype=default_value.dtype)
         dense.numpy().put(place, sparse_values.numpy())
@@ -486,7 +496,7 @@ def _(sparse_indices, output_shape, sparse_values, default_value, validate_indic
 
 @to_dense.kernel(T=string)
 def _(sparse_indices, output_shape, sparse_values, default_value, validate_indices):
-    place = _dense_places(sparse_indices.cpu(), output_shape, sparse_values, validate_indices)
+    place = _dense_places(sparse_indices.cpu(), output_shape, sparse_values, default_value, validate_indices)
     flat = np.full(math.prod(output_shape), default_value[()], dtype=object)
     flat[place] = sparse_values
     return flat.reshape(output_shape)

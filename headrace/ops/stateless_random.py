@@ -271,6 +271,8 @@ def _(logits, num_samples, seed, output_dtype):
 
 @stateless_multinomial.kernel
 def _(logits, num_samples, seed, output_dtype):
+    if not logits.shape[1]:
+        raise ValueError(f"num_classes should be positive, got 0: logits of shape {list(logits.shape)}")
     rows = logits.shape[0]
     # Each row sets aside a block for every sample, although two samples fit in one.
     per_row = (num_samples + 3) // 4 * 4

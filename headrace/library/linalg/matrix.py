@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.core.dtypes import bfloat16, float32
 from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
@@ -32,6 +33,8 @@ def matmul(
 ) -> Tensor:
     """The product of matrices, or of batches of matrices, which broadcast.  The ``_is_sparse`` hints change nothing.
 
+    A matrix of float32 and one of bfloat16 give float32.
+
     >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> tf.Session().run(tf.matmul(a, a))
     array([[ 7., 10.],
@@ -47,6 +50,10 @@ def matmul(
         x = convert_to_tensor(a, name="a")
         y = convert_to_tensor(b, name="b", preferred_dtype=x.dtype.base_dtype)
         result: Tensor
+        if {x.dtype.base_dtype, y.dtype.base_dtype} == {float32, bfloat16}:
+            return sparse_matmul(
+                x, y, transpose_a or adjoint_a, transpose_b or adjoint_b, a_is_sparse, b_is_sparse, scope
+            )
         if _may_be_batch(x) or _may_be_batch(y):
             if transpose_a:
                 x, adjoint_a = conj(x), True
