@@ -242,11 +242,24 @@ class _Sweep:
             if not parts:
                 return None
             if len(parts) > 1:
-                with self.target.name_scope(self.scope), self._colocated(tensor.op):
-                    self.final[tensor] = aggregate(parts)
+                with self.target.name_scope(self.scope):
+                    self.final[tensor] = self._sum(parts)
             else:
                 self.final[tensor] = parts[0]
         return self.final[tensor]
+
+    def _sum(self, parts: Sequence[Any]) -> Any:
+        """The sum of partial gradients; with colocation, those of one device are summed there, with the first of them."""
+        if not self.colocate or not all(isinstance(part, Tensor) for part in parts):
+            return aggregate(parts)
+        by_device: dict[str, list[Tensor]] = {}
+        for part in parts:
+            by_device.setdefault(part.device, []).append(part)
+        sums = []
+        for together in by_device.values():
+            with self._colocated(together[0].op):
+                sums.append(aggregate(together))
+        return aggregate(sums)
 
     def _colocated(self, op: Operation) -> Any:
         if not self.colocate:

@@ -65,7 +65,7 @@ def feeder(tensor: Tensor) -> Convert:
     dims = tensor._shape.tuple
     rank = None if dims is None else len(dims)
     fixed = [(i, d) for i, d in enumerate(dims or ()) if d is not None]
-    cast = dtype if dtype == dtypes.bfloat16 else None
+    cast = dtype if dtype == dtypes.bfloat16 or dtype.is_quantized else None
     is_string = dtype == dtypes.string
     plain = object if is_string else wanted.type  # numpy's scalars of this type
 

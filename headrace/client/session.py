@@ -242,6 +242,15 @@ class BaseSession:
 
     def _prepare(self, key: Any, fetches: Any, feed_dict: Any) -> tuple[_Call, Any]:
         """Plans the run; caches it if every fed key stands for one tensor, so that the values' order is the dict's."""
+        self._check_can_run()
+        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
+        wanted = Fetches(self._graph, fetches)
+        call = self._make_call(wanted, [t for t, _ in pairs])
+        if key is not None and len(pairs) == len(feed_dict or ()):
+            self._calls[key] = call
+        return call, [v for _, v in pairs]
+
+    def _check_can_run(self) -> None:
         if self._closed:
             raise RuntimeError(f"Attempted to use a closed Session. {at()}")
         if not self._graph._nodes and not self._graph.building_function:
@@ -249,12 +258,6 @@ class BaseSession:
                 "The Session graph is empty. Add operations to the graph before calling run(), or give the session the "
                 f"graph that has them: tf.Session(graph=...). {at()}"
             )
-        pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
-        wanted = Fetches(self._graph, fetches)
-        call = self._make_call(wanted, [t for t, _ in pairs])
-        if key is not None and len(pairs) == len(feed_dict or ()):
-            self._calls[key] = call
-        return call, [v for _, v in pairs]
 
     def _make_call(self, wanted: Fetches, feeds: list[Tensor]) -> _Call:
         mutations, generation = self._graph._mutations, self._resources.generation
@@ -307,8 +310,7 @@ class BaseSession:
 
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
         """Prepares a run whose feeds and fetches come in several ``partial_run`` calls; returns its handle."""
-        if self._closed:
-            raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+        self._check_can_run()
         wanted = Fetches(self._graph, fetches)
         fed = [self._graph.as_graph_element(f, allow_operation=False) for f in feeds or ()]
         tensors = list(dict.fromkeys(wanted.tensors))
@@ -327,9 +329,11 @@ class BaseSession:
         """Feeds some of the promised tensors and returns some of the promised fetches."""
         partial = self._partials.get(handle)
         if partial is None:
-            raise ValueError(
-                f"{handle!r} is not a handle of partial_run_setup in this session, or its run has ended {at()}"
-            )
+            raise InvalidArgumentError(
+                None, None,
+                f"Must run 'setup' before performing partial runs: {handle!r} is not a handle of partial_run_setup in this "
+                f"session, or its run has ended {at()}",
+            )  # fmt: skip
         pairs = expand_feeds(self._graph, feed_dict) if feed_dict else []
         wanted = Fetches(self._graph, fetches)
         for tensor in wanted.tensors:
@@ -410,17 +414,24 @@ class Session(BaseSession):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         super().__init__(target, graph, config)
-        self._entered: list[tuple[Any, Any]] = []
+        self._entered: tuple[Any, Any] | None = None  # the scopes of a ``with`` block
 
     def __enter__(self) -> Session:
+        if self._entered is not None:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a session "
+                f"multiple times. {at()}"
+            )
         graph_scope, session_scope = self._graph.as_default(), self.as_default()
         graph_scope.__enter__()
         session_scope.__enter__()
-        self._entered.append((graph_scope, session_scope))
+        self._entered = (graph_scope, session_scope)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        graph_scope, session_scope = self._entered.pop()
+        if self._entered is None:
+            return
+        (graph_scope, session_scope), self._entered = self._entered, None
         try:
             session_scope.__exit__(*error)
         finally:

@@ -85,12 +85,12 @@ class DeviceSpec:
 
     @property
     def device_type(self) -> str | None:
-        """The type of device, in capitals: "CPU", "GPU"."""
+        """The type of device, in capitals if it is a known one: "CPU", "GPU"."""
         return self._device_type
 
     @device_type.setter
     def device_type(self, value: str | None) -> None:
-        self._device_type = None if value is None else str(value).upper()
+        self._device_type = None if value is None else _type(str(value))
 
     @property
     def device_index(self) -> int | None:
@@ -159,6 +159,10 @@ DeviceLike: TypeAlias = "str | DeviceSpec | None"
 _PART_NAMES = ("job", "replica", "task", "device_type", "device_index")
 
 
+def _type(name: str) -> str:
+    return name.upper() if name.upper() in _SHORT_TYPES else name
+
+
 def _number(part: str, value: Any) -> int | None:
     if value is None:
         return None
@@ -207,7 +211,7 @@ def _parse_piece(piece: str, spec: str, parts: dict[str, Any]) -> None:
 def _parse_device(device_type: str, index: str, spec: str, parts: dict[str, Any]) -> None:
     if "device_type" in parts:
         raise ValueError(f"Cannot specify multiple device types: {spec!r}")
-    parts["device_type"] = None if device_type == "*" else device_type.upper()
+    parts["device_type"] = None if device_type == "*" else _type(device_type)
     parts["device_index"] = _index("device index", index, spec)
 
 

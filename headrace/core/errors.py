@@ -93,17 +93,22 @@ class OpError(Exception):
 
 
 def _origin(op: Any) -> str:
-    """Where the user's program made `op`, as text; empty when that is not known."""
-    if op is None:
+    """Where the user's program made `op`, and what it stands for, as text; empty when that is not known."""
+    text = _frames(op)
+    if not text:
         return ""
+    text = f"Original stack trace for {getattr(op, 'name', '<unnamed>')!r}:\n{text}"
+    while (op := getattr(op, "original_op", None)) is not None:
+        text += f"\n...which was originally created as op {op.name!r}, defined at:\n{_frames(op)}"
+    return text
+
+
+def _frames(op: Any) -> str:
     frames = getattr(op, "traceback", None)
-    if not frames:
-        return ""
-    if isinstance(frames, str):
-        text = frames
-    else:  # a frame without its line of code gets it from the file, if that is still there
-        text = "".join(traceback.format_list([(f, n, name, line or None) for f, n, name, line in frames]))
-    return f"Original stack trace for {getattr(op, 'name', '<unnamed>')!r}:\n{text}"
+    if not frames or isinstance(frames, str):
+        return frames or ""
+    # A frame without its line of code gets it from the file, if that is still there.
+    return "".join(traceback.format_list([(f, n, name, line or None) for f, n, name, line in frames]))
 
 
 class CancelledError(OpError):

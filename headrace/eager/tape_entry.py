@@ -14,6 +14,7 @@ from headrace.core.registry import OpDef, Rule
 from headrace.core.source import UNKNOWN
 from headrace.eager.tensor import EagerHandle, EagerTensor
 from headrace.graph import context as graphs
+from headrace.graph.operation import public_attr
 
 
 class _Active:
@@ -87,7 +88,7 @@ class TapeEntry:
 
     def get_attr(self, name: str) -> Any:
         try:
-            return self.attrs[name]
+            return public_attr(self.attrs[name])
         except KeyError:
             raise ValueError(
                 f"Operation {self.type} has no attr named '{name}'; it has {sorted(self.attrs)}."

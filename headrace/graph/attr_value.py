@@ -14,6 +14,16 @@ from headrace.core.shape import TensorShape
 _FIELDS = {"bool": "b", "int": "i", "float": "f", "string": "s", "type": "type", "shape": "shape", "tensor": "tensor"}
 _WORDS = {"b": "bool", "i": "int", "f": "float", "s": "string", "type": "type", "shape": "shape", "tensor": "tensor"}
 RESOURCE = dtypes.resource
+LIMIT = 1 << 31  # bytes that protocol buffers can hold
+# Where TensorFlow writes single numbers, and all bools and complex numbers: others are raw bytes.
+_BY_VALUE = {
+    "float32": "float_val", "float64": "double_val", "float16": "half_val", "bfloat16": "half_val", "int64": "int64_val",
+    "uint32": "uint32_val", "uint64": "uint64_val", "bool": "bool_val", "complex64": "scomplex_val",
+    "complex128": "dcomplex_val",
+    **dict.fromkeys(
+        ("int8", "int16", "int32", "uint8", "uint16", "qint8", "quint8", "qint16", "quint16", "qint32"), "int_val"
+    ),
+}  # fmt: skip
 
 
 def encode(value: Any, kind: str) -> Any:
@@ -76,9 +86,30 @@ def tensor(array: Any, dtype: DType | None = None) -> Any:
     if element_type == dtypes.string:
         items = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1)]
         array = np.array([*items, None], dtype=object)[:-1].reshape(array.shape)
+    if array.nbytes >= LIMIT:
+        raise ValueError(f"Cannot create a tensor proto whose content is larger than 2GB: it has {array.nbytes} bytes")
+    field = _BY_VALUE.get(element_type.name)
     message = protos().TensorProto()
+    if array.size == 1 or element_type.is_complex or element_type.is_bool:
+        message.dtype = element_type.as_datatype_enum
+        message.tensor_shape.CopyFrom(TensorShape(array.shape).as_proto())
+        if field is not None:
+            getattr(message, field).extend(_numbers(array, element_type))
+            return message
     message.ParseFromString(tensor_proto.encode(array, element_type))
     return message
+
+
+def _numbers(array: Any, dtype: DType) -> list[Any]:
+    """The values of an array as the fields of a TensorProto hold them."""
+    flat = array.reshape(-1)
+    if flat.dtype.names:
+        flat = flat.view(flat.dtype[0])
+    if dtype.is_complex:
+        flat = flat.view(np.float32 if dtype == dtypes.complex64 else np.float64)
+    elif dtype == dtypes.float16:
+        flat = flat.view(np.uint16)
+    return list(flat.tolist())
 
 
 # ---- decoding

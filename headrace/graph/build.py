@@ -210,6 +210,8 @@ def checked_attr(op_def: OpDef, attr: Attr, value: Any) -> Any:
         return tuple(check(v) for v in value)
     except (TypeError, ValueError) as e:
         why = str(e).partition(" (at ")[0]
+        if kind == "shape" and isinstance(e, ValueError):
+            raise ValueError(f"Error converting {attr.name} to a TensorShape: {why}. (at {user_source(2)})") from None
         expected = why if why.startswith("a") and len(why) < 24 else f"{attr.kind} ({why})"
         raise TypeError(
             f"Expected {expected} for attr '{attr.name}' of '{op_def.name}' Op, got {value!r} of type "

@@ -94,6 +94,8 @@ def _from_python(value: Any, dtype: DType | None) -> Array:
         if dtype == dtypes.string:
             shape = np.shape(_shape_probe(value))
             return _strings(np.array([*leaves, None], dtype=object)[:-1].reshape(shape))
+        if dtype is not None and dtype.is_quantized:
+            return np.array(value, dtype=dtype.as_numpy_dtype)  # 3 and (3,) are the same there
         array = np.array(value)
         if dtype is None:
             return _narrow(array, leaves, value)

@@ -18,6 +18,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.source import at, user_source
 from headrace.graph import context
+from headrace.graph.added_attr import AddedAttrs, added, checked_attr_scope, checked_kernel_labels
 from headrace.graph.infer import infer_shapes, shape_error
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.scope import ColocationScope, ControlScope, DeviceScope, ThreadScopes
@@ -46,6 +47,8 @@ class Graph:
         self._seed: int | None = None
         self._scopes = ThreadScopes()
         self._gradient_overrides: dict[str, str] = {}
+        self._added_attrs: list[AddedAttrs] = []  # attributes of nodes that are made now, outermost scope first
+        self._original: Operation | None = None  # what nodes that are made now stand for
         self._container = ""
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
@@ -82,6 +85,8 @@ class Graph:
             override = self._gradient_overrides.get(definition.name)
             if override is not None:
                 attrs = {**attrs, "_gradient_op_type": override}
+        if self._added_attrs:
+            attrs = {**attrs, **added(self._added_attrs, definition.name)}
         output_dtypes = list(dtypes or ())
         try:
             shapes = infer_shapes(definition, inputs, attrs, len(output_dtypes))
@@ -96,6 +101,7 @@ class Graph:
                 Tensor(node, i, dtype, shape)
                 for i, (dtype, shape) in enumerate(zip(output_dtypes, shapes, strict=True))
             )
+            node.original_op = self._original
             self._nodes.append(node)
             self._by_name[full_name] = node
             for t in inputs:
@@ -326,6 +332,31 @@ class Graph:
             yield
         finally:
             self._gradient_overrides = old
+
+    def _attr_scope(self, attr_map: dict[str, Any]) -> Any:
+        """Nodes made inside have these attributes: AttrValues, or functions of a NodeDef; None takes one away again."""
+        return self._adding(checked_attr_scope(attr_map))
+
+    def _kernel_label_map(self, op_to_kernel_label_map: dict[str, str]) -> Any:
+        """Nodes of these types made inside have the attribute ``_kernel``, which chooses nothing: an op has one kernel."""
+        return self._adding(checked_kernel_labels(op_to_kernel_label_map))
+
+    @contextmanager
+    def _adding(self, attrs: AddedAttrs) -> Iterator[None]:
+        old, self._added_attrs = self._added_attrs, [*self._added_attrs, attrs]
+        try:
+            yield
+        finally:
+            self._added_attrs = old
+
+    @contextmanager
+    def _original_op(self, op: Operation) -> Iterator[None]:
+        """Nodes made inside stand for ``op``; errors name it too."""
+        old, self._original = self._original, op
+        try:
+            yield
+        finally:
+            self._original = old
 
     @contextmanager
     def container(self, container_name: str | None) -> Iterator[str | None]:

@@ -72,6 +72,8 @@ def resource_type(op_type: str) -> str | None:
 def of_operations(ops: Sequence[Operation], add_shapes: bool = False) -> Any:
     graph_def = protos().GraphDef()
     graph_def.versions.producer = VERSION
+    if sum(getattr(op.attrs.get("value"), "nbytes", 0) for op in ops) >= attr_value.LIMIT:
+        raise ValueError("GraphDef cannot be larger than 2GB: its constants are. Feed them, or keep them in variables.")
     library = _Library(ops, add_shapes)
     scope = _Scope(library, ops, [], {})
     graph_def.node.extend(scope.nodes)

@@ -172,6 +172,13 @@ class Tensor:
         cls.OVERLOADABLE_OPERATORS.add(operator)
 
 
+def public_attr(value: Any) -> Any:
+    """An attribute as TensorFlow gives it: text as bytes, several values as a list."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    return [public_attr(item) for item in value] if isinstance(value, tuple) else value
+
+
 class Operation:
     """A node: an op type, its inputs, attributes and outputs.  Made by ``Graph.create_op`` only."""
 
@@ -228,9 +235,14 @@ class Operation:
         """The node as a NodeDef: name, op, input, device, attr."""
         return self.graph._node_def(self)
 
+    @property
+    def _original_op(self) -> Operation | None:  # TensorFlow's name
+        return self.original_op
+
     def get_attr(self, name: str) -> Any:
+        """An attribute: text as bytes, several values as a list, shapes and tensors as TensorShapes and arrays."""
         try:
-            return self._attrs[name]
+            return public_attr(self._attrs[name])
         except KeyError:
             raise ValueError(
                 f"Operation '{self.name}' ({self.type}) has no attr named '{name}'; it has {sorted(self._attrs)}."

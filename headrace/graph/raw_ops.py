@@ -6,9 +6,11 @@ Positional arguments are the inputs, then the attributes, in signature order.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any as _Any  # ``Any`` is an op
 
-from headrace.core.registry import REGISTRY
+from headrace.core.registry import REGISTRY, OpDef
+from headrace.core.signature import REQUIRED
 from headrace.graph.build import call
 from headrace.graph.context import get_default_graph as _default
 
@@ -28,10 +30,26 @@ def __getattr__(name: str) -> Callable[..., _Any]:
 
     add_node.__name__ = add_node.__qualname__ = name
     add_node.__doc__ = str(op_def.signature)
+    add_node.__signature__ = _signature(op_def)  # type: ignore[attr-defined]
     add_node.op_def = op_def  # type: ignore[attr-defined]
     _made.add(name)
     globals()[name] = add_node  # Python finds it by itself from now on
     return add_node
+
+
+def _signature(op_def: OpDef) -> Signature:
+    """What editors and ``inspect`` show: inputs, attributes without a default, the others, and the name."""
+    attrs = op_def.signature.attrs
+    names = [a.name for a in (*op_def.signature.inputs, *(a for a in attrs if a.default is REQUIRED))]
+    defaults = {a.name: _shown(a.default) for a in attrs if a.default is not REQUIRED}
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    for name, default in {**defaults, "name": None}.items():
+        parameters.append(Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return Signature(parameters)
+
+
+def _shown(default: _Any) -> _Any:
+    return list(default) if isinstance(default, tuple) else default
 
 
 _made: set[str] = set()

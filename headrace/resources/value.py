@@ -78,6 +78,8 @@ def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Va
     """An array as a run-time value.  Shares memory with the array where it can (CPU, same dtype, writable)."""
     if array.dtype.hasobject or array.dtype.kind in "SU":
         return array
+    if array.dtype.names:  # numpy's form of quantized numbers: a record of one field
+        array = array.view(array.dtype[0])
     flags = array.flags
     if not flags.c_contiguous or not flags.writeable or not array.dtype.isnative:
         array = np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True)

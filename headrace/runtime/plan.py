@@ -333,15 +333,19 @@ def _waiting_part(strand: Strand, node: Node, fed: bool, here: PlacedStrand, wor
     return Part(strand, program, node)
 
 
+_C_NAMES = {"float16": "half", "float32": "float", "float64": "double"}  # TensorFlow's errors have these
+
+
 def _refuse_unfed(graph: StepGraph) -> None:
     fed = {v.op for v in graph.feeds}
     for node in graph.nodes:
         if node.op_def.traits.feed and node not in fed:
-            dtype = node.attrs["dtype"].name
-            shape = node.outputs[0].shape
+            dtype = _C_NAMES.get(node.attrs["dtype"].name, node.attrs["dtype"].name)
+            dims = node.outputs[0].shape.tuple
+            shape = f" and shape [{','.join('?' if d is None else str(d) for d in dims)}]" if dims else ""
             raise errors.InvalidArgumentError(
                 None, node.origin,
-                f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype} and shape {shape}: it was made "
+                f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype}{shape}: it was made "
                 f"at {node.source} and the fetches of this run depend on it. Add it to feed_dict. (run at {user_source(2)})",
             )  # fmt: skip
 

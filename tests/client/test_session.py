@@ -2,6 +2,7 @@
 
 import collections
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -253,7 +254,7 @@ class TestPartialRun:
             assert sess.partial_run(h, r1, {a: 1.0, b: 2.0}) == 4.0
             assert sess.partial_run(h, r2, {c: 10.0}) == 40.0
             assert len(counting) == 1
-            with pytest.raises(ValueError, match="its run has ended"):  # and its values are freed
+            with pytest.raises(tf.errors.InvalidArgumentError, match="its run has ended"):  # and its values are freed
                 sess.partial_run(h, r2)
 
     def test_mistakes(self) -> None:
@@ -270,7 +271,7 @@ class TestPartialRun:
             with pytest.raises(tf.errors.InvalidArgumentError, match="r:0 was not named as a feed"):
                 sess.partial_run(h, [], {r: 1.0})
             assert sess.partial_run(h, r, {b: 2.0}) == 3.0
-            with pytest.raises(ValueError, match="not a handle"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="not a handle"):
                 sess.partial_run("nonsense", r)
 
 
@@ -399,3 +400,64 @@ def test_a_closed_session_holds_nothing_without_the_garbage_collector() -> None:
         assert seen() is None
     finally:
         gc.enable()
+
+
+class TestAsTensorFlow:
+    def test_names_may_be_bytes(self) -> None:
+        x = tf.placeholder(tf.float32, [], name="x")
+        tf.add(x, 1.0, name="y")
+        with tf.Session() as sess:
+            assert sess.run(b"y:0", {"x:0": 1.0}) == 2.0
+            assert sess.run([b"y:0", b"y"], {x: 1.0}) == [2.0, None]
+
+    def test_a_session_is_entered_once(self) -> None:
+        one = tf.constant(1)
+        sess = tf.Session()
+        again = pytest.raises(RuntimeError, match=r"not re-entrant. Use `Session.as_default\(\)`")
+        with sess:
+            with again, sess:
+                pass
+            with sess.as_default(), sess.as_default():
+                assert one.eval() == 1
+        with pytest.raises(RuntimeError, match="closed Session"), sess:
+            sess.run(one)
+
+    @pytest.mark.parametrize(
+        ("dtype", "shape", "words"),
+        [
+            (tf.float32, [2, 3], "with dtype float and shape \\[2,3\\]:"),
+            (tf.float64, [None, 2], "with dtype double and shape \\[\\?,2\\]:"),
+            (tf.int32, None, "with dtype int32:"),
+            (tf.string, [], "with dtype string:"),
+        ],
+    )
+    def test_a_placeholder_without_a_value(self, dtype: Any, shape: Any, words: str) -> None:
+        p = tf.placeholder(dtype, shape, name="p")
+        text = f"^You must feed a value for placeholder tensor 'p' {words}"
+        with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            sess.run(tf.identity(p))
+
+    def test_negative_sizes_are_refused(self) -> None:
+        refused = "^Error converting shape to a TensorShape: Dimension -1 must be >= 0"
+        for build in (
+            lambda: tf.placeholder(tf.float32, [-1]),
+            lambda: tf.placeholder_with_default([1.0], [-1]),
+            lambda: tf.raw_ops.Placeholder(dtype=tf.float32, shape=[-1]),
+        ):
+            with pytest.raises(ValueError, match=refused):
+                build()
+
+    def test_partial_runs_need_a_graph(self) -> None:
+        with tf.Session() as sess, pytest.raises(RuntimeError, match="The Session graph is empty"):
+            sess.partial_run_setup([])
+
+    def test_only_nodes_that_are_needed_need_a_device(self) -> None:
+        with tf.device("/gpu:7"):
+            absent = tf.constant(1.0, name="absent")
+        with tf.device("/job:other/task:3"):
+            elsewhere = tf.constant(1.0)
+        with tf.Session() as sess:
+            assert sess.run(tf.constant(2.0)) == 2.0
+            for node in (absent, elsewhere):
+                with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device for operation"):
+                    sess.run(node)

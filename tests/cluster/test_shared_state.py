@@ -329,5 +329,5 @@ def test_all_state_made_inside_lives_in_the_container() -> None:
             inner = tf.Variable(1.0)
         with tf.container(None):
             default = tf.Variable(1.0)
-    assert [op.get_attr("container") for op in made] == ["box"] * 3
-    assert (inner.op.get_attr("container"), default.op.get_attr("container")) == ("inner", "")
+    assert [op.get_attr("container") for op in made] == [b"box"] * 3
+    assert (inner.op.get_attr("container"), default.op.get_attr("container")) == (b"inner", b"")

@@ -267,7 +267,7 @@ class TestScopes:
     def test_gradient_override_map_marks_nodes(self) -> None:
         with tf.get_default_graph().gradient_override_map({"Neg": "Mine"}):
             inside = raw_ops.Neg(1.0)
-        assert inside.op.get_attr("_gradient_op_type") == "Mine"
+        assert inside.op.get_attr("_gradient_op_type") == b"Mine"
         with pytest.raises(ValueError, match="no attr named '_gradient_op_type'"):
             raw_ops.Neg(1.0).op.get_attr("_gradient_op_type")
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 
-def window_argument(value: Any, spatial: int, data_format: str | None, name: str) -> list[int]:
+def _channels_first(data_format: str | bytes | None) -> bool:
+    text = data_format.decode() if isinstance(data_format, bytes) else data_format
+    return text is not None and text.startswith("NC")
+
+
+def window_argument(value: Any, spatial: int, data_format: str | bytes | None, name: str) -> list[int]:
     """One number per dimension, with ones for the batch and the channels."""
-    first = data_format is not None and data_format.startswith("NC")
+    first = _channels_first(data_format)
     if value is None:
         value = [1]
     elif not hasattr(value, "__iter__"):
@@ -21,7 +26,7 @@ def window_argument(value: Any, spatial: int, data_format: str | None, name: str
     return [1, 1, *values] if first else [1, *values, 1]
 
 
-def padding_argument(padding: Any, data_format: str | None) -> tuple[str, list[int]]:
+def padding_argument(padding: Any, data_format: str | bytes | None) -> tuple[str, list[int]]:
     """``padding`` as the attribute's word, and the explicit numbers when it is a list of pairs per dimension."""
     if padding is None:
         raise ValueError("padding must be provided: 'SAME', 'VALID' or a list of pairs, one for each dimension")
@@ -31,7 +36,7 @@ def padding_argument(padding: Any, data_format: str | None) -> tuple[str, list[i
             raise ValueError(
                 f"When padding is a list, it must contain 4 pairs of numbers, one for each dimension: {padding}"
             )
-        first = data_format is not None and data_format.startswith("NC")
+        first = _channels_first(data_format)
         if pairs[0] != [0, 0] or pairs[1 if first else 3] != [0, 0]:
             raise ValueError(f"Explicit padding of the batch and channel dimensions must be zero: {padding}")
         numbers = [int(n) for pair in pairs for n in pair]

@@ -129,10 +129,10 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     [[2. 3. 4.]]
     """
     try:
-        element_type, static = dtypes.as_dtype(dtype).base_dtype, TensorShape(shape)
+        element_type = dtypes.as_dtype(dtype).base_dtype
     except (TypeError, ValueError) as e:
         raise located(TypeError(f"placeholder(dtype, shape): {e}"), at()) from None
-    return raw_ops.Placeholder(dtype=element_type, shape=static, name=name)
+    return raw_ops.Placeholder(dtype=element_type, shape=TensorShape(None) if shape is None else shape, name=name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:  # noqa: A002 - TF1's name

@@ -72,7 +72,7 @@ def test_cancel_op_runs_when_the_coordinator_stops() -> None:
 
 def test_shared_names_reach_the_queue() -> None:
     queue = tf.train.input_producer([1, 2], shared_name="numbers")
-    assert queue.queue_ref.op.get_attr("shared_name") == "numbers"
+    assert queue.queue_ref.op.get_attr("shared_name") == b"numbers"
 
 
 def test_slices_of_unequal_tensors_fail_where_one_ends() -> None:

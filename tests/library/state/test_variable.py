@@ -231,7 +231,7 @@ def test_creators_wrap_each_other() -> None:
 def test_variables_live_in_their_container() -> None:
     with tf.container("shelf"):
         v = tf.Variable(1.0)
-    assert v.op.get_attr("container") == "shelf" and tf.Variable(1.0).op.get_attr("container") == ""
+    assert v.op.get_attr("container") == b"shelf" and tf.Variable(1.0).op.get_attr("container") == b""
 
 
 @pytest.mark.parametrize(
