@@ -61,9 +61,9 @@ from headrace.library.linalg.matrix import (
     matrix_determinant as matrix_determinant, matrix_inverse as matrix_inverse, matrix_solve as matrix_solve,
     matrix_solve_ls as matrix_solve_ls, matrix_square_root as matrix_square_root,
     matrix_triangular_solve as matrix_triangular_solve, norm as norm, qr as qr, self_adjoint_eig as self_adjoint_eig,
-    self_adjoint_eigvals as self_adjoint_eigvals, sparse_matmul as sparse_matmul, svd as svd, tensordot as tensordot,
-    trace as trace,
+    self_adjoint_eigvals as self_adjoint_eigvals, sparse_matmul as sparse_matmul, svd as svd, trace as trace,
 )
+from headrace.library.linalg.tensordot import tensordot as tensordot
 from headrace.library.numeric.math import (
     abs as abs, accumulate_n as accumulate_n, acos as acos, acosh as acosh, add as add, add_n as add_n, angle as angle,
     asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, betainc as betainc, cast as cast,

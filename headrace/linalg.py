@@ -7,8 +7,9 @@ from headrace.library.linalg.matrix import (
     matrix_rank as matrix_rank, matrix_solve as solve, matrix_solve_ls as lstsq,
     matrix_triangular_solve as triangular_solve, matvec as matvec, norm as norm, normalize as normalize, pinv as pinv,
     qr as qr, self_adjoint_eig as eigh, self_adjoint_eigvals as eigvalsh, slogdet as slogdet, svd as svd,
-    tensordot as tensordot, trace as trace, matrix_square_root as sqrtm,
+    trace as trace, matrix_square_root as sqrtm,
 )
+from headrace.library.linalg.tensordot import tensordot as tensordot
 from headrace.library.tensor.array import matrix_transpose as matrix_transpose, matrix_transpose as transpose
 from headrace.library.tensor.creation import eye as eye
 from headrace.library.tensor.indexing import (

@@ -13,7 +13,7 @@ from headrace.graph.operation import Tensor
 from headrace.library.control.assertion import assert_non_negative
 from headrace.library.control.dependency import identity
 from headrace.library.image.geometry import _image
-from headrace.library.linalg.matrix import tensordot
+from headrace.library.linalg.tensordot import tensordot
 from headrace.library.numeric.math import cast, maximum, multiply, rsqrt, saturate_cast, sqrt, square
 from headrace.library.numeric.random import random_uniform
 from headrace.library.numeric.reduction import reduce_mean, reduce_prod

@@ -31,10 +31,12 @@ def _image(image: Any, name: str = "image") -> Tensor:
 
 
 def _batch(image: Any) -> tuple[Tensor, bool]:
-    """-> a batch, and whether it was one."""
+    """-> a batch, and whether it was one.  What has no static rank is one image."""
     image = _image(image)
     if image.shape.ndims is None:
-        raise ValueError("the rank of 'image' must be known: 3 for one image, 4 for a batch")
+        batch = expand_dims(image, 0)
+        batch.set_shape([None] * 4)
+        return batch, False
     if image.shape.ndims == 3:
         return expand_dims(image, 0), False
     if image.shape.ndims != 4:
@@ -167,6 +169,8 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
             raise ValueError("central_fraction must be within (0, 1]")
         if central_fraction == 1.0:
             return image
+        if image.shape.ndims is None:
+            raise ValueError("`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = None.")
         image, batched = _batch(image)
         starts, sizes = [], []
         for length in _size(image):
@@ -187,12 +191,26 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 def _flip(image: Any, axis: int, scope: str) -> Tensor:
     with name_scope(None, scope, [image]):
-        image = _image(image)
-        if image.shape.ndims is None:
-            raise ValueError("'image' must have either 3 or 4 dimensions; its rank is not known")
-        if image.shape.ndims not in (3, 4):
-            raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
-        return reverse(image, [axis + image.shape.ndims - 3])
+        image = _one_or_batch(image)
+        rank = image.shape.ndims
+        return reverse(image, [axis - 3 if rank is None else axis + rank - 3])
+
+
+def _one_or_batch(image: Any) -> Tensor:
+    image = _image(image)
+    if image.shape.ndims not in (None, 3, 4):
+        raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
+    return image
+
+
+def _transposed(image: Tensor) -> Tensor:
+    """Images with rows and columns exchanged."""
+    if image.shape.ndims is not None:
+        return transpose(image, [1, 0, 2] if image.shape.ndims == 3 else [0, 2, 1, 3])
+    rank = raw_ops.Rank(image)
+    return transpose(
+        image, raw_ops.ConcatV2([raw_ops.Range(0, rank - 3, 1), rank + np.array([-2, -3, -1], np.int32)], 0)
+    )
 
 
 def flip_left_right(image: Any) -> Tensor:
@@ -235,43 +253,35 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Turns images by `k` quarters, against the clock."""
     with name_scope(name, "rot90", [image, k]) as scope:
-        image = _image(image)
-        if image.shape.ndims not in (3, 4):
-            raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
+        image = _one_or_batch(image)
         k = convert_to_tensor(k, dtypes.int32, name="k")
         k.shape.assert_has_rank(0)
         k = mod(k, 4)
-        rows = image.shape.ndims - 3
-        columns = rows + 1
-        swapped = [0, 2, 1, 3][-image.shape.ndims :] if rows else [1, 0, 2]
+        rows, columns = (-3, -2) if image.shape.ndims is None else (image.shape.ndims - 3, image.shape.ndims - 2)
 
         def once() -> Tensor:
-            return transpose(reverse(image, [columns]), swapped)
+            return _transposed(reverse(image, [columns]))
 
         def twice() -> Tensor:
             return reverse(image, [rows, columns])
 
         def thrice() -> Tensor:
-            return reverse(transpose(image, swapped), [columns])
+            return reverse(_transposed(image), [columns])
 
         static_k = constant_value(k)
         if static_k is not None:
             return [lambda: identity(image), once, twice, thrice][int(static_k)]()
         cases = [(equal(k, 1), once), (equal(k, 2), twice), (equal(k, 3), thrice)]
         result: Tensor = case(cases, default=lambda: identity(image), exclusive=True, name=scope)
-        result.set_shape([None] * image.shape.ndims)
+        if image.shape.ndims is not None:
+            result.set_shape([None] * image.shape.ndims)
         return result
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
     """Exchanges rows and columns."""
     with name_scope(name, "transpose", [image]):
-        image = _image(image)
-        if image.shape.ndims == 3:
-            return transpose(image, [1, 0, 2])
-        if image.shape.ndims == 4:
-            return transpose(image, [0, 2, 1, 3])
-        raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
+        return _transposed(_one_or_batch(image))
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:

@@ -13,7 +13,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.layers.base import InputSpec, Layer
 from headrace.library.layers.named import ZEROS, get_activation, get_initializer, get_regularizer
-from headrace.library.linalg.matrix import tensordot
+from headrace.library.linalg.tensordot import tensordot
 from headrace.library.network import dropout as dropout_library
 from headrace.library.network.activation import bias_add
 from headrace.library.state.smart_cond import smart_cond

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Tensor
@@ -32,8 +32,7 @@ def space_to_batch(
 ) -> Tensor:  # fmt: skip
     """``space_to_batch_nd`` for images with square blocks."""
     block_size = either("block_shape", block_shape, "block_size", block_size)
-    result: Tensor = space_to_batch_nd(input, np.array([block_size, block_size], dtype=np.int32), paddings, name)
-    return result
+    return _images(space_to_batch_nd(input, np.array([block_size, block_size], dtype=np.int32), paddings, name))
 
 
 def batch_to_space(
@@ -41,7 +40,14 @@ def batch_to_space(
 ) -> Tensor:  # fmt: skip
     """The inverse of ``space_to_batch``."""
     block_size = either("block_shape", block_shape, "block_size", block_size)
-    return batch_to_space_nd(input, np.array([block_size, block_size], dtype=np.int32), crops, name)
+    return _images(batch_to_space_nd(input, np.array([block_size, block_size], dtype=np.int32), crops, name))
+
+
+def _images(result: Tensor) -> Tensor:
+    """The tensor, whose rank is 4 whatever is known of it."""
+    if not context.executing_eagerly():
+        result.set_shape(result.shape.with_rank(4))
+    return result
 
 
 def required_space_to_batch_paddings(
