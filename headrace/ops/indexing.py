@@ -52,6 +52,8 @@ def _gather_shape(params, indices, axis, batch_dims=0):
     if p is None or i is None or axis is None:
         ranked = p is not None and i is not None
         return unknown_shape(len(p) + len(i) - 1 - batch_dims % (len(i) + 1) if ranked and batch_dims >= 0 else None)
+    if isinstance(axis, list):
+        raise ValueError(f"Shape must be rank 0 but is rank 1: axis {axis} of Gather")
     if not -len(p) <= axis < len(p):
         raise ValueError(f"Shape must be at least rank {axis + 1 if axis >= 0 else -axis} but is rank {len(p)}")
     axis %= len(p)

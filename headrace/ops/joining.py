@@ -15,6 +15,8 @@ from headrace.graph.infer import known_value
 
 def _axis(axis, ndims, what="axis"):
     """The axis as a number from 0, or a ValueError."""
+    if isinstance(axis, list):
+        raise ValueError(f"Shape must be rank 0 but is rank 1: {what} {axis}")
     if not -ndims <= axis < ndims:
         raise ValueError(f"{what} {axis} is not in the valid range [{-ndims}, {ndims})")
     return axis + ndims if axis < 0 else axis

@@ -26,6 +26,10 @@ tile.kernel(np.tile, T=dtypes.string)
 @tile.shape
 def _(input, multiples):
     dims = input.tuple
+    if isinstance(multiples, int) or (multiples and isinstance(multiples[0], list)):
+        raise ValueError(
+            f"Shape must be rank 1 but is rank {2 * (not isinstance(multiples, int))}: multiples {multiples}"
+        )
     if multiples is None or dims is None:
         return unknown_shape(len(dims) if dims is not None else None if multiples is None else len(multiples))
     if len(multiples) != len(dims):
@@ -218,6 +222,8 @@ reverse.kernel(lambda tensor, axis: np.flip(tensor, tuple(axis)).copy(), T=dtype
 def _(tensor, axis):
     ndims = tensor.ndims
     if ndims is not None and axis is not None:
+        if not isinstance(axis, list) or any(isinstance(a, list) for a in axis):
+            raise ValueError(f"Shape must be rank 1 but is rank {2 * isinstance(axis, list)}: axis {axis}")
         axes = [a for a in axis if a is not None]
         for i, a in enumerate(axis):
             if a is not None and not -ndims <= a < ndims:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -29,7 +30,7 @@ def _reduced(input, axis, keep_dims):
         if isinstance(axis, list) and len(axis) == len(dims):
             return (1,) * len(dims) if keep_dims else ()
         return unknown_shape(len(dims)) if keep_dims else None
-    chosen = {normal(a, len(dims)) for a in (axis if isinstance(axis, list) else [axis])}
+    chosen = _axes(axis, len(dims))
     if keep_dims:
         return tuple(1 if i in chosen else d for i, d in enumerate(dims))
     return tuple(d for i, d in enumerate(dims) if i not in chosen)
@@ -37,9 +38,20 @@ def _reduced(input, axis, keep_dims):
 
 def normal(axis, rank):
     """The axis counted from the front."""
+    if isinstance(axis, list):
+        raise ValueError(f"Shape must be at most rank 1 but is rank 2: the axes of a reduction, got {axis} among them")
     if not -rank <= axis < rank:
         raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions")
     return axis % rank if rank else 0
+
+
+def _axes(axis, rank):
+    """The axes to reduce, counted from the front, in order."""
+    axes = sorted(normal(a, rank) for a in (axis if isinstance(axis, list) else [axis]))
+    for a, b in pairwise(axes):
+        if a == b:
+            raise ValueError(f"Invalid reduction arguments: Axes contains duplicate dimension: {a}")
+    return axes
 
 
 NARROW_INTEGER = tuple(t for t in INTEGER if t not in WIDE_UNSIGNED)
@@ -162,10 +174,6 @@ def _(node, grad):
 # ---- products
 
 
-def _axes(axis, rank):
-    return sorted({a % rank for a in (axis if isinstance(axis, list) else [axis])}) if rank else []
-
-
 def _prod(x, axis, keep):
     axes = _axes(axis, x.ndim)
     if not axes:
@@ -278,6 +286,8 @@ def _argument(name, search):
     def _(input, dimension, output_type):
         if input.ndims == 0:
             raise ValueError(f"{name} needs an input of rank 1 or more, but it is a scalar")
+        if isinstance(dimension, list):
+            raise ValueError(f"Shape must be rank 0 but is rank 1: dimension {dimension}")
         return _reduced(input, dimension, False)
 
     @definition.kernel

@@ -146,13 +146,13 @@ def norm(
     is_matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
     if is_matrix and (len(set(axis)) != 2 or not all(isinstance(a, (int, np.integer)) for a in axis)):
         raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+    if not is_matrix and axis is not None and not isinstance(axis, (int, np.integer)):
+        raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
     allowed = ["euclidean", "fro", 1, 2, np.inf] if is_matrix else ["euclidean", 1, 2, np.inf]
-    if ord not in allowed and (is_matrix or isinstance(ord, str) or ord <= 0):
+    if ord not in allowed and (is_matrix or not isinstance(ord, (int, float, np.number)) or ord <= 0):
         raise ValueError(
             f"'ord' must be a supported {'matrix' if is_matrix else 'vector'} norm in {allowed}, got {ord}"
         )
-    if not is_matrix and axis is not None and not isinstance(axis, (int, np.integer)):
-        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
     with name_scope(name, "norm", [tensor]):
         x = convert_to_tensor(tensor)
         axes = list(axis) if is_matrix else axis

@@ -11,7 +11,12 @@ from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library.argument import either
 from headrace.library.control.dependency import stop_gradient
-from headrace.library.losses.weights import assert_broadcastable, broadcast_weights, remove_squeezable_dimensions
+from headrace.library.losses.weights import (
+    assert_broadcastable,
+    broadcast_weights,
+    remove_squeezable_dimensions,
+    squeezed_if_longer,
+)
 from headrace.library.network import activation
 from headrace.library.network.loss_function import sigmoid_cross_entropy_with_logits
 from headrace.library.network.softmax import (
@@ -325,7 +330,9 @@ def sparse_softmax_cross_entropy(
         labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
         weights = convert_to_tensor(weights)
         ranks = weights.shape.ndims, labels.shape.ndims
-        if ranks[0] and ranks[1] is not None and ranks[0] - ranks[1] == 1:
+        if None in ranks:
+            weights = squeezed_if_longer(weights, raw_ops.Rank(weights) - raw_ops.Rank(labels))
+        elif ranks[0] and ranks[0] - ranks[1] == 1:
             weights = array.squeeze(weights, [-1])
         losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)

@@ -80,18 +80,30 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
             return raw_ops.Mul(weights, creation.ones_like(values), name=scope)
 
 
+def squeezed_if_longer(tensor: Tensor, excess: Tensor) -> Tensor:
+    """The tensor without its last dimension, of size one, if ``excess`` is 1 when it runs."""
+    dims = tensor.shape.tuple
+    if dims is not None and (not dims or dims[-1] not in (1, None)):
+        return tensor
+    result: Tensor = cond(
+        raw_ops.Equal(excess, 1), lambda: array.squeeze(tensor, [-1]), lambda: raw_ops.Identity(tensor)
+    )
+    return result
+
+
 def remove_squeezable_dimensions(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Squeezes a last dimension of size one where the ranks differ by one more, or less, than expected.
 
-    Tensors of unknown rank are left as they are.
+    Where a rank is not known, that happens when it runs.
     """
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
         label_rank, prediction_rank = labels.shape.ndims, predictions.shape.ndims
         if label_rank is None or prediction_rank is None:
-            return labels, predictions
+            excess = raw_ops.Rank(predictions) - raw_ops.Rank(labels) - expected_rank_diff
+            return squeezed_if_longer(labels, -excess), squeezed_if_longer(predictions, excess)
         difference = prediction_rank - label_rank
         if difference == expected_rank_diff + 1 and predictions.shape.tuple[-1] in (1, None):
             predictions = array.squeeze(predictions, [-1])

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core import dtypes
-from headrace.graph import context
+from headrace.graph import context, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library.losses.weights import remove_squeezable_dimensions
+from headrace.library.control.control_flow import cond
+from headrace.library.losses.weights import remove_squeezable_dimensions, squeezed_if_longer
 from headrace.library.numeric import math
 from headrace.library.state.variable import Variable
 from headrace.library.state.variable_creator import VariableAggregation, VariableSynchronization
@@ -49,13 +50,24 @@ def fitted(predictions: Any, labels: Any = None, weights: Any = None) -> tuple[T
         return predictions, labels, None
     weights = convert_to_tensor(weights)
     rank, weights_rank = predictions.shape.ndims, weights.shape.ndims
-    if weights_rank == 0 or rank is None or weights_rank is None:
+    if weights_rank == 0:
         return predictions, labels, weights
+    if rank is None or weights_rank is None:
+        return predictions, labels, _fitted_when_run(weights, predictions)
     if weights_rank - rank == 1 and weights.shape.tuple[-1] in (1, None):
         weights = array.squeeze(weights, [-1])
     elif rank - weights_rank == 1:
         weights = array.expand_dims(weights, -1)
     return predictions, labels, weights
+
+
+def _fitted_when_run(weights: Tensor, predictions: Tensor) -> Tensor:
+    """Weights with a dimension of one dropped or added at the end, where ranks are known only when it runs."""
+    rank = raw_ops.Rank(weights)
+    excess = rank - raw_ops.Rank(predictions)
+    is_short = raw_ops.LogicalAnd(raw_ops.Equal(excess, -1), raw_ops.Greater(rank, 0))
+    longer: Tensor = cond(is_short, lambda: array.expand_dims(weights, -1), lambda: raw_ops.Identity(weights))
+    return squeezed_if_longer(longer, excess)
 
 
 def as_floats(predictions: Any, labels: Any, weights: Any = None) -> tuple[Tensor, Tensor, Any]:
