@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Callable[..., _Any]:
 def _signature(op_def: OpDef) -> Signature:
     """What editors and ``inspect`` show: inputs, attributes without a default, the others, and the name."""
     attrs = op_def.signature.attrs
-    names = [a.name for a in (*op_def.signature.inputs, *(a for a in attrs if a.default is REQUIRED))]
+    names = [a.name for a in op_def.signature.inputs] + [a.name for a in attrs if a.default is REQUIRED]
     defaults = {a.name: _shown(a.default) for a in attrs if a.default is not REQUIRED}
     parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     for name, default in {**defaults, "name": None}.items():

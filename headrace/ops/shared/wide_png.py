@@ -95,9 +95,9 @@ def _unfiltered(lines: np.ndarray, size: int) -> np.ndarray:
         y = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
         x = diagonal - y
         left, above, corner = result[y + 1, x], result[y, x + 1], result[y, x]
-        guess = np.choose(
-            filters[y, None], (0, left, above, (left + above) >> 1, _nearest(left, above, corner)), mode="raise"
-        )
+        none = np.zeros_like(left)
+        guesses = [none, left, above, (left + above) >> 1, _nearest(left, above, corner)]
+        guess = np.choose(filters[y, None], guesses)
         result[y + 1, x + 1] = (filtered[y, x] + guess) & 255
     return result[1:, 1:].astype(np.uint8).reshape(rows, -1)
 
