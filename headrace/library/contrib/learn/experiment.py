@@ -89,8 +89,8 @@ class Experiment:
 
     def _input_fn(self) -> Any:
         """The training input, with features by name where the model wants names."""
-        is_old = isinstance(self._estimator, BaseEstimator)
-        return self._estimator._named(self._train_input_fn) if is_old else self._train_input_fn
+        old = self._estimator if isinstance(self._estimator, BaseEstimator) else None
+        return self._train_input_fn if old is None else old._named(self._train_input_fn)
 
     def _train(self, listeners: list[Any]) -> Any:
         self._core().train(

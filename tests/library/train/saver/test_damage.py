@@ -1,4 +1,4 @@
-"""Damaged files, full disks and folders that cannot be written: a clear error, no variable changed, the older checkpoint usable."""
+"""Damaged files, full disks, folders that cannot be written: a clear error, no variable changed, the older checkpoint usable."""
 
 import errno
 import os
@@ -174,7 +174,7 @@ class _Limited:
 
 @pytest.mark.parametrize("step", [1, 3])
 def test_a_disk_that_fills_up(job: Job, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Whatever still fits: an error with the file, the older checkpoint, and no file that was not there, or a whole checkpoint."""
+    """Whatever still fits: an error with the file, the older checkpoint, and no other file; or a whole checkpoint."""
     job.renew()
     outcomes = set()
     for room in [*range(0, 1200, 60), *range(1200, 20_000, 1000)]:
