@@ -326,12 +326,8 @@ class Graph:
         for key, value in op_type_map.items():
             if not isinstance(key, str) or not isinstance(value, str):
                 raise TypeError(f"gradient_override_map maps strings to strings, got {key!r}: {value!r}")
-        old = self._gradient_overrides
-        self._gradient_overrides = {**old, **op_type_map}
-        try:
+        with self._with("_gradient_overrides", {**self._gradient_overrides, **op_type_map}):
             yield
-        finally:
-            self._gradient_overrides = old
 
     def _attr_scope(self, attr_map: dict[str, Any]) -> Any:
         """Nodes made inside have these attributes: AttrValues, or functions of a NodeDef; None takes one away again."""
@@ -341,22 +337,22 @@ class Graph:
         """Nodes of these types made inside have the attribute ``_kernel``, which chooses nothing: an op has one kernel."""
         return self._adding(checked_kernel_labels(op_to_kernel_label_map))
 
-    @contextmanager
-    def _adding(self, attrs: AddedAttrs) -> Iterator[None]:
-        old, self._added_attrs = self._added_attrs, [*self._added_attrs, attrs]
-        try:
-            yield
-        finally:
-            self._added_attrs = old
+    def _adding(self, attrs: AddedAttrs) -> Any:
+        return self._with("_added_attrs", [*self._added_attrs, attrs])
+
+    def _original_op(self, op: Operation) -> Any:
+        """Nodes made inside stand for ``op``; errors name it too."""
+        return self._with("_original", op)
 
     @contextmanager
-    def _original_op(self, op: Operation) -> Iterator[None]:
-        """Nodes made inside stand for ``op``; errors name it too."""
-        old, self._original = self._original, op
+    def _with(self, attribute: str, value: Any) -> Iterator[None]:
+        """Sets an attribute of this graph inside a ``with`` block."""
+        old = getattr(self, attribute)
+        setattr(self, attribute, value)
         try:
             yield
         finally:
-            self._original = old
+            setattr(self, attribute, old)
 
     @contextmanager
     def container(self, container_name: str | None) -> Iterator[str | None]:
@@ -365,12 +361,8 @@ class Graph:
         Graphs whose sessions run on one server share what has the same name in the same container;
         ``Session.reset(target, [name])`` empties one.
         """
-        old = self._container
-        self._container = container_name or ""
-        try:
+        with self._with("_container", container_name or ""):
             yield container_name
-        finally:
-            self._container = old
 
     def as_default(self) -> Any:
         """Makes this the default graph of the thread inside a ``with`` block."""
