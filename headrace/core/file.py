@@ -13,6 +13,7 @@ import contextlib
 import errno
 import glob
 import io
+import mmap
 import os
 import re
 import secrets
@@ -88,6 +89,11 @@ def read_at(file: IO[bytes], offset: int, buffer: Any) -> int:
         return os.preadv(file.fileno(), [buffer], offset)
     file.seek(offset)
     return int(file.readinto(buffer))  # type: ignore[attr-defined]
+
+
+def mapped(file: IO[bytes]) -> mmap.mmap:
+    """An open file of this machine as memory; who changes it changes a copy.  It outlives the open file."""
+    return mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 def exists(path: str) -> bool:

@@ -177,7 +177,7 @@ restore_slice.shape(lambda file_pattern, tensor_name, shape_and_slice, dt, prefe
 
 @restore_v2.kernel
 def _(prefix, tensor_names, shape_and_slices, dtypes, *, node):
-    return _restored(prefix, tensor_names, shape_and_slices, node.attrs["dtypes"])
+    return _restored(prefix, tensor_names, shape_and_slices, node.attrs["dtypes"], node.attrs.get("_copied", False))
 
 
 @restore.kernel
@@ -190,8 +190,11 @@ def _(file_pattern, tensor_name, shape_and_slice, dt, preferred_shard, *, node):
     return _restored(file_pattern, [tensor_name.item()], [shape_and_slice.item()], [node.attrs["dt"]])[0]
 
 
-def _restored(prefix, names, slices, dtypes):
-    """The tensors, in the order of their names; what is wrong with any of them is said before a byte of the data is read."""
+def _restored(prefix, names, slices, dtypes, copied=False):
+    """The tensors, in the order of their names; what is wrong with any of them is said before a byte of the data is read.
+
+    Those that are ``copied`` into variables and then let go take no memory of their own: the file is mapped.
+    """
     wanted = [
         (name.decode(), _parsed(spec), dtype.base_dtype)
         for name, spec, dtype in zip(names, slices, dtypes, strict=True)
@@ -200,17 +203,17 @@ def _restored(prefix, names, slices, dtypes):
         for name, part, dtype in wanted:
             _check_entry(checkpoint, name, part, dtype)
         order = sorted(range(len(wanted)), key=lambda i: _place(checkpoint, wanted[i][0]))
-        values = dict(zip(order, _values(checkpoint, [wanted[i] for i in order]), strict=True))
+        values = dict(zip(order, _values(checkpoint, [wanted[i] for i in order], copied), strict=True))
     return [values[i] for i in range(len(wanted))]
 
 
-def _values(checkpoint: Checkpoint, wanted):
+def _values(checkpoint: Checkpoint, wanted, copied):
     """The tensors; large files are read by several threads, since copying out of the system's cache keeps one core busy."""
     size = sum(checkpoint.entry(name).size for name, _, _ in wanted)
     if size < _MANY or not checkpoint.is_parallel:
-        return [_value(checkpoint, *one) for one in wanted]
+        return [_value(checkpoint, copied, *one) for one in wanted]
     with ThreadPoolExecutor(_READERS, "restore") as pool:
-        return list(pool.map(lambda one: _value(checkpoint, *one), wanted))
+        return list(pool.map(lambda one: _value(checkpoint, copied, *one), wanted))
 
 
 def _check_entry(checkpoint: Checkpoint, name, part, dtype):
@@ -234,8 +237,10 @@ def _place(checkpoint: Checkpoint, name):
     return entry.shard, entry.offset
 
 
-def _value(checkpoint: Checkpoint, name, part, dtype):
-    array = checkpoint.read(name) if part is None else checkpoint.read_slice(name, part[1])
+def _value(checkpoint: Checkpoint, copied, name, part, dtype):
+    array = checkpoint.map(name) if copied and part is None else None
+    if array is None:
+        array = checkpoint.read(name) if part is None else checkpoint.read_slice(name, part[1])
     if dtype == string:
         return array
     tensor = torch.from_numpy(array)

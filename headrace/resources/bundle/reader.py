@@ -15,6 +15,9 @@ from headrace.resources.bundle.extents import Extents, extents_text, slice_key
 from headrace.resources.bundle.table import Table
 
 _PIECE = 1 << 22  # bytes that are read, and then checked while they are in the cache
+_CHECKED = 1 << 21  # bytes that are read to be checked only
+_WORTH_MAPPING = 1 << 16  # bytes from which a tensor is mapped
+_UNMAPPED = (dtypes.string, dtypes.bool)  # what is more than bytes with a checksum
 
 
 class BundleReader(Checkpoint):
@@ -24,6 +27,7 @@ class BundleReader(Checkpoint):
         super().__init__(prefix)
         self._index = index_name(prefix)
         self._files: dict[int, IO[bytes]] = {}
+        self._maps: dict[int, Any] = {}
         self.raw_entries: dict[bytes, Entry] = {}  # by key: those of slices too
         with file.open_file(self._index, "rb") as opened:
             try:
@@ -60,6 +64,7 @@ class BundleReader(Checkpoint):
         for opened in self._files.values():
             opened.close()
         self._files.clear()
+        self._maps.clear()
 
     def hold(self) -> None:
         """Opens all data files, so that what is read belongs together even if the bundle is replaced meanwhile."""
@@ -80,26 +85,51 @@ class BundleReader(Checkpoint):
         return self._read_whole(text, entry)
 
     def _read_whole(self, name: str, entry: Entry) -> Any:
-        path = data_name(self.prefix, entry.shard, self.shards)
-        data = self._data(entry.shard)
+        path, data = self._place(name, entry)
         try:
-            end = file.size_of(data)
-            if entry.expected_size not in (None, entry.size):
-                raise errors.DataLossError(
-                    None, None,
-                    f"{self._index}: {name} has {entry.size} bytes, but {entry.dtype.name} {list(entry.shape)} takes "
-                    f"{entry.expected_size}",
-                )  # fmt: skip
-            if entry.offset + entry.size > end:
-                raise errors.DataLossError(
-                    None, None,
-                    f"{path} is cut off: {name} needs bytes {entry.offset} to {entry.offset + entry.size}, the file has {end}",
-                )  # fmt: skip
             if entry.dtype == dtypes.string:
                 return _read_strings(data, name, entry, path)
             return _read_numbers(data, name, entry, path)
         except OSError as error:
             raise file.file_error(error, path) from None
+
+    def map(self, name: str) -> Any:
+        entry = self.entry(name)
+        if entry.slices or not self.is_parallel or entry.size < _WORTH_MAPPING or entry.dtype in _UNMAPPED:
+            return None
+        stored = stored_dtype(entry.dtype)
+        if entry.offset % stored.itemsize:
+            return None
+        path, data = self._place(name, entry)
+        try:
+            _check_numbers(data, name, entry, path)
+            memory = self._maps.get(entry.shard)
+            if memory is None:
+                memory = self._maps[entry.shard] = np.frombuffer(file.mapped(data), np.uint8)
+        except OSError as error:
+            raise file.file_error(error, path) from None
+        return memory[entry.offset : entry.offset + entry.size].view(stored).reshape(entry.shape)
+
+    def _place(self, name: str, entry: Entry) -> tuple[str, IO[bytes]]:
+        """The file that has the tensor; DataLossError if the tensor cannot be there."""
+        path = data_name(self.prefix, entry.shard, self.shards)
+        data = self._data(entry.shard)
+        try:
+            end = file.size_of(data)
+        except OSError as error:
+            raise file.file_error(error, path) from None
+        if entry.expected_size not in (None, entry.size):
+            raise errors.DataLossError(
+                None, None,
+                f"{self._index}: {name} has {entry.size} bytes, but {entry.dtype.name} {list(entry.shape)} takes "
+                f"{entry.expected_size}",
+            )  # fmt: skip
+        if entry.offset + entry.size > end:
+            raise errors.DataLossError(
+                None, None,
+                f"{path} is cut off: {name} needs bytes {entry.offset} to {entry.offset + entry.size}, the file has {end}",
+            )  # fmt: skip
+        return path, data
 
     def _data(self, shard: int) -> IO[bytes]:
         opened = self._files.get(shard)
@@ -120,6 +150,17 @@ def _read_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
     if entry.dtype == dtypes.bool and flat.size and flat.max() > 1:
         raise errors.DataLossError(None, None, f"{path}: {name} has values that are no bools")
     return array
+
+
+def _check_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> None:
+    """Reads a tensor and forgets it: DataLossError if its checksum is wrong."""
+    buffer = np.empty(min(_CHECKED, entry.size), np.uint8)
+    crc = 0
+    for at in range(0, entry.size, _CHECKED):
+        piece = buffer[: entry.size - at]
+        _fill(data, entry.offset + at, piece, name, path)
+        crc = crc32c(piece, crc)
+    _check_crc(masked(crc), entry.crc, name, path)
 
 
 def _fill(data: IO[bytes], offset: int, piece: Any, name: str, path: str) -> None:

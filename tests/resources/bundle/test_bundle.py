@@ -321,3 +321,48 @@ def test_memory_while_writing(tmp_path: Path) -> None:
         writer.add("x", dtypes.float32, (3 << 20,), array_pieces(np.zeros(3 << 20, np.float32)))
     assert sizes == [1 << 22] * 3
     assert writing._BUFFER <= 1 << 20
+
+
+# ---- tensors that are mapped
+
+
+def test_mapped_tensors(tmp_path: Path) -> None:
+    """They are checked, keep their values when the bundle is replaced, and can be changed without changing the file."""
+    prefix = f"{tmp_path}/model"
+    arrays = {"a": np.arange(1 << 16, dtype=np.float32), "b": np.arange(1 << 15, dtype=np.int64), "small": np.ones(3)}
+    write(prefix, arrays)
+    with open_checkpoint(prefix) as checkpoint:
+        mapped = {name: checkpoint.map(name) for name in arrays}
+    assert mapped.pop("small") is None
+    write(prefix, {"a": np.zeros(3)})
+    for name, array in mapped.items():
+        np.testing.assert_array_equal(array, arrays[name])
+        assert array.dtype == arrays[name].dtype and array.shape == arrays[name].shape
+        array[:] = 0
+
+
+def test_what_is_not_mapped(tmp_path: Path) -> None:
+    prefix = f"{tmp_path}/model"
+    flags = np.zeros((1 << 17) + 1, bool)
+    write(prefix, {"a": flags, "odd": np.arange(1 << 16, dtype=np.float32), "s": np.array([bytes(1 << 17)], object)})
+    with open_checkpoint(prefix) as checkpoint:
+        assert [checkpoint.map(name) for name in ("a", "odd", "s")] == [None] * 3  # a bool, at an odd place, a string
+    with open_checkpoint(str(GOLDEN / "partitioned")) as checkpoint:
+        assert checkpoint.map("rows") is None
+
+
+def test_a_damaged_tensor_is_not_mapped(tmp_path: Path) -> None:
+    prefix = f"{tmp_path}/model"
+    write(prefix, {"a": np.arange(1 << 16, dtype=np.float32)})
+    data = Path(f"{prefix}.data-00000-of-00001")
+    contents = bytearray(data.read_bytes())
+    contents[-1] ^= 1
+    data.write_bytes(contents)
+    with open_checkpoint(prefix) as checkpoint, pytest.raises(errors.DataLossError, match="a has a wrong checksum"):
+        checkpoint.map("a")
+    data.write_bytes(contents[:-1])
+    with (
+        open_checkpoint(prefix) as checkpoint,
+        pytest.raises(errors.DataLossError, match="is cut off: a needs bytes 0"),
+    ):
+        checkpoint.map("a")

@@ -162,12 +162,15 @@ class BulkSaverBuilder(BaseSaverBuilder):
         """The tensors of all these objects; one node reads them one after another, so it is sequential in any case."""
         specs = [spec for saveable in saveables for spec in saveable.specs]
         with context.get_default_graph().device("cpu:0"):
-            return list(
+            tensors = list(
                 raw_ops.RestoreV2(
                     filename_tensor, [spec.name for spec in specs], [spec.slice_spec for spec in specs],
                     dtypes=[spec.dtype.base_dtype for spec in specs],
                 )
             )  # fmt: skip
+        if not context.executing_eagerly() and all(type(saveable) in saving.VARIABLES for saveable in saveables):
+            tensors[0].op._set_attr("_copied", True)  # by assignments, so they may be memory of the file itself
+        return tensors
 
 
 def _takers(saveables: Sequence[Saveable], tensors: Sequence[Tensor], reshape: bool, first: bool) -> list[Any]:

@@ -112,6 +112,9 @@ class ResourceVariableSaveable(SaveableObject):
             return raw_ops.AssignVariableOp(self.handle_op, value)
 
 
+VARIABLES = (ReferenceVariableSaveable, ResourceVariableSaveable)
+
+
 def _read_to_cpu(var: Any) -> Callable[[], Tensor]:
     def read() -> Tensor:
         graph = context.get_default_graph()

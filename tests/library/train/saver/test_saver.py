@@ -449,6 +449,34 @@ def test_damage_leaves_the_variables(tmp_path: Path, sharded: bool) -> None:
         np.testing.assert_array_equal(sess.run(variables)[1], np.full([100], 2.0))
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_large_variables_are_restored_from_a_mapped_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use_resource: bool
+) -> None:
+    """They take no memory beside the variables; when the restore is over, nothing of the file is left in memory."""
+    values = {"a": np.arange(1 << 16), "b": np.ones([256, 128], np.float32), "c": True, "d": np.ones(1 << 15)}
+    variables = [tf.Variable(value, name=name, use_resource=use_resource) for name, value in values.items()]
+    saver = tf.train.Saver()
+    mapped = []
+    real = BundleReader.map
+
+    def noted(self: BundleReader, name: str) -> Any:
+        array = real(self, name)
+        mapped.append((name, array is not None))
+        return array
+
+    monkeypatch.setattr(BundleReader, "map", noted)
+    with session() as sess:
+        path = saver.save(sess, f"{tmp_path}/model")
+    with tf.Session() as sess:  # the variables are not initialised here
+        for _ in range(2):
+            saver.restore(sess, path)
+            assert "model.data" not in Path("/proc/self/maps").read_text()
+            for value, original in zip(sess.run(variables), values.values(), strict=True):
+                np.testing.assert_array_equal(value, original)
+    assert sorted(mapped) == sorted([("a", True), ("b", True), ("c", False), ("d", False)] * 2)
+
+
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tf.Variable(1.0, name="v")
     saver = tf.train.Saver(max_to_keep=1)
