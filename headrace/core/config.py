@@ -193,7 +193,8 @@ class ConfigProto(Message):
 
     `compile` is Headrace's own: whether hot parts of a step are compiled in the background ("auto"), never ("off"),
     or before they first run ("always").  `control_flow` too: conditionals and loops run inside a strand unless their bodies
-    block or span several devices ("auto"), or always as primitives, whose iterations overlap ("lowered").  `deterministic` asks
+    block ("auto"), or always as primitives, whose iterations overlap ("lowered").  `partition`: whether a step is cut between
+    a CPU and its only accelerator too ("always"), or only between other devices ("auto").  `deterministic` asks
     for bit-identical reruns, `precision` says what float32 products on CUDA are computed in: "high" (TF32), "highest" (full
     float32) or "medium" (bfloat16); these two are settings of the process, and the environment variables win over them.
     `device_threads` says how many threads the kernels of a CPU use, by its full or partial name: `{"/cpu:0": 3, "/cpu:1": 1}`.

@@ -10,6 +10,7 @@ PAGES = [
     "checkpoints.md",
     "coordination.md",
     "devices.md",
+    "partitions.md",
     "eager.md",
     "estimator.md",
     "input.md",

@@ -1,0 +1,160 @@
+"""ClusterConnection: a session's way to the tasks of a cluster: it finds them, waits for them, and says goodbye."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any, Final
+
+import torch
+
+from headrace.cluster.remote import RemoteRuns, ask
+from headrace.cluster.session_config import to_plain
+from headrace.cluster.transport.endpoint import open_endpoint
+from headrace.cluster.transport.interface import Endpoint, Peer
+from headrace.core import errors
+from headrace.core.config import ConfigProto
+from headrace.core.device import canonical_name, same_or_matches
+from headrace.core.source import at
+from headrace.runtime.device import Device, task_of
+from headrace.runtime.partition_worker import Send, Task
+
+log = logging.getLogger("headrace.cluster")
+
+SAY_AFTER: Final = 10.0  # seconds after which a session says which tasks it waits for, again and again
+
+_client: list[Endpoint] = []  # this process's, for sessions on servers of others
+_lock = threading.Lock()
+
+
+def client_endpoint() -> Endpoint:
+    """The endpoint by which this process calls others, made when it is first needed."""
+    with _lock:
+        if not _client:
+            _client.append(open_endpoint(_refuse))
+        return _client[0]
+
+
+def _refuse(peer: str, method: str, payload: dict[str, Any], tensors: list[Any], reply: Any, fail: Any) -> None:
+    fail(errors.UNIMPLEMENTED, "this process is a client and answers nothing", "")
+
+
+class ClusterConnection:
+    """The tasks of one cluster as one session sees them.  Thread-safe."""
+
+    def __init__(
+        self, endpoint: Endpoint, addresses: Mapping[str, str], config: ConfigProto, first: str, own: str | None
+    ) -> None:
+        """``first``: the task whose devices are preferred.  ``own``: the task that is this process; None if none is."""
+        self._endpoint = endpoint
+        self._session = secrets.token_hex(8)
+        self._own = own
+        self._peers: dict[str, Peer] = {}
+        self._sends: dict[str, Send] = {}
+        self._closed = False
+        filters = [canonical_name(name) for name in config.device_filters]
+        wanted = [task for task in addresses if task != own and _is_visible(task, filters)]
+        wanted.sort(key=lambda task: task != first)
+        try:
+            for task in wanted:
+                self._peers[task] = endpoint.connect(addresses[task])
+            self.tasks: Sequence[Task] = self._greet(wanted, config)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def includes_own(self) -> bool:
+        """Whether this process is a task of the cluster."""
+        return self._own is not None
+
+    def _greet(self, wanted: Sequence[str], config: ConfigProto) -> list[Task]:
+        """Waits until every task has answered, and opens the session there."""
+        answers: dict[str, dict[str, Any]] = {}
+        failed: list[errors.OpError] = []
+        changed = threading.Condition()
+
+        def greeting(task: str) -> Any:
+            def done(reply: dict[str, Any], values: list[Any], error: errors.OpError | None) -> None:
+                with changed:
+                    if error is None:
+                        answers[task] = reply
+                    else:
+                        failed.append(error)
+                    changed.notify_all()
+
+            return done
+
+        for task in wanted:
+            self._peers[task].call("hello", {}, [], greeting(task))
+        until = monotonic() + config.operation_timeout_in_ms / 1000 if config.operation_timeout_in_ms else None
+        said = monotonic()
+        with changed:
+            while len(answers) < len(wanted):
+                if failed:
+                    raise failed[0]
+                missing = ", ".join(f"{t} at {self._peers[t].address}" for t in wanted if t not in answers)
+                if until is not None and monotonic() > until:
+                    raise errors.DeadlineExceededError(
+                        None, None, f"the session could not begin, as these tasks did not answer: {missing} {at()}"
+                    )
+                if monotonic() - said >= SAY_AFTER:
+                    said = monotonic()
+                    log.warning("CreateSession still waiting for response from worker: %s", missing)
+                changed.wait(0.2)
+        tasks = []
+        for task in wanted:
+            reply = answers[task]
+            if reply["task"] != task:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"{task} is said to be at {self._peers[task].address}, but {reply['task']} answers there {at()}",
+                )
+            ask(self._peers[task], "open", {"session": self._session, "config": to_plain(config)})
+            devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in reply["devices"]]
+            tasks.append(Task(task, devices, RemoteRuns(self._peers[task], self._session, task)))
+        return tasks
+
+    def send_to(self, task: str) -> Send:
+        """What sends to a task from a partition of this process."""
+        peer = self._peers[task]
+
+        def send(step: int, key: str, values: Sequence[Any]) -> None:
+            peer.push("send", {"step": step, "key": key}, values, order=f"{step}/{key}")
+
+        return send
+
+    def reset(self, containers: Sequence[str]) -> None:
+        """Empties containers on all tasks."""
+        for peer in self._peers.values():
+            ask(peer, "reset", {"containers": list(containers)})
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for peer in self._peers.values():
+            if peer.lost is None:
+                peer.call("close", {"session": self._session}, [], lambda reply, values, error, peer=peer: peer.close())
+
+
+def connect(target: str, config: ConfigProto) -> ClusterConnection:
+    """A session's connection to the cluster of a server in another process: ``grpc://host:port``."""
+    address = target.partition("://")[2]
+    endpoint = client_endpoint()
+    peer = endpoint.connect(address)
+    try:
+        seconds = config.operation_timeout_in_ms / 1000 or None
+        reply = ask(peer, "hello", {}, seconds=seconds)
+    finally:
+        peer.close()
+    return ClusterConnection(endpoint, reply["cluster"], config, reply["task"], None)
+
+
+def _is_visible(task: str, filters: Sequence[str]) -> bool:
+    """Whether a filter leaves devices of the task."""
+    return not filters or any(same_or_matches(task_of(name) or name, f"{task}/device:CPU:0") for name in filters)

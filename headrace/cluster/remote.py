@@ -1,0 +1,87 @@
+"""RemoteRuns: the partitions of one session on a task in another process, as the master sees them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Any, Final
+
+from headrace.cluster.transport.interface import Peer
+from headrace.cluster.transport.portable_codec import encode_portable
+from headrace.core import errors
+from headrace.core.errors import OpError
+from headrace.passes.portable import Portable
+from headrace.resources.waiting import Done
+
+MOMENT: Final = 0.2  # seconds between two looks at the clock while an answer is awaited
+
+
+def ask(
+    peer: Peer, method: str, payload: Mapping[str, Any], tensors: Sequence[Any] = (), seconds: float | None = None
+) -> dict[str, Any]:
+    """Calls a peer and waits for the answer; raises its error.  Ctrl-C gets through."""
+    answered = threading.Event()
+    outcome: list[Any] = []
+
+    def done(reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
+        outcome.append((reply, error))
+        answered.set()
+
+    peer.call(method, payload, tensors, done, seconds)
+    while not answered.wait(MOMENT):
+        pass
+    reply, error = outcome[0]
+    if error is not None:
+        raise error
+    return reply  # type: ignore[no-any-return]
+
+
+class RemoteRuns:
+    """Thread-safe.  ``describe`` says in a word what the peer is, for errors."""
+
+    def __init__(self, peer: Peer, session: str, task: str) -> None:
+        self._peer = peer
+        self._session = session
+        self._task = task
+        self._origins: dict[int, Mapping[str, Any]] = {}  # of the nodes of each partition, by name
+
+    def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
+        text, arrays = encode_portable(data)
+        payload = {"session": self._session, "graph": text, "routes": dict(routes)}
+        try:
+            handle: int = ask(self._peer, "register", payload, arrays)["handle"]
+        except OpError as e:
+            raise self._explained(e, origins) from e
+        self._origins[handle] = origins
+        return handle
+
+    def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
+        seconds = None if until is None else max(until - monotonic(), 0.0)
+        origins = self._origins[handle]
+
+        def answered(reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
+            done(values if error is None else None, None if error is None else self._explained(error, origins))
+
+        payload = {"session": self._session, "handle": handle, "step": step, "seconds": seconds}
+        self._peer.call("run", payload, [_plain(value) for value in feeds], answered)
+
+    def abort(self, step: int, error: OpError) -> None:
+        payload = {"session": self._session, "step": step, "code": error.error_code, "message": error.message}
+        self._peer.push("abort", payload, [])
+
+    def end(self, step: int) -> None:
+        self._peer.push("end", {"session": self._session, "step": step}, [])
+
+    def _explained(self, error: OpError, origins: Mapping[str, Any]) -> OpError:
+        """The error with the client's operation; that of a lost connection names the task."""
+        name = getattr(error.op, "name", "")
+        message = error.message
+        if isinstance(error, errors.UnavailableError) and not name:
+            message = f"{self._task} cannot be reached: {message}"
+        make: Callable[..., OpError] = type(error)
+        return make(None, origins.get(name), message)
+
+
+def _plain(value: Any) -> Any:
+    return value.cpu() if hasattr(value, "cpu") else value

@@ -1,0 +1,224 @@
+"""TaskService: answers for one task of a cluster: what it is, the sessions on it, their partitions, what others send them.
+
+A session of another process is here a registered graph with its partitions.  It ends when its client says so, or is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import Any, Final
+
+from headrace.cluster.session_config import from_plain
+from headrace.cluster.transport.interface import Endpoint, Fail, Peer, Reply
+from headrace.cluster.transport.portable_codec import decode_portable
+from headrace.core import errors
+from headrace.core.errors import OpError
+from headrace.runtime.failure import error_class
+from headrace.runtime.partition_worker import PartitionWorker, Send
+from headrace.runtime.planner import Planner
+from headrace.runtime.registered import RegisteredGraph
+from headrace.runtime.worker import LocalWorker
+
+log = logging.getLogger("headrace.cluster")
+
+_NODE: Final = re.compile(r"\[\[node (\S+) \(")
+
+
+@dataclass(slots=True)
+class RemoteSession:
+    """A session of another process on this task."""
+
+    peer: str
+    graph: RegisteredGraph
+    partitions: PartitionWorker
+
+
+@dataclass(slots=True)
+class TaskService:
+    """Thread-safe.  ``addresses``: where each task of the cluster is, by name."""
+
+    worker: LocalWorker
+    addresses: Mapping[str, str]
+    endpoint: Endpoint | None = None
+    incarnation: int = field(default_factory=lambda: secrets.randbits(53))
+    _sessions: dict[str, RemoteSession] = field(default_factory=dict)
+    _peers: dict[str, Peer] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    # ---- the handler
+
+    def handle(
+        self, peer: str, method: str, payload: dict[str, Any], tensors: list[Any], reply: Reply, fail: Fail
+    ) -> None:
+        """Answers a message; longer work is left to the worker's pool."""
+        answer = _METHODS.get(method)
+        if answer is None:
+            fail(errors.UNIMPLEMENTED, f"{self.worker.task} knows no method {method!r}", "")
+            return
+        work = partial(self._answer, answer, _Message(peer, payload, tensors, reply, fail))
+        if method in _QUICK:
+            work()
+        else:
+            self.worker.pool.submit(work)
+
+    def _answer(self, answer: Callable[[TaskService, _Message], None], message: _Message) -> None:
+        try:
+            answer(self, message)
+        except Exception as e:  # noqa: BLE001 - the other side raises it
+            message.refuse(e)
+
+    def hello(self, message: _Message) -> None:
+        devices = [[d.name, d.device_type, d.memory_limit] for d in self.worker.devices]
+        message.reply({
+            "task": self.worker.task, "cluster": dict(self.addresses), "devices": devices, "incarnation": self.incarnation,
+        }, [])  # fmt: skip
+
+    def open(self, message: _Message) -> None:
+        """Begins a session; its name is the client's choice."""
+        name = message.payload["session"]
+        config = from_plain(message.payload["config"], self.worker.config)
+        timeout = config.operation_timeout_in_ms / 1000
+        graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
+        session = RemoteSession(message.peer, graph, PartitionWorker(Planner(graph, config), self.send_to))
+        with self._lock:
+            self._sessions[name] = session
+        log.info("%s: a session begins (%s)", self.worker.task, name)
+        message.reply({}, [])
+
+    def register(self, message: _Message) -> None:
+        payload = message.payload
+        data = decode_portable(payload["graph"], message.tensors)
+        handle = self._session(payload).partitions.register(data, {}, payload["routes"])
+        message.reply({"handle": handle}, [])
+
+    def run(self, message: _Message) -> None:
+        payload = message.payload
+        seconds = payload["seconds"]
+        until = None if seconds is None else monotonic() + seconds
+
+        def done(results: Sequence[Any] | None, error: BaseException | None) -> None:
+            if error is not None:
+                message.refuse(error)
+            else:
+                message.reply({}, [_on_host(value) for value in results or ()])
+
+        self._session(payload).partitions.run(payload["handle"], payload["step"], message.tensors, done, until)
+
+    def abort(self, message: _Message) -> None:
+        payload = message.payload
+        error = errors.exception_type_from_error_code(payload["code"])(None, None, payload["message"])
+        self._session(payload).partitions.abort(payload["step"], error)
+
+    def end(self, message: _Message) -> None:
+        self._session(message.payload).partitions.end(message.payload["step"])
+
+    def send(self, message: _Message) -> None:
+        """What a partition of another task has sent to one of this task."""
+        self.worker.rendezvous.send(message.payload["step"], message.payload["key"], message.tensors)
+
+    def close_session(self, message: _Message) -> None:
+        self._end_session(message.payload["session"])
+        message.reply({}, [])
+
+    def reset(self, message: _Message) -> None:
+        for name in message.payload["containers"]:
+            self.worker.resources.reset(name)
+        message.reply({}, [])
+
+    # ---- sessions and tasks
+
+    def _session(self, payload: Mapping[str, Any]) -> RemoteSession:
+        session = self._sessions.get(payload["session"])
+        if session is None:
+            raise errors.AbortedError(
+                None, None,
+                f"{self.worker.task} has no session {payload['session']}: it was started again, or took the client for lost",
+            )  # fmt: skip
+        return session
+
+    def lost(self, peer: str, error: OpError) -> None:
+        """Ends the sessions of a client that is gone."""
+        with self._lock:
+            names = [name for name, session in self._sessions.items() if session.peer == peer]
+        for name in names:
+            log.warning("%s: the client of session %s is lost: %s", self.worker.task, name, error.message)
+            self.worker.pool.submit(partial(self._end_session, name))
+
+    def _end_session(self, name: str) -> None:
+        with self._lock:
+            session = self._sessions.pop(name, None)
+        if session is not None:
+            session.graph.close()
+
+    def send_to(self, task: str) -> Send:
+        """What sends to another task of the cluster."""
+        peer = self._peer(task)
+
+        def send(step: int, key: str, values: Sequence[Any]) -> None:
+            peer.push("send", {"step": step, "key": key}, values, order=f"{step}/{key}")
+
+        return send
+
+    def _peer(self, task: str) -> Peer:
+        address = self.addresses.get(task)
+        if address is None or self.endpoint is None:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{self.worker.task} knows no address of {task}; it knows {', '.join(sorted(self.addresses))}",
+            )
+        with self._lock:
+            peer = self._peers.get(task)
+            if peer is None or peer.lost is not None:
+                peer = self._peers[task] = self.endpoint.connect(address)
+            return peer
+
+    def close(self) -> None:
+        """Ends all sessions and connections."""
+        for name in list(self._sessions):
+            self._end_session(name)
+        if self.endpoint is not None:
+            self.endpoint.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    peer: str
+    payload: dict[str, Any]
+    tensors: list[Any]
+    reply: Reply
+    fail: Fail
+
+    def refuse(self, error: BaseException) -> None:
+        """Answers with an error: its code, what it says, and the name of the node it is about."""
+        kind, text = error_class(error)
+        if isinstance(error, OpError):
+            text = error.message
+        found = _NODE.search(text)
+        code = errors.error_code_from_exception_type(kind)
+        self.fail(errors.UNKNOWN if code is None else code, text, found.group(1) if found else "")
+
+
+def _on_host(value: Any) -> Any:
+    return value.cpu() if hasattr(value, "cpu") else value
+
+
+_METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
+    "hello": TaskService.hello,
+    "open": TaskService.open,
+    "register": TaskService.register,
+    "run": TaskService.run,
+    "abort": TaskService.abort,
+    "end": TaskService.end,
+    "send": TaskService.send,
+    "close": TaskService.close_session,
+    "reset": TaskService.reset,
+}
+_QUICK: Final = frozenset({"hello", "run", "abort", "end", "send"})  # these neither plan nor wait
