@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -58,9 +58,11 @@ class PartitionBlueprint:
 
     async_feeds = False
 
-    def __init__(self, data: Portable, origins: Mapping[str, Any]) -> None:
+    def __init__(self, data: Portable, origins: Mapping[str, Any], devices: Collection[str]) -> None:
+        """``devices``: those of the worker that the step uses."""
         self._data = data
         self._origins = origins
+        self.devices = devices
 
     def graph(self, options: Options) -> StepGraph:
         """The partition's graph, each time a new one."""
@@ -110,7 +112,8 @@ class PartitionWorker:
         self._lock = threading.Lock()
 
     def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
-        blueprint = PartitionBlueprint(data, origins)
+        mine = [partition for partition, task in routes.items() if task == self._task]
+        blueprint = PartitionBlueprint(data, origins, mine)  # a partition has the name of its device
         sends = {partition: self._sender(task) for partition, task in routes.items()}
         handle = next(self._handles)
         self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends)

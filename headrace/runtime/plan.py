@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -47,6 +47,11 @@ class Request:
     targets: tuple[Operation, ...]
     async_feeds: bool = False
 
+    @property
+    def devices(self) -> Collection[str]:
+        """None beside those of its own nodes."""
+        return ()
+
     def graph(self, options: Options) -> StepGraph:
         """The step graph, each time a new one."""
         return rewrite_placed(self.placed(options), options)
@@ -69,6 +74,10 @@ class Blueprint(Protocol):
 
     @property
     def async_feeds(self) -> bool: ...
+
+    @property
+    def devices(self) -> Collection[str]:
+        """The devices of this worker that the step uses at the same time; those of the graph's own nodes may be left out."""
 
     def graph(self, options: Options) -> StepGraph: ...
 
@@ -286,15 +295,15 @@ def _single(
     dump(f"step_{number}.strand_{index}.py", lambda: program.source)
     return StepPlan(
         request, graph, [program], graph.feeds, graph.fetches, borrowed_fetches(graph), worker.resources.generation,
-        _thread_choice(graph, worker), worker.steps, worker.pool, strand, regions,
+        _thread_choice(request, graph, worker), worker.steps, worker.pool, strand, regions,
         gate=worker.gate,
     )  # fmt: skip
 
 
-def _thread_choice(graph: StepGraph, worker: RegisteredGraph) -> ThreadChoice:
+def _thread_choice(request: Blueprint, graph: StepGraph, worker: RegisteredGraph) -> ThreadChoice:
     """One program runs the nodes of its devices in turn, so it may use the threads of all of them."""
     computing = {n.device for n in graph.nodes if not (n.op_def.traits.feed or n.op_def.traits.constant)}
-    limit = worker.worker.thread_limit(computing)
+    limit = worker.worker.thread_limit(computing, request.devices)
     return ThreadChoice(limit, deterministic(), worker.worker.cores)
 
 

@@ -84,9 +84,12 @@ class LocalWorker:
         budgets.update(zip([d.name for d in cpus], divided, strict=True))
         return budgets
 
-    def thread_limit(self, names: Collection[str]) -> int:
-        """How many threads kernels may use in a program that runs the nodes of these devices in turn."""
-        budgets = self.thread_budgets(names)
+    def thread_limit(self, names: Collection[str], beside: Collection[str] = ()) -> int:
+        """How many threads kernels may use in a program that runs the nodes of these devices in turn.
+
+        ``beside``: the devices that other programs of the step use at the same time.
+        """
+        budgets = self.thread_budgets({*names, *beside})
         cpus = [budgets[d.name] for d in self.devices if d.name in names and d.torch_device.type == "cpu"]
         return sum(cpus) or self.threads
 

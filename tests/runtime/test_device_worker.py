@@ -12,6 +12,8 @@ from headrace.core.config import ConfigProto
 from headrace.graph import raw_ops
 from headrace.runtime import device as devices
 from headrace.runtime.device import local_devices, register_device, unregister_device
+from headrace.runtime.partition_worker import PartitionWorker
+from headrace.runtime.partitioned import PartitionedStep
 from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.worker import LocalWorker
 
@@ -103,6 +105,23 @@ class TestBudgets:
         assert worker.thread_limit({names[1]}) == 1
         assert worker.thread_limit({names[0], names[1]}) == 6
         assert worker.thread_limit({""}) == 6
+
+    def test_partitions_divide_the_threads_of_the_whole_step(self) -> None:
+        config = tf.ConfigProto(device_count={"CPU": 3, "GPU": 0}, intra_op_parallelism_threads=6, compile="off")
+        with tf.Graph().as_default() as graph, tf.Session(graph=graph, config=config) as session:
+            x = tf.placeholder(tf.float32, [2])
+            for i in range(3):
+                with tf.device(f"/cpu:{i}"):
+                    x = tf.sin(x)
+            plan = session._master.plan([graph.get_tensor_by_name("Placeholder:0")], [x], [])
+            assert isinstance(plan.partitions, PartitionedStep)
+            limits = [
+                {part.plan.threads._limit for part in member.worker.plan(member.handle).parts if part.plan is not None}
+                or {member.worker.plan(member.handle).threads._limit}
+                for member in plan.partitions.members
+                if isinstance(member.worker, PartitionWorker)
+            ]
+            assert limits == [{2}] * 3
 
     def test_a_plan_takes_the_budget_of_its_device(self) -> None:
         config = tf.ConfigProto(
