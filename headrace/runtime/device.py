@@ -154,17 +154,19 @@ def task_of(device: str) -> str:
 def part_of(devices: Sequence[Device], mode: str) -> Callable[[str], str]:
     """The partition of a device, by its name: each device is one, but the first CPU of a task goes with its only accelerator.
 
-    ``mode`` "always" cuts between these two as well.
+    ``mode`` "always" cuts between these two as well.  Devices without values are never cut off.
     """
     accelerators: dict[str, list[str]] = {}
     for device in devices:
         if device.torch_device.type != "cpu":
             accelerators.setdefault(task_of(device.name), []).append(device.name)
     names = {d.name: d.name for d in devices}
-    if mode != "always":
-        for task, there in accelerators.items():
-            if len(there) == 1:
-                names[there[0]] = f"{task}/device:CPU:0"
+    for task, there in accelerators.items():
+        if len(there) == 1 and mode != "always":
+            names[there[0]] = f"{task}/device:CPU:0"
+    for device in devices:
+        if device.torch_device.type == "meta":  # there are no values to send
+            names[device.name] = f"{task_of(device.name)}/device:CPU:0"
     return lambda device: names.get(device, device)
 
 

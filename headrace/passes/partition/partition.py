@@ -9,7 +9,9 @@ from headrace.passes.bodies import bodies_within, held_bodies
 from headrace.passes.partition.cut import Cutter
 from headrace.passes.partition.homes import Homes, PartOf, is_free
 from headrace.passes.partition.rotate import rotate
-from headrace.passes.step_graph import Node, StepGraph
+from headrace.passes.read import ref_positions
+from headrace.passes.schedule import root, schedule
+from headrace.passes.step_graph import Node, StepGraph, Value
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ def partition(graph: StepGraph, part_of: PartOf, gather: bool = True) -> list[Pa
     if homes.spans and rotate(graph, homes):
         homes = Homes(part_of)
         homes.settle(graph)
+    _order_writes(graph)
     fed = {v.op for v in graph.feeds}
     parts = list(dict.fromkeys(p for n in graph.nodes if n not in fed for p in homes.parts(n))) or ["/device:CPU:0"]
     uses = homes.uses([graph])
@@ -59,6 +62,24 @@ def partition(graph: StepGraph, part_of: PartOf, gather: bool = True) -> list[Pa
         )
         for name in parts
     ]  # fmt: skip
+
+
+def _order_writes(graph: StepGraph) -> None:
+    """Adds control edges from writes to later reads of the same state.
+
+    That a read comes after a write may be known only by a way through another partition.  Each partition then still knows it.
+    """
+    if any(n.op_def.traits.primitive for n in graph.nodes):
+        return  # those are in one partition, and an edge into a frame would be an error
+    writes: dict[Value, list[Node]] = {}
+    for node in schedule(graph.nodes):
+        positions = ref_positions(node)
+        if node.op_def.traits.reads_buffer:
+            before = set(node.control_inputs)
+            node.control_inputs += [w for w in writes.get(root(node.inputs[0]), ()) if w not in before]
+        if node.op_def.traits.writes:
+            for position in positions:
+                writes.setdefault(root(node.inputs[position]), []).append(node)
 
 
 def _check_primitives(graph: StepGraph, homes: Homes) -> None:
