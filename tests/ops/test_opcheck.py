@@ -16,6 +16,8 @@ WITHOUT_SAMPLES = {
     "BytesLimit": "differs between machines; tests/ops/test_memory_stats.py runs it",
     "MaxBytesInUse": "accelerators have it; tests/gpu_check.py runs it",
     "Placeholder": "runs only when fed, and then its kernel does not run",
+    "_SendMany": "needs a step of several partitions; tests/runtime/test_partitions.py runs it",
+    "_RecvMany": "needs a step of several partitions; tests/runtime/test_partitions.py runs it",
     "_Arg": "an argument of a body, replaced by a feed when the body is planned",
     "If": "holds bodies; tests/library/control/test_control_flow.py runs it",
     "PartitionedCall": "holds a body; tests/library/function/test_function.py runs it",

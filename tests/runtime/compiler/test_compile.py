@@ -15,7 +15,7 @@ import headrace as tf
 from headrace.passes.region import find_regions
 from headrace.passes.schedule import schedule
 from headrace.passes.specialise import specialise
-from headrace.runtime import master as masters
+from headrace.runtime import planner as planners
 from headrace.runtime.tier import Tier, compile_mode, queue
 
 
@@ -114,7 +114,7 @@ def test_a_failing_compiler_leaves_the_step_interpreted(
     def refuse(*_: object) -> None:
         raise RuntimeError("no compiler here")
 
-    monkeypatch.setattr(masters, "compile_region", refuse)
+    monkeypatch.setattr(planners, "compile_region", refuse)
     feed, loss, train, _ = _classifier()
     with tf.Session(config=tf.ConfigProto(compile="always")) as sess, caplog.at_level(logging.WARNING):
         sess.run(tf.global_variables_initializer())
