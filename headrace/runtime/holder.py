@@ -24,7 +24,6 @@ from headrace.resources.invoke import host_value
 from headrace.resources.value import as_tensor, is_null, refuse_meta, zeros_for
 from headrace.runtime.number import number, tensor_of
 from headrace.runtime.script import Script
-from headrace.runtime.transfer import to_cuda
 
 ANYWHERE, HOST, NUMBER, ARRAY = "anywhere", "host", "number", "array"
 _ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
@@ -101,8 +100,6 @@ class Holder:
             return f"{bind('g', tensor_of)}({name}, {bind('y', value.dtype.base_dtype)}, {bind('d', device)})"
         if self.is_meta(value) and device.type != "meta":
             return f"{bind('g', zeros_for if is_null(place) else refuse_meta)}({name}, {bind('d', device)})"
-        if device.type == "cuda" and (place is HOST or place.type == "cpu"):
-            return f"{bind('g', to_cuda)}({name}, {bind('d', device)})"
         # A transfer to the host must be awaited: kernels there read the bytes immediately.
         waits = "" if device.type == "cpu" else ", non_blocking=True"
         return f"{name}.to({bind('d', device)}{waits})"
