@@ -16,7 +16,7 @@ from typing import Any
 from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
-from headrace.core.source import at, user_source
+from headrace.core.source import Source, at, user_source
 from headrace.graph import context
 from headrace.graph.added_attr import AddedAttrs, added, checked_attr_scope, checked_kernel_labels
 from headrace.graph.infer import infer_shapes, shape_error
@@ -46,6 +46,7 @@ class Graph:
         self._finalized = False
         self._seed: int | None = None
         self._scopes = ThreadScopes()
+        self._device_lines: dict[Operation, Source] = {}  # of nodes made in ``device`` blocks
         self._gradient_overrides: dict[str, str] = {}
         self._added_attrs: list[AddedAttrs] = []  # attributes of nodes that are made now, outermost scope first
         self._original: Operation | None = None  # what nodes that are made now stand for
@@ -264,10 +265,15 @@ class Graph:
         finally:
             scopes.devices = old
 
+    def device_line(self, node: Operation) -> Source | None:
+        """The line of the innermost ``device`` block that gave the node its device; None if there was none."""
+        return self._device_lines.get(node) if node._device else None
+
     def _apply_device(self, node: Operation) -> None:
         for scope in reversed(self._scopes.devices):
             if scope.spec is None and scope.function is None:
                 break
+            self._device_lines.setdefault(node, scope.source)
             if scope.function is not None:
                 chosen = scope.function(node)
                 device = chosen.to_string() if isinstance(chosen, DeviceSpec) else chosen

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.core.device import DeviceSpec
-from headrace.core.source import at
+from headrace.core.source import at, user_source
 from headrace.graph.operation import Operation
 
 
@@ -32,13 +32,14 @@ class ControlScope:
 
 
 class DeviceScope:
-    """One ``device`` block: a (partial) spec, or a function of the node, or neither (``device(None)``)."""
+    """One ``device`` block: a (partial) spec, or a function of the node, or neither (``device(None)``); and its line."""
 
-    __slots__ = ("_cache", "function", "spec")
+    __slots__ = ("_cache", "function", "source", "spec")
 
     def __init__(self, device: Any) -> None:
         self.function: Callable[[Operation], Any] | None = None
         self.spec: DeviceSpec | None = None
+        self.source = user_source()
         self._cache: dict[str, str] = {}
         if device is None:
             return

@@ -33,6 +33,7 @@ from headrace.passes.place import HasKernel, place
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
+from headrace.passes.reason import Reasons
 from headrace.passes.schedule import (
     copy_escaping_reads,
     copy_written_reads,
@@ -87,6 +88,8 @@ class Options:
     lower: bool = False  # loops and conditionals as primitives
     off: frozenset[str] = frozenset()  # names of passes to leave out
     after_each: Callable[[str, StepGraph], None] | None = None
+    before_each: Callable[[Pass, StepGraph], None] | None = None
+    reasons: Reasons | None = None  # is told why nodes are placed where they are
 
 
 @dataclass(slots=True)
@@ -195,7 +198,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass(
         "place",
         Stage.PLACE,
-        lambda g, c: place(g, c.settings.devices, c.settings.has_kernel, c.settings.soft_placement),
+        lambda g, c: place(g, c.settings.devices, c.settings.has_kernel, c.settings.soft_placement, c.settings.reasons),
     ),
     Pass("insert_reads", Stage.READ, _plain(insert_reads)),
     Pass("late_reads", Stage.READ, _plain(late_reads)),
@@ -260,6 +263,8 @@ def run_stage(stage: Stage, graph: StepGraph, context: Context, own: Own | None 
     for one in PIPELINE:
         if one.stage is not stage or not one.runs(context):
             continue
+        if context.options is not None and context.options.before_each is not None:
+            context.options.before_each(one, graph)
         if one.rewrite is not None:
             graph = one.rewrite(graph, context)
         else:

@@ -21,6 +21,7 @@ from headrace.passes.arrays import named_inputs
 from headrace.passes.bodies import bodies_within, held_bodies
 from headrace.passes.colocate import groups_of, is_state, takes_state
 from headrace.passes.inline import merged_device
+from headrace.passes.reason import Reasons
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 HasKernel = Callable[[Node, str], bool]
@@ -28,11 +29,20 @@ HasKernel = Callable[[Node, str], bool]
 _ANYWHERE: Parts = (None, None, None, None, None)
 
 
-def place(graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft: bool = False) -> StepGraph:
-    """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry."""
-    placer = _Placer(devices, has_kernel, soft)
+def place(
+    graph: StepGraph, devices: Sequence[str], has_kernel: HasKernel, soft: bool = False, reasons: Reasons | None = None
+) -> StepGraph:
+    """``devices`` are full names, best first, at least one CPU; ``has_kernel(node, device type)`` asks the registry.
+
+    ``reasons`` is told why each node is where it is.
+    """
+    placer = _Placer(devices, has_kernel, soft, reasons)
     fed = {v.op for v in graph.feeds}
+    if reasons is not None:
+        reasons.start(graph, devices)
     _inherit(graph, set())
+    if reasons is not None:
+        reasons.note_inherited(graph)
     followers = _Followers(graph)
     for members in groups_of(graph):
         if len(members) == 1:
@@ -86,11 +96,12 @@ def _inherit(graph: StepGraph, seen: set[StepGraph]) -> None:
 class _Placer:
     """The devices there are, and which of them nodes get."""
 
-    def __init__(self, devices: Sequence[str], has_kernel: HasKernel, soft: bool) -> None:
+    def __init__(self, devices: Sequence[str], has_kernel: HasKernel, soft: bool, reasons: Reasons | None) -> None:
         self._devices = [(name, _parts(name)) for name in devices]
         self._types = frozenset(parts[3] or "CPU" for _, parts in self._devices)
         self._has_kernel = has_kernel
         self._soft = soft
+        self._reasons = reasons
         self._first: dict[tuple[Parts, frozenset[str]], str] = {}
         self._cpus: dict[str, str] = {}
 
@@ -100,7 +111,8 @@ class _Placer:
         types = self._types_for(elsewhere)
         wishes = _wishes(members, self._soft)
         chosen = next(filter(None, (self._match(wish, types) for wish in wishes)), "")
-        if not chosen and self._soft:
+        fell_back = not chosen and self._soft
+        if fell_back:
             chosen = self._match((*wishes[-1][:3], "CPU", None), types)
         if not chosen:
             self._fail(members, wishes[-1])
@@ -108,20 +120,27 @@ class _Placer:
             node.device = self.cpu_of(chosen)
         for node in elsewhere:
             node.device = chosen
+        if self._reasons is not None:
+            self._reasons.note_group(members, chosen, fell_back, set(members).difference(elsewhere))
 
     def place_feed(self, node: Node) -> None:
         """A value that the client supplies is wherever there is a device like the one asked for."""
         device = self._match(_parts(node.device), self._types) or self._match(_ANYWHERE, self._types)
-        self.put(node, device)
+        self.put(node, device, "")
+        if self._reasons is not None:
+            self._reasons.note_fed(node)
 
-    def put(self, node: Node, device: str) -> None:
-        """Puts a node where another one is, or on the host there."""
+    def put(self, node: Node, device: str, where: str, other: Node | None = None) -> None:
+        """Puts a node where another one is, or on the host there.  ``where`` and ``other`` say it in words."""
         if runs_on_host(node):
             node.device = self.cpu_of(device)
         elif self._has_kernel(node, _parts(device)[3] or "CPU"):
             node.device = device
         else:
             self.place_group([node])
+            return
+        if self._reasons is not None:
+            self._reasons.note_following(node, where, other)
 
     def cpu_of(self, device: str) -> str:
         """The CPU itself, or the first CPU of the device's task."""
@@ -187,10 +206,13 @@ class _Followers:
         for graph in reversed(self._graphs):
             for node in graph.nodes:
                 for value in (v for body in held_bodies(node) for v in body.feeds if not v.op.device):
-                    placer.put(value.op, node.device)
+                    placer.put(value.op, node.device, "passed in by", node)
         for graph in reversed(self._graphs):
             for node in self._waiting(graph, lambda n: n.inputs):
-                placer.put(node, node.inputs[0].op.device) if node.inputs[0].op.device else placer.place_group([node])
+                before = node.inputs[0].op
+                placer.put(node, before.device, "with its input", before) if before.device else placer.place_group(
+                    [node]
+                )
             self._place_constants(graph, placer)
 
     def _waiting(self, graph: StepGraph, wanted: Callable[[Node], object]) -> list[Node]:
@@ -199,7 +221,7 @@ class _Followers:
     def _place_holder(self, node: Node, placer: _Placer) -> None:
         work = {n.device for body in held_bodies(node) for n in body.nodes if n.device and _is_work(n)}
         if len(work) == 1:
-            placer.put(node, work.pop())
+            placer.put(node, work.pop(), "with all that its bodies compute")
         else:
             placer.place_group([node])
 
@@ -211,7 +233,7 @@ class _Followers:
                     used[value.op].add(node.device)
         for node, devices in used.items():
             if len(devices) == 1 and "" not in devices:
-                placer.put(node, devices.pop())
+                placer.put(node, devices.pop(), "with the nodes that use it")
             else:
                 placer.place_group([node])
 
