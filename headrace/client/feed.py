@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,21 @@ def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> list[tuple[Tenso
             raise ValueError(f"{tensor.name} is fed twice in one run {at()}")
         seen.add(tensor)
     return pairs
+
+
+def fed_tensors(graph: Graph, keys: Iterable[Any]) -> list[Tensor]:
+    """The tensors that keys of a feed_dict stand for, without their values."""
+    tensors: list[Tensor] = []
+    for key in keys:
+        if isinstance(key, SparseTensor):
+            key = (key.indices, key.values, key.dense_shape)
+        elif isinstance(key, IndexedSlices):
+            key = (key.values, key.indices, *([] if key.dense_shape is None else [key.dense_shape]))
+        if isinstance(key, tuple):
+            tensors += fed_tensors(graph, key)
+        else:
+            tensors += [tensor for tensor, _ in _expand(graph, key, None)]
+    return tensors
 
 
 def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:

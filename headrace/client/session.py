@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from headrace.client.feed import expand_feeds, feeder
+from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
 from headrace.client.tensor_handle import KEEPING, TensorHandle
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
@@ -27,6 +27,8 @@ from headrace.resources.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.step import deadline
 from headrace.resources.value import is_null, meta_returner, returner, to_numpy
 from headrace.runtime.executor import PartialRun, entry
+from headrace.runtime.explain import explain_request
+from headrace.runtime.explanation import Explanation
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
 from headrace.runtime.target import find, targets
@@ -305,6 +307,34 @@ class BaseSession:
             return self._execute_with(call, values, **options) if options else self._execute(call, values)
 
         return run
+
+    def explain(
+        self, fetches: Any, feed_dict: Any = None, feeds: Sequence[Any] | None = None,
+        passes: bool | str | Iterable[str] = False,
+    ) -> Explanation:  # fmt: skip
+        """How ``run(fetches, feed_dict)`` would run: where each node is and why, what is sent, which strands are compiled.
+
+        Plans the step and runs nothing.  Instead of ``feed_dict``, whose values are not used, ``feeds`` lists what is fed.
+        ``passes`` adds what each pass did: True for all passes, or the names of some.
+
+        >>> x = tf.placeholder(tf.float32, [2], name='x')
+        >>> with tf.device('/cpu:0'):
+        ...     y = tf.exp(x, name='y')
+        >>> with tf.Session() as sess:
+        ...     step = sess.explain(y, feeds=[x])
+        >>> [(n.name, n.device[-5:], n.cause) for n in step.nodes if n.name == 'y']
+        [('y', 'CPU:0', 'asked')]
+        """
+        self._check_can_run()
+        if feed_dict and feeds is not None:
+            raise ValueError(f"explain takes feed_dict or feeds, got both {at()}")
+        if feeds is not None and not isinstance(feeds, (list, tuple)):
+            raise TypeError(f"feeds must be a list of what is fed, got {feeds!r} {at()}")
+        fed = fed_tensors(self._graph, feeds or ())
+        if feed_dict:
+            fed = [tensor for tensor, _ in expand_feeds(self._graph, feed_dict)]
+        wanted = Fetches(self._graph, fetches)
+        return explain_request(self._master, fed, wanted.tensors, wanted.targets, passes)
 
     # ---- partial runs
 

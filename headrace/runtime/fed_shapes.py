@@ -55,6 +55,11 @@ class FedShapes:
             plan = self._plan if len(self._plans) >= PLANS else self._count(key)
         return plan
 
+    @property
+    def on_arrays(self) -> int:
+        """How many nodes run on arrays in the plan that has the most of them."""
+        return max(map(_on_arrays, [self._plan, *list(self._plans.values())]))
+
     def _count(self, key: Key) -> StepPlan:
         with self._lock:
             runs = self._runs[key] = self._runs.get(key, 0) + 1

@@ -71,8 +71,8 @@ class Master:
         self.devices = visible_devices(everywhere, config.device_filters)
         self.planner = Planner(self.registered, config, [d.name for d in self.devices])
         self.after_each_pass = PlacementLog() if config.log_device_placement else None
-        self._part_of = part_of(self.devices, config.partition)
-        self._one_partition = len({self._part_of(d.name) for d in self.devices}) == 1
+        self.part_of = part_of(self.devices, config.partition)
+        self._one_partition = len({self.part_of(d.name) for d in self.devices}) == 1
         self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
         self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
@@ -115,7 +115,7 @@ class Master:
         with no_collection():
             graph = request.placed(options)
             effects = effects_of(graph, self.registered)
-            names = partition_names(graph, self._part_of)
+            names = partition_names(graph, self.part_of)
             if not names or (len(names) == 1 and task_of(names[0]) == self.worker.task):
                 plan = self.planner.plan(request, rewrite_placed(graph, options))
             else:
@@ -128,7 +128,7 @@ class Master:
         borrowed = borrowed_fetches(graph)
         feeds, fetches = list(graph.feeds), list(graph.fetches)
         origins = origins_of(graph)
-        parts = partition(graph, self._part_of)
+        parts = partition(graph, self.part_of)
         routes = {one.name: task_of(one.name) for one in parts}
         members = []
         for one in parts:

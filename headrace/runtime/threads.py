@@ -66,6 +66,11 @@ class ThreadChoice:
         self._left = 0 if limit == 1 else 2 * TRIALS
         self._spent = 0.0
 
+    @property
+    def limit(self) -> int:
+        """The most threads that a run may be given; fewer once the work has proved small."""
+        return self._limit
+
     def pick(self) -> int:
         """The number of threads for the next run."""
         if self._limit == 1 or self._fixed:

@@ -71,6 +71,8 @@ class Tier:
         self._asked_many = False
         self._seen: dict[Key, int] = {}
         self._asked: set[Key] = set()
+        self._begun: list[None] = []  # one for each plan that was asked for
+        self._done: list[None] = []  # one for each of them that is there, or failed
         self.compiled: dict[Key, StepPlan] = {}
         self._trials: dict[Key, Trial] = {}  # of compiled plans that have yet to prove faster
         self._lock = threading.Lock()
@@ -136,11 +138,24 @@ class Tier:
             if not self._asked_many and len(self._seen) > MANY:
                 self._asked_many = True
                 seen = list(self._seen)
-                queue.submit(lambda: self._install_many(seen))
+                self._submit(lambda: self._install_many(seen))
             if self._seen.get(key, 0) < RUNS or key in self._asked or len(self._asked) >= ARTIFACTS:
                 return
             self._asked.add(key)
-        queue.submit(lambda: self._install(key))
+        self._submit(lambda: self._install(key))
+
+    def _submit(self, install: Callable[[], None]) -> None:
+        """Has a plan compiled in the background."""
+        done = self._done.append
+        self._begun.append(None)
+
+        def job() -> None:
+            try:
+                install()
+            finally:
+                done(None)
+
+        queue.submit(job)
 
     def _install(self, key: Key) -> None:
         plan = self._timed(lambda: self._compile(self._plan, key))
@@ -155,6 +170,21 @@ class Tier:
     def _install_many(self, seen: list[Key]) -> None:
         self.dynamic = self._timed(lambda: self._compile_many(self._plan, seen))
         self.hot = self.hot or self.dynamic is not None
+
+    @property
+    def state(self) -> str:
+        """How the next runs go: "compiled", "being compiled", "interpreted"; "to be compiled": at the first run, before it."""
+        if any(plan.regions for plan in list(self.compiled.values())) or self.dynamic is not None:
+            return "compiled"
+        if self.mode == "always" and not self.compiled:
+            return "to be compiled"
+        return "being compiled" if len(self._begun) > len(self._done) else "interpreted"
+
+    @property
+    def regions(self) -> int:
+        """How many regions the compiled plan has that has the most."""
+        plans = [*self.compiled.values(), *([] if self.dynamic is None else [self.dynamic])]
+        return max((plan.regions for plan in plans), default=0)
 
     def _timed(self, make: Callable[[], StepPlan]) -> StepPlan | None:
         """The plan; None if the compiler took no part of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Any
 
+from headrace.tools import explain as explaining
 from headrace.tools import port as porting
 
 MISSING = "headrace: the command line needs typer: pip install 'headrace[cli]'"
@@ -22,6 +23,21 @@ def build(typer: Any) -> Any:
     port.__annotations__ = {"paths": paths, "missing": only_missing}
     port.__doc__ = "Report which TensorFlow names a program uses and which of them Headrace lacks, without running it."
     app.command()(port)
+
+    program = Annotated[list[str], typer.Argument(help="A Python file, or -m and a module; then its own arguments.")]
+    step = Annotated[int | None, typer.Option(help="Explain this request, counted from 1.", min=1)]
+    fetch = Annotated[str | None, typer.Option(help="Explain the first request that fetches this tensor or operation.")]
+    passes = Annotated[str | None, typer.Option(help="What passes did: 'all', or names: fold,cse.")]
+    as_json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+    def explain(program, step=None, fetch=None, passes=None, as_json=False):
+        names = False if passes is None else explaining.pass_names(passes)
+        raise typer.Exit(explaining.explain_program(program, explaining.Wanted(step, fetch, names, as_json)))
+
+    explain.__annotations__ = {"program": program, "step": step, "fetch": fetch, "passes": passes, "as_json": as_json}
+    explain.__doc__ = "Run a program up to a step, by default the one of its loop, and say how that step would run."
+    own_arguments = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+    app.command(context_settings=own_arguments)(explain)
 
     @app.callback()
     def root() -> None:

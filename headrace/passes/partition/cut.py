@@ -76,6 +76,7 @@ class Cutter:
         self._devices: dict[str, str] = {}
         self._shared: set[Value] = set()  # values that may share the memory of a variable
         self._credits: list[Node] = [] if outer is None else outer._credits  # what lets loops begin
+        self.rounds: dict[str, int] = {} if outer is None else outer.rounds  # of messages, by their keys
 
     def cut(
         self, feeds: Sequence[Sequence[str]], fetches: Sequence[Sequence[str]], parts: Sequence[str]
@@ -246,6 +247,7 @@ class Cutter:
             for message in transfer.messages.values():
                 key = f"{self._prefix}{message.source}>{transfer.destination} {i}"
                 keys.append(key)
+                self.rounds[key] = transfer.round
                 outputs += message.outputs
                 send = self._send(message, key, transfer)
                 sends.setdefault(message.source, []).append(send)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.core.errors import InvalidArgumentError
@@ -16,12 +17,16 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 @dataclass(slots=True)
 class Partition:
-    """What one device or task does in a step.  ``feeds`` and ``fetches`` are positions in those of the step."""
+    """What one device or task does in a step.  ``feeds`` and ``fetches`` are positions in those of the step.
+
+    ``rounds`` are those of the step's messages, by their keys.
+    """
 
     name: str
     graph: StepGraph
     feeds: list[int]
     fetches: list[int]
+    rounds: Mapping[str, int]
 
 
 def partition_names(graph: StepGraph, part_of: PartOf) -> list[str]:
@@ -54,11 +59,12 @@ def partition(graph: StepGraph, part_of: PartOf, gather: bool = True) -> list[Pa
             feeds[i] = parts[:1]
     at = dict(zip(graph.feeds, feeds, strict=True))
     fetches = [[homes.of_value(v) or (at.get(v) or parts)[0]] for v in graph.fetches]
-    graphs = Cutter(graph, homes, gather=gather).cut(feeds, fetches, parts)
+    cutter = Cutter(graph, homes, gather=gather)
+    graphs = cutter.cut(feeds, fetches, parts)
     return [
         Partition(
             name, graphs[name], [i for i, where in enumerate(feeds) if name in where],
-            [i for i, where in enumerate(fetches) if name in where],
+            [i for i, where in enumerate(fetches) if name in where], cutter.rounds,
         )
         for name in parts
     ]  # fmt: skip

@@ -1,0 +1,162 @@
+"""How one step of a TensorFlow 1 program runs on Headrace: the program is run up to that step, which is explained instead.
+
+    headrace explain train.py --batch=64          or   python -m headrace.tools.explain train.py --batch=64
+
+A *request* is what one `Session.run` asks for: what it fetches and what it feeds.  The first request that the program's main
+thread runs for the second time is explained: the step of its loop.  `--step 3` takes the third request instead, `--fetch
+loss` the first one that fetches `loss`.  Nothing that the program prints reaches stdout, which has the explanation only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from headrace.client.fetch import Fetches
+from headrace.client.session import BaseSession
+from headrace.core.source import user_source
+from headrace.tensorflow.__main__ import main as run_program
+
+NO_REPEAT = "no request was run twice; --step N explains request N"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which request to explain, and how.  Without ``step`` and ``fetch``: the first that is run twice."""
+
+    step: int | None = None
+    fetch: str | None = None
+    passes: bool | tuple[str, ...] = False
+    as_json: bool = False
+
+
+@dataclass
+class Watch:
+    """The requests of a program, in the order of their first runs."""
+
+    wanted: Wanted
+    out: TextIO
+    requests: dict[Any, str] = field(default_factory=dict)
+    done: bool = False
+
+    def see(self, session: BaseSession, fetches: Any, feed_dict: Any) -> None:
+        """Notes a run that is about to begin; ends the program if this is the one to explain."""
+        if self.done or threading.current_thread() is not threading.main_thread():
+            return
+        asked = Fetches(session.graph, fetches)
+        names = [t.name for t in asked.tensors] + [op.name for op in asked.targets]
+        request = (session.graph, *names, None, *(str(getattr(key, "name", key)) for key in feed_dict or ()))
+        again = request in self.requests
+        self.requests.setdefault(request, f"{_some(names)} (run at {user_source(3)})")
+        if not self._is_wanted(again, names):
+            return
+        self.done = True
+        explanation = session.explain(fetches, feed_dict, passes=self.wanted.passes)
+        text = (
+            json.dumps(explanation.to_dict(), indent=1) if self.wanted.as_json else self._titled(request, explanation)
+        )
+        print(text, file=self.out, flush=True)
+        raise SystemExit(0)
+
+    def _is_wanted(self, again: bool, names: Sequence[str]) -> bool:
+        if self.wanted.fetch is not None:
+            return any(self.wanted.fetch in (name, name.partition(":")[0]) for name in names)
+        if self.wanted.step is not None:
+            return not again and len(self.requests) == self.wanted.step
+        return again
+
+    def _titled(self, request: Any, explanation: Any) -> str:
+        number = list(self.requests).index(request) + 1
+        return f"Request {number}: {self.requests[request]}\n{explanation}"
+
+    def problem(self) -> str:
+        """What to say of a program that ended before the request that is wanted."""
+        if self.wanted.fetch is not None:
+            said = f"no request fetched {self.wanted.fetch!r}"
+        else:
+            said = NO_REPEAT if self.wanted.step is None else f"there was no request {self.wanted.step}"
+        listed = [f"  {i}: {what}" for i, what in enumerate(self.requests.values(), 1)]
+        return "\n".join([f"headrace explain: the program ended: {said}", *(listed or ["  (it ran no step)"])])
+
+
+def _some(names: Sequence[str], shown: int = 6) -> str:
+    return ", ".join(names[:shown]) + (f", ... ({len(names)} in all)" if len(names) > shown else "")
+
+
+@contextmanager
+def _watching(watch: Watch) -> Iterator[None]:
+    """Sessions tell ``watch`` of their runs, those of their callables too."""
+    run, make_callable = BaseSession.run, BaseSession.make_callable
+
+    def watched_run(self: BaseSession, fetches: Any, feed_dict: Any = None, *more: Any, **options: Any) -> Any:
+        watch.see(self, fetches, feed_dict)
+        return run(self, fetches, feed_dict, *more, **options)
+
+    def watched_callable(
+        self: BaseSession, fetches: Any, feed_list: Any = None, *more: Any, **options: Any
+    ) -> Callable[..., Any]:
+        call = make_callable(self, fetches, feed_list, *more, **options)
+
+        def watched(*values: Any, **call_options: Any) -> Any:
+            watch.see(self, fetches, dict(zip(feed_list or (), values, strict=False)))
+            return call(*values, **call_options)
+
+        return watched
+
+    BaseSession.run, BaseSession.make_callable = watched_run, watched_callable  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        BaseSession.run, BaseSession.make_callable = run, make_callable  # type: ignore[method-assign]
+
+
+def explain_program(program: Sequence[str], wanted: Wanted) -> int:
+    """Runs a program (a file or ``-m`` and a module, then its arguments) up to the step to explain.
+
+    Returns 0 if that was explained, 1 if the program ended before; what the program raises is raised.
+    """
+    watch = Watch(wanted, sys.stdout)
+    try:
+        with _watching(watch), redirect_stdout(sys.stderr):
+            status = run_program(program)
+            if status:
+                return status
+    except SystemExit:
+        if not watch.done and not watch.requests:
+            raise
+    if watch.done:
+        return 0
+    print(watch.problem(), file=sys.stderr)
+    return 1
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command without typer."""
+    parser = argparse.ArgumentParser(prog="python -m headrace.tools.explain", description=__doc__.splitlines()[0])
+    parser.add_argument("--step", type=int, help="the number of the request to explain, from 1")
+    parser.add_argument("--fetch", help="explain the first request that fetches this tensor or operation")
+    parser.add_argument(
+        "--passes", nargs="?", const="", help="what each pass did; or of some, by their names: fold,cse"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module, and its arguments")
+    options = parser.parse_args(argv)
+    if not options.program:
+        parser.error("which program?")
+    passes = False if options.passes is None else pass_names(options.passes)
+    return explain_program(options.program, Wanted(options.step, options.fetch, passes, options.json))
+
+
+def pass_names(text: str) -> bool | tuple[str, ...]:
+    """``""`` or ``all`` -> True; ``fold,cse`` -> the names."""
+    return True if text in ("", "all") else tuple(text.split(","))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
