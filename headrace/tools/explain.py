@@ -154,8 +154,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def pass_names(text: str) -> bool | tuple[str, ...]:
-    """``""`` or ``all`` -> True; ``fold,cse`` -> the names."""
-    return True if text in ("", "all") else tuple(text.split(","))
+    """``all`` -> True; ``fold,cse`` -> the names."""
+    return True if text == "all" else tuple(text.split(","))
 
 
 if __name__ == "__main__":
