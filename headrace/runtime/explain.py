@@ -132,10 +132,10 @@ def _located(
             for node in graph.nodes:
                 homes.setdefault((title, _client_name(node)), []).append(part.name)
     running = {(s.partition, name): s.index for s in strands for name in s.nodes}
-    for node in placed:
-        where = tuple(dict.fromkeys(homes.get((node.body, node.name), [master.part_of(node.device)])))
-        strand = None if node.body else next((running[p, node.name] for p in where if (p, node.name) in running), None)
-        yield replace(node, partitions=where, strand=strand)
+    for one in placed:
+        where = tuple(dict.fromkeys(homes.get((one.body, one.name), [master.part_of(one.device)])))
+        strand = None if one.body else next((running[p, one.name] for p in where if (p, one.name) in running), None)
+        yield replace(one, partitions=where, strand=strand)
 
 
 def _client_name(node: Node) -> str:
@@ -266,13 +266,8 @@ def _waiting(part: Part, messages: Mapping[str, ExplainedTransfer]) -> str:
         return f"{node.name} ({node.type}, made at {node.source})"
     known = [(key, messages.get(key)) for key in node.attrs["keys"]]
     return "takes " + ", ".join(
-        f"message {message_number(key)} from {key if t is None else t.source}" for key, t in known
+        f"message {key.rpartition(' ')[2]} from {key if t is None else t.source}" for key, t in known
     )
-
-
-def message_number(key: str) -> str:
-    """The number at the end of a message's key."""
-    return key.rpartition(" ")[2]
 
 
 # ---- passes

@@ -47,8 +47,8 @@ def _sections(step: Explanation, task: str) -> Iterator[str]:
         ],
     )  # fmt: skip
     if step.transfers:
-        header = ("from", "to", "message", "round", "bytes", "values")
-        yield table("Transfers", header, [_transfer(t) for t in step.transfers])
+        columns = ("from", "to", "message", "round", "bytes", "values")
+        yield table("Transfers", columns, [_transfer(t) for t in step.transfers])
     if step.spans:
         rows = [(s.name, s.op, " ".join(s.partitions), s.source) for s in step.spans]
         yield table("Loops and conditionals over several partitions", ("node", "op", "partitions", "made at"), rows)

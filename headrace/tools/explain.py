@@ -141,9 +141,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m headrace.tools.explain", description=__doc__.splitlines()[0])
     parser.add_argument("--step", type=int, help="the number of the request to explain, from 1")
     parser.add_argument("--fetch", help="explain the first request that fetches this tensor or operation")
-    parser.add_argument(
-        "--passes", nargs="?", const="", help="what each pass did; or of some, by their names: fold,cse"
-    )
+    parser.add_argument("--passes", help="what passes did: all, or names: fold,cse")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module, and its arguments")
     options = parser.parse_args(argv)

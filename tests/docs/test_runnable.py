@@ -13,6 +13,7 @@ PAGES = [
     "partitions.md",
     "eager.md",
     "estimator.md",
+    "explain.md",
     "input.md",
     "life_of_a_step.md",
     "queues.md",
