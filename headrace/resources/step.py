@@ -35,6 +35,7 @@ class _Current(threading.local):
     def __init__(self) -> None:
         self.step: Step | None = None
         self.until: float | None = None  # when steps of this thread must be over, on the clock of time.monotonic
+        self.switch: Switch | None = None  # who may end the steps of this thread
 
 
 current: Final = _Current()
@@ -176,6 +177,37 @@ class Step:
         return "".join(f"\n\t {waiting}" for waiting in list(self.waits.values()))
 
 
+class Switch:
+    """Ends the steps of the threads that are inside it, and those that they start later.  Thread-safe."""
+
+    def __init__(self) -> None:
+        self._steps: set[Step] = set()
+        self._error: OpError | None = None
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """The steps that this thread starts inside end when the switch is turned off."""
+        outer, current.switch = current.switch, self
+        try:
+            yield
+        finally:
+            current.switch = outer
+
+    def enter(self, step: Step) -> None:
+        self._steps.add(step)
+        if self._error is not None:  # looked at after adding: `off` ends what was added before
+            step.cancel(self._error)
+
+    def leave(self, step: Step) -> None:
+        self._steps.discard(step)
+
+    def off(self, error: OpError) -> None:
+        """Ends the steps with the error."""
+        self._error = error
+        for step in self._steps.copy():
+            step.cancel(error)
+
+
 class Steps:
     """The running steps of one session.  Thread-safe."""
 
@@ -195,10 +227,14 @@ class Steps:
         if self._closed:  # looked at after adding: `close` cancels what was added before
             self._running.discard(step)
             raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+        if current.switch is not None:
+            current.switch.enter(step)
         return step
 
     def finish(self, step: Step) -> None:
         self._running.discard(step)
+        if current.switch is not None:
+            current.switch.leave(step)
 
     def running(self) -> Running:
         """A new step, which kernels of this thread find in `current`; inside a step of this session, that step."""

@@ -20,6 +20,7 @@ from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 from headrace.library import log
 from headrace.library.train.coordinator import Coordinator
+from headrace.resources.step import Switch
 
 
 class QueueRunner:
@@ -27,7 +28,8 @@ class QueueRunner:
 
     An error of ``queue_closed_exception_types`` (OutOfRangeError) says that the input has ended: the thread ends, and the last
     one runs ``close_op``.  Any other error stops the coordinator, whose `join` raises it; without a coordinator the error is in
-    `exceptions_raised`.  When the coordinator stops, one more thread runs ``cancel_op``, which ends enqueues that wait for room.
+    `exceptions_raised`.  When the coordinator stops, one more thread runs ``cancel_op``, which ends enqueues that wait for
+    room, and ends the steps of the others, whatever they wait for.
 
     Thread-safe.  One runner may serve several sessions; it keeps none of them alive.
     """
@@ -128,9 +130,10 @@ class QueueRunner:
                 return []
             self._live_threads[sess] = len(self._enqueue_ops)
             self._exceptions_raised = []
-        threads = [self._thread(op.name, self._run, sess, op, coord) for op in self._enqueue_ops]
+        switch = Switch()
+        threads = [self._thread(op.name, self._run, sess, op, coord, switch) for op in self._enqueue_ops]
         if coord is not None:
-            threads.append(self._thread("close_on_stop", self._close_on_stop, sess, coord))
+            threads.append(self._thread("close_on_stop", self._close_on_stop, sess, coord, switch))
         for thread in threads:
             thread.daemon = daemon
             if coord is not None:
@@ -143,13 +146,14 @@ class QueueRunner:
     def _thread(self, name: str, target: Any, *args: Any) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{name}")
 
-    def _run(self, sess: BaseSession, enqueue_op: Any, coord: Coordinator | None) -> None:
+    def _run(self, sess: BaseSession, enqueue_op: Any, coord: Coordinator | None, switch: Switch) -> None:
         """The life of one thread: enqueues until the coordinator stops or the input ends."""
         input_ended = failed = False
         try:
             enqueue = sess.make_callable(enqueue_op)
-            while coord is None or not coord.should_stop():
-                enqueue()
+            with switch.inside():
+                while coord is None or not coord.should_stop():
+                    enqueue()
         except self._queue_closed_exception_types:
             input_ended = True
         except Exception as error:
@@ -181,9 +185,11 @@ class QueueRunner:
             self._exceptions_raised.append(error)
         raise error
 
-    def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
+    def _close_on_stop(self, sess: Any, coord: Coordinator, switch: Switch) -> None:
+        """Closes the queue when the coordinator stops, then ends the steps that wait for something else."""
         coord.wait_for_stop()
         _run_anyway(sess, self._cancel_op)
+        switch.off(errors.CancelledError(None, None, f"The coordinator stopped the runner of queue {self.name!r}"))
 
     # ---- as a message
 
