@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +10,14 @@ import numpy as np
 
 
 def byte_size_load_fn(op: Any) -> float:
-    """The bytes an operation's output takes; its shape must be known."""
+    """The bytes that a variable, or the output of another operation, takes; its shape must be known."""
     if len(op.outputs) != 1:
         raise ValueError(f"Op {op} must have a single output")
     output = op.outputs[0]
+    dtype = op.get_attr("dtype") if op.type == "VarHandleOp" else output.dtype.base_dtype
     if not output.shape.is_fully_defined():
         raise ValueError(f"The shape of {output.name}, {output.shape}, must be known to say how many bytes it takes")
-    return float(output.shape.num_elements() * output.dtype.base_dtype.size)
+    return float(output.shape.num_elements() * dtype.size)
 
 
 class GreedyLoadBalancingStrategy:
@@ -41,7 +43,7 @@ class GreedyLoadBalancingStrategy:
 
 
 class RandomStrategy:
-    """Gives each variable to a task chosen by a seeded draw, the same in every process."""
+    """Gives each variable to a task chosen by a hash of its name and ``seed``, the same in every process."""
 
     def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
         self._num_tasks = num_ps_tasks
@@ -49,5 +51,5 @@ class RandomStrategy:
 
     def __call__(self, op: Any) -> int:
         """The number of the task the operation goes to."""
-        name = np.frombuffer(op.name.encode(), np.uint8).astype(np.uint32)
-        return int(np.random.RandomState([self._seed & 0xFFFFFFFF, *name]).randint(0, self._num_tasks))
+        digest = hashlib.md5(f"{op.name}_{self._seed}".encode(), usedforsecurity=False)
+        return int(digest.hexdigest(), 16) % self._num_tasks

@@ -35,7 +35,7 @@ def embedding_lookup(
         if len(shards) == 1:
             with colocate_with(shards[0]):
                 rows = _clip(_gather(shards[0], ids, scope), ids, max_norm)
-                return raw_ops.Identity(rows)
+            return raw_ops.Identity(rows)
         ids = convert_to_tensor(ids, name="ids")
         return _clip(_lookup_sharded(shards, ids, partition_strategy, scope), ids, max_norm)
 

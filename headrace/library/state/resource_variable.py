@@ -72,7 +72,8 @@ class ResourceVariable(Variable):
     def _build_nodes(self, graph: Graph, validate_shape: bool) -> None:
         with name_scope("IsInitialized"):
             self._is_initialized_op = raw_ops.VarIsInitializedOp(self._variable)
-        self._initializer_op = raw_ops.AssignVariableOp(self._variable, self._safe_initial_value, name="Assign")
+        with self._placed():
+            self._initializer_op = raw_ops.AssignVariableOp(self._variable, self._safe_initial_value, name="Assign")
         with name_scope("Read"):
             self._snapshot = self._read()
         if self._caching_device is not None:
@@ -108,7 +109,7 @@ class ResourceVariable(Variable):
 
     @contextmanager
     def _placed(self) -> Iterator[None]:
-        """Reads are on the variable's device, whatever device is asked for where they are made."""
+        """Nodes made inside are on the variable's device, whatever device is asked for around."""
         graph = context.get_default_graph()
         with graph.colocate_with(None, ignore_existing=True), graph.device(None), graph.device(self._variable.device):
             yield

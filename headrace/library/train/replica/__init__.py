@@ -1,0 +1,1 @@
+"""Training by several replicas of a model: where its variables go, and how its gradients are put together."""
