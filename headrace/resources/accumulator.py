@@ -162,7 +162,11 @@ class TakeGradient(Attempt):
 
 
 class AccumulatorMachine:
-    """Who waits for gradients, and which are late.  Not thread-safe."""
+    """Who waits for gradients, and which are late.  Not thread-safe.
+
+    It decides for every way in which replicas train together (OSDI 2016, section 4.4): synchronous if a take asks for as many
+    gradients as there are replicas, with backup workers if it asks for fewer.  What it sums is the `GradientSum`'s business.
+    """
 
     def __init__(self, gradients: GradientSum, mean: bool, title: str) -> None:
         self.title = title
@@ -174,11 +178,15 @@ class AccumulatorMachine:
 
     def apply(self, gradient: Any, local_step: int) -> Ended:
         """Adds a gradient unless it is late; raises InvalidArgumentError if it does not fit."""
-        if local_step >= self.time_step:
+        if not self.is_late(local_step):
             self._gradients.check(gradient)
             self._gradients.add(gradient)
             self.count += 1
         return self._advance()
+
+    def is_late(self, local_step: int) -> bool:
+        """Whether a gradient that was computed in `local_step` is dropped.  A bound on staleness would be this rule's."""
+        return local_step < self.time_step
 
     def take(self, attempt: TakeGradient) -> Ended:
         if attempt.count <= 0:

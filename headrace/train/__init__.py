@@ -120,6 +120,8 @@ from headrace.library.summary.legacy_name import SummaryWriter as SummaryWriter
 # ---- section: clusters
 from headrace.cluster.cluster_spec import ClusterSpec as ClusterSpec
 from headrace.cluster.server import Server as Server
+from headrace.library.train.replica.device_setter import replica_device_setter as replica_device_setter
+from headrace.library.train.replica.sync_replicas_optimizer import SyncReplicasOptimizer as SyncReplicasOptimizer
 from headrace.core.server_def import ClusterDef as ClusterDef, JobDef as JobDef, ServerDef as ServerDef
 
 # ---- section: examples
