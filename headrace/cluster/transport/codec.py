@@ -1,0 +1,205 @@
+"""Tensors as small headers and raw buffers, and back; payloads as bytes.  Nothing executable: no pickle.
+
+A contiguous tensor is sent from its own memory, and one that is received lies over the buffer it came in, where that is
+writable and aligned.  All that can be wrong with received data is a ``MalformedError``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import torch
+
+ALIGNMENT: Final = 64
+MAX_DIMENSIONS: Final = 254
+STRINGS: Final = "string"
+NOTHING: Final = "none"
+
+_TORCH: Final = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64,
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128,
+        torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz,
+    )
+}  # fmt: skip
+_TORCH_NAMES: Final = {dtype: name for name, dtype in _TORCH.items()}
+_NUMPY: Final = {
+    np.dtype(name).str: np.dtype(name)
+    for name in (
+        "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+        "complex64", "complex128",
+    )
+}  # fmt: skip
+
+
+class MalformedError(ValueError):
+    """Received data that is not what this module writes."""
+
+
+class TensorHeader(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a buffer holds: elements of ``dtype`` ("float32" of torch, "<f4" of numpy, "string", "none") in C order."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+    scalar: bool = False  # numpy's scalar, not an array without dimensions
+
+
+Buffer = Any  # what the buffer protocol takes
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_decoder: Final = msgspec.msgpack.Decoder(dict[str, Any])
+
+
+def encode_payload(payload: Mapping[str, Any]) -> bytes:
+    """Plain data as bytes; TypeError for what is not plain."""
+    try:
+        return _encoder.encode(payload if type(payload) is dict else dict(payload))
+    except (TypeError, OverflowError, RecursionError, msgspec.MsgspecError) as e:
+        raise TypeError(f"a payload is plain data (None, bool, int, float, str, bytes, list, dict): {e}") from None
+
+
+def decode_payload(data: Buffer) -> dict[str, Any]:
+    """The plain data of the bytes."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as e:
+        raise MalformedError(f"the payload is not a msgpack map: {e}") from None
+
+
+# ---- sending
+
+
+def encode_tensors(values: Sequence[Any]) -> tuple[list[TensorHeader], list[Buffer]]:
+    """The headers, and as many buffers of bytes.  Buffers share memory with the tensors where they can."""
+    headers, buffers = [], []
+    for value in values:
+        header, buffer = _encode(value)
+        headers.append(header)
+        buffers.append(buffer)
+    return headers, buffers
+
+
+def _encode(value: Any) -> tuple[TensorHeader, Buffer]:
+    if isinstance(value, torch.Tensor):
+        return _encode_torch(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _encode_numpy(value)
+    if value is None:
+        return TensorHeader(NOTHING, (), 0), b""
+    raise TypeError(f"a tensor to send is a torch tensor, a numpy array or None: received {type(value).__name__}")
+
+
+def _encode_torch(value: torch.Tensor) -> tuple[TensorHeader, Buffer]:
+    name = _TORCH_NAMES.get(value.dtype)
+    if name is None or value.layout is not torch.strided:
+        raise TypeError(
+            f"a tensor of {value.dtype} and {value.layout} cannot be sent; accepted are dense {sorted(_TORCH)}"
+        )
+    data = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    header = TensorHeader(name, tuple(data.shape), data.nbytes)
+    if not data.nbytes:
+        return header, b""
+    return header, memoryview(data.reshape(-1).view(torch.uint8).numpy())
+
+
+def _encode_numpy(value: np.ndarray[Any, Any] | np.generic) -> tuple[TensorHeader, Buffer]:
+    array = np.asarray(value)
+    scalar = isinstance(value, np.generic)
+    if array.dtype == object:
+        data = _encode_strings(array)
+        return TensorHeader(STRINGS, array.shape, len(data), scalar), data
+    little = array.dtype.newbyteorder("<")
+    if little.str not in _NUMPY:
+        raise TypeError(
+            f"an array of {array.dtype} cannot be sent; accepted are {sorted(_NUMPY)} and objects that are bytes"
+        )
+    array = np.ascontiguousarray(array, little) if array.ndim else array.astype(little)
+    header = TensorHeader(little.str, array.shape, array.nbytes, scalar)
+    return header, memoryview(array.reshape(-1).view(np.uint8)) if array.nbytes else b""
+
+
+def _encode_strings(array: np.ndarray[Any, Any]) -> bytes:
+    """The lengths of all elements, then their bytes."""
+    elements = array.ravel().tolist()
+    for element in elements:
+        if type(element) is not bytes:
+            raise TypeError(f"an array of objects holds bytes to be sent: received {type(element).__name__}")
+    lengths = np.fromiter(map(len, elements), "<u8", len(elements))
+    return b"".join((lengths.tobytes(), *elements))
+
+
+# ---- receiving
+
+
+def decode_tensors(headers: Sequence[TensorHeader], buffers: Sequence[Buffer]) -> list[Any]:
+    """The tensors.  They lie over the buffers that are writable and aligned; of the others they are copies."""
+    if len(headers) != len(buffers):
+        raise MalformedError(f"{len(headers)} headers of tensors came with {len(buffers)} buffers")
+    return [_decode(header, buffer) for header, buffer in zip(headers, buffers, strict=True)]
+
+
+def _decode(header: TensorHeader, buffer: Buffer) -> Any:
+    view = memoryview(buffer).cast("B")
+    if view.nbytes != header.nbytes:
+        raise MalformedError(f"a tensor of {header.nbytes} bytes came with {view.nbytes}")
+    count = _count(header.shape)
+    if header.dtype == STRINGS:
+        return _decode_strings(header, view, count)
+    if header.dtype == NOTHING:
+        if view.nbytes or header.shape:
+            raise MalformedError(f"nothing came with a shape {header.shape} and {view.nbytes} bytes")
+        return None
+    element: torch.dtype | np.dtype[Any] | None = _TORCH.get(header.dtype) or _NUMPY.get(header.dtype)
+    if element is None:
+        raise MalformedError(f"there is no element type {header.dtype[:40]!r}")
+    if count * element.itemsize != view.nbytes:
+        raise MalformedError(f"a tensor of {header.dtype} and shape {header.shape} came with {view.nbytes} bytes")
+    if isinstance(element, torch.dtype):
+        return _over(view, element).reshape(header.shape)
+    array = np.frombuffer(_own(view, element.itemsize), element).reshape(header.shape)
+    return array[()] if header.scalar and not header.shape else array
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    if len(shape) > MAX_DIMENSIONS or any(n < 0 or n >= 1 << 48 for n in shape):
+        raise MalformedError(f"no tensor has the shape {shape[:8]} of {len(shape)} dimensions")
+    count = math.prod(shape)
+    if count >= 1 << 48:
+        raise MalformedError(f"no tensor has {count} elements")
+    return count
+
+
+def _over(view: memoryview, element: torch.dtype) -> torch.Tensor:
+    if not view.nbytes:
+        return torch.empty(0, dtype=element)
+    return torch.frombuffer(_own(view, element.itemsize), dtype=element)
+
+
+def _own(view: memoryview, itemsize: int) -> Any:
+    """The buffer itself, or a copy where it may not be written or is not aligned."""
+    array = np.frombuffer(view, np.uint8)
+    if view.readonly or array.ctypes.data % itemsize:
+        return array.copy()
+    return view
+
+
+def _decode_strings(header: TensorHeader, view: memoryview, count: int) -> Any:
+    if count * 8 > view.nbytes:
+        raise MalformedError(f"{count} strings came in {view.nbytes} bytes")
+    lengths = np.frombuffer(view[: count * 8], "<u8").tolist()
+    if sum(lengths) + count * 8 != view.nbytes:
+        raise MalformedError(f"strings of {sum(lengths)} bytes came in {view.nbytes - count * 8}")
+    array = np.empty(count, object)
+    start = count * 8
+    for i, length in enumerate(lengths):
+        array[i] = view[start : start + length].tobytes()
+        start += length
+    if len(header.shape) > 64:
+        raise MalformedError(f"an array of strings has at most 64 dimensions: received {len(header.shape)}")
+    return array.reshape(header.shape)

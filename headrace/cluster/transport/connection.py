@@ -1,0 +1,360 @@
+"""The two kinds of connections of an endpoint: those it made, and those others made to it.
+
+Everything but the methods of ``Peer`` runs on the I/O thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import zmq
+
+from headrace.cluster.transport import message as wire
+from headrace.cluster.transport import sockets
+from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
+from headrace.cluster.transport.codec import Buffer, MalformedError
+from headrace.cluster.transport.interface import Done, LinkStatistics, Payload, Tensors
+from headrace.cluster.transport.keys import split_address, url
+from headrace.cluster.transport.link import Link, Outlet, log, tell_done
+from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
+from headrace.core.errors import CancelledError, OpError, UnauthenticatedError, UnavailableError
+
+if TYPE_CHECKING:
+    from headrace.cluster.transport.endpoint import Endpoint
+
+LINGER_MS: Final = 500  # for the last messages of a connection that is closed
+TRIES: Final = 3  # handshakes that may fail: a server that is just starting or ending also breaks them off
+BULK_RETRY_S: Final = 0.005
+
+_numbers = itertools.count(1)
+
+
+class Connection(Outlet):
+    """What both kinds have: a link, and an end."""
+
+    def __init__(self, endpoint: Endpoint, name: str) -> None:
+        self.endpoint = endpoint
+        self.link = Link(name, endpoint.handler, endpoint.limits, self)
+        self.ready = False
+        self.over: OpError | None = None
+        self._stuck: list[bytes] | None = None  # a chunk for a channel that is not open yet
+
+    def submit(self, action: Callable[[], None]) -> None:
+        self.endpoint.loop.submit(lambda: None if self.over else action())
+
+    def receive(self, frames: list[bytes]) -> None:
+        """Takes a message of the control channel; ends the connection if it is not one."""
+        try:
+            if len(frames) != 2:
+                raise MalformedError(f"a message has two frames: received {len(frames)}")
+            self.take(wire.decode_head(frames[0]), frames[1])
+        except MalformedError as e:
+            self.refuse("malformed", e)
+
+    def take(self, head: wire.Head, body: Buffer) -> None:
+        if isinstance(head, wire.Goodbye):
+            self.end(UnavailableError(None, None, f"{self.link.name} has closed the connection"))
+        else:
+            self.link.receive(head, body)
+
+    def chunk(self, frames: list[Any]) -> None:
+        """Takes a chunk of the bulk channel."""
+        try:
+            self.link.chunk(frames)
+        except MalformedError as e:
+            self.refuse("bad chunk", e)
+
+    def refuse(self, reason: str, error: MalformedError) -> None:
+        self.endpoint.refusals[reason] += 1
+        log.warning("the connection with %s is closed: %s", self.link.name, error)
+        self.end(
+            UnavailableError(None, None, f"the connection with {self.link.name} was closed: {error}"), goodbye=True
+        )
+
+    def share(self, outgoing: bool, incoming: wire.Probe | None) -> None:
+        """Uses shared memory in the directions that work."""
+        limits = self.endpoint.limits
+        if outgoing:
+            self.link.outgoing = OutgoingSegments(limits.pool)
+        if incoming is not None:
+            self.link.incoming = IncomingSegments(incoming.process, 2 * limits.message + HEADER)
+
+    def encrypt(self, sending: bytes, receiving: bytes) -> None:
+        """Uses the keys of the bulk channel."""
+        limits = self.endpoint.limits
+        if len(sending) != 32 or len(receiving) != 32:
+            raise MalformedError("the keys of the bulk channel have 32 bytes")
+        self.link.sender = BulkSender(sending, limits.chunk)
+        self.link.receiver = BulkReceiver(receiving, limits.chunk, limits.waiting)
+
+    # ---- sending
+
+    def transmit(self, frames: list[bytes]) -> None:
+        try:
+            self.send_control(frames)
+        except zmq.Again:
+            self.end(UnavailableError(None, None, f"{self.link.name} does not take its messages"))
+        except zmq.ZMQError as e:
+            self.end(UnavailableError(None, None, f"{self.link.name} cannot be reached: {e}"))
+
+    def pump(self) -> None:
+        self.endpoint.loop.busy(self, self._pump)
+
+    def _pump(self) -> bool:
+        """Sends a chunk; returns whether there are more."""
+        sender = self.link.sender
+        if self.over or sender is None or not (self._stuck or sender.ready):
+            return False
+        frames = self._stuck or sender.next()
+        self._stuck = None
+        try:
+            self.send_bulk(frames)
+        except zmq.ZMQError:  # not open yet, or full
+            self._stuck = frames
+            self.endpoint.loop.later(BULK_RETRY_S, self.pump)
+            return False
+        return sender.ready
+
+    def send_control(self, frames: list[bytes]) -> None:
+        raise NotImplementedError
+
+    def send_bulk(self, frames: list[bytes]) -> None:
+        raise NotImplementedError
+
+    def end(self, error: OpError, goodbye: bool = False) -> None:
+        """Ends the connection, once."""
+        if self.over is not None:
+            return
+        self.over = error
+        if goodbye and self.ready:
+            with suppress(zmq.ZMQError):
+                self.send_control([wire.encode_head(wire.Goodbye()), b""])
+        self.link.end(error)
+        self.dispose()
+
+    def dispose(self) -> None:
+        raise NotImplementedError
+
+
+class ServerConnection(Connection):
+    """A connection that another endpoint made to this one."""
+
+    def __init__(self, endpoint: Endpoint, identity: bytes, hello: wire.Hello) -> None:
+        super().__init__(endpoint, f"{hello.name}#{next(_numbers)}")
+        self.identity = identity
+        self.bulk_identity, self._secret, *keys = endpoint.new_bulk()
+        self._probe = hello.probe
+        self.encrypt(keys[1], keys[0])
+        shares = endpoint.probe is not None and shares_memory(hello.probe)
+        self.share(False, hello.probe if shares else None)
+        mine = endpoint.probe.message if endpoint.probe is not None else None
+        bulk = endpoint.bulk_address or ""
+        self.link.tell(
+            wire.Welcome(wire.VERSION, mine, shares, bulk, self.bulk_identity, self._secret, (keys[0], keys[1]))
+        )
+
+    def take(self, head: wire.Head, body: Buffer) -> None:
+        if not self.ready and isinstance(head, wire.Ready):
+            self.ready = True
+            self.share(head.shares and self.endpoint.probe is not None, None)
+        elif self.ready or isinstance(head, wire.Goodbye):
+            super().take(head, body)
+        else:
+            raise MalformedError(f"{type(head).__name__} came before the connection was ready")
+
+    def open_bulk(self) -> None:
+        self.link.tell(wire.OpenBulk())
+
+    def send_control(self, frames: list[bytes]) -> None:
+        assert self.endpoint.control is not None
+        self.endpoint.control.send_multipart([self.identity, *frames], zmq.NOBLOCK)
+
+    def send_bulk(self, frames: list[bytes]) -> None:
+        assert self.endpoint.bulk is not None
+        self.endpoint.bulk.send_multipart([self.bulk_identity, *frames], zmq.NOBLOCK)
+
+    def dispose(self) -> None:
+        assert self.over is not None
+        self.endpoint.forget(self)
+        self.endpoint.tell_lost(self.link.name, self.over)
+
+
+class ClientConnection(Connection):
+    """A connection that this endpoint made: a ``Peer``."""
+
+    def __init__(self, endpoint: Endpoint, address: str, timeout: float | None) -> None:
+        super().__init__(endpoint, address)
+        self.address = address
+        self._calls = itertools.count(1)
+        self._waiting: list[Callable[[], None]] = []  # until the connection is ready
+        self._on_lost: list[Callable[[OpError], None]] = []
+        self._failures = 0
+        self._socket: sockets.Socket | None = None
+        self._watch: sockets.Socket | None = None
+        self._bulk: sockets.Socket | None = None
+        self._bulk_watch: sockets.Socket | None = None
+        self._welcome: wire.Welcome | None = None
+        self._timeout = timeout
+
+    # ---- from any thread
+
+    def call(self, method: str, payload: Payload, tensors: Tensors, done: Done, timeout: float | None = None) -> None:
+        number = next(self._calls)
+        packed = self.link.pack(payload, tensors)
+
+        def begin() -> None:
+            if self.over is not None:
+                tell_done(done, {}, [], self.over)
+                return
+            if timeout is not None:
+                self.endpoint.loop.later(timeout, lambda: self._too_late(number, method, timeout))
+            self.link.expect(number, done)
+            self._when_ready(lambda: self.link.call(number, method, packed))
+
+        if not self.endpoint.loop.submit(begin):
+            tell_done(done, {}, [], self.over or self._closed())
+
+    def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
+        packed = self.link.pack(payload, tensors)
+        self.submit(
+            lambda: self._when_ready(lambda: self.link.send(lambda cargo: wire.Push(method, order, cargo), packed))
+        )
+
+    def on_lost(self, callback: Callable[[OpError], None]) -> None:
+        def add() -> None:
+            if self.over is None:
+                self._on_lost.append(callback)
+            elif not isinstance(self.over, CancelledError):
+                callback(self.over)
+
+        self.endpoint.loop.submit(add)
+
+    def close(self) -> None:
+        self.submit(lambda: self.end(self._closed(), goodbye=True))
+
+    @property
+    def lost(self) -> OpError | None:
+        return self.over
+
+    @property
+    def statistics(self) -> LinkStatistics:
+        return self.link.statistics
+
+    # ---- on the I/O thread
+
+    def begin(self) -> None:
+        """Starts to connect."""
+        endpoint = self.endpoint
+        self._socket = sockets.control_client(endpoint.context, endpoint.curve, endpoint.limits)
+        self._watch = sockets.monitor(self._socket)
+        endpoint.loop.read(self._socket, lambda: self.receive(_frames(self._socket)))
+        endpoint.loop.read(self._watch, self._note)
+        self._socket.connect(url(*split_address(self.address)))
+        probe = endpoint.probe.message if endpoint.probe is not None else None
+        self.link.tell(wire.Hello(wire.VERSION, endpoint.name, probe))
+        if self._timeout is not None:
+            endpoint.loop.later(self._timeout, self._give_up)
+
+    def _give_up(self) -> None:
+        if not self.ready:
+            self.end(UnavailableError(None, None, f"{self.address} could not be reached within {self._timeout} s"))
+
+    def _note(self) -> None:
+        """Something has happened to the connection."""
+        assert self._watch is not None
+        event = sockets.next_event(self._watch)
+        if event & sockets.FAILED_HANDSHAKES:
+            self._failures += 1
+            if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH or self._failures >= TRIES:
+                self.end(UnauthenticatedError(
+                    None, None, f"{self.address} refuses this process: it has another cluster key, or is no Headrace server"
+                ))  # fmt: skip
+        elif event == zmq.EVENT_DISCONNECTED and not self._failures:
+            self.end(UnavailableError(None, None, f"the connection with {self.address} is lost"))
+
+    def _note_bulk(self) -> None:
+        assert self._bulk_watch is not None
+        if sockets.next_event(self._bulk_watch) & (sockets.FAILED_HANDSHAKES | zmq.EVENT_DISCONNECTED):
+            self.end(UnavailableError(None, None, f"the bulk channel of {self.address} is lost"), goodbye=True)
+
+    def take(self, head: wire.Head, body: Buffer) -> None:
+        if self.ready or isinstance(head, wire.Goodbye):
+            super().take(head, body)
+        elif isinstance(head, wire.Welcome):
+            self._begin_with(head)
+        elif not isinstance(head, wire.Alive):
+            raise MalformedError(f"{type(head).__name__} came before the welcome")
+
+    def _begin_with(self, welcome: wire.Welcome) -> None:
+        if welcome.version != wire.VERSION:
+            raise MalformedError(
+                f"{self.address} speaks version {welcome.version} of the protocol, this is {wire.VERSION}"
+            )
+        self._welcome = welcome
+        self.encrypt(*welcome.keys)
+        mine = self.endpoint.probe is not None
+        shares = mine and shares_memory(welcome.probe)
+        self.share(mine and welcome.shares, welcome.probe if shares else None)
+        self.link.tell(wire.Ready(shares))
+        self.ready = True
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            action()
+
+    def _when_ready(self, action: Callable[[], None]) -> None:
+        if self.ready:
+            action()
+        else:
+            self._waiting.append(action)
+
+    def _too_late(self, number: int, method: str, timeout: float) -> None:
+        self.link.give_up(
+            number, UnavailableError(None, None, f"{self.address} has not answered {method!r} within {timeout} s")
+        )
+
+    def _closed(self) -> CancelledError:
+        return CancelledError(None, None, f"the connection with {self.address} was closed")
+
+    def open_bulk(self) -> None:
+        welcome, endpoint = self._welcome, self.endpoint
+        if self._bulk is not None or welcome is None:
+            return
+        host = split_address(self.address)[0]
+        port = split_address(welcome.bulk_address)[1]
+        self._bulk = sockets.bulk_client(endpoint.context, endpoint.limits, welcome.bulk_identity, welcome.bulk_secret)
+        self._bulk_watch = sockets.monitor(self._bulk)
+        endpoint.loop.read(self._bulk, lambda: self.chunk(_frames(self._bulk)))
+        endpoint.loop.read(self._bulk_watch, self._note_bulk)
+        self._bulk.connect(url(host, port))
+
+    def send_control(self, frames: list[bytes]) -> None:
+        assert self._socket is not None
+        self._socket.send_multipart(frames, zmq.NOBLOCK)
+
+    def send_bulk(self, frames: list[bytes]) -> None:
+        assert self._bulk is not None
+        self._bulk.send_multipart(frames, zmq.NOBLOCK)
+
+    def dispose(self) -> None:
+        assert self.over is not None
+        linger = LINGER_MS if self.ready and isinstance(self.over, CancelledError) else 0
+        for socket, watch in ((self._socket, self._watch), (self._bulk, self._bulk_watch)):
+            if socket is not None and watch is not None:
+                self.endpoint.loop.unread(socket)
+                self.endpoint.loop.unread(watch)
+                sockets.close(socket, watch, linger)
+        self.endpoint.forget(self)
+        if not isinstance(self.over, CancelledError):
+            for callback in self._on_lost:
+                self.endpoint.guard(callback, self.over)
+        self._on_lost.clear()
+        self._waiting.clear()
+
+
+def _frames(socket: sockets.Socket | None) -> list[bytes]:
+    assert socket is not None
+    frames: list[bytes] = socket.recv_multipart(zmq.NOBLOCK)
+    return frames

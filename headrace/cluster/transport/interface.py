@@ -1,0 +1,124 @@
+"""What a transport is: endpoints that answer calls, peers to call, and what passes between them.
+
+A message has a method, a payload and tensors.  The payload is plain data: None, bool, int, float, str, bytes, and lists and
+dicts (with str or int keys) of those.  Tensors are torch tensors on the host, numpy arrays, arrays of bytes (strings) or None.
+
+**Copies.**  ``call``, ``push`` and ``reply`` have taken their copy of the tensors when they return: the caller may change them.
+What is received belongs to the receiver, who may change it.
+
+**Threads.**  ``call``, ``push``, ``reply``, ``fail`` and ``close`` may be called from any thread and do not wait for the far
+side.  Handlers, ``done`` and callbacks of loss run on the endpoint's one I/O thread: they must not block, and hand longer work
+to a thread of their own.
+
+**Order.**  Pushes to one peer with the same ``order`` arrive in the order in which they were pushed.  Other messages may overtake
+one that carries many bytes.
+
+**A peer is one connection.**  It is not connected anew: when it is lost, all calls under way end with UnavailableError, and
+later ones too; ``Transport.connect`` gives a new one.  A process that has restarted is therefore never taken for the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from headrace.core.errors import OpError
+
+Payload = Mapping[str, Any]
+Tensors = Sequence[Any]
+Done = Callable[[dict[str, Any], list[Any], OpError | None], None]
+Reply = Callable[[Payload, Tensors], None]
+Fail = Callable[[int, str, str], None]
+Handler = Callable[[str, str, dict[str, Any], list[Any], Reply, Fail], None]
+"""handler(peer, method, payload, tensors, reply, fail): answers once, by ``reply(payload, tensors)`` or by
+``fail(code, message, node)``, now or later.  What answers a push goes nowhere.  ``peer`` names the connection."""
+Lost = Callable[[str, OpError], None]
+"""lost(peer, error): a connection that others made to this endpoint has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an endpoint accepts, and how long it waits.  Sizes in bytes, times in seconds."""
+
+    frame: int = 4 << 20  # one frame of the control channel
+    inline: int = 64 << 10  # a message larger than this goes by shared memory or over the bulk channel
+    shared: int = 16 << 10  # the same where there is shared memory
+    message: int = 1 << 36  # one message, tensors and all
+    waiting: int = 1 << 36  # messages of one peer that are partly here
+    tensors: int = 65_536  # of one message
+    backlog: int = 100_000  # messages that one peer does not take
+    peers: int = 1024  # connections that others have made
+    handshake: float = 5.0
+    silence: float = 5.0  # a peer that does not answer the heartbeat for so long is lost
+    chunk: int = 1 << 20
+    pool: int = 1 << 30  # shared memory kept for the next message to a peer
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStatistics:
+    """What has passed over one connection, payloads and tensors.  ``shared`` of the bytes went through shared memory."""
+
+    sent_messages: int = 0
+    sent_bytes: int = 0
+    received_messages: int = 0
+    received_bytes: int = 0
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteNode:
+    """The node of another task that an error names: the ``op`` of the error."""
+
+    name: str
+
+
+class Peer(Protocol):
+    """A connection to another endpoint."""
+
+    address: str
+
+    def call(self, method: str, payload: Payload, tensors: Tensors, done: Done, timeout: float | None = None) -> None:
+        """Asks, and tells ``done(payload, tensors, error)`` the answer, exactly once.
+
+        ``error`` is that of the far handler (by its code), or UnavailableError with the address when the peer is lost or does
+        not answer within ``timeout`` seconds.
+        """
+
+    def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
+        """Sends one way.  What is pushed to a lost peer is dropped: ``on_lost`` tells."""
+
+    def on_lost(self, callback: Callable[[OpError], None]) -> None:
+        """Calls back once when the connection ends, now if it has ended.  Not after ``close``."""
+
+    def close(self) -> None:
+        """Ends the connection; calls under way end with CancelledError."""
+
+    @property
+    def lost(self) -> OpError | None:
+        """Why the connection has ended, or None."""
+
+    @property
+    def statistics(self) -> LinkStatistics:
+        """What has passed so far."""
+
+
+class Transport(Protocol):
+    """A process's end of all its connections: an endpoint."""
+
+    address: str | None
+
+    def connect(self, address: str, timeout: float | None = None) -> Peer:
+        """Begins to connect, and goes on trying for ``timeout`` seconds (None: until it is closed)."""
+
+    def links(self) -> dict[str, LinkStatistics]:
+        """What has passed, by connection: addresses of peers, names of those that connected here."""
+
+    def refused(self) -> dict[str, int]:
+        """How much was refused so far, by reason."""
+
+    def close(self) -> None:
+        """Ends all connections, answers all calls under way with CancelledError, waits for the I/O thread to end."""

@@ -1,0 +1,195 @@
+"""The messages of the control channel, and what they carry.
+
+A message is two frames: the head, one of the structs below, and the body, the buffers that travel inline.  Buffers that are too
+large for that are *aside*, in one region of shared memory or of the bulk channel: one after the other, each at a multiple of
+64 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from headrace.cluster.transport.codec import ALIGNMENT, Buffer, MalformedError, TensorHeader
+
+VERSION: Final = 1
+
+
+class Probe(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A file in memory that a process on the same host can open: who reads ``content`` there shares memory with the sender."""
+
+    process: int
+    descriptor: int
+    content: bytes
+
+
+class Segment(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Shared memory that the sender holds under ``descriptor``; the same number means the same memory."""
+
+    number: int
+    descriptor: int
+    nbytes: int
+
+
+class Cargo(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a message carries: a payload of so many bytes, and tensors.
+
+    Without ``segment`` or ``bulk`` all of it is in the body.  With one of them the tensors are aside, and so is the payload
+    if ``payload_aside``.
+    """
+
+    payload: int
+    tensors: list[TensorHeader]
+    segment: Segment | None = None
+    bulk: int = 0  # the number of the region, from 1
+    payload_aside: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """All of it."""
+        return self.payload + sum(header.nbytes for header in self.tensors)
+
+    def aside(self) -> list[int]:
+        """The sizes of the buffers that are aside."""
+        if self.segment is None and not self.bulk:
+            return []
+        return ([self.payload] if self.payload_aside else []) + [header.nbytes for header in self.tensors]
+
+
+class _Head(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    pass
+
+
+class Hello(_Head, tag=1):
+    """The first message of who connects."""
+
+    version: int
+    name: str
+    probe: Probe | None
+
+
+class Welcome(_Head, tag=2):
+    """The answer.  ``shares``: the server can read the client's shared memory."""
+
+    version: int
+    probe: Probe | None
+    shares: bool
+    bulk_address: str
+    bulk_identity: bytes
+    bulk_secret: str
+    keys: tuple[bytes, bytes]  # of what the client sends over the bulk channel, of what it receives
+
+
+class Ready(_Head, tag=3):
+    """The client has understood.  ``shares``: it can read the server's shared memory."""
+
+    shares: bool
+
+
+class Call(_Head, tag=4):
+    number: int
+    method: str
+    cargo: Cargo
+
+
+class Push(_Head, tag=5):
+    method: str
+    order: str
+    cargo: Cargo
+
+
+class Reply(_Head, tag=6):
+    number: int
+    cargo: Cargo
+
+
+class Failure(_Head, tag=7):
+    number: int
+    code: int
+    message: str
+    node: str
+
+
+class OpenBulk(_Head, tag=8):
+    """The server has something for the bulk channel: the client opens it."""
+
+
+class Grant(_Head, tag=9):
+    """So many more chunks of a region may be sent."""
+
+    region: int
+    chunks: int
+
+
+class Forget(_Head, tag=10):
+    """Segments that are not used again."""
+
+    segments: list[int]
+
+
+class Alive(_Head, tag=11):
+    """Nothing: finds out whether the connection is there."""
+
+
+class Goodbye(_Head, tag=12):
+    """The sender closes the connection."""
+
+
+Head = Hello | Welcome | Ready | Call | Push | Reply | Failure | OpenBulk | Grant | Forget | Alive | Goodbye
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_decoder: Final = msgspec.msgpack.Decoder(Head)
+
+
+def encode_head(head: Head) -> bytes:
+    return _encoder.encode(head)
+
+
+def decode_head(data: Buffer) -> Head:
+    try:
+        head: Head = _decoder.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as e:
+        raise MalformedError(f"not a message of this transport: {e}") from None
+    return head
+
+
+def offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
+    """Where the buffers of a region begin, and the region's size."""
+    starts, end = [], 0
+    for size in sizes:
+        starts.append(end)
+        end += -(-size // ALIGNMENT) * ALIGNMENT
+    return starts, end
+
+
+def check_cargo(cargo: Cargo, body: int, max_bytes: int, max_tensors: int) -> None:
+    """Refuses cargo that is too large or does not fit the body that it came with."""
+    if len(cargo.tensors) > max_tensors:
+        raise MalformedError(f"a message has at most {max_tensors} tensors: received {len(cargo.tensors)}")
+    sizes = [cargo.payload, *(header.nbytes for header in cargo.tensors)]
+    if min(sizes) < 0 or sum(sizes) > max_bytes:
+        raise MalformedError(f"a message has at most {max_bytes} bytes: received {sum(sizes)}")
+    if cargo.segment is not None and cargo.bulk:
+        raise MalformedError("tensors are in shared memory or in the bulk channel, not in both")
+    if sum(sizes) - sum(cargo.aside()) != body:
+        raise MalformedError(
+            f"a message of {sum(sizes)} bytes, {sum(cargo.aside())} of them aside, has a body of {body}"
+        )
+
+
+def split(cargo: Cargo, body: Buffer, region: Any) -> tuple[Buffer, list[Buffer]]:
+    """The payload and the buffers of the tensors, of the body and of what is aside."""
+    view = memoryview(body)
+    sizes = [header.nbytes for header in cargo.tensors]
+    if region is None:
+        payload, start, buffers = view[: cargo.payload], cargo.payload, []
+        for size in sizes:
+            buffers.append(view[start : start + size])
+            start += size
+        return payload, buffers
+    whole = memoryview(region)
+    aside = cargo.aside()
+    pieces: list[Buffer] = [whole[at : at + size] for at, size in zip(offsets(aside)[0], aside, strict=True)]
+    return (pieces[0], pieces[1:]) if cargo.payload_aside else (view[: cargo.payload], pieces)
