@@ -105,7 +105,7 @@ def _encode_torch(value: torch.Tensor) -> tuple[TensorHeader, Buffer]:
     header = TensorHeader(name, tuple(data.shape), data.nbytes)
     if not data.nbytes:
         return header, b""
-    return header, memoryview(data.reshape(-1).view(torch.uint8).numpy())
+    return header, data.reshape(-1).view(torch.uint8).numpy().data
 
 
 def _encode_numpy(value: np.ndarray[Any, Any] | np.generic) -> tuple[TensorHeader, Buffer]:
@@ -121,7 +121,7 @@ def _encode_numpy(value: np.ndarray[Any, Any] | np.generic) -> tuple[TensorHeade
         )
     array = np.ascontiguousarray(array, little) if array.ndim else array.astype(little)
     header = TensorHeader(little.str, array.shape, array.nbytes, scalar)
-    return header, memoryview(array.reshape(-1).view(np.uint8)) if array.nbytes else b""
+    return header, array.reshape(-1).view(np.uint8).data if array.nbytes else b""
 
 
 def _encode_strings(array: np.ndarray[Any, Any]) -> bytes:

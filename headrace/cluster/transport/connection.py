@@ -18,7 +18,7 @@ from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
 from headrace.cluster.transport.codec import Buffer, MalformedError
 from headrace.cluster.transport.interface import Done, LinkStatistics, Payload, Tensors
 from headrace.cluster.transport.keys import split_address, url
-from headrace.cluster.transport.link import Link, Outlet, log, tell_done
+from headrace.cluster.transport.link import Link, Outlet, call_back, log, tell_done
 from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
 from headrace.core.errors import CancelledError, OpError, UnauthenticatedError, UnavailableError
 
@@ -228,7 +228,7 @@ class ClientConnection(Connection):
             if self.over is None:
                 self._on_lost.append(callback)
             elif not isinstance(self.over, CancelledError):
-                callback(self.over)
+                call_back(callback, self.over)
 
         self.endpoint.loop.submit(add)
 
@@ -349,7 +349,7 @@ class ClientConnection(Connection):
         self.endpoint.forget(self)
         if not isinstance(self.over, CancelledError):
             for callback in self._on_lost:
-                self.endpoint.guard(callback, self.over)
+                call_back(callback, self.over)
         self._on_lost.clear()
         self._waiting.clear()
 

@@ -11,7 +11,6 @@ import os
 import secrets
 import socket as system_socket
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -34,7 +33,7 @@ from headrace.cluster.transport.interface import (
 )
 from headrace.cluster.transport.io_loop import IOLoop
 from headrace.cluster.transport.keys import check_key_for, cluster_key, numeric, split_address, url
-from headrace.cluster.transport.link import log
+from headrace.cluster.transport.link import call_back
 from headrace.cluster.transport.segments import HostProbe
 from headrace.core.errors import UNIMPLEMENTED, AlreadyExistsError, CancelledError, OpError
 
@@ -212,15 +211,7 @@ class Endpoint:
     def tell_lost(self, name: str, error: OpError) -> None:
         """Tells that a connection that another made has ended."""
         if self._lost is not None and not self.loop.stopped:
-            self.guard(self._lost, name, error)
-
-    @staticmethod
-    def guard(callback: Callable[..., None], *arguments: Any) -> None:
-        """Calls back; what it raises is logged."""
-        try:
-            callback(*arguments)
-        except Exception:  # noqa: BLE001 - one caller must not end the I/O thread
-            log.exception("a callback of the transport failed")
+            call_back(self._lost, name, error)
 
     def _end(self) -> None:
         for connection in [*self._clients, *self._by_identity.values()]:

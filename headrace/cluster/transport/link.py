@@ -165,8 +165,10 @@ class Link:
             tell_done(done, {}, [], error)
         self._partly.clear()
         self._after.clear()
+        self._arrived.clear()
         if self.outgoing is not None:
             self.outgoing.close()
+        self.incoming = self.sender = self.receiver = None
 
     @property
     def statistics(self) -> LinkStatistics:
@@ -308,8 +310,13 @@ class Answer:
 
 
 def tell_done(done: Done, payload: dict[str, Any], tensors: list[Any], error: OpError | None) -> None:
-    """Calls ``done``; what it raises is logged."""
+    """Tells the answer to a call."""
+    call_back(done, payload, tensors, error)
+
+
+def call_back(callback: Callable[..., None], *arguments: Any) -> None:
+    """Calls back; what it raises is logged."""
     try:
-        done(payload, tensors, error)
+        callback(*arguments)
     except Exception:  # noqa: BLE001 - one caller must not end the I/O thread
-        log.exception("the end of a call failed")
+        log.exception("a callback of the transport failed")

@@ -76,7 +76,7 @@ def bulk_client(context: zmq.Context[Any], limits: Limits, identity: bytes, secr
 
 
 def _socket(context: zmq.Context[Any], kind: int, limits: Limits, max_frame: int) -> Socket:
-    socket = context.socket(kind)
+    socket: Socket = context.socket(kind)
     socket.ipv6 = True
     socket.linger = 0
     socket.maxmsgsize = max_frame
@@ -92,7 +92,7 @@ def _socket(context: zmq.Context[Any], kind: int, limits: Limits, max_frame: int
 
 def monitor(socket: Socket) -> Socket:
     """A socket that tells what happens to the other's connections."""
-    watch = socket.get_monitor_socket(WATCHED)
+    watch: Socket = socket.get_monitor_socket(WATCHED)
     watch.linger = 0
     return watch
 
