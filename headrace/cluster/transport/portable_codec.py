@@ -35,7 +35,10 @@ def encode_portable(data: Portable) -> tuple[bytes, list[Any]]:
             f"node {node!r} cannot run on another task: its attribute {attr!r} is a Python object ({type(held).__name__}). "
             "What calls Python (py_func) stays on the client's task",
         )  # fmt: skip
-    return _encoder.encode(_Plain(data.graphs, data.sources, len(data.arrays))), list(data.arrays)
+    try:
+        return _encoder.encode(_Plain(data.graphs, data.sources, len(data.arrays))), list(data.arrays)
+    except (TypeError, OverflowError, RecursionError, msgspec.MsgspecError) as e:
+        raise InvalidArgumentError(None, None, f"the graph cannot be sent to another task: {e}") from None
 
 
 def decode_portable(text: Buffer, arrays: Sequence[Any]) -> Portable:

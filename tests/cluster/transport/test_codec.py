@@ -1,0 +1,200 @@
+"""Tensors, payloads and step graphs survive the wire; what is malformed is one kind of error."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headrace as tf
+from headrace.cluster.transport import message as wire
+from headrace.cluster.transport.codec import (
+    _NUMPY,
+    _TORCH,
+    MalformedError,
+    TensorHeader,
+    decode_payload,
+    decode_tensors,
+    encode_payload,
+    encode_tensors,
+)
+from headrace.cluster.transport.portable_codec import decode_portable, encode_portable
+from headrace.core.errors import InvalidArgumentError
+from headrace.passes.portable import Portable
+from headrace.runtime.partition_worker import PartitionWorker
+
+SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@st.composite
+def torch_tensors(draw):
+    shape = draw(SHAPES)
+    raw = torch.from_numpy(np.random.default_rng(draw(st.integers(0, 99))).integers(0, 2, shape))
+    tensor = raw.to(_TORCH[draw(st.sampled_from(sorted(_TORCH)))])
+    if tensor.ndim and draw(st.booleans()):
+        tensor = tensor.transpose(0, -1)
+    if tensor.ndim and draw(st.booleans()):
+        tensor = tensor[::2]
+    return tensor.conj() if tensor.is_complex() and draw(st.booleans()) else tensor
+
+
+@st.composite
+def numpy_arrays(draw):
+    shape = draw(SHAPES)
+    if draw(st.booleans()):
+        count = int(np.prod(shape))
+        strings = np.empty(count, object)
+        strings[:] = draw(st.lists(st.binary(max_size=20), min_size=count, max_size=count))
+        return strings.reshape(shape)
+    array = np.random.default_rng(0).integers(0, 2, shape).astype(draw(st.sampled_from(sorted(_NUMPY))))
+    return array.T if draw(st.booleans()) else array
+
+
+def same(sent, received):
+    if sent is None:
+        return received is None
+    if isinstance(sent, torch.Tensor):
+        return (
+            isinstance(received, torch.Tensor)
+            and (sent.dtype, sent.shape) == (received.dtype, received.shape)
+            and bool((sent.to(torch.complex128) == received.to(torch.complex128)).all())
+        )
+    return type(sent) is type(received) and sent.dtype == received.dtype and np.array_equal(sent, received)
+
+
+@given(st.lists(torch_tensors() | numpy_arrays() | st.none() | st.just(np.float64(2.5)), max_size=4), st.integers(0, 3))
+def test_tensors_come_back(values, shift):
+    headers, buffers = encode_tensors(values)
+    encoded = wire.encode_head(wire.Push("m", "", wire.Cargo(0, headers)))
+    headers = wire.decode_head(encoded).cargo.tensors
+    moved = [memoryview(bytearray(shift) + bytearray(b))[shift:] for b in buffers]  # aligned or not
+    received = decode_tensors(headers, moved)
+    assert all(same(a, b) for a, b in zip(values, received, strict=True))
+    for value in received:  # all may be written
+        if isinstance(value, torch.Tensor):
+            value.zero_()
+        elif isinstance(value, np.ndarray) and value.dtype != object:
+            value[...] = 0
+
+
+def test_large_tensors_are_not_copied():
+    tensor = torch.arange(1000.0)
+    (header,), (buffer,) = encode_tensors([tensor])
+    assert np.frombuffer(buffer, np.float32).ctypes.data == tensor.data_ptr()
+    room = torch.zeros(4000, dtype=torch.uint8).numpy()
+    (received,) = decode_tensors([header], [room])
+    assert received.data_ptr() == room.ctypes.data
+
+
+def test_read_only_buffers_are_copied():
+    headers, buffers = encode_tensors([torch.ones(3), np.ones(3)])
+    for value in decode_tensors(headers, [bytes(b) for b in buffers]):
+        value[0] = 5
+
+
+@pytest.mark.parametrize(
+    "value",
+    [3, "x", [1], np.array(["a"]), np.array([1, "a"], object), np.array(1, "M8[s]"), torch.ones(2).to_sparse()],
+)
+def test_what_is_no_tensor_is_refused(value):
+    with pytest.raises(TypeError, match="received|cannot be sent"):
+        encode_tensors([value])
+
+
+@given(
+    st.sampled_from([*_TORCH, *_NUMPY, "string", "none", "object", "|O", "torch.float32", ""]),
+    st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 5), max_size=5).map(tuple),
+    st.integers(-5, 2**63 - 1) | st.integers(0, 64),
+    st.booleans(),
+    st.binary(max_size=64),
+)
+def test_malformed_tensors_are_one_kind_of_error(dtype, shape, nbytes, scalar, data):
+    for size in (nbytes, len(data)):
+        try:
+            (value,) = decode_tensors([TensorHeader(dtype, shape, size, scalar)], [data])
+        except MalformedError:
+            continue
+        assert value is None or tuple(value.shape) == shape
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_refused(data):
+    for decode in (wire.decode_head, decode_payload, lambda d: decode_portable(d, [])):
+        with suppress(MalformedError):
+            decode(data)
+
+
+@pytest.mark.parametrize("data", [b"\x91" * 100_000, b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b""])
+def test_deep_and_huge_values_are_refused(data):
+    for decode in (wire.decode_head, decode_payload, lambda d: decode_portable(d, [])):
+        with pytest.raises(MalformedError):
+            decode(data)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_a_head_with_a_changed_byte_is_a_head_or_refused(data):
+    head = wire.Call(7, "method", wire.Cargo(3, [TensorHeader("float32", (2, 3), 24)], wire.Segment(1, 2, 3)))
+    text = bytearray(wire.encode_head(head))
+    text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        changed = wire.decode_head(bytes(text))
+    except MalformedError:
+        return
+    assert isinstance(changed, wire.Head)
+
+
+@given(st.dictionaries(st.text(), PLAIN, max_size=5))
+def test_payloads_come_back(payload):
+    assert decode_payload(encode_payload(payload)) == payload
+
+
+@pytest.mark.parametrize("value", [object(), 2**70, lambda: 0, torch.ones(1)])
+def test_what_is_not_plain_is_refused(value):
+    with pytest.raises(TypeError, match="plain data"):
+        encode_payload({"a": value})
+
+
+def test_a_program_runs_from_partitions_that_were_bytes(monkeypatch):
+    sent = []
+
+    def register(worker, data, origins):
+        text, arrays = encode_portable(data)
+        headers, buffers = encode_tensors(arrays)
+        sent.append(len(text))
+        data = decode_portable(text, decode_tensors(headers, [bytes(b) for b in buffers]))
+        return keep(worker, data, origins)
+
+    keep = PartitionWorker.register
+    monkeypatch.setattr(PartitionWorker, "register", register)
+    fed, fed_words = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.string, [2])
+    with tf.device("/cpu:0"):
+        x = tf.exp(fed) * np.ones((2, 3), np.float32)
+        words = tf.string_join([fed_words, tf.constant([b"", b"c"])])
+    with tf.device("/cpu:1"):
+        total = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + tf.reduce_sum(x)), (0, 0.0))[1]
+        lengths = tf.string_join([words, words])
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}, partition="always")) as session:
+        value, joined = session.run([total, lengths], {fed: np.zeros((2, 3)), fed_words: [b"a", b"b"]})
+    assert len(sent) == 2 and value == 18 and joined.tolist() == [b"aa", b"bcbc"]
+
+
+def test_a_graph_with_objects_is_refused_by_name():
+    data = Portable(objects=[len])
+    data.graphs.append({"nodes": [{"name": "outer/PyFunc", "attrs": [["token", ["list", [["object", 0]]]]]}]})
+    with pytest.raises(InvalidArgumentError, match=r"'outer/PyFunc'.*'token'.*py_func.*client's task"):
+        encode_portable(data)
+
+
+def test_a_graph_with_missing_arrays_is_refused():
+    text, arrays = encode_portable(Portable(arrays=[np.ones(3)]))
+    with pytest.raises(MalformedError, match="1 arrays came with 0"):
+        decode_portable(text, [])
+    assert decode_portable(text, arrays).arrays[0] is arrays[0]
