@@ -140,7 +140,8 @@ SETTERS = re.compile(
 )
 
 
-WHILE_A_SESSION_SAVES = "termination.py"  # sets the handler of SIGTERM for so long, and gives it back (docs/training_loops.md)
+# Sets the handler of SIGTERM while a session saves, and gives it back (docs/training_loops.md).
+WHILE_A_SESSION_SAVES = "termination.py"
 
 
 def test_no_other_file_sets_any() -> None:
