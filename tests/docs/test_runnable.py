@@ -17,6 +17,7 @@ PAGES = [
     "input.md",
     "life_of_a_step.md",
     "queues.md",
+    "replicas.md",
     "saved_model.md",
     "summaries.md",
     "training_loops.md",

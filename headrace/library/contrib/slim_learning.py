@@ -23,6 +23,8 @@ from headrace.library.state.variables import (
 from headrace.library.summary.summary import merge_all
 from headrace.library.testing.profiler.timeline import Timeline
 from headrace.library.text.lookup import tables_initializer
+from headrace.library.train.queue_runner import QueueRunner
+from headrace.library.train.replica.sync_replicas_optimizer import SyncReplicasOptimizer
 from headrace.library.train.saver.saver import Saver
 from headrace.library.train.session.supervisor import Supervisor
 
@@ -66,9 +68,11 @@ def train(
     """Trains until ``number_of_steps`` or the end of the input, saves to ``logdir``, and returns the last loss.
 
     ``train_step_fn(session, train_op, global_step, train_step_kwargs)`` returns the loss and whether to stop.  After AbortedError
-    the loop begins again with the last checkpoint.
+    the loop begins again with the last checkpoint.  ``sync_optimizer``: the ``SyncReplicasOptimizer`` that made the training op,
+    or a list of them.
     """
-    _check(train_op, logdir, summary_op, saver, trace_every_n_steps, sync_optimizer, number_of_steps)
+    _check(train_op, logdir, summary_op, saver, trace_every_n_steps, number_of_steps)
+    synchronous = _checked_optimizers(sync_optimizer, startup_delay_steps)
     graph = graph or context.get_default_graph()
     with graph.as_default():
         step = get_or_create_global_step() if global_step is None else global_step
@@ -77,13 +81,21 @@ def train(
             ready_op = report_uninitialized_variables() if ready_op is _USE_DEFAULT else ready_op
             if local_init_op is _USE_DEFAULT:
                 local_init_op = group(local_variables_initializer(), tables_initializer())
+            ready_for_local_init_op = None
+            if synchronous:
+                local_init_op = _local_init(synchronous, local_init_op, is_chief)
+                ready_for_local_init_op = raw_ops.ConcatV2([o.ready_for_local_init_op for o in synchronous], 0)
+        chief = is_chief and synchronous
+        tokens = [optimizer.get_init_tokens_op() for optimizer in synchronous] if chief else []
+        runners = [optimizer.get_chief_queue_runner() for optimizer in synchronous] if chief else []
         summary_op = merge_all() if summary_op is _USE_DEFAULT else summary_op
         if train_step_kwargs is _USE_DEFAULT:
             train_step_kwargs = _step_arguments(step, number_of_steps, log_every_n_steps, trace_every_n_steps, logdir)
         saver = saver or Saver()
     supervisor = Supervisor(
         graph=graph, is_chief=is_chief, logdir=logdir, init_op=init_op, init_feed_dict=init_feed_dict,
-        local_init_op=local_init_op, ready_op=ready_op, summary_op=summary_op,
+        local_init_op=local_init_op, ready_for_local_init_op=ready_for_local_init_op, ready_op=ready_op,
+        summary_op=summary_op,
         summary_writer=Supervisor.USE_DEFAULT if summary_writer is _USE_DEFAULT else summary_writer, global_step=step,
         saver=saver, save_summaries_secs=save_summaries_secs, save_model_secs=save_interval_secs, init_fn=init_fn,
     )  # fmt: skip
@@ -93,7 +105,7 @@ def train(
         try:
             return _run(
                 supervisor, train_op, step, train_step_fn, train_step_kwargs, master, session_config, session_wrapper,
-                number_of_steps, startup_delay_steps, logdir, ignore_live_threads,
+                number_of_steps, startup_delay_steps, logdir, ignore_live_threads, tokens, runners,
             )  # fmt: skip
         except errors.AbortedError:  # a task was lost; the next session restores the last checkpoint
             log.info("Retrying training!")
@@ -102,6 +114,7 @@ def train(
 def _run(
     supervisor: Supervisor, train_op: Any, step: Any, train_step_fn: Any, step_arguments: Any, master: str, config: Any,
     session_wrapper: Any, number_of_steps: int | None, delay_steps: int, logdir: Any, ignore_live_threads: bool,
+    tokens: list[Any], runners: list[QueueRunner],
 ) -> Any:  # fmt: skip
     loss = None
     with supervisor.managed_session(master, start_standard_services=False, config=config) as sess:
@@ -115,6 +128,9 @@ def _run(
             _wait_for_step(sess, step, min(delay_steps, number_of_steps or delay_steps))
         threads = supervisor.start_queue_runners(sess)
         log.info("Starting Queues.")
+        if runners:
+            threads += supervisor.start_queue_runners(sess, runners)
+            sess.run(tokens)
         try:
             while not supervisor.should_stop():
                 loss, should_stop = train_step_fn(sess, train_op, step, step_arguments)
@@ -135,6 +151,30 @@ def _wait_for_step(sess: Any, global_step: Any, step: int) -> None:
         time.sleep(1)
 
 
+def _checked_optimizers(sync_optimizer: Any, delay_steps: int) -> list[SyncReplicasOptimizer]:
+    """The synchronous optimizers as a list."""
+    if sync_optimizer is None:
+        return []
+    optimizers = list(sync_optimizer) if isinstance(sync_optimizer, (list, tuple)) else [sync_optimizer]
+    if not all(isinstance(optimizer, SyncReplicasOptimizer) for optimizer in optimizers):
+        raise ValueError(
+            f"`sync_optimizer` must be a tf.train.SyncReplicasOptimizer or a list of them, got {sync_optimizer!r} {at()}"
+        )
+    if delay_steps > 0:
+        raise ValueError(f"startup_delay_steps must be zero when sync_optimizer is supplied, got {delay_steps} {at()}")
+    return optimizers
+
+
+def _local_init(optimizers: list[SyncReplicasOptimizer], local_init_op: Any, is_chief: bool) -> Any:
+    """The local initialisation, then that of the optimizers, whose local steps are among the local variables."""
+    ops = [optimizer.chief_init_op if is_chief else optimizer.local_step_init_op for optimizer in optimizers]
+    if local_init_op is not None:
+        for optimizer in optimizers:
+            node: Any = optimizer.local_step_init_op
+            getattr(node, "op", node)._add_control_input(local_init_op)
+    return group(*ops)
+
+
 def _step_arguments(step: Any, last_step: Any, log_every: int, trace_every: int | None, logdir: Any) -> dict[str, Any]:
     """What `train_step` gets by default: nodes that say whether to stop, log and trace."""
     graph = context.get_default_graph()
@@ -149,13 +189,9 @@ def _step_arguments(step: Any, last_step: Any, log_every: int, trace_every: int 
     return arguments
 
 
-def _check(
-    train_op: Any, logdir: Any, summary_op: Any, saver: Any, trace_every: Any, sync_optimizer: Any, steps: Any
-) -> None:
+def _check(train_op: Any, logdir: Any, summary_op: Any, saver: Any, trace_every: Any, steps: Any) -> None:
     if train_op is None:
         raise ValueError(f"train_op cannot be None. {at()}")
-    if sync_optimizer is not None:
-        raise errors.UnimplementedError(None, None, f"sync_optimizer is not supported yet {at()}")
     if logdir is None:
         passed = {
             "summary_op": summary_op is not _USE_DEFAULT and summary_op is not None,

@@ -86,5 +86,27 @@ def test_bad_arguments(train_op: Any) -> None:
             learning.train(train_op, None, **{name: 1})
     with pytest.raises(ValueError, match="number_of_steps. must be either None or a positive number"):
         learning.train(train_op, None, number_of_steps=0)
-    with pytest.raises(tf.errors.UnimplementedError, match="sync_optimizer"):
+    with pytest.raises(ValueError, match="sync_optimizer` must be a tf.train.SyncReplicasOptimizer"):
         learning.train(train_op, None, sync_optimizer=object())
+    optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 1)
+    with pytest.raises(ValueError, match="startup_delay_steps must be zero when sync_optimizer is supplied, got 3"):
+        learning.train(train_op, None, sync_optimizer=optimizer, startup_delay_steps=3)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_synchronous_replicas(tmp_path: Path, as_list: bool) -> None:
+    """The second training goes on from the first one's checkpoint; other local variables have their values too."""
+    for last_step in (3, 6):
+        tf.reset_default_graph()
+        v = tf.Variable(8.0, name="v")
+        other = tf.Variable(5, collections=[tf.GraphKeys.LOCAL_VARIABLES], trainable=False)
+        optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.25), 1)
+        with tf.control_dependencies([tf.assert_equal(other, 5)]):
+            loss = tf.square(v)
+        train_op = learning.create_train_op(loss, optimizer)
+        sync_optimizer = [optimizer] if as_list else optimizer
+        learning.train(train_op, str(tmp_path), number_of_steps=last_step, sync_optimizer=sync_optimizer)
+        state = tf.train.load_checkpoint(str(tmp_path))
+        steps = state.get_tensor("global_step")
+        assert steps >= last_step
+        assert state.get_tensor("v") <= 8.0 * 0.5**steps  # a gradient too many may be applied while it is saved

@@ -20,7 +20,7 @@ IDS = np.array([0, 1, 3, 1])
 
 
 def devices(index: int) -> Any:
-    """Variables on the first device of the server, the rest of replica ``index`` on one of its own."""
+    """Variables on the first device of the server, the rest of replica ``index`` on a device of its own."""
     task = "/job:localhost/task:0"
     return tf.train.replica_device_setter(
         ps_tasks=1, ps_device="/job:localhost/cpu:0", worker_device=f"{task}/cpu:{index + 1}"
@@ -32,7 +32,7 @@ class Replica:
 
     def __init__(
         self, index: int, make_optimizer: Callable[[], Any], synchronous: dict[str, Any] | None = None,
-        use_resource: bool = False,
+        use_resource: bool = False, bias_device: str = "",
     ) -> None:  # fmt: skip
         self.graph = tf.Graph()
         with self.graph.as_default(), tf.device(devices(index)):
@@ -41,7 +41,8 @@ class Replica:
             self.y = tf.placeholder(tf.float32, [None, 1], name="y")
             with tf.variable_scope("model", use_resource=use_resource):
                 self.w = tf.get_variable("w", initializer=tf.constant([[1.0], [2.0], [3.0]]))
-                self.b = tf.get_variable("b", [], initializer=tf.zeros_initializer())
+                with tf.device(bias_device):
+                    self.b = tf.get_variable("b", [], initializer=tf.zeros_initializer())
                 self.table = tf.get_variable("table", [5, 1], initializer=tf.ones_initializer())
             rows = tf.nn.embedding_lookup(self.table, IDS)
             error = tf.matmul(self.x, self.w) + self.b - self.y

@@ -65,6 +65,17 @@ class TestSynchronous:
         assert steps == [[1, 2, 3, 4, 5]] * count
         assert_close(values, large_batch(optimizer, 5, use_resource))
 
+    @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+    def test_variables_on_two_devices(self, make_server: ServerMaker, optimizer: str) -> None:
+        """The bias is on a device of its own, as on a second parameter server."""
+        options = {"replicas_to_aggregate": 2}
+        members = [Replica(i, OPTIMIZERS[optimizer], options, bias_device="/cpu:3") for i in range(2)]
+        with started(make_server(3).target, members):
+            together([partial(members[0].run, slice(0, 4)), partial(members[1].run, slice(4, 8))], rounds=5)
+            values = members[1].sess.run(members[1].values)
+        assert members[0].b.device != members[0].w.device
+        assert_close(values, large_batch(optimizer, 5))
+
     def test_averages_follow_each_step(self, make_server: ServerMaker) -> None:
         [member] = replicas(1, variable_averages=True)
         with started(make_server(1).target, [member]):
@@ -217,11 +228,11 @@ class TestBuilding:
         [member] = replicas(1)
         with member.graph.as_default():
             assert [v.op.name for v in tf.local_variables()] == ["sync_rep_local_step"]
-        assert member.graph.get_operation_by_name("sync_token_q").get_attr("shared_name") == "sync_token_q"
+        assert member.graph.get_operation_by_name("sync_token_q").get_attr("shared_name") == b"sync_token_q"
         assert member.optimizer.get_chief_queue_runner().name == "sync_token_q"
         holders = ("ResourceConditionalAccumulator", "SparseConditionalAccumulator")
         accumulators = [op for op in member.graph.get_operations() if op.type in holders]
-        shared = ["model/w:0/grad_accum", "model/b:0/grad_accum", "model/table:0/grad_accum"]
+        shared = [b"model/w:0/grad_accum", b"model/b:0/grad_accum", b"model/table:0/grad_accum"]
         assert [op.get_attr("shared_name") for op in accumulators] == shared
 
     def test_slots_are_the_wrapped_optimizers(self) -> None:
