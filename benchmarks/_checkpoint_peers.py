@@ -178,7 +178,7 @@ def drop(path):
 
 # ---- saving in the background of training (Headrace only)
 
-WIDTH, LAYERS, BATCH = 2500, 4, 64  # 100 MB of weights: a step takes about a tenth of a second on two cores
+WIDTH, LAYERS, BATCH = 1500, 4, 64  # 36 MB of weights: a step takes some hundredths of a second on two cores
 STEPS = 50  # between two saves
 
 
