@@ -33,31 +33,33 @@ def on_arrays(
         return {}
     sources: dict[Value, Value] = {}
     users: dict[Value, list[Node]] = {}
+    around: dict[Node, set[Value]] = {}  # of the chosen nodes: what each takes and makes
     for node in order:
+        inputs = [sources.get(value, value) for value in tensor_inputs(node)]
+        if node in chosen:
+            around[node] = {*inputs, *node.outputs}
         if node.op_def.traits.identity:
             sources[node.outputs[0]] = sources.get(node.inputs[0], node.inputs[0])
             continue
-        for value in tensor_inputs(node):
-            users.setdefault(sources.get(value, value), []).append(node)
+        for value in inputs:
+            users.setdefault(value, []).append(node)
     taken = {sources.get(v, v) for v in escaping}
 
     def cost(value: Value, changed: Node | None) -> int:
         """What converting the value costs while ``changed`` is on tensors."""
         if is_free(value.op):
             return 0
-        others = [n for n in users.get(value, ()) if n is not changed]
+        takers = users.get(value, ())
         if value.op in chosen and value.op is not changed:
-            wanted = value in taken or any(n not in chosen for n in others) or changed in users.get(value, ())
+            wanted = value in taken or changed in takers or not chosen.keys() >= set(takers)
             return TO_TENSOR if wanted else 0
-        return TO_ARRAY if any(n in chosen for n in others) else 0
+        return TO_ARRAY if any(n in chosen and n is not changed for n in takers) else 0
 
     for _ in range(ROUNDS):
         before = len(chosen)
-        for node in [n for n in order if n in chosen]:
-            around = {sources.get(v, v) for v in tensor_inputs(node)} | set(node.outputs)
-            now = sum(cost(v, None) for v in around)
-            then = sum(cost(v, node) for v in around)
-            if SAVED + then < now:
+        for node in list(chosen):
+            now = sum(cost(v, None) for v in around[node])
+            if now > SAVED and SAVED + sum(cost(v, node) for v in around[node]) < now:
                 del chosen[node]
         if len(chosen) == before:
             break

@@ -9,7 +9,7 @@ Each strand that uses a variable reads it itself; nodes that something else wait
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -19,11 +19,14 @@ Group = frozenset[Node]
 def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
     """Adds control edges from the nodes that wait, and reads of variables."""
     waits_for: dict[Node, Group] = {}
+    through: dict[Node, Group] = {}  # what those after the node wait for: this, and the node itself if it waits
     early: set[Node] = set()  # nodes that depend neither on a wait nor on a feed
     for node in graph.nodes:
         before = node.predecessors()
-        waits_for[node] = frozenset().union(*(waits_for[p] | ({p} if is_async(p) else frozenset()) for p in before))
-        if not is_async(node) and not node.op_def.traits.feed and all(p in early for p in before):
+        waits_for[node] = through[node] = union([through[p] for p in before])
+        if is_async(node):
+            through[node] |= {node}
+        elif not node.op_def.traits.feed and early.issuperset(before):
             early.add(node)
     stays = _before_control_edges(graph, early) | {v.op for v in graph.fetches} | set(graph.targets)
     users = graph.users()
@@ -48,6 +51,12 @@ def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
     graph.sweep()
     graph.sort()
     return graph
+
+
+def union(groups: Sequence[Group]) -> Group:
+    """All that is in one of the groups; mostly they are the same group, which is then kept."""
+    distinct = set(groups)
+    return groups[0] if len(distinct) == 1 else frozenset().union(*distinct)
 
 
 def _before_control_edges(graph: StepGraph, early: set[Node]) -> set[Node]:

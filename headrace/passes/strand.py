@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from headrace.core.registry import REGISTRY
 from headrace.passes.schedule import root
+from headrace.passes.sink import Group, union
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 
@@ -53,18 +54,17 @@ class Strand:
 def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool]) -> list[Strand]:
     """``nodes`` in topological order -> strands in a valid order, with what flows between them."""
     wanted = {v.op for v in fetches}
-    free = {n for n in nodes if _is_free(n) and not is_async(n)}
+    waiting = {n for n in nodes if is_async(n)}
+    free = {n for n in nodes if _is_free(n) and n not in waiting}
     reads = _own_reads(nodes, wanted)
-    ancestors: dict[Node, frozenset[Node]] = {}
+    through: dict[Node, Group] = {}  # what those after a node wait for
     groups: dict[object, list[Node]] = {}
     for node in nodes:
-        waits_for: frozenset[Node] = frozenset()
-        for p in node.predecessors():
-            waits_for |= ancestors[p] | ({p} if is_async(p) else frozenset())
-        ancestors[node] = waits_for
+        waits_for = union([through[p] for p in node.predecessors()])
+        through[node] = waits_for | {node} if node in waiting else waits_for
         if node not in free or (node in wanted and not node.op_def.traits.feed):
-            groups.setdefault(reads.get(node) or (node if is_async(node) else waits_for), []).append(node)
-    strands = [Strand(i, members, is_async(members[-1])) for i, members in enumerate(groups.values())]
+            groups.setdefault(reads.get(node) or (node if node in waiting else waits_for), []).append(node)
+    strands = [Strand(i, members, members[-1] in waiting) for i, members in enumerate(groups.values())]
     owner = {n: s for s in strands for n in s.nodes}
     for strand in strands:
         inside = set(strand.nodes)

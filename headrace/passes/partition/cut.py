@@ -23,6 +23,7 @@ from headrace.passes.instantiate import mark_numbers, on_host
 from headrace.passes.match import Ops
 from headrace.passes.partition.homes import PREDICATE, Homes, Span, is_free, stays
 from headrace.passes.partition.rotate import condition
+from headrace.passes.sink import union
 from headrace.passes.specialise import may_wait
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -165,8 +166,7 @@ class Cutter:
             rounds.append(self._round.get(value.op, 0) + crosses)  # what closes a loop of primitives comes later
         for before in node.control_inputs:
             rounds.append(self._round.get(before, 0) + (len(parts) > 1 or self.homes.parts(before) not in ([], parts)))
-        for before in node.predecessors():
-            waits |= self._waits.get(before, frozenset())
+        waits = union([self._waits.get(before, waits) for before in node.predecessors()])
         if may_wait(node) or node in self.homes.spans:
             waits |= {node}
         self._round[node], self._waits[node] = max(rounds), waits
