@@ -22,6 +22,7 @@ from headrace.core.registry import REGISTRY
 from headrace.passes.instantiate import mark_numbers, on_host
 from headrace.passes.match import Ops
 from headrace.passes.partition.homes import PREDICATE, Homes, Span, is_free, stays
+from headrace.passes.partition.retrace import Crossing, retrace
 from headrace.passes.partition.rotate import condition
 from headrace.passes.sink import union
 from headrace.passes.specialise import may_wait
@@ -241,18 +242,21 @@ class Cutter:
         """Writes the keys into the nodes that take, and makes those that send; these, by partition."""
         sends: dict[str, list[Node]] = {}
         events: dict[str, list[tuple[tuple[int, int, int], Node]]] = {}
+        crossings = []
         for i, transfer in enumerate(self._transfers.values()):
             keys = []
             outputs: list[Value] = []
+            gives: dict[str, Node] = {}
             for message in transfer.messages.values():
                 key = f"{self._prefix}{message.source}>{transfer.destination} {i}"
                 keys.append(key)
                 self.rounds[key] = transfer.round
                 outputs += message.outputs
-                send = self._send(message, key, transfer)
+                send = gives[message.source] = self._send(message, key, transfer)
                 sends.setdefault(message.source, []).append(send)
                 events.setdefault(message.source, []).append(((transfer.round, 0, i), send))
             recv = transfer.node
+            crossings.append(Crossing(gives, {transfer.destination: recv}))
             for k, value in enumerate(outputs):
                 value.value_index = k
             recv.outputs = outputs
@@ -262,6 +266,14 @@ class Cutter:
             events.setdefault(transfer.destination, []).append(((transfer.round, 1, i), recv))
         if self._prefix:
             self._put_in_order(events)
+        else:
+            spans = [
+                {part: self._parts[node, part] for part in span.parts}
+                for node, span in self.homes.spans.items()
+                if (node, span.parts[0]) in self._parts
+            ]
+            everywhere = [node for nodes in self._nodes.values() for node in nodes]
+            retrace(everywhere, crossings, [Crossing(copies, copies) for copies in spans])
         return sends
 
     def _send(self, message: _Message, key: str, transfer: _Transfer) -> Node:

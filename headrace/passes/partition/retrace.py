@@ -1,0 +1,79 @@
+"""Retrace: what a partition takes comes after what it sent for it.
+
+    A: write v, send "done"      B: take "done", send "go on"      A: take "go on", read v
+
+The path from the write to the read leads through B.  Within A nothing would tell that the write comes first, and the passes that
+order reads and writes could turn them round: each partition would wait for the other.  So A's second take gets a control edge
+from A's send.  It costs no time: the message cannot come before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.passes.step_graph import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """What brings values between partitions: a transfer, or a node that spans them.
+
+    ``gives`` are the nodes that it begins with, ``takes`` those that it ends with, each by their partition.
+    """
+
+    gives: Mapping[str, Node]
+    takes: Mapping[str, Node]
+
+
+def retrace(nodes: Iterable[Node], transfers: Sequence[Crossing], spans: Sequence[Crossing]) -> None:
+    """Adds the control edges between the nodes of all partitions."""
+    across: dict[Node, list[Node]] = {}  # what a node depends on in other partitions
+    home: dict[Node, str] = {}  # of what gives
+    for crossing in (*transfers, *spans):
+        home.update((give, part) for part, give in crossing.gives.items())
+        before = [node for give in crossing.gives.values() for node in (give, *give.predecessors())]
+        across.update((take, [n for n in before if n not in crossing.takes.values()]) for take in crossing.takes.values())
+    # A set of giving nodes is a number: the bit of each is its position in this list.
+    giving: list[Node] = []
+    behind: dict[Node, int] = {}  # the giving nodes that a node depends on
+    of_part: dict[str, int] = {}
+    for node in _in_order(nodes, across):
+        depends = 0
+        for before in _before(node, across):
+            depends |= behind[before]
+        if node in home:
+            bit = 1 << len(giving)
+            giving.append(node)
+            of_part[home[node]] = of_part.get(home[node], 0) | bit
+            behind[node] = depends | bit
+        else:
+            behind[node] = depends
+    for transfer in transfers:
+        for part, take in transfer.takes.items():
+            left = behind[take] & of_part.get(part, 0)
+            while left:  # the last one, and what comes before it by the edges that it has or gets here
+                last = giving[left.bit_length() - 1]
+                take.control_inputs.append(last)
+                left &= ~behind[last]
+
+
+def _before(node: Node, across: Mapping[Node, Sequence[Node]]) -> list[Node]:
+    # The nodes that close a loop come later.
+    before = [n for n in node.predecessors() if n.op_def.traits.primitive != "next"]
+    return [*before, *across.get(node, ())]
+
+
+def _in_order(nodes: Iterable[Node], across: Mapping[Node, Sequence[Node]]) -> list[Node]:
+    """The nodes, each after what it depends on."""
+    order: dict[Node, None] = {}
+    for start in nodes:
+        stack = [start]
+        while stack:
+            node = stack[-1]
+            more = [] if node in order else [n for n in _before(node, across) if n not in order]
+            stack += more
+            if not more:
+                order[node] = None  # again where it is there already: it keeps its place
+                stack.pop()
+    return list(order)
