@@ -13,6 +13,9 @@ AddedAttrs: TypeAlias = Callable[[str], dict[str, Any]]
 """From the type of a node to its added attributes; None takes away what an outer scope adds."""
 
 
+LOSSY = "_lossy_transfer"  # of nodes whose results may cross to other devices as 16 bits
+
+
 def added(scopes: Sequence[AddedAttrs], op_type: str) -> dict[str, Any]:
     """What all scopes together add to a node of this type."""
     attrs: dict[str, Any] = {}

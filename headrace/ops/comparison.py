@@ -212,6 +212,8 @@ def _(node, grad):
 
 @cast.kernel
 def _(x, DstT, Truncate):
+    if Truncate and DstT is torch.bfloat16 and x.dtype is torch.float32:
+        return (x.contiguous().view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)
     return x.to(DstT)
 
 

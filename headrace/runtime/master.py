@@ -13,6 +13,7 @@ from headrace.core.config import ConfigProto, RunMetadata
 from headrace.core.process import no_collection
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
+from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.partition import partition, partition_names
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
@@ -72,6 +73,7 @@ class Master:
         self.planner = Planner(self.registered, config, [d.name for d in self.devices])
         self.after_each_pass = PlacementLog() if config.log_device_placement else None
         self.part_of = part_of(self.devices, config.partition)
+        self._cutting = Cutting(gather=config.gather_transfers, lossy=config.lossy_transfers)
         self._one_partition = len({self.part_of(d.name) for d in self.devices}) == 1
         self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
         self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
@@ -128,7 +130,7 @@ class Master:
         borrowed = borrowed_fetches(graph)
         feeds, fetches = list(graph.feeds), list(graph.fetches)
         origins = origins_of(graph)
-        parts = partition(graph, self.part_of)
+        parts = partition(graph, self.part_of, self._cutting)
         routes = {one.name: task_of(one.name) for one in parts}
         members = []
         for one in parts:

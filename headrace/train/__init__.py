@@ -54,6 +54,9 @@ from headrace.library.train.session.supervisor import Supervisor as Supervisor
 from headrace.library.train.session.train_loop import basic_train_loop as basic_train_loop
 from headrace.library.train.session.training_session import MonitoredTrainingSession as MonitoredTrainingSession
 
+# ---- section: devices
+from headrace.library.train.lossy import lossy_transfers as lossy_transfers
+
 # ---- section: hooks
 from headrace.library.train.hook.checkpoint_saver import (
     CheckpointSaverHook as CheckpointSaverHook, CheckpointSaverListener as CheckpointSaverListener,

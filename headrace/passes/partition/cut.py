@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.core import dtypes
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import REGISTRY
+from headrace.graph.added_attr import LOSSY
 from headrace.passes.instantiate import mark_numbers, on_host
 from headrace.passes.match import Ops
 from headrace.passes.partition.homes import PREDICATE, Homes, Span, is_free, stays
@@ -53,20 +55,29 @@ class _Transfer:
     messages: dict[str, _Message] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How values cross.  ``gather``: what one partition takes in one round, it takes together.  ``share``: a value goes to a
+
+    partition once, however many nodes there use it.  ``lossy``: float32 crosses as its upper 16 bits, whoever made it.
+    """
+
+    gather: bool = True
+    share: bool = True
+    lossy: bool = False
+
+
 class Cutter:
     """Cuts one graph: a step, or a body that spans partitions.  Uses up the graph."""
 
     def __init__(
-        self, graph: StepGraph, homes: Homes, prefix: str = "", gather: bool = True, outer: Cutter | None = None
+        self, graph: StepGraph, homes: Homes, prefix: str = "", how: Cutting = Cutting(), outer: Cutter | None = None
     ) -> None:
-        """``prefix`` makes the keys of a body its own.  ``gather``: take together what crosses in one round.
-
-        ``outer`` cuts the step that a body is in.
-        """
+        """``prefix`` makes the keys of a body its own.  ``outer`` cuts the step that a body is in."""
         self.graph = graph
         self.homes = homes
         self._prefix = prefix
-        self._gather = gather
+        self._how = how
         self._nodes: dict[str, list[Node]] = {}
         self._here: dict[tuple[Value, str], Value] = {}  # a value, as a partition has it
         self._native: dict[Value, list[str]] = {}  # the partitions that have a value without being sent it
@@ -193,11 +204,35 @@ class Cutter:
         if stays(value):
             self._refuse(value, source, part)
         transfer, message = self._message(value.op, source, part)
-        output = Value(transfer.node, 0, value.dtype.base_dtype, value.shape)
-        message.values.append(self._here[value, source])
+        sent = self._here[value, source]
+        lossy = value.dtype.base_dtype is dtypes.float32 and (self._how.lossy or may_lose(value.op))
+        if lossy:
+            sent = self._narrowed(sent, source)
+        output = Value(transfer.node, 0, sent.dtype.base_dtype, value.shape)
+        message.values.append(sent)
         message.outputs.append(output)
-        self._here[value, part] = output
+        if lossy:
+            output = self._cast(output, value.op, part, dtypes.float32)
+        if self._how.share:
+            self._here[value, part] = output
         return output
+
+    def _narrowed(self, value: Value, part: str) -> Value:
+        """The upper 16 bits of a float32 (white paper 5.5), computed once however many partitions take them."""
+        narrow = self._here.get((value, f"narrow {part}"))
+        if narrow is None:
+            narrow = self._here[value, f"narrow {part}"] = self._cast(value, value.op, part, dtypes.bfloat16)
+        return narrow
+
+    def _cast(self, value: Value, about: Node, part: str, dtype: dtypes.DType) -> Value:
+        """The value in another type; bits that do not fit are dropped."""
+        attrs = {"SrcT": value.dtype.base_dtype, "DstT": dtype, "Truncate": True}
+        name = f"_{dtype.name}/{about.name}/{len(self._nodes[part])}"
+        node = Node(
+            name, REGISTRY.get("Cast"), [value], attrs, about.order, None, self._device(part), about.source, about.origin
+        )
+        self._nodes[part].append(node)
+        return node.add_outputs([(dtype, value.shape)]).outputs[0]
 
     def _after(self, node: Node, part: str) -> list[Node]:
         """What a node waits for by control edges, in its partition."""
@@ -218,7 +253,7 @@ class Cutter:
 
     def _message(self, node: Node, source: str, part: str) -> tuple[_Transfer, _Message]:
         group: Group = (part, self._round[node] + 1, self._waits[node])
-        if not self._gather:
+        if not self._how.gather:
             group = (*group, len(self._transfers))
         transfer = self._transfers.get(group)
         if transfer is None:
@@ -321,7 +356,7 @@ class Cutter:
         bodies: dict[str, dict[str, StepGraph]] = {}
         names = ("body",) if "body" in node.attrs else ("then_branch", "else_branch")
         for name in names:
-            inner = Cutter(node.attrs[name], self.homes, f"{self._prefix}{node.name}/{name}/", self._gather, self)
+            inner = Cutter(node.attrs[name], self.homes, f"{self._prefix}{node.name}/{name}/", self._how, self)
             bodies[name] = inner.cut(span.feeds, span.fetches, span.parts)
         if PREDICATE in node.attrs:
             self._keep_together(node, span, bodies["body"])
@@ -381,6 +416,12 @@ class Cutter:
             f"_send/{key}/{times}", REGISTRY.get("_SendMany"), [], attrs, loop.order, device=self._device(part),
             source=loop.source,
         )  # fmt: skip
+
+
+def may_lose(node: Node) -> bool:
+    """Whether a scope says that 16 bits of what the node makes are enough; of a read, that the variable was made in one."""
+    reads = node.op_def.traits.reads_buffer and node.inputs
+    return bool(node.attrs.get(LOSSY)) or bool(reads and node.inputs[0].op.attrs.get(LOSSY))
 
 
 def _describe(copy: Node, span: Span, part: str, first_in: int, first_out: int) -> None:

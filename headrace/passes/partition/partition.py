@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.passes.bodies import bodies_within, held_bodies
-from headrace.passes.partition.cut import Cutter
+from headrace.passes.partition.cut import Cutter, Cutting
 from headrace.passes.partition.homes import Homes, PartOf, is_free
 from headrace.passes.partition.rotate import rotate
-from headrace.passes.read import ref_positions
-from headrace.passes.schedule import root, schedule
-from headrace.passes.step_graph import Node, StepGraph, Value
+from headrace.passes.step_graph import Node, StepGraph
 
 
 @dataclass(slots=True)
@@ -41,15 +39,14 @@ def partition_names(graph: StepGraph, part_of: PartOf) -> list[str]:
     return list(names)
 
 
-def partition(graph: StepGraph, part_of: PartOf, gather: bool = True) -> list[Partition]:
-    """Cuts the graph, which is used up.  ``gather``: what one partition takes in one round, it takes together."""
+def partition(graph: StepGraph, part_of: PartOf, how: Cutting = Cutting()) -> list[Partition]:
+    """Cuts the graph, which is used up."""
     homes = Homes(part_of)
     homes.settle(graph)
     _check_primitives(graph, homes)
     if homes.spans and rotate(graph, homes):
         homes = Homes(part_of)
         homes.settle(graph)
-    _order_writes(graph)
     fed = {v.op for v in graph.feeds}
     parts = list(dict.fromkeys(p for n in graph.nodes if n not in fed for p in homes.parts(n))) or ["/device:CPU:0"]
     uses = homes.uses([graph])
@@ -59,7 +56,7 @@ def partition(graph: StepGraph, part_of: PartOf, gather: bool = True) -> list[Pa
             feeds[i] = parts[:1]
     at = dict(zip(graph.feeds, feeds, strict=True))
     fetches = [[homes.of_value(v) or (at.get(v) or parts)[0]] for v in graph.fetches]
-    cutter = Cutter(graph, homes, gather=gather)
+    cutter = Cutter(graph, homes, how=how)
     graphs = cutter.cut(feeds, fetches, parts)
     return [
         Partition(
@@ -68,24 +65,6 @@ def partition(graph: StepGraph, part_of: PartOf, gather: bool = True) -> list[Pa
         )
         for name in parts
     ]  # fmt: skip
-
-
-def _order_writes(graph: StepGraph) -> None:
-    """Adds control edges from writes to later reads of the same state.
-
-    That a read comes after a write may be known only by a way through another partition.  Each partition then still knows it.
-    """
-    if any(n.op_def.traits.primitive for n in graph.nodes):
-        return  # those are in one partition, and an edge into a frame would be an error
-    writes: dict[Value, list[Node]] = {}
-    for node in schedule(graph.nodes):
-        positions = ref_positions(node)
-        if node.op_def.traits.reads_buffer:
-            before = set(node.control_inputs)
-            node.control_inputs += [w for w in writes.get(root(node.inputs[0]), ()) if w not in before]
-        if node.op_def.traits.writes:
-            for position in positions:
-                writes.setdefault(root(node.inputs[position]), []).append(node)
 
 
 def _check_primitives(graph: StepGraph, homes: Homes) -> None:
