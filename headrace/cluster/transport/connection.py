@@ -53,6 +53,9 @@ class Connection(Outlet):
             self.take(wire.decode_head(frames[0]), frames[1])
         except MalformedError as e:
             self.refuse("malformed", e)
+        except Exception as e:  # noqa: BLE001 - one peer must not end the I/O thread
+            log.exception("a message of %s could not be taken", self.link.name)
+            self.refuse("malformed", e)
 
     def take(self, head: wire.Head, body: Buffer) -> None:
         if isinstance(head, wire.Goodbye):
@@ -67,7 +70,7 @@ class Connection(Outlet):
         except MalformedError as e:
             self.refuse("bad chunk", e)
 
-    def refuse(self, reason: str, error: MalformedError) -> None:
+    def refuse(self, reason: str, error: Exception) -> None:
         self.endpoint.refusals[reason] += 1
         log.warning("the connection with %s is closed: %s", self.link.name, error)
         self.end(

@@ -51,17 +51,17 @@ class IOLoop:
             if self._stopped:
                 return False
             self._actions.append(action)
-            wake, self._asleep = self._asleep, False
-        if wake:
-            os.eventfd_write(self._wake, 1)
+            if self._asleep:
+                self._asleep = False
+                os.eventfd_write(self._wake, 1)
         return True
 
     def stop(self) -> None:
         """Ends the thread after what was submitted, and waits for it unless it is the caller."""
         with self._lock:
-            first, self._stopped = not self._stopped, True
-        if first:
-            os.eventfd_write(self._wake, 1)
+            if not self._stopped:
+                self._stopped = True
+                os.eventfd_write(self._wake, 1)
         if threading.current_thread() is not self.thread:
             self.thread.join()
 
@@ -95,10 +95,13 @@ class IOLoop:
         try:
             while not self._stopped:
                 self._turn()
-            self._run_actions()
-            self._at_end()
         except Exception:  # noqa: BLE001 - nobody else would see it
             log.exception("the I/O thread has failed")
+        with self._lock:
+            self._stopped = True  # nothing is submitted from now on, and nobody wakes the thread
+        try:
+            self._run_actions()
+            self._at_end()
         finally:
             os.close(self._wake)
 
