@@ -149,14 +149,24 @@ class ServerConnection(Connection):
         super().__init__(endpoint, f"{hello.name}#{next(_numbers)}")
         self.identity = identity
         self.bulk_identity, self._secret, *keys = endpoint.new_bulk()
-        self._probe = hello.probe
+        self._keys = (keys[0], keys[1])
         self.encrypt(keys[1], keys[0])
-        shares = endpoint.probe is not None and shares_memory(hello.probe)
-        self.share(False, hello.probe if shares else None)
-        mine = endpoint.probe.message if endpoint.probe is not None else None
-        bulk = endpoint.bulk_address or ""
+
+    def greet(self, probe: wire.Probe | None) -> None:
+        """Answers the client's first message.  It may be gone already: the endpoint must know the connection by now."""
+        mine = self.endpoint.probe
+        shares = mine is not None and shares_memory(probe)
+        self.share(False, probe if shares else None)
         self.link.tell(
-            wire.Welcome(wire.VERSION, mine, shares, bulk, self.bulk_identity, self._secret, (keys[0], keys[1]))
+            wire.Welcome(
+                wire.VERSION,
+                mine.message if mine is not None else None,
+                shares,
+                self.endpoint.bulk_address or "",
+                self.bulk_identity,
+                self._secret,
+                self._keys,
+            )
         )
 
     def take(self, head: wire.Head, body: Buffer) -> None:

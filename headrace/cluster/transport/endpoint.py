@@ -158,6 +158,7 @@ class Endpoint:
         else:
             connection = self._by_identity[identity] = ServerConnection(self, identity, head)
             self._by_bulk[connection.bulk_identity] = connection
+            connection.greet(head.probe)
             return
         assert self.control is not None
         with suppress(zmq.ZMQError):
