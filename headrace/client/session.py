@@ -31,7 +31,7 @@ from headrace.runtime.explain import explain_request
 from headrace.runtime.explanation import Explanation
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
-from headrace.runtime.target import find, targets
+from headrace.runtime.target import SCHEME, Offer, connect_elsewhere, find, reset_elsewhere, targets
 from headrace.runtime.worker import LocalWorker
 
 _live: weakref.WeakSet[BaseSession] = weakref.WeakSet()
@@ -104,17 +104,17 @@ def each(converters: Sequence[Callable[[Any], Any]]) -> Callable[[Iterable[Any]]
     return lambda values: [f(value) for f, value in zip(converters, values, strict=True)]
 
 
-def _worker(target: str) -> LocalWorker | None:
-    """The worker that a target names; None for the empty one: each session has its own."""
+def _offer(target: str) -> Offer | None:
+    """The server of this process that a target names; None for the empty target, and for a server of another process."""
     if not target:
         return None
-    worker = find(target)
-    if worker is None:
-        known = ", ".join(["'' (this process)", *map(repr, targets())])
+    offered = find(target)
+    if offered is None and not target.startswith(SCHEME):
+        known = ", ".join(["'' (this process)", f"'{SCHEME}host:port'", *map(repr, targets())])
         raise NotFoundError(
             None, None, f"No session factory registered for the target {target!r}; known: {known} {at()}"
         )
-    return worker
+    return offered
 
 
 def _config(worker: LocalWorker | None, config: ConfigProto | None) -> ConfigProto:
@@ -145,12 +145,13 @@ class BaseSession:
             target = target.decode()
         if not isinstance(target, str):
             raise TypeError(f"target must be a string, got {target!r} {at()}")
-        worker = _worker(target)
+        offered = _offer(target)
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph).__name__} {at()}")
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config).__name__} {at()}")
         self._graph = context.get_default_graph() if graph is None else graph
+        worker = None if offered is None else offered.worker
         self._config = _config(worker, config)
         self._target = target
         self._closed = False
@@ -158,7 +159,12 @@ class BaseSession:
         self._partials: dict[str, _Partial] = {}
         self._partial_count = 0
         self._lock = threading.Lock()
-        self._master = Master(self._graph, self._config, worker)
+        cluster = None
+        if offered is None and target:
+            cluster = connect_elsewhere(target, self._config)
+        elif offered is not None and offered.connect is not None:
+            cluster = offered.connect(self._config)
+        self._master = Master(self._graph, self._config, worker, cluster)
         self._resources = self._master.registered.resources
         _live.add(self)
 
@@ -477,11 +483,21 @@ class Session(BaseSession):
         names = list(containers or [""])
         if isinstance(containers, (str, bytes)) or not all(isinstance(name, (str, bytes)) for name in names):
             raise TypeError(f"containers must be a list of names, got {containers!r} {at()}")
-        worker = _worker(target)
+        texts = [name.decode() if isinstance(name, bytes) else name for name in names]
+        offered = _offer(target)
+        if offered is None and target:
+            reset_elsewhere(target, texts, config or ConfigProto())
+            return
+        if offered is not None and offered.connect is not None:
+            others = offered.connect(_config(offered.worker, config))
+            try:
+                others.reset(texts)
+            finally:
+                others.close()
         local = [s._resources for s in list(_live) if not s._target and not s._closed]
-        for resources in local if worker is None else [worker.resources]:
-            for name in names:
-                resources.reset(name.decode() if isinstance(name, bytes) else name)
+        for resources in local if offered is None else [offered.worker.resources]:
+            for name in texts:
+                resources.reset(name)
 
 
 class InteractiveSession(BaseSession):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import secrets
 import threading
@@ -13,8 +14,8 @@ import torch
 
 from headrace.cluster.remote import RemoteRuns, ask
 from headrace.cluster.session_config import to_plain
-from headrace.cluster.transport.endpoint import open_endpoint
-from headrace.cluster.transport.interface import Endpoint, Peer
+from headrace.cluster.transport.endpoint import Endpoint
+from headrace.cluster.transport.interface import Peer, Transport
 from headrace.core import errors
 from headrace.core.config import ConfigProto
 from headrace.core.device import canonical_name, same_or_matches
@@ -24,29 +25,34 @@ from headrace.runtime.partition_worker import Send, Task
 
 log = logging.getLogger("headrace.cluster")
 
+GOODBYE: Final = 2.0  # seconds that a task has to answer when a session ends
 SAY_AFTER: Final = 10.0  # seconds after which a session says which tasks it waits for, again and again
 
-_client: list[Endpoint] = []  # this process's, for sessions on servers of others
+_client: list[Transport] = []  # this process's, for sessions on servers of others
 _lock = threading.Lock()
 
 
-def client_endpoint() -> Endpoint:
+def client_endpoint() -> Transport:
     """The endpoint by which this process calls others, made when it is first needed."""
     with _lock:
         if not _client:
-            _client.append(open_endpoint(_refuse))
+            _client.append(Endpoint())
+            atexit.register(close_client_endpoint)
         return _client[0]
 
 
-def _refuse(peer: str, method: str, payload: dict[str, Any], tensors: list[Any], reply: Any, fail: Any) -> None:
-    fail(errors.UNIMPLEMENTED, "this process is a client and answers nothing", "")
+def close_client_endpoint() -> None:
+    """Ends the connections of this process's sessions to servers of others."""
+    with _lock:
+        while _client:
+            _client.pop().close()
 
 
 class ClusterConnection:
     """The tasks of one cluster as one session sees them.  Thread-safe."""
 
     def __init__(
-        self, endpoint: Endpoint, addresses: Mapping[str, str], config: ConfigProto, first: str, own: str | None
+        self, endpoint: Transport, addresses: Mapping[str, str], config: ConfigProto, first: str, own: str | None
     ) -> None:
         """``first``: the task whose devices are preferred.  ``own``: the task that is this process; None if none is."""
         self._endpoint = endpoint
@@ -137,9 +143,14 @@ class ClusterConnection:
         if self._closed:
             return
         self._closed = True
+        told = [peer for peer in self._peers.values() if peer.lost is None]
+        answered = threading.Semaphore(0)
+        for peer in told:
+            peer.call("close", {"session": self._session}, [], lambda *answer: answered.release(), GOODBYE)
+        for _ in told:
+            answered.acquire(timeout=GOODBYE)
         for peer in self._peers.values():
-            if peer.lost is None:
-                peer.call("close", {"session": self._session}, [], lambda reply, values, error, peer=peer: peer.close())
+            peer.close()
 
 
 def connect(target: str, config: ConfigProto) -> ClusterConnection:

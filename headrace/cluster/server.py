@@ -1,24 +1,27 @@
 """Server: one task of a cluster in this process, whose worker the sessions that name its target share.
 
-There is no network yet: the cluster has this one task.
+A server that others may reach, because its cluster has several tasks or its port is given, answers on the network.
 """
 
 from __future__ import annotations
 
+import atexit
 import copy
+import importlib
 import itertools
 from typing import Any, Final
 
 from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.core.config import ConfigProto
-from headrace.core.errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError, UnknownError
+from headrace.core.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
 from headrace.core.server_def import ServerDef
 from headrace.core.source import at
-from headrace.runtime.target import find, offer
+from headrace.runtime.target import find, offer, withdraw
 from headrace.runtime.worker import LocalWorker
 
 LOCAL: Final = {"localhost": ["localhost:0"]}  # port 0: any that is free
 PROTOCOL: Final = "grpc"
+JOIN_SECONDS: Final = 10.0  # without a session, until `join` returns
 _free_ports = itertools.count(40000)
 
 
@@ -47,6 +50,8 @@ class Server:
         self._target = f"{PROTOCOL}://localhost:{_port(self._server_def)}"
         prefix = f"/job:{self._server_def.job_name}/replica:0/task:{self._server_def.task_index}"
         self._worker = LocalWorker(self._server_def.default_session_config, prefix)
+        self._addresses = _addresses(ClusterSpec(self._server_def.cluster))
+        self._service: Any = None
         self._started = False
         if start:
             self.start()
@@ -70,8 +75,9 @@ class Server:
         """Lets sessions find the server.  Nothing happens if it has been started before."""
         if self._started:
             return
+        alone = len(self._addresses) == 1
         try:
-            offer(self._target, self._worker)
+            offer(self._target, self._worker, None if alone else self._connect)
         except ValueError:
             raise UnknownError(
                 None, None,
@@ -79,11 +85,43 @@ class Server:
                 f"port 0 for one that is free {at()}",
             ) from None  # fmt: skip
         self._started = True
+        if not alone or not self._addresses[self._worker.task].endswith(":0"):
+            self._listen()
+
+    def _listen(self) -> None:
+        """Answers on the network."""
+        service = importlib.import_module("headrace.cluster.service")
+        endpoint = importlib.import_module("headrace.cluster.transport.endpoint")
+        self._service = service.TaskService(self._worker, self._addresses)
+        address = self._addresses[self._worker.task]
+        try:
+            self._service.endpoint = endpoint.Endpoint(self._service.handle, address, lost=self._service.lost)
+        except BaseException:
+            withdraw(self._target)
+            raise
+        atexit.register(self._service.close)
+
+    def _connect(self, config: ConfigProto) -> Any:
+        """The way of a session in this process to the other tasks."""
+        connection = importlib.import_module("headrace.cluster.connection")
+        task = self._worker.task
+        return connection.ClusterConnection(self._service.endpoint, self._addresses, config, task, task)
 
     def join(self) -> None:
-        """Waits until there was a session on this server and all are closed.  Returns immediately if it is not started."""
+        """Waits until there was a session on this server and all are closed.  Returns immediately if it is not started.
+
+        A server of several tasks waits a while longer for the next session: workers come and go.
+        """
         if self._started:
-            self._worker.wait_for_sessions()
+            self._worker.wait_for_sessions(JOIN_SECONDS if len(self._addresses) > 1 else 0.0)
+
+    def _stop(self) -> None:
+        """Ends the server; sessions on it find it lost."""
+        withdraw(self._target)
+        if self._service is not None:
+            atexit.unregister(self._service.close)
+            self._service.close()
+        self._worker.close()
 
 
 def _server_def(
@@ -141,12 +179,15 @@ def _check(definition: ServerDef) -> None:
         raise InternalError(
             None, None, f"Task {index} was not defined in job {job!r}; its tasks are {spec.task_indices(job)} {at()}"
         )
-    if sum(map(spec.num_tasks, spec.jobs)) > 1:
-        raise UnimplementedError(
-            None, None,
-            f"A server for {spec!r}: clusters over several processes are not there yet. A cluster of one task works: "
-            f"tf.train.Server.create_local_server() {at()}",
-        )  # fmt: skip
+
+
+def _addresses(spec: ClusterSpec) -> dict[str, str]:
+    """The address of each task, by the beginning of its devices' names."""
+    return {
+        f"/job:{job}/replica:0/task:{index}": spec.task_address(job, index)
+        for job in spec.jobs
+        for index in spec.task_indices(job)
+    }
 
 
 def _port(definition: ServerDef) -> int:

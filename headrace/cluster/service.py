@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, Final
 
 from headrace.cluster.session_config import from_plain
-from headrace.cluster.transport.interface import Endpoint, Fail, Peer, Reply
+from headrace.cluster.transport.interface import Fail, Peer, Reply, Transport
 from headrace.cluster.transport.portable_codec import decode_portable
 from headrace.core import errors
 from headrace.core.errors import OpError
@@ -46,7 +46,7 @@ class TaskService:
 
     worker: LocalWorker
     addresses: Mapping[str, str]
-    endpoint: Endpoint | None = None
+    endpoint: Transport | None = None
     incarnation: int = field(default_factory=lambda: secrets.randbits(53))
     _sessions: dict[str, RemoteSession] = field(default_factory=dict)
     _peers: dict[str, Peer] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class TaskService:
 
     def abort(self, message: _Message) -> None:
         payload = message.payload
-        error = errors.exception_type_from_error_code(payload["code"])(None, None, payload["message"])
+        error = errors.make_error(None, None, payload["message"], payload["code"])
         self._session(payload).partitions.abort(payload["step"], error)
 
     def end(self, message: _Message) -> None:

@@ -46,6 +46,10 @@ class Cluster(Protocol):
 
     tasks: Sequence[Task]
 
+    @property
+    def includes_own(self) -> bool:
+        """Whether this process is a task itself; otherwise nothing runs here."""
+
     def send_to(self, task: str) -> Send:
         """What sends to a task from here."""
 
@@ -68,7 +72,8 @@ class Master:
         timeout = config.operation_timeout_in_ms / 1000
         self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         others = [] if cluster is None else list(cluster.tasks)
-        everywhere = [*self.worker.devices, *(d for task in others for d in task.devices)]
+        mine = self.worker.devices if cluster is None or cluster.includes_own else []
+        everywhere = [*mine, *(d for task in others for d in task.devices)]
         self.devices = visible_devices(everywhere, config.device_filters)
         self.planner = Planner(self.registered, config, [d.name for d in self.devices])
         self.after_each_pass = PlacementLog() if config.log_device_placement else None

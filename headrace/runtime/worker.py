@@ -52,6 +52,7 @@ class LocalWorker:
         with self._session_left:
             self._sessions += 1
             self._had_session = True
+            self._session_left.notify_all()
 
     def leave_session(self) -> None:
         """Notes that a session is closed."""
@@ -59,10 +60,13 @@ class LocalWorker:
             self._sessions -= 1
             self._session_left.notify_all()
 
-    def wait_for_sessions(self) -> None:
-        """Returns when there was a session and none is open any more."""
+    def wait_for_sessions(self, seconds: float = 0.0) -> None:
+        """Returns when there was a session and none has been open for so many seconds."""
         with self._session_left:
-            self._session_left.wait_for(lambda: self._had_session and not self._sessions)
+            while True:
+                self._session_left.wait_for(lambda: self._had_session and not self._sessions)
+                if not self._session_left.wait_for(lambda: self._sessions > 0, seconds):
+                    return
 
     # ---- devices
 
