@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from headrace.cluster.remote import RemoteRuns, ask
+from headrace.cluster.remote import SAY_AFTER, RemoteRuns, ask
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport.endpoint import Endpoint
 from headrace.cluster.transport.interface import Peer, Transport
@@ -26,7 +26,6 @@ from headrace.runtime.partition_worker import Send, Task
 log = logging.getLogger("headrace.cluster")
 
 GOODBYE: Final = 2.0  # seconds that a task has to answer when a session ends
-SAY_AFTER: Final = 10.0  # seconds after which a session says which tasks it waits for, again and again
 
 _client: list[Transport] = []  # this process's, for sessions on servers of others
 _lock = threading.Lock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
@@ -14,6 +15,9 @@ from headrace.core.errors import OpError
 from headrace.passes.portable import Portable
 from headrace.resources.waiting import Done
 
+log = logging.getLogger("headrace.cluster")
+
+SAY_AFTER: Final = 10.0  # seconds after which a wait for another task is told, again and again
 MOMENT: Final = 0.2  # seconds between two looks at the clock while an answer is awaited
 
 
@@ -29,8 +33,11 @@ def ask(
         answered.set()
 
     peer.call(method, payload, tensors, done, seconds)
+    said = monotonic()
     while not answered.wait(MOMENT):
-        pass
+        if monotonic() - said >= SAY_AFTER:
+            said = monotonic()
+            log.warning("still waiting for %s to answer %r", peer.address, method)
     reply, error = outcome[0]
     if error is not None:
         raise error
@@ -38,7 +45,7 @@ def ask(
 
 
 class RemoteRuns:
-    """Thread-safe.  ``describe`` says in a word what the peer is, for errors."""
+    """Thread-safe."""
 
     def __init__(self, peer: Peer, session: str, task: str) -> None:
         self._peer = peer

@@ -9,6 +9,7 @@ import atexit
 import copy
 import importlib
 import itertools
+import os
 from typing import Any, Final
 
 from headrace.cluster.cluster_spec import ClusterSpec
@@ -21,7 +22,7 @@ from headrace.runtime.worker import LocalWorker
 
 LOCAL: Final = {"localhost": ["localhost:0"]}  # port 0: any that is free
 PROTOCOL: Final = "grpc"
-JOIN_SECONDS: Final = 10.0  # without a session, until `join` returns
+JOIN_SECONDS: Final = 10.0  # without a session, until `join` returns; HEADRACE_JOIN_SECONDS wins
 _free_ports = itertools.count(40000)
 
 
@@ -113,7 +114,7 @@ class Server:
         A server of several tasks waits a while longer for the next session: workers come and go.
         """
         if self._started:
-            self._worker.wait_for_sessions(JOIN_SECONDS if len(self._addresses) > 1 else 0.0)
+            self._worker.wait_for_sessions(_join_seconds() if len(self._addresses) > 1 else 0.0)
 
     def _stop(self) -> None:
         """Ends the server; sessions on it find it lost."""
@@ -179,6 +180,14 @@ def _check(definition: ServerDef) -> None:
         raise InternalError(
             None, None, f"Task {index} was not defined in job {job!r}; its tasks are {spec.task_indices(job)} {at()}"
         )
+
+
+def _join_seconds() -> float:
+    setting = os.environ.get("HEADRACE_JOIN_SECONDS", "")
+    try:
+        return float(setting) if setting else JOIN_SECONDS
+    except ValueError:
+        raise ValueError(f"HEADRACE_JOIN_SECONDS must be a number of seconds, got {setting!r}") from None
 
 
 def _addresses(spec: ClusterSpec) -> dict[str, str]:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 import headrace as tf
-from headrace.runtime import target
 
 
 @pytest.fixture
@@ -21,8 +20,7 @@ def make_server() -> Iterator[Callable[..., tf.train.Server]]:
 
     yield make
     for server in servers:
-        target.withdraw(server.target)
-        server._worker.close()
+        server._stop()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import headrace as tf
+from headrace.cluster.connection import close_client_endpoint
 
 MakeServer = Callable[..., tf.train.Server]
 
@@ -73,16 +74,15 @@ class TestMaking:
         with pytest.raises(error, match=message):
             tf.train.Server(*arguments)
 
-    def test_other_tasks_are_not_there_yet(self) -> None:
-        with pytest.raises(tf.errors.UnimplementedError, match=r"clusters over several processes.*test_server.py"):
-            tf.train.Server({"ps": ["localhost:2222"], "worker": ["localhost:2223"]}, "ps")
-
 
 class TestStarting:
     def test_sessions_find_a_started_server(self, make_server: MakeServer) -> None:
         server = make_server(start=False)
+        with pytest.raises(tf.errors.UnavailableError, match="localhost:.* has not answered"):
+            tf.Session(server.target, config=tf.ConfigProto(operation_timeout_in_ms=200))
         with pytest.raises(tf.errors.NotFoundError, match="No session factory"):
-            tf.Session(server.target)
+            tf.Session("nonsense://localhost:1")
+        close_client_endpoint()
         server.start()
         server.start()
         with tf.Session(server.target) as sess:

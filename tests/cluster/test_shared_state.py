@@ -229,7 +229,7 @@ class TestReset:
         with pytest.raises(TypeError, match=r"containers must be a list of names, got \[3\]"):
             tf.Session.reset(server.target, [3])
         with pytest.raises(tf.errors.NotFoundError, match="No session factory"):
-            tf.Session.reset("grpc://nowhere:1")
+            tf.Session.reset("nowhere:1")
 
 
 class Table:

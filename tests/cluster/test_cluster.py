@@ -1,0 +1,248 @@
+"""Clusters over sockets: sessions on several tasks, errors with their lines, lost tasks, programs of several processes."""
+
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as tf
+from headrace.cluster.connection import close_client_endpoint
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Cluster:
+    """A parameter server and two workers, all in this process, that speak over sockets."""
+
+    def __init__(self) -> None:
+        ports = free_ports(3)
+        self.addresses = [f"localhost:{port}" for port in ports]
+        self.spec = tf.train.ClusterSpec({"ps": self.addresses[:1], "worker": self.addresses[1:]})
+        config = tf.ConfigProto(compile="off")
+        self.ps = tf.train.Server(self.spec, "ps", 0, config=config)
+        self.workers = [tf.train.Server(self.spec, "worker", i, config=config) for i in range(2)]
+
+    def stop(self) -> None:
+        for server in (self.ps, *self.workers):
+            server._stop()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    made = Cluster()
+    try:
+        yield made
+    finally:
+        made.stop()
+        close_client_endpoint()
+
+
+def on(device: str, function: Any, *arguments: Any) -> Any:
+    with tf.device(device):
+        return function(*arguments)
+
+
+def test_devices_of_all_tasks(cluster: Cluster) -> None:
+    with tf.Session(cluster.workers[1].target) as session:
+        names = [d.name for d in session.list_devices()]
+    assert names == [
+        "/job:worker/replica:0/task:1/device:CPU:0",
+        "/job:ps/replica:0/task:0/device:CPU:0",
+        "/job:worker/replica:0/task:0/device:CPU:0",
+    ]
+    filtered = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:1"])
+    with tf.Session(cluster.workers[1].target, config=filtered) as session:
+        assert [d.name.split("/")[1] for d in session.list_devices()] == ["job:worker", "job:ps"]
+
+
+def test_training_with_variables_on_the_parameter_server(cluster: Cluster) -> None:
+    with tf.device(tf.train.replica_device_setter(cluster=cluster.spec, worker_device="/job:worker/task:0")):
+        x, t = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [None, 1])
+        w, b = tf.Variable(tf.zeros([4, 1])), tf.Variable(0.0)
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w) + b - t))
+        train = tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss)
+    assert w.device == "/job:ps/task:0"
+    random = np.random.RandomState(0)
+    with tf.Session(cluster.workers[0].target) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(150):
+            batch = random.randn(16, 4)
+            session.run(train, {x: batch, t: batch.sum(1, keepdims=True) + 1.0})
+        np.testing.assert_allclose(session.run(w), np.ones([4, 1]), atol=1e-2)
+    with tf.Session(cluster.workers[1].target) as other:  # the state is the server's, not the session's
+        np.testing.assert_allclose(other.run(b), 1.0, atol=1e-2)
+
+
+def test_a_client_that_is_no_task(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without a server of its own; here the targets of this process are hidden."""
+    monkeypatch.setattr("headrace.client.session.find", lambda target: None)
+    v = on("/job:ps", tf.Variable, [1.0, 2.0])
+    y = on("/job:worker/task:1", lambda: v * 3.0)
+    total = tf.reduce_sum(y)
+    with tf.Session(f"grpc://{cluster.addresses[1]}") as session:
+        session.run(v.initializer)
+        assert session.run([y, total])[0].tolist() == [3.0, 6.0]
+        devices = {n.device for n in session._master.plan([], [total], []).graph.nodes if n.type == "Sum"}
+        assert devices == {"/job:worker/replica:0/task:0/device:CPU:0"}
+        tf.Session.reset(f"grpc://{cluster.addresses[1]}")
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value"):
+            session.run(total)
+
+
+def test_loops_and_conditionals_over_tasks(cluster: Cluster) -> None:
+    x = tf.placeholder(tf.float64, [3])
+
+    def body(i: Any, a: Any) -> Any:
+        b = on("/job:ps", tf.sin, a)
+        c = tf.cond(tf.reduce_sum(b) > 0.5, lambda: on("/job:worker/task:1", tf.cos, b), lambda: b * 0.5)
+        return i + 1, c + a * 0.1
+
+    y = tf.while_loop(lambda i, a: i < 5, body, [0, x])[1]
+    (slope,) = tf.gradients(y, x)
+    feed = {x: [0.1, 0.7, -0.3]}
+    with tf.Session(cluster.workers[0].target) as session:
+        found = session.run([y, slope], feed)
+    with tf.Graph().as_default():
+        x2 = tf.placeholder(tf.float64, [3])
+
+        def plain(i: Any, a: Any) -> Any:
+            b = tf.sin(a)
+            return i + 1, tf.cond(tf.reduce_sum(b) > 0.5, lambda: tf.cos(b), lambda: b * 0.5) + a * 0.1
+
+        y2 = tf.while_loop(lambda i, a: i < 5, plain, [0, x2])[1]
+        with tf.Session() as local:
+            expected = local.run([y2, tf.gradients(y2, x2)[0]], {x2: feed[x]})
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_an_error_of_another_task_names_the_users_line(cluster: Cluster) -> None:
+    i = tf.placeholder(tf.int32, [])
+    found = on("/job:ps", lambda: tf.gather([1.0, 2.0], i, name="look_up"))
+    y = on("/job:worker/task:0", tf.negative, found)
+    with tf.Session(cluster.workers[0].target) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"look_up.*test_cluster\.py:\d+.*job:ps") as e:
+            session.run(y, {i: 7})
+        assert e.value.op is found.op
+        assert session.run(y, {i: 1}) == -2.0
+
+
+def test_a_python_function_cannot_go_to_another_task(cluster: Cluster) -> None:
+    y = on("/job:ps", lambda: tf.py_func(lambda: np.float32(1.0), [], tf.float32))
+    task = tf.Session(cluster.workers[0].target)
+    with task as session, pytest.raises(tf.errors.InvalidArgumentError, match="stays on the client's task"):
+        session.run(y)
+
+
+def test_a_lost_task_ends_the_step_with_its_name(cluster: Cluster) -> None:
+    queue = on("/job:ps", lambda: tf.FIFOQueue(3, tf.float32, [[]]))
+    y = on("/job:worker/task:0", tf.negative, on("/job:ps", queue.dequeue))
+    with tf.Session(cluster.workers[0].target) as session:
+        ended: list[Exception] = []
+
+        def work() -> None:
+            try:
+                session.run(y)
+            except tf.errors.OpError as e:
+                ended.append(e)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        for _ in range(500):
+            if "another partition" in session.waiting():
+                break
+            threading.Event().wait(0.01)
+        cluster.ps._stop()
+        thread.join(30)
+        assert isinstance(ended[0], (tf.errors.UnavailableError, tf.errors.AbortedError))
+        assert "/job:ps/replica:0/task:0" in str(ended[0])
+        with pytest.raises((tf.errors.UnavailableError, tf.errors.AbortedError)):
+            session.run(y)
+        assert session.run(on("/job:worker/task:0", tf.square, tf.constant(3.0))) == 9.0  # the rest is there
+
+
+def test_tasks_that_do_not_answer_are_named() -> None:
+    ports = free_ports(2)
+    spec = tf.train.ClusterSpec({"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{ports[1]}"]})
+    server = tf.train.Server(spec, "worker", 0)
+    try:
+        with pytest.raises(tf.errors.DeadlineExceededError, match="/job:ps/replica:0/task:0 at localhost"):
+            tf.Session(server.target, config=tf.ConfigProto(operation_timeout_in_ms=300))
+    finally:
+        server._stop()
+
+
+PROGRAM = """
+    import sys
+    import numpy as np
+    import tensorflow as tf
+
+    job, index, ps, workers = sys.argv[1], int(sys.argv[2]), sys.argv[3].split(","), sys.argv[4].split(",")
+    cluster = tf.train.ClusterSpec({"ps": ps, "worker": workers})
+    server = tf.train.Server(cluster, job_name=job, task_index=index)
+    if job == "ps":
+        server.join()
+        sys.exit()
+    with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device="/job:worker/task:%d" % index)):
+        x, t = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [None, 1])
+        loss = tf.reduce_mean(tf.square(tf.layers.dense(x, 1) - t))
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.GradientDescentOptimizer(0.05).minimize(loss, global_step=step)
+    random = np.random.RandomState(index)
+    hooks = [tf.train.StopAtStepHook(last_step=400)]
+    config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:%d" % index])
+    with tf.train.MonitoredTrainingSession(server.target, index == 0, hooks=hooks, config=config) as sess:
+        print("begun", flush=True)
+        while not sess.should_stop():
+            batch = random.randn(32, 4)
+            value = sess.run([loss, train], {x: batch, t: batch.sum(1, keepdims=True)})[0]
+    print("loss", value)
+"""
+
+
+def test_a_program_of_three_processes(tmp_path: Path) -> None:
+    """TensorFlow's own way, unmodified: a parameter server and two workers on one machine.  The server ends by itself."""
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    addresses = [f"localhost:{port}" for port in free_ports(3)]
+    environment = {**os.environ, "HEADRACE_COMPILE": "off", "HEADRACE_JOIN_SECONDS": "8"}
+
+    def start(job: str, index: int) -> subprocess.Popen[str]:
+        arguments = [str(script), job, str(index), addresses[0], ",".join(addresses[1:])]
+        return subprocess.Popen(
+            [sys.executable, "-m", "headrace.tensorflow", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
+        )  # fmt: skip
+
+    with ExitStack() as stack:
+        processes = []
+        for job, index in (("ps", 0), ("worker", 0), ("worker", 1)):
+            processes.append(stack.enter_context(start(job, index)))
+            stack.callback(processes[-1].kill)
+            if (job, index) == (
+                "worker",
+                0,
+            ):  # the other finds the variables initialized, and need not look again in 30 s
+                assert processes[-1].stdout is not None
+                lines = list(iter(processes[-1].stdout.readline, "begun\n"))
+                assert len(lines) < 100
+        outputs = [process.communicate(timeout=100)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], "\n".join(outputs)
+    for output in outputs[1:]:
+        assert float(output.split("loss")[-1]) < 0.01
