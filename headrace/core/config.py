@@ -199,8 +199,8 @@ class ConfigProto(Message):
     float32) or "medium" (bfloat16); these two are settings of the process, and the environment variables win over them.
     `device_threads` says how many threads the kernels of a CPU use, by its full or partial name: `{"/cpu:0": 3, "/cpu:1": 1}`.
     The CPUs of a step that it does not name divide what is left of `intra_op_parallelism_threads`.
-    `gather_transfers=False` lets each value that goes from one device to another travel by itself, so that what needs only some of
-    them begins earlier.  `lossy_transfers` sends the upper 16 bits of float32 values (white paper 5.5).
+    `gather_transfers=False` lets each value that goes from one device to another travel by itself, so that what needs only
+    some of them begins earlier.  `lossy_transfers` sends the upper 16 bits of float32 values (white paper 5.5).
     """
 
     class Experimental(Message):

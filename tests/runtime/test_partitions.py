@@ -9,6 +9,7 @@ import pytest
 
 import headrace as tf
 from headrace.graph import raw_ops
+from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.partition import partition
 from headrace.resources.rendezvous import Rendezvous
 
@@ -88,7 +89,7 @@ def test_transfers_kept_apart(session):
 
     def takes(gather):
         graph = Request((x,), tuple(sums), ()).placed(session._master.planner.options())
-        parts = {one.name[-5:]: one.graph for one in partition(graph, lambda device: device, gather)}
+        parts = {one.name[-5:]: one.graph for one in partition(graph, lambda device: device, Cutting(gather=gather))}
         return sum(n.type == "_RecvMany" for n in parts["CPU:1"].nodes)
 
     assert (takes(True), takes(False)) == (1, 2)

@@ -13,7 +13,7 @@ from headrace.graph.context import get_default_graph
 def lossy_transfers() -> Iterator[None]:
     """What the nodes made inside compute crosses to other devices as the upper 16 bits of each float32.
 
-    The others are zero on arrival: truncation, not rounding, so a value loses less than 1/128 of its size.  Values of other types,
+    The others are zero on arrival: truncation, not rounding, so a value loses less than 1/128 of it.  Values of other types,
     and values that stay on their device, are whole.  `ConfigProto(lossy_transfers=True)` says it of all nodes.
 
     >>> with tf.device("/cpu:0"), tf.train.lossy_transfers():

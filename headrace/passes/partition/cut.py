@@ -57,9 +57,10 @@ class _Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """How values cross.  ``gather``: what one partition takes in one round, it takes together.  ``share``: a value goes to a
+    """How values cross.
 
-    partition once, however many nodes there use it.  ``lossy``: float32 crosses as its upper 16 bits, whoever made it.
+    ``gather``: what one partition takes in one round, it takes together.  ``share``: a value goes to a partition once, however
+    many nodes there use it.  ``lossy``: float32 crosses as its upper 16 bits, whoever made it.
     """
 
     gather: bool = True
@@ -67,11 +68,14 @@ class Cutting:
     lossy: bool = False
 
 
+USUAL = Cutting()
+
+
 class Cutter:
     """Cuts one graph: a step, or a body that spans partitions.  Uses up the graph."""
 
     def __init__(
-        self, graph: StepGraph, homes: Homes, prefix: str = "", how: Cutting = Cutting(), outer: Cutter | None = None
+        self, graph: StepGraph, homes: Homes, prefix: str = "", how: Cutting = USUAL, outer: Cutter | None = None
     ) -> None:
         """``prefix`` makes the keys of a body its own.  ``outer`` cuts the step that a body is in."""
         self.graph = graph
@@ -229,7 +233,15 @@ class Cutter:
         attrs = {"SrcT": value.dtype.base_dtype, "DstT": dtype, "Truncate": True}
         name = f"_{dtype.name}/{about.name}/{len(self._nodes[part])}"
         node = Node(
-            name, REGISTRY.get("Cast"), [value], attrs, about.order, None, self._device(part), about.source, about.origin
+            name,
+            REGISTRY.get("Cast"),
+            [value],
+            attrs,
+            about.order,
+            None,
+            self._device(part),
+            about.source,
+            about.origin,
         )
         self._nodes[part].append(node)
         return node.add_outputs([(dtype, value.shape)]).outputs[0]

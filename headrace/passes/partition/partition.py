@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace.core.errors import InvalidArgumentError
 from headrace.passes.bodies import bodies_within, held_bodies
-from headrace.passes.partition.cut import Cutter, Cutting
+from headrace.passes.partition.cut import USUAL, Cutter, Cutting
 from headrace.passes.partition.homes import Homes, PartOf, is_free
 from headrace.passes.partition.rotate import rotate
 from headrace.passes.step_graph import Node, StepGraph
@@ -39,7 +39,7 @@ def partition_names(graph: StepGraph, part_of: PartOf) -> list[str]:
     return list(names)
 
 
-def partition(graph: StepGraph, part_of: PartOf, how: Cutting = Cutting()) -> list[Partition]:
+def partition(graph: StepGraph, part_of: PartOf, how: Cutting = USUAL) -> list[Partition]:
     """Cuts the graph, which is used up."""
     homes = Homes(part_of)
     homes.settle(graph)

@@ -33,15 +33,17 @@ def retrace(nodes: Iterable[Node], transfers: Sequence[Crossing], spans: Sequenc
     for crossing in (*transfers, *spans):
         home.update((give, part) for part, give in crossing.gives.items())
         before = [node for give in crossing.gives.values() for node in (give, *give.predecessors())]
-        across.update((take, [n for n in before if n not in crossing.takes.values()]) for take in crossing.takes.values())
+        across.update(
+            (take, [n for n in before if n not in crossing.takes.values()]) for take in crossing.takes.values()
+        )
     # A set of giving nodes is a number: the bit of each is its position in this list.
     giving: list[Node] = []
     behind: dict[Node, int] = {}  # the giving nodes that a node depends on
     of_part: dict[str, int] = {}
     for node in _in_order(nodes, across):
         depends = 0
-        for before in _before(node, across):
-            depends |= behind[before]
+        for needed in _before(node, across):
+            depends |= behind[needed]
         if node in home:
             bit = 1 << len(giving)
             giving.append(node)
