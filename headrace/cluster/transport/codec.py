@@ -105,7 +105,8 @@ def _encode_torch(value: torch.Tensor) -> tuple[TensorHeader, Buffer]:
     header = TensorHeader(name, tuple(data.shape), data.nbytes)
     if not data.nbytes:
         return header, b""
-    return header, data.reshape(-1).view(torch.uint8).numpy().data
+    flat = data.as_strided((data.numel(),), (1,))  # of one element, a contiguous tensor may have any stride
+    return header, flat.view(torch.uint8).numpy().data
 
 
 def _encode_numpy(value: np.ndarray[Any, Any] | np.generic) -> tuple[TensorHeader, Buffer]:

@@ -165,12 +165,12 @@ def test_what_is_not_plain_is_refused(value):
 def test_a_program_runs_from_partitions_that_were_bytes(monkeypatch):
     sent = []
 
-    def register(worker, data, origins):
+    def register(worker, data, *others):
         text, arrays = encode_portable(data)
         headers, buffers = encode_tensors(arrays)
         sent.append(len(text))
         data = decode_portable(text, decode_tensors(headers, [bytes(b) for b in buffers]))
-        return keep(worker, data, origins)
+        return keep(worker, data, *others)
 
     keep = PartitionWorker.register
     monkeypatch.setattr(PartitionWorker, "register", register)
