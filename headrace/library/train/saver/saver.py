@@ -242,6 +242,8 @@ class Saver:
         latest_filename = "checkpoint" if latest_filename is None else latest_filename
         if os.path.split(latest_filename)[0]:
             raise ValueError(f"'latest_filename' must not contain path components: {latest_filename!r} {at()}")
+        if save_path is None or not _path_text(save_path):
+            raise ValueError(f"no path specified: save_path is {save_path!r} {at()}")
         if not context.executing_eagerly():
             _check_session(sess)
         path = self._checkpoint_path(sess, _path_text(save_path), global_step, latest_filename)

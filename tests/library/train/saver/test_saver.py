@@ -371,6 +371,10 @@ def test_wrong_calls(tmp_path: Path) -> None:
     tf.Variable(1.0, name="v")
     saver = tf.train.Saver()
     with session() as sess:
+        for nowhere in (None, ""):
+            with pytest.raises(ValueError, match="no path specified"):
+                saver.save(sess, nowhere)
+        assert saver.last_checkpoints == []
         with pytest.raises(ValueError, match="must not contain path components"):
             saver.save(sess, f"{tmp_path}/m", latest_filename="a/b")
         with pytest.raises(ValueError, match="'latest_filename' collides with 'save_path'"):
