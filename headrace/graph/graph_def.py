@@ -40,7 +40,7 @@ _OURS = {
 }  # fmt: skip
 # A node that uses a variable is stateful in TF, even if it only reads.
 _STATEFUL = {"PartitionedCall": "StatefulPartitionedCall", "StatelessIf": "If", "StatelessWhile": "While"}
-_STASHES = ("_PushStash", "_PopStash", "_EmptyStash")
+_STASHES = ("_PushStash", "_PopStash")  # empty ones are not written where nothing is pushed
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,25 @@ def of_operations(ops: Sequence[Operation], add_shapes: bool = False) -> Any:
     return graph_def
 
 
+def without_stashes(ops: Sequence[Operation]) -> list[Operation]:
+    """Those of the ops that need nothing that conditionals, loops and calls keep for their gradients (ops/stash.py).
+
+    Written without the others, these nodes keep nothing: they are as they were before gradients were built.
+    """
+    stashes = {t for op in ops if "visible" in op.attrs for t in op._outputs[first_result(op) + op.attrs["visible"] :]}
+    users: dict[Operation, list[Operation]] = {}
+    dropped = [op for op in ops if any(t in stashes for t in op.inputs)]
+    for op in ops:
+        for before in (*(t.op for t in op.inputs if t.op.type != "_EmptyStash"), *op._control_inputs):
+            users.setdefault(before, []).append(op)
+    reached = set(dropped)
+    while dropped:
+        more = [user for user in users.get(dropped.pop(), ()) if user not in reached]
+        reached.update(more)
+        dropped.extend(more)
+    return [op for op in ops if op not in reached and op.type != "_EmptyStash"]
+
+
 class _Library:
     """The functions written so far, and what holds for the whole graph."""
 
@@ -90,7 +109,7 @@ class _Library:
         self._names: dict[Any, str] = {}
         self.resources: set[Tensor] = set()
         self.flows = dtypes.float32  # TF's type for the flow of a tensor array
-        for op in _every(ops):
+        for op in _every(ops, [], set()):
             if op.type in _STASHES or "TensorList" in op.type:
                 self.flows = dtypes.variant
         for op in ops:
@@ -155,16 +174,26 @@ class _Library:
         return function_def
 
 
-def _every(ops: Iterable[Operation]) -> Iterable[Operation]:
-    seen: set[FuncGraph] = set()
-    stack = list(ops)
-    while stack:
-        op = stack.pop()
+def _every(ops: Sequence[Operation], results: Sequence[Tensor], seen: set[Any]) -> Iterable[Operation]:
+    """All ops that are written, those in bodies included; ``seen`` are the bodies so far, with the results that are kept."""
+    used = {t for op in ops for t in op.inputs} | set(results)
+    for op in ops:
         yield op
-        for attr in op.attrs.values():
-            if isinstance(attr, FuncGraph) and attr not in seen:
-                seen.add(attr)
-                stack.extend(_closure([t.op for t in attr.outputs if t is not None]))
+        for body in op.attrs.values():
+            if not isinstance(body, FuncGraph):
+                continue
+            has_results = len(body.outputs) == len(op._outputs) - first_result(op)  # the condition of a loop has others
+            kept = _kept_results(op, used) if has_results else range(len(body.outputs))
+            outputs = [body.outputs[i] for i in kept if body.outputs[i] is not None]
+            if (body, *outputs) not in seen:
+                seen.add((body, *outputs))
+                yield from _every(_closure([*(t.op for t in outputs), *body.control_outputs]), outputs, seen)
+
+
+def _kept_results(op: Operation, used: set[Tensor]) -> list[int]:
+    """The positions of the results to write: those that the user sees, and those that gradients added, if they are used."""
+    first, visible = first_result(op), op.attrs["visible"]
+    return [i for i, t in enumerate(op._outputs[first:]) if i < visible or t in used]
 
 
 def _writes_before(ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
@@ -220,6 +249,13 @@ class _Scope:
         self._before = {} if in_function or not library.resources else _writes_before(ops)
         for op in ops:
             self._emit(op)
+        if in_function:
+            self._drop_unused_stashes(results)
+
+    def _drop_unused_stashes(self, results: Sequence[Tensor]) -> None:
+        """A loop in the body that keeps nothing has no use for the empty stash it would begin with."""
+        named = {text.split(":")[0] for node in self.nodes for text in node.input} | {t.op.name for t in results}
+        self.nodes = [node for node in self.nodes if node.op != "_EmptyStash" or node.name in named]
 
     # ---- values
 
@@ -419,11 +455,6 @@ class _Scope:
         else:
             self._emit_call(op, inputs, controls)
 
-    def _kept(self, op: Operation) -> list[int]:
-        """The positions of the results to write: those that the user sees, and those that gradients added, if they are used."""
-        first, visible = first_result(op), op.attrs["visible"]
-        return [i for i, t in enumerate(op._outputs[first:]) if i < visible or t in self.used]
-
     def _number(self, op: Operation, tensors: Sequence[Tensor], first: int = 0) -> None:
         for i, tensor in enumerate(tensors):
             self.values[tensor] = _Value(op.name, "output", first + i, first + i)
@@ -447,7 +478,7 @@ class _Scope:
         return node
 
     def _emit_if(self, op: Operation, inputs: Sequence[Tensor], controls: Iterable[str]) -> None:
-        kept = self._kept(op)
+        kept = _kept_results(op, self.used)
         node = self._holder(op, inputs, controls)
         node.attr["Tcond"].type = dtypes.bool.as_datatype_enum
         self._types(node, "Tin", [t.dtype for t in inputs[1:]])
@@ -462,7 +493,7 @@ class _Scope:
     def _emit_while(self, op: Operation, inputs: Sequence[Tensor], controls: Sequence[str]) -> None:
         cond, body = op.attrs["cond"], op.attrs["body"]
         counted = op._outputs[0] in self.used
-        kept = self._kept(op)
+        kept = _kept_results(op, self.used)
         without = [i for i in range(len(body.args)) if i not in kept]
         fixed = body.inputs[len(body.args) :]
         inputs = [t for i, t in enumerate(inputs) if i not in without]

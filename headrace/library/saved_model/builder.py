@@ -15,7 +15,8 @@ from headrace.graph.operation import Operation
 from headrace.library import log
 from headrace.library.saved_model import layout, signature, tag
 from headrace.library.saved_model.asset import AssetFiles
-from headrace.library.saved_model.servable import drop_own_nodes, warn_of_own_nodes
+from headrace.library.saved_model.servable import servable, warn_of_own_nodes
+from headrace.library.train.saver.meta_graph import export_meta_graph
 from headrace.library.train.saver.saveable import all_saveables
 from headrace.library.train.saver.saver import Saver
 
@@ -104,13 +105,19 @@ class SavedModelBuilder:
     def _add(
         self, saver: Saver, tags: Iterable[str], signatures: Mapping[str, Any], clear_devices: bool, strip: bool
     ) -> None:
-        meta_graph = saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip)
-        meta_graph.meta_info_def.tags.extend(tags)
-        for name, definition in signatures.items():
-            meta_graph.signature_def[name].ParseFromString(definition.SerializeToString())
-        if tag.SERVING in meta_graph.meta_info_def.tags:
-            drop_own_nodes(meta_graph)
+        def export(graph_def: Any) -> Any:
+            meta_graph = export_meta_graph(
+                graph_def=graph_def, saver_def=saver.to_proto(), clear_devices=clear_devices, strip_default_attrs=strip
+            )
+            meta_graph.meta_info_def.tags.extend(tags)
+            for name, definition in signatures.items():
+                meta_graph.signature_def[name].ParseFromString(definition.SerializeToString())
+            return meta_graph
+
+        if tag.SERVING in tags:
+            meta_graph = servable(export, context.get_default_graph())
         else:
+            meta_graph = export(None)
             warn_of_own_nodes(meta_graph)
         self._saved_model.meta_graphs.append(meta_graph)
 

@@ -6,23 +6,41 @@ The types of those nodes begin with "_": most are gradients.  A graph is left wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace.core.proto import protos
+from headrace.graph.graph import Graph
+from headrace.graph.graph_def import of_operations, without_stashes
 from headrace.library import log
 from headrace.library.saved_model import layout, signature
 from headrace.library.system.graph_util import functions_used, names_in, node_of
 from headrace.library.train.saver.collection_def import VARIABLES
 
 
-def drop_own_nodes(meta_graph: Any) -> None:
-    """Takes the nodes that only Headrace has, and those that depend on them, out of a MetaGraphDef and its collections."""
+def servable(export: Callable[[Any], Any], graph: Graph) -> Any:
+    """The MetaGraphDef of the graph as it is to be served; ``export(graph_def)`` makes one, of the whole graph for None."""
+    operations = graph.get_operations()
+    kept = without_stashes(operations)
+    left_out = {op.name for op in operations}.difference(op.name for op in kept)
+    meta_graph = export(of_operations(kept, add_shapes=True) if left_out else None)
+    if not left_out.isdisjoint(_needed(meta_graph)):
+        meta_graph = export(None)
+        left_out = set()
+    _drop_own_nodes(meta_graph, left_out)
+    return meta_graph
+
+
+def _drop_own_nodes(meta_graph: Any, left_out: set[str]) -> None:
+    """Takes the nodes that only Headrace has, and those that depend on them, out of a MetaGraphDef and its collections.
+
+    Those in ``left_out`` are not in its graph any more.
+    """
     graph_def = meta_graph.graph_def
     own = _own_nodes(graph_def)
-    if not own:
+    if not own and not left_out:
         return
-    dropped = _dependents(graph_def, set(own))
+    dropped = _dependents(graph_def, set(own)) | left_out
     kept_back = sorted(dropped & set(_needed(meta_graph)))
     if kept_back:
         warn_of_own_nodes(meta_graph, f", and {kept_back[0]} needs one")

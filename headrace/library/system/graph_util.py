@@ -14,6 +14,7 @@ from headrace.core.source import at
 from headrace.graph import attr_value
 from headrace.graph.convert import constant
 from headrace.graph.graph import Graph
+from headrace.graph.graph_def import of_operations, without_stashes
 from headrace.graph.importer import as_message
 from headrace.library import log
 from headrace.library.system.file import GFile, MakeDirs
@@ -135,7 +136,7 @@ def convert_variables_to_constants(
     >>> [n.op for n in frozen.node]
     ['Const', 'Identity', 'Const', 'Mul']
     """
-    part = extract_sub_graph(input_graph_def, list(output_node_names))
+    part = _without_stashes(extract_sub_graph(input_graph_def, list(output_node_names)), sess.graph, output_node_names)
     variables = [
         n for n in part.node
         if n.op in _VARIABLES
@@ -178,6 +179,33 @@ def convert_variables_to_constants(
     result.versions.CopyFrom(part.versions)
     log.info("Froze %d variables.", len(frozen))
     return result
+
+
+def _without_stashes(part: Any, graph: Graph, names: Sequence[str]) -> Any:
+    """This part of the graph as it was before gradients were built, so that TensorFlow can import it.
+
+    The part stays as it is if its conditionals and loops keep nothing for gradients, or if it is not of this graph.
+    """
+    if not any(node.op.startswith("_") for holder in (part, *part.library.function) for node in _nodes(holder)):
+        return part
+    if _structure(part) != _structure(extract_sub_graph(graph.as_graph_def(), names)):
+        return part
+    definition = of_operations(without_stashes(graph.get_operations()))
+    if not {node.name for node in definition.node}.issuperset(names):
+        return part  # an output is a gradient
+    smaller = extract_sub_graph(definition, names)
+    devices = {node.name: node.device for node in part.node}
+    for node in smaller.node:
+        node.device = devices.get(node.name, node.device)
+    return smaller
+
+
+def _nodes(holder: Any) -> Any:
+    return holder.node_def if hasattr(holder, "node_def") else holder.node
+
+
+def _structure(definition: Any) -> dict[str, Any]:
+    return {node.name: (node.op, *node.input) for node in definition.node}
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:

@@ -15,6 +15,14 @@ PYTHON = os.environ.get("HEADRACE_TF_PYTHON")
 SCRIPT = Path(__file__).with_name("load_in_tensorflow.py")
 
 
+def trained_lstm() -> Any:
+    """The LSTM with its training graph: its loop and its conditional keep values for their gradients."""
+    signatures = cases.lstm(tf, tf.nn.rnn_cell)
+    chosen = signatures["serving_default"][1]["chosen"]
+    tf.train.AdamOptimizer().minimize(tf.reduce_mean(tf.square(chosen)))
+    return signatures
+
+
 def save(folder: Path) -> dict[str, Any]:
     """Saves all models; gives what they compute."""
     vocabulary = folder / "vocabulary.txt"
@@ -22,7 +30,7 @@ def save(folder: Path) -> dict[str, Any]:
     models = {
         "mlp": (lambda: cases.mlp(tf), {"strip_default_attrs": True}),
         "lenet": (lambda: cases.lenet(tf), {"clear_devices": True}),
-        "lstm": (lambda: cases.lstm(tf, tf.nn.rnn_cell), {}),
+        "lstm": (trained_lstm, {}),
         "text": (lambda: cases.text(tf, str(vocabulary)), {}),
         "examples": (lambda: cases.examples(tf), {}),
     }
