@@ -120,7 +120,9 @@ def main(argv=None):
     rows = measure(options.rounds, options.megabytes)
     header = ("transport", "round trip", "small calls/s", f"{options.megabytes} MB", "1 MB", "16 KB")
     lines = [
-        (kind, *(_figure(name, samples) for name, samples in row.items())) for kind, row in rows.items() if kind != "memcpy"
+        (kind, *(_figure(name, samples) for name, samples in row.items()))
+        for kind, row in rows.items()
+        if kind != "memcpy"
     ]
     lines.append(("memcpy", "", "", *(_figure(name, samples) for name, samples in rows["memcpy"].items())))
     print(_harness.table(header, lines))
