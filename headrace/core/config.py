@@ -201,6 +201,7 @@ class ConfigProto(Message):
     The CPUs of a step that it does not name divide what is left of `intra_op_parallelism_threads`.
     `gather_transfers=False` lets each value that goes from one device to another travel by itself, so that what needs only
     some of them begins earlier.  `lossy_transfers` sends the upper 16 bits of float32 values (white paper 5.5).
+    `late_transfers` sends large weights shortly before they are used, which needs less memory and more messages (5.2).
     """
 
     class Experimental(Message):
@@ -240,6 +241,7 @@ class ConfigProto(Message):
     partition: Literal["auto", "always"] = "auto"
     gather_transfers: bool = True
     lossy_transfers: bool = False
+    late_transfers: bool = False
     deterministic: bool = False
     precision: Literal["high", "highest", "medium"] = "high"
     device_threads: dict[str, int] = nested()

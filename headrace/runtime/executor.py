@@ -105,8 +105,10 @@ def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
 class StepRun:
     """One step under way, in parts.  Used by one thread at a time."""
 
-    def __init__(self, plan: StepPlan, step: Step, guard: Shield) -> None:
+    def __init__(self, plan: StepPlan, step: Step, guard: Shield, keep: bool = False) -> None:
+        """``keep``: all values until the end; otherwise each is let go when the last strand that uses it has taken it."""
         assert plan.flow is not None
+        self._uses = {} if keep else plan.uses.copy()
         self._parts = plan.parts
         self._fetches = plan.fetches
         self._feeds = plan.feeds
@@ -138,8 +140,7 @@ class StepRun:
                 if part.plan is not None:
                     computing.append(index)
                 else:
-                    inputs = [self.values[v] for v in part.strand.inputs]
-                    self.waits.begin(index, part.node, part.program, inputs)
+                    self.waits.begin(index, part.node, part.program, self._inputs(part))
             if not computing:
                 return
             self.step.stop_if_over()
@@ -148,8 +149,19 @@ class StepRun:
             ready += self.flow.done(index)
 
     def _compute(self, part: Part) -> None:
-        results = self.guard.through(execute, part.plan, [self.values[v] for v in part.strand.inputs])
+        results = self.guard.through(execute, part.plan, self._inputs(part))
         self.values.update(zip(part.strand.outputs, results, strict=True))
+
+    def _inputs(self, part: Part) -> list[Any]:
+        values, uses = self.values, self._uses
+        inputs = []
+        for value in part.strand.inputs:
+            inputs.append(values[value])
+            if uses:
+                uses[value] -= 1
+                if not uses[value]:
+                    del values[value]
+        return inputs
 
     def settle(self) -> None:
         """Waits for one node to be over, and goes on with what it makes ready."""
@@ -159,6 +171,7 @@ class StepRun:
             self.values.update((v, results[v.value_index]) for v in part.strand.outputs)
         else:
             self.values.update(zip(part.strand.outputs, results, strict=True))
+        del results  # which would live as long as what runs now
         self.advance(self.flow.done(index))
 
 
@@ -169,7 +182,7 @@ class PartialRun:
         self._plan = plan
         self._steps = plan.steps
         self._step = plan.steps.start()
-        self._run = StepRun(plan, self._step, Shield())
+        self._run = StepRun(plan, self._step, Shield(), keep=True)
         self._feeds = {part.node.outputs[0]: part.strand.index for part in plan.parts if part.fed}
         self._go(lambda: self._run.advance([i for i in self._run.flow.start() if i not in self._feeds.values()]))
 

@@ -78,7 +78,7 @@ class Master:
         self.planner = Planner(self.registered, config, [d.name for d in self.devices])
         self.after_each_pass = PlacementLog() if config.log_device_placement else None
         self.part_of = part_of(self.devices, config.partition)
-        self._cutting = Cutting(gather=config.gather_transfers, lossy=config.lossy_transfers)
+        self._cutting = Cutting(config.gather_transfers, lossy=config.lossy_transfers, late=config.late_transfers)
         self._one_partition = len({self.part_of(d.name) for d in self.devices}) == 1
         self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
         self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -153,8 +154,10 @@ class StepPlan:
     saves: Variables | None = None  # the variables that it saves; None if it saves nothing
     plain: bool = field(init=False)  # whether the step can neither wait nor loop
     waits: bool = field(init=False)  # whether nodes may wait
+    uses: dict[Value, int] = field(init=False)  # of values that cross parts: how many take each, fetches included
 
     def __post_init__(self) -> None:
+        self.uses = dict(Counter([v for part in self.parts for v in part.strand.inputs] + self.fetches * bool(self.parts)))
         self.plain = self.single and not self.programs[0].bodies
         inside = self.framed is not None and self.framed.waits
         self.waits = bool(self.parts) or inside or self.partitions is not None

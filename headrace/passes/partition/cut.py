@@ -60,12 +60,14 @@ class Cutting:
     """How values cross.
 
     ``gather``: what one partition takes in one round, it takes together.  ``share``: a value goes to a partition once, however
-    many nodes there use it.  ``lossy``: float32 crosses as its upper 16 bits, whoever made it.
+    many nodes there use it.  ``lossy``: float32 crosses as its upper 16 bits, whoever made it.  ``late``: large weights cross
+    shortly before they are used (late.py).
     """
 
     gather: bool = True
     share: bool = True
     lossy: bool = False
+    late: bool = False
 
 
 USUAL = Cutting()

@@ -9,6 +9,7 @@ from headrace.core.errors import InvalidArgumentError
 from headrace.passes.bodies import bodies_within, held_bodies
 from headrace.passes.partition.cut import USUAL, Cutter, Cutting
 from headrace.passes.partition.homes import Homes, PartOf, is_free
+from headrace.passes.partition.late import delay
 from headrace.passes.partition.rotate import rotate
 from headrace.passes.step_graph import Node, StepGraph
 
@@ -47,6 +48,8 @@ def partition(graph: StepGraph, part_of: PartOf, how: Cutting = USUAL) -> list[P
     if homes.spans and rotate(graph, homes):
         homes = Homes(part_of)
         homes.settle(graph)
+    if how.late:
+        delay(graph, homes)
     fed = {v.op for v in graph.feeds}
     parts = list(dict.fromkeys(p for n in graph.nodes if n not in fed for p in homes.parts(n))) or ["/device:CPU:0"]
     uses = homes.uses([graph])
