@@ -157,7 +157,9 @@ class StepPlan:
     uses: dict[Value, int] = field(init=False)  # of values that cross parts: how many take each, fetches included
 
     def __post_init__(self) -> None:
-        self.uses = dict(Counter([v for part in self.parts for v in part.strand.inputs] + self.fetches * bool(self.parts)))
+        self.uses = dict(
+            Counter([v for part in self.parts for v in part.strand.inputs] + self.fetches * bool(self.parts))
+        )
         self.plain = self.single and not self.programs[0].bodies
         inside = self.framed is not None and self.framed.waits
         self.waits = bool(self.parts) or inside or self.partitions is not None
