@@ -283,8 +283,8 @@ def readme_lines() -> str:
     return (
         f"Of TensorFlow 1.15's public names, contrib included, {shares[5]} of those that five or more of the surveyed public\n"
         f"repositories use are here, {shares[2]} of those that two or more use, and {count} of the {total} that any uses\n"
-        "([coverage](docs/coverage.md) lists the rest). Leaving out checkpoints, queues, datasets and\n"
-        f"clusters, which are still to come, these are {100 * so_far[5]:.1f} % and {100 * so_far[2]:.1f} %.\n"
+        "([coverage](docs/coverage.md) lists the rest). Leaving out datasets, keras and what else\n"
+        f"is still to come, these are {100 * so_far[5]:.1f} % and {100 * so_far[2]:.1f} %.\n"
     )
 
 
