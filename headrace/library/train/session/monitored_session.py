@@ -144,10 +144,10 @@ class _MonitoredSession:
 
     def _close(self, error_type: type[BaseException] | None = None) -> None:
         """Ends the hooks unless there was an error, closes the session, and ends the process if SIGTERM came."""
-        terminated = self._watch.should_exit
         try:
             self._close_session(error_type)
         finally:
+            terminated = self._watch.should_exit  # the signal may have come while the hooks ended
             self._watch.end()
         if terminated and error_type is None:
             raise Terminated

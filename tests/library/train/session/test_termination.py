@@ -92,6 +92,22 @@ def test_a_signal_between_steps_ends_the_loop(tmp_path: Path) -> None:
     assert saved_step(tmp_path) == 4
 
 
+def test_a_signal_while_the_hooks_end(tmp_path: Path) -> None:
+    """A program that would go on with another session ends here."""
+    program = """
+        class End(tf.train.SessionRunHook):
+            def end(self, session):
+                terminate()
+                print("hooks end")
+
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder, hooks=[End()]) as sess:
+            sess.run(train)
+        print("never")
+    """
+    assert run(tmp_path, program, 143) == ["hooks end"]
+    assert saved_step(tmp_path) == 1
+
+
 def test_without_a_with_block(tmp_path: Path) -> None:
     program = """
         sess = tf.train.MonitoredTrainingSession(checkpoint_dir=folder)
