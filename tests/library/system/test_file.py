@@ -213,3 +213,21 @@ def test_the_module_that_programs_import(tree: Path) -> None:
     assert (file_io.read_file_to_string("s"), file_io.read_file_to_string("s", True)) == ("text", b"text")
     assert file_io.FileIO is tf.gfile.GFile
     assert file_io.get_matching_files("s") == ["s"]
+
+
+def test_readers_tables_and_training_sessions_of_another_scheme() -> None:
+    pytest.importorskip("fsspec")
+    folder = "memory://test_door"
+    with tf.gfile.GFile(f"{folder}/words.txt", "w") as file:
+        file.write("water\nwheel\n")
+    lines = tf.train.string_input_producer([f"{folder}/words.txt"], num_epochs=1, shuffle=False)
+    _, line = tf.TextLineReader().read(lines)
+    number = tf.contrib.lookup.index_table_from_file(f"{folder}/words.txt").lookup(line)
+    count = tf.train.get_or_create_global_step().assign_add(1)
+    tf.summary.scalar("number", number)
+    with tf.train.MonitoredTrainingSession(checkpoint_dir=f"{folder}/training", save_summaries_steps=1) as sess:
+        assert [sess.run([line, number, count]) for _ in range(2)] == [[b"water", 0, 1], [b"wheel", 1, 2]]
+    assert tf.train.latest_checkpoint(f"{folder}/training") == f"{folder}/training/model.ckpt-2"
+    assert tf.gfile.Glob(f"{folder}/training/events.out.tfevents.*")
+    tf.summary.FileWriterCache.clear()
+    tf.gfile.DeleteRecursively(folder)
