@@ -246,3 +246,19 @@ def test_a_program_of_three_processes(tmp_path: Path) -> None:
     assert [process.returncode for process in processes] == [0, 0, 0], "\n".join(outputs)
     for output in outputs[1:]:
         assert float(output.split("loss")[-1]) < 0.01
+
+
+def test_a_parameter_server_writes_its_own_shard(cluster: Cluster, tmp_path: Path) -> None:
+    a = on("/job:ps", lambda: tf.Variable([1.0, 2.0], name="a"))
+    b = on("/job:worker/task:0", lambda: tf.Variable([3.0], name="b"))
+    saver = tf.train.Saver(sharded=True)
+    with tf.Session(cluster.workers[0].target) as session:
+        session.run(tf.global_variables_initializer())
+        path = saver.save(session, str(tmp_path / "model"), global_step=1)
+        assert sorted(p.name for p in tmp_path.glob("*.data-*")) == [f"model-1.data-0000{i}-of-00002" for i in range(2)]
+        session.run([a.assign([0.0, 0.0]), b.assign([0.0])])
+        saver.restore(session, path)
+        assert [v.tolist() for v in session.run([a, b])] == [[1.0, 2.0], [3.0]]
+    assert tf.train.list_variables(path) == [("a", [2]), ("b", [1])]
+    saves = {op.device for op in tf.get_default_graph().get_operations() if op.type == "SaveV2"}
+    assert len(saves) == 2
