@@ -151,7 +151,7 @@ class Endpoint:
             head = wire.decode_head(frames[0]) if len(frames) == 2 else None
         except MalformedError:
             head = None
-        if not isinstance(head, wire.Hello) or head.version != wire.VERSION or len(head.name) > 256:
+        if not isinstance(head, wire.Hello) or head.version != wire.VERSION or not _is_name(head.name):
             self.refusals["no hello"] += not isinstance(head, wire.Goodbye | wire.Alive)
         elif len(self._by_identity) >= self.limits.peers:
             self.refusals["too many peers"] += 1
@@ -228,6 +228,11 @@ class Endpoint:
         self.context.term()
         if self.probe is not None:
             self.probe.close()
+
+
+def _is_name(name: str) -> bool:
+    """Whether a peer may be called so: names are in logs and messages."""
+    return 0 < len(name) <= 256 and name.isprintable()
 
 
 def _port(socket: sockets.Socket) -> int:

@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final
 
 import zmq
@@ -112,7 +111,9 @@ class IOLoop:
         ready = self._poller.poll(wait)
         self._run_actions()
         for socket, _ in ready:
-            if socket != self._wake:
+            if socket == self._wake:
+                os.eventfd_read(self._wake)
+            else:
                 self._take_from(socket)
         for key, work in list(self._busy.items()):
             if not work():
@@ -127,8 +128,6 @@ class IOLoop:
         return max(0, int((self._timers[0][0] - time.monotonic()) * 1000) + 1)
 
     def _run_actions(self) -> None:
-        with suppress(BlockingIOError):
-            os.eventfd_read(self._wake)
         for _ in range(len(self._actions)):
             self._actions.popleft()()
 
@@ -141,3 +140,5 @@ class IOLoop:
                 take()
             except zmq.Again:
                 return
+            if socket in self._readers and not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+                return  # a receive that finds nothing would cost much more

@@ -84,6 +84,12 @@ def test_tensors_come_back(values, shift):
             value[...] = 0
 
 
+def test_one_element_with_a_stride_is_sent():
+    tensor = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)[::2]
+    headers, buffers = encode_tensors([tensor])
+    assert decode_tensors(headers, buffers)[0].tolist() == [1.0]
+
+
 def test_large_tensors_are_not_copied():
     tensor = torch.arange(1000.0)
     (header,), (buffer,) = encode_tensors([tensor])
