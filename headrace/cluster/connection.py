@@ -14,7 +14,7 @@ import torch
 
 from headrace.cluster.remote import SAY_AFTER, RemoteRuns, ask
 from headrace.cluster.session_config import to_plain
-from headrace.cluster.transport.endpoint import Endpoint
+from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import Peer, Transport
 from headrace.core import errors
 from headrace.core.config import ConfigProto
@@ -35,7 +35,7 @@ def client_endpoint() -> Transport:
     """The endpoint by which this process calls others, made when it is first needed."""
     with _lock:
         if not _client:
-            _client.append(Endpoint())
+            _client.append(open_endpoint())
             atexit.register(close_client_endpoint)
         return _client[0]
 

@@ -13,6 +13,7 @@ import os
 from typing import Any, Final
 
 from headrace.cluster.cluster_spec import ClusterSpec
+from headrace.cluster.transport import need_libraries, open_endpoint
 from headrace.core.config import ConfigProto
 from headrace.core.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
 from headrace.core.server_def import ServerDef
@@ -91,12 +92,12 @@ class Server:
 
     def _listen(self) -> None:
         """Answers on the network."""
+        need_libraries()
         service = importlib.import_module("headrace.cluster.service")
-        endpoint = importlib.import_module("headrace.cluster.transport.endpoint")
         self._service = service.TaskService(self._worker, self._addresses)
         address = self._addresses[self._worker.task]
         try:
-            self._service.endpoint = endpoint.Endpoint(self._service.handle, address, lost=self._service.lost)
+            self._service.endpoint = open_endpoint(self._service.handle, address, lost=self._service.lost)
         except BaseException:
             withdraw(self._target)
             raise

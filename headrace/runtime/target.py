@@ -56,6 +56,7 @@ def targets() -> list[str]:
 
 def connect_elsewhere(target: str, config: ConfigProto) -> Any:
     """The connection to the cluster of a server in another process."""
+    importlib.import_module("headrace.cluster.transport").need_libraries()
     return importlib.import_module("headrace.cluster.connection").connect(target, config)
 
 

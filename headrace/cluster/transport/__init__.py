@@ -16,13 +16,18 @@ def open_endpoint(
     lost: Lost | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Transport:
-    """A new ``Endpoint``; an error names the pip command where a library is missing."""
+    """A new ``Endpoint``."""
+    need_libraries()
+    from headrace.cluster.transport.endpoint import Endpoint
+
+    return Endpoint(handler, address, key, lost, limits)
+
+
+def need_libraries() -> None:
+    """Raises an error that names the pip command where a library is missing."""
     try:
         import cryptography  # noqa: F401 - used later, when a thread could only log that it is missing
         import msgspec  # noqa: F401
         import zmq  # noqa: F401
     except ImportError as e:
         raise ImportError(f"clusters need {e.name}: pip install 'headrace[cluster]'") from None
-    from headrace.cluster.transport.endpoint import Endpoint
-
-    return Endpoint(handler, address, key, lost, limits)
