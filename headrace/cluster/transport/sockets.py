@@ -84,7 +84,7 @@ def _socket(context: zmq.Context[Any], kind: int, limits: Limits, max_frame: int
     socket.handshake_ivl = int(limits.handshake * 1000)
     socket.connect_timeout = int(limits.handshake * 1000)
     socket.heartbeat_ivl = max(1, int(limits.silence * 250))
-    socket.heartbeat_timeout = int(limits.silence * 1000)
+    socket.heartbeat_timeout = max(1, int(limits.silence * 750))  # after a ping: together they are the silence
     socket.reconnect_ivl = RETRY_MS
     socket.reconnect_ivl_max = MAX_RETRY_MS
     return socket
