@@ -18,6 +18,7 @@ from headrace.passes.arrays import named_inputs
 from headrace.passes.bodies import held_bodies
 from headrace.passes.colocate import is_state
 from headrace.passes.instantiate import on_host
+from headrace.passes.match import Ops
 from headrace.passes.partition.partition import partition
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.reason import FOLLOWS, RESOURCE, Reason, Reasons
@@ -36,6 +37,8 @@ from headrace.runtime.partition_worker import PartitionWorker
 from headrace.runtime.partitioned import PartitionedStep
 from headrace.runtime.pass_watch import PassWatch, checked_names
 from headrace.runtime.plan import Part, Request, StepPlan, make_plan
+
+SEND, RECV, OWN = Ops("_SendMany"), Ops("_RecvMany"), Ops("_Own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,7 @@ def _described(
 def _messages(part: _Partition) -> Iterator[ExplainedTransfer]:
     for title, graph in _titled(part.graph):
         for node in graph.nodes:
-            if node.type == "_SendMany":
+            if node in SEND:
                 values = tuple(_transferred(v) for v in node.inputs)
                 key = node.attrs["key"]
                 yield ExplainedTransfer(
@@ -200,7 +203,7 @@ def _crosses(before: Node, node: Node) -> bool:
 
 
 def _transferred(value: Value) -> TransferredValue:
-    source = value.op.inputs[0] if value.op.type == "_Own" else value  # the copy that is sent
+    source = value.op.inputs[0] if value.op in OWN else value  # the copy that is sent
     name = f"{_client_name(source.op)}:{source.value_index}".removesuffix(":0")
     return TransferredValue(name, type_text(value), _bytes(value))
 
@@ -262,7 +265,7 @@ def _computing(partition: str, index: int, after: tuple[int, ...], plan: StepPla
 
 def _waiting(part: Part, messages: Mapping[str, ExplainedTransfer]) -> str:
     node = part.node
-    if node.type != "_RecvMany":
+    if node not in RECV:
         return f"{node.name} ({node.type}, made at {node.source})"
     known = [(key, messages.get(key)) for key in node.attrs["keys"]]
     return "takes " + ", ".join(

@@ -356,7 +356,7 @@ class TestLife:
         with pytest.raises(TypeError, match=r"config must be a tf\.ConfigProto"):
             tf.Session(config={})
         with pytest.raises(tf.errors.NotFoundError, match="No session factory"):
-            tf.Session("grpc://nowhere:1")
+            tf.Session("nowhere:1")
 
     def test_devices(self) -> None:
         with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:

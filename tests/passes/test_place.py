@@ -1,7 +1,5 @@
 """Placement: wishes, partial names, colocation, soft placement, and the errors that name the node."""
 
-import time
-
 import pytest
 from passes.steps import step
 
@@ -239,24 +237,6 @@ def test_what_uses_a_resource_is_placed_with_it(make) -> None:  # type: ignore[n
     where = placed(*ops, devices=two)
     names = [getattr(op, "op", op).name for op in ops]
     assert {where[name] for name in names} == {"CPU:1"}
-
-
-def test_placing_is_linear() -> None:
-    devices = [PREFIX + f"CPU:{i}" for i in range(8)]
-
-    def seconds(count: int) -> float:
-        with tf.Graph().as_default():
-            value = tf.constant([1.0])
-            for i in range(count):
-                with tf.device(f"/cpu:{i % 8}"):
-                    value = raw_ops.Neg(value)
-            graph = step([value], [], [])
-            start = time.process_time()
-            place(graph, devices, everywhere)
-            return time.process_time() - start
-
-    small = min(seconds(2000) for _ in range(3))
-    assert seconds(16000) < 8 * 4 * max(small, 0.005)  # a square would be 64 times as long
 
 
 def test_strings_live_on_the_host() -> None:

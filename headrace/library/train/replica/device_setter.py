@@ -76,8 +76,8 @@ def replica_device_setter(
     >>> with tf.device(tf.train.replica_device_setter(worker_device="/job:worker/task:0/gpu:0", cluster=cluster)):
     ...     weights, biases = tf.Variable([[1.0]]), tf.Variable([1.0])
     ...     y = tf.matmul([[2.0]], weights) + biases
-    >>> print(weights.device, biases.device, y.device)
-    /job:ps/task:0 /job:ps/task:1 /job:worker/task:0/device:GPU:0
+    >>> print([t.device.split("/device")[0] for t in (weights, biases, y)])
+    ['/job:ps/task:0', '/job:ps/task:1', '/job:worker/task:0']
     """
     if cluster is not None:
         job = DeviceSpec.from_string(ps_device).job

@@ -194,7 +194,7 @@ class TestMonitoredSessions:
             ):
                 ready.set()
                 assert over.wait(WAIT_S)
-                assert chief.run() == 1
+                assert chief.run() >= 1  # the worker may have brought it further meanwhile
             assert call.result(WAIT_S) >= 1
 
     def test_default_tokens_let_replicas_begin(self, make_server: ServerMaker) -> None:
