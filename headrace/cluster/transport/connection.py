@@ -6,7 +6,6 @@ Everything but the methods of ``Peer`` runs on the I/O thread.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,9 +15,9 @@ from headrace.cluster.transport import message as wire
 from headrace.cluster.transport import sockets
 from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
 from headrace.cluster.transport.codec import Buffer, MalformedError
-from headrace.cluster.transport.interface import Done, LinkStatistics, Payload, Tensors
+from headrace.cluster.transport.end import CallingEnd, End
 from headrace.cluster.transport.keys import split_address, url
-from headrace.cluster.transport.link import Link, Outlet, call_back, log, tell_done
+from headrace.cluster.transport.link import log
 from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
 from headrace.core.errors import CancelledError, OpError, UnauthenticatedError, UnavailableError
 
@@ -32,18 +31,12 @@ BULK_RETRY_S: Final = 0.005
 _numbers = itertools.count(1)
 
 
-class Connection(Outlet):
-    """What both kinds have: a link, and an end."""
+class Connection(End):
+    """What both kinds have: two channels, and how they are used."""
 
     def __init__(self, endpoint: Endpoint, name: str) -> None:
-        self.endpoint = endpoint
-        self.link = Link(name, endpoint.handler, endpoint.limits, self)
-        self.ready = False
-        self.over: OpError | None = None
+        super().__init__(endpoint, name)
         self._stuck: list[bytes] | None = None  # a chunk for a channel that is not open yet
-
-    def submit(self, action: Callable[[], None]) -> None:
-        self.endpoint.loop.submit(lambda: None if self.over else action())
 
     def receive(self, frames: list[bytes]) -> None:
         """Takes a message of the control channel; ends the connection if it is not one."""
@@ -195,15 +188,11 @@ class ServerConnection(Connection):
         self.endpoint.tell_lost(self.link.name, self.over)
 
 
-class ClientConnection(Connection):
+class ClientConnection(Connection, CallingEnd):
     """A connection that this endpoint made: a ``Peer``."""
 
     def __init__(self, endpoint: Endpoint, address: str, timeout: float | None) -> None:
         super().__init__(endpoint, address)
-        self.address = address
-        self._calls = itertools.count(1)
-        self._waiting: list[Callable[[], None]] = []  # until the connection is ready
-        self._on_lost: list[Callable[[OpError], None]] = []
         self._failures = 0
         self._socket: sockets.Socket | None = None
         self._watch: sockets.Socket | None = None
@@ -212,49 +201,8 @@ class ClientConnection(Connection):
         self._welcome: wire.Welcome | None = None
         self._timeout = timeout
 
-    # ---- from any thread
-
-    def call(self, method: str, payload: Payload, tensors: Tensors, done: Done, timeout: float | None = None) -> None:
-        number = next(self._calls)
-        packed = self.link.pack(payload, tensors)
-
-        def begin() -> None:
-            if self.over is not None:
-                tell_done(done, {}, [], self.over)
-                return
-            if timeout is not None:
-                self.endpoint.loop.later(timeout, lambda: self._too_late(number, method, timeout))
-            self.link.expect(number, done)
-            self._when_ready(lambda: self.link.call(number, method, packed))
-
-        if not self.endpoint.loop.submit(begin):
-            tell_done(done, {}, [], self.over or self._closed())
-
-    def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
-        packed = self.link.pack(payload, tensors)
-        self.submit(
-            lambda: self._when_ready(lambda: self.link.send(lambda cargo: wire.Push(method, order, cargo), packed))
-        )
-
-    def on_lost(self, callback: Callable[[OpError], None]) -> None:
-        def add() -> None:
-            if self.over is None:
-                self._on_lost.append(callback)
-            elif not isinstance(self.over, CancelledError):
-                call_back(callback, self.over)
-
-        self.endpoint.loop.submit(add)
-
     def close(self) -> None:
-        self.submit(lambda: self.end(self._closed(), goodbye=True))
-
-    @property
-    def lost(self) -> OpError | None:
-        return self.over
-
-    @property
-    def statistics(self) -> LinkStatistics:
-        return self.link.statistics
+        self.submit(lambda: self.end(self.closed(), goodbye=True))
 
     # ---- on the I/O thread
 
@@ -312,24 +260,7 @@ class ClientConnection(Connection):
         shares = mine and shares_memory(welcome.probe)
         self.share(mine and welcome.shares, welcome.probe if shares else None)
         self.link.tell(wire.Ready(shares))
-        self.ready = True
-        waiting, self._waiting = self._waiting, []
-        for action in waiting:
-            action()
-
-    def _when_ready(self, action: Callable[[], None]) -> None:
-        if self.ready:
-            action()
-        else:
-            self._waiting.append(action)
-
-    def _too_late(self, number: int, method: str, timeout: float) -> None:
-        self.link.give_up(
-            number, UnavailableError(None, None, f"{self.address} has not answered {method!r} within {timeout} s")
-        )
-
-    def _closed(self) -> CancelledError:
-        return CancelledError(None, None, f"the connection with {self.address} was closed")
+        self.become_ready()
 
     def open_bulk(self) -> None:
         welcome, endpoint = self._welcome, self.endpoint
@@ -360,11 +291,7 @@ class ClientConnection(Connection):
                 self.endpoint.loop.unread(watch)
                 sockets.close(socket, watch, linger)
         self.endpoint.forget(self)
-        if not isinstance(self.over, CancelledError):
-            for callback in self._on_lost:
-                call_back(callback, self.over)
-        self._on_lost.clear()
-        self._waiting.clear()
+        self.tell_lost()
 
 
 def _frames(socket: sockets.Socket | None) -> list[bytes]:

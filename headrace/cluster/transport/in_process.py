@@ -7,28 +7,24 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.codec import MalformedError
+from headrace.cluster.transport.end import CallingEnd, End
 from headrace.cluster.transport.endpoint import no_handler
 from headrace.cluster.transport.interface import (
     DEFAULT_LIMITS,
-    Done,
     Handler,
     Limits,
     LinkStatistics,
     Lost,
-    Payload,
     Peer,
-    Tensors,
 )
 from headrace.cluster.transport.io_loop import IOLoop
 from headrace.cluster.transport.keys import split_address
-from headrace.cluster.transport.link import Link, Outlet, call_back, tell_done
+from headrace.cluster.transport.link import call_back
 from headrace.core.errors import AlreadyExistsError, CancelledError, OpError, UnavailableError
 
 RETRY_S = 0.01
@@ -113,17 +109,12 @@ class InProcessEndpoint:
             end.end(CancelledError(None, None, f"the endpoint was closed: {end.link.name}"))
 
 
-class _End(Outlet):
+class _End(End):
     """One end of a connection.  ``other`` is the far one, once there is one."""
 
     def __init__(self, endpoint: InProcessEndpoint, name: str) -> None:
-        self.endpoint = endpoint
-        self.link = Link(name, endpoint.handler, endpoint.limits, self)
+        super().__init__(endpoint, name)
         self.other: _End | None = None
-        self.over: OpError | None = None
-
-    def submit(self, action: Callable[[], None]) -> None:
-        self.endpoint.loop.submit(lambda: None if self.over else action())
 
     def transmit(self, frames: list[bytes]) -> None:
         assert self.other is not None
@@ -157,17 +148,10 @@ class _End(Outlet):
             call_back(self.endpoint.lost, self.link.name, self.over)
 
 
-class _ClientEnd(_End):
+class _ClientEnd(_End, CallingEnd):
     """The end that connected: a ``Peer``."""
 
     _names = itertools.count(1)
-
-    def __init__(self, endpoint: InProcessEndpoint, address: str) -> None:
-        super().__init__(endpoint, address)
-        self.address = address
-        self._calls = itertools.count(1)
-        self._waiting: list[Callable[[], None]] = []
-        self._on_lost: list[Callable[[OpError], None]] = []
 
     def look(self, left: float | None) -> None:
         """Connects if the far endpoint is there, and looks again later if not."""
@@ -192,64 +176,10 @@ class _ClientEnd(_End):
             self.end(UnavailableError(None, None, f"the connection with {self.address} is lost"))
             return
         self.other = other
-        waiting, self._waiting = self._waiting, []
-        for action in waiting:
-            action()
-
-    def call(self, method: str, payload: Payload, tensors: Tensors, done: Done, timeout: float | None = None) -> None:
-        number = next(self._calls)
-        packed = self.link.pack(payload, tensors)
-
-        def begin() -> None:
-            if self.over is not None:
-                tell_done(done, {}, [], self.over)
-                return
-            if timeout is not None:
-                late = UnavailableError(None, None, f"{self.address} has not answered {method!r} within {timeout} s")
-                self.endpoint.loop.later(timeout, lambda: self.link.give_up(number, late))
-            self.link.expect(number, done)
-            self._when_ready(lambda: self.link.call(number, method, packed))
-
-        if not self.endpoint.loop.submit(begin):
-            tell_done(done, {}, [], self.over or self._closed())
-
-    def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
-        packed = self.link.pack(payload, tensors)
-        send = partial(self.link.send, lambda cargo: wire.Push(method, order, cargo), packed)
-        self.submit(lambda: self._when_ready(send))
-
-    def _when_ready(self, action: Callable[[], Any]) -> None:
-        if self.other is not None:
-            action()
-        else:
-            self._waiting.append(action)
-
-    def on_lost(self, callback: Callable[[OpError], None]) -> None:
-        def add() -> None:
-            if self.over is None:
-                self._on_lost.append(callback)
-            elif not isinstance(self.over, CancelledError):
-                call_back(callback, self.over)
-
-        self.endpoint.loop.submit(add)
+        self.become_ready()
 
     def close(self) -> None:
-        self.submit(lambda: self.end(self._closed()))
-
-    @property
-    def lost(self) -> OpError | None:
-        return self.over
-
-    @property
-    def statistics(self) -> LinkStatistics:
-        return self.link.statistics
-
-    def _closed(self) -> CancelledError:
-        return CancelledError(None, None, f"the connection with {self.address} was closed")
+        self.submit(lambda: self.end(self.closed()))
 
     def tell(self) -> None:
-        self._waiting.clear()
-        if self.over is not None and not isinstance(self.over, CancelledError):
-            for callback in self._on_lost:
-                call_back(callback, self.over)
-        self._on_lost.clear()
+        self.tell_lost()
