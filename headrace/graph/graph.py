@@ -21,7 +21,7 @@ from headrace.graph import context
 from headrace.graph.added_attr import AddedAttrs, added, checked_attr_scope, checked_kernel_labels
 from headrace.graph.infer import infer_shapes, shape_error
 from headrace.graph.operation import Operation, Tensor
-from headrace.graph.scope import ColocationScope, ControlScope, DeviceScope, ThreadScopes
+from headrace.graph.scope import ColocationScope, ControlScope, DeviceScope, ThreadScopes, setting
 from headrace.graph.text import to_text
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -255,15 +255,9 @@ class Graph:
         finally:
             self._scopes.devices = old
 
-    @contextmanager
-    def devices_of(self, inner: Graph) -> Iterator[None]:
+    def devices_of(self, inner: Graph) -> Any:
         """For what is made here instead of in a body: the ``device`` blocks that are open in the body hold, if there are any."""
-        scopes, old = self._scopes, self._scopes.devices
-        scopes.devices = inner._scopes.devices or old
-        try:
-            yield
-        finally:
-            scopes.devices = old
+        return setting(self._scopes, "devices", inner._scopes.devices or self._scopes.devices)
 
     def device_line(self, node: Operation) -> Source | None:
         """The line of the innermost ``device`` block that gave the node its device; None if there was none."""
@@ -332,7 +326,7 @@ class Graph:
         for key, value in op_type_map.items():
             if not isinstance(key, str) or not isinstance(value, str):
                 raise TypeError(f"gradient_override_map maps strings to strings, got {key!r}: {value!r}")
-        with self._with("_gradient_overrides", {**self._gradient_overrides, **op_type_map}):
+        with setting(self, "_gradient_overrides", {**self._gradient_overrides, **op_type_map}):
             yield
 
     def _attr_scope(self, attr_map: dict[str, Any]) -> Any:
@@ -344,21 +338,11 @@ class Graph:
         return self._adding(checked_kernel_labels(op_to_kernel_label_map))
 
     def _adding(self, attrs: AddedAttrs) -> Any:
-        return self._with("_added_attrs", [*self._added_attrs, attrs])
+        return setting(self, "_added_attrs", [*self._added_attrs, attrs])
 
     def _original_op(self, op: Operation) -> Any:
         """Nodes made inside stand for ``op``; errors name it too."""
-        return self._with("_original", op)
-
-    @contextmanager
-    def _with(self, attribute: str, value: Any) -> Iterator[None]:
-        """Sets an attribute of this graph inside a ``with`` block."""
-        old = getattr(self, attribute)
-        setattr(self, attribute, value)
-        try:
-            yield
-        finally:
-            setattr(self, attribute, old)
+        return setting(self, "_original", op)
 
     @contextmanager
     def container(self, container_name: str | None) -> Iterator[str | None]:
@@ -367,7 +351,7 @@ class Graph:
         Graphs whose sessions run on one server share what has the same name in the same container;
         ``Session.reset(target, [name])`` empties one.
         """
-        with self._with("_container", container_name or ""):
+        with setting(self, "_container", container_name or ""):
             yield container_name
 
     def as_default(self) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from headrace.core.device import DeviceSpec
@@ -93,3 +94,14 @@ class ThreadScopes(threading.local):
         self.control: list[ControlScope] = []
         self.devices: list[DeviceScope] = []
         self.colocation: list[ColocationScope] = []
+
+
+@contextmanager
+def setting(owner: Any, attribute: str, value: Any) -> Iterator[None]:
+    """Sets an attribute inside a ``with`` block."""
+    old = getattr(owner, attribute)
+    setattr(owner, attribute, value)
+    try:
+        yield
+    finally:
+        setattr(owner, attribute, old)

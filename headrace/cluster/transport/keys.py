@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from headrace.core.errors import FailedPreconditionError, InvalidArgumentError, PermissionDeniedError
+from headrace.core.source import at
 
 KEY: Final = "HEADRACE_CLUSTER_KEY"
 KEY_FILE: Final = "HEADRACE_CLUSTER_KEY_FILE"
@@ -98,7 +99,7 @@ def check_key_for(address: str, key: ClusterKey, verb: str) -> None:
     """Refuses an address that other machines can reach without a key that somebody has given."""
     if not key.explicit and not is_loopback(split_address(address)[0]):
         raise FailedPreconditionError(
-            None, None, f"to {verb} {address}, which is more than this machine, a key is needed: {_HOW}"
+            None, None, f"to {verb} {address}, which is more than this machine, a key is needed: {_HOW} {at()}"
         )
 
 
@@ -106,7 +107,9 @@ def split_address(address: str) -> tuple[str, int]:
     """The host and the port of "host:port"; brackets around an IPv6 address are taken off."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65_535:
-        raise InvalidArgumentError(None, None, f"an address is host:port, such as localhost:2222: received {address!r}")
+        raise InvalidArgumentError(
+            None, None, f"an address is host:port, such as localhost:2222: received {address!r} {at()}"
+        )
     return host.strip("[]"), int(port)
 
 

@@ -22,29 +22,19 @@ def _check_absent(**arguments: Any) -> None:
             raise NotImplementedError(f"{name}={value!r} is not supported; leave it out {at()}")
 
 
-class _Classifier(BaseEstimator):
+class _Canned(BaseEstimator):
+    """Predicts one value an example, the one under ``_key``, unless others are asked for."""
+
     _is_named = True
-    _class_key = "class_ids"
-
-    def predict_classes(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
-    ) -> Any:
-        """The class of each example."""
-        return self._values(x, input_fn, batch_size, as_iterable, self._class_key)
-
-    def predict_proba(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
-    ) -> Any:
-        """The probabilities of all classes, for each example."""
-        return self._values(x, input_fn, batch_size, as_iterable, "probabilities")
+    _key = "predictions"
 
     def predict(
         self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, outputs: Any = None,
         as_iterable: bool = True, iterate_batches: bool = False,
     ) -> Any:  # fmt: skip
-        """The class of each example, or with ``outputs`` dictionaries of what they name."""
+        """The class, or the number, of each example; with ``outputs`` dictionaries of what they name."""
         if outputs is None:
-            return self.predict_classes(x, input_fn, batch_size, as_iterable)
+            return self._values(x, input_fn, batch_size, as_iterable, self._key)
         return super().predict(x, input_fn, batch_size, outputs, as_iterable, iterate_batches)
 
     def _values(self, x: Any, input_fn: Any, batch_size: Any, as_iterable: bool, key: str) -> Any:
@@ -52,24 +42,28 @@ class _Classifier(BaseEstimator):
         return values if as_iterable else np.array(list(values))
 
 
-class _Regressor(BaseEstimator):
-    _is_named = True
+class _Classifier(_Canned):
+    _key = "class_ids"
 
+    def predict_classes(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+    ) -> Any:
+        """The class of each example."""
+        return self._values(x, input_fn, batch_size, as_iterable, self._key)
+
+    def predict_proba(
+        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+    ) -> Any:
+        """The probabilities of all classes, for each example."""
+        return self._values(x, input_fn, batch_size, as_iterable, "probabilities")
+
+
+class _Regressor(_Canned):
     def predict_scores(
         self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
     ) -> Any:
         """The number, or the numbers, of each example."""
-        values = examples(super().predict(x, input_fn, batch_size, ["predictions"]), "predictions")
-        return values if as_iterable else np.array(list(values))
-
-    def predict(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, outputs: Any = None,
-        as_iterable: bool = True, iterate_batches: bool = False,
-    ) -> Any:  # fmt: skip
-        """The number of each example, or with ``outputs`` dictionaries of what they name."""
-        if outputs is None:
-            return self.predict_scores(x, input_fn, batch_size, as_iterable)
-        return super().predict(x, input_fn, batch_size, outputs, as_iterable, iterate_batches)
+        return self._values(x, input_fn, batch_size, as_iterable, self._key)
 
 
 class DNNClassifier(_Classifier):
@@ -87,7 +81,7 @@ class DNNClassifier(_Classifier):
             feature_engineering_fn=feature_engineering_fn, embedding_lr_multipliers=embedding_lr_multipliers,
             input_layer_min_slice_size=input_layer_min_slice_size,
         )  # fmt: skip
-        self._class_key = "class_ids" if label_keys is None else "classes"
+        self._key = "class_ids" if label_keys is None else "classes"
         self._estimator = canned.DNNClassifier(
             hidden_units, feature_columns, model_dir, n_classes, weight_column_name, label_keys, optimizer or "Adagrad",
             activation_fn, dropout, config=config, loss_reduction=_MEAN,
@@ -126,7 +120,7 @@ class LinearClassifier(_Classifier):
             gradient_clip_norm=gradient_clip_norm, enable_centered_bias=enable_centered_bias,
             _joint_weight=_joint_weight, feature_engineering_fn=feature_engineering_fn,
         )  # fmt: skip
-        self._class_key = "class_ids" if label_keys is None else "classes"
+        self._key = "class_ids" if label_keys is None else "classes"
         self._estimator = canned.LinearClassifier(
             feature_columns, model_dir, n_classes, weight_column_name, label_keys, optimizer or "Ftrl", config,
             loss_reduction=_MEAN,

@@ -102,6 +102,11 @@ class Saver:
         self._pad_step_number = pad_step_number
         self._filename = filename
         self._save_relative_paths = save_relative_paths
+        for option, value in (("asynchronous", asynchronous), ("consistent", consistent)):
+            if not isinstance(value, bool):
+                raise TypeError(f"{option} must be True or False, got {value!r} {at()}")
+        if isinstance(consistent_wait_secs, bool) or not isinstance(consistent_wait_secs, (int, float)):
+            raise TypeError(f"consistent_wait_secs must be a number of seconds, got {consistent_wait_secs!r} {at()}")
         self._consistent = consistent
         self._consistent_wait_secs = consistent_wait_secs
         self._asynchronous = asynchronous

@@ -271,3 +271,12 @@ def test_a_step_that_saves_what_it_writes(tmp_path: Path) -> None:
     with session() as sess:
         sess.run(save)
     assert tf.train.load_variable(f"{tmp_path}/model", "v") == 2.0
+
+
+@pytest.mark.parametrize(
+    "options", [{"consistent": "yes"}, {"asynchronous": 1}, {"consistent_wait_secs": "60"}], ids=lambda o: next(iter(o))
+)
+def test_options_of_the_wrong_type(options: dict[str, object]) -> None:
+    tf.Variable(1.0)
+    with pytest.raises(TypeError, match=rf"{next(iter(options))} must be .*test_consistent\.py"):
+        tf.train.Saver(**options)
