@@ -170,10 +170,9 @@ def _decode(header: TensorHeader, buffer: Buffer) -> Any:
 def _count(shape: tuple[int, ...]) -> int:
     if len(shape) > MAX_DIMENSIONS or any(n < 0 or n >= 1 << 48 for n in shape):
         raise MalformedError(f"no tensor has the shape {shape[:8]} of {len(shape)} dimensions")
-    count = math.prod(shape)
-    if count >= 1 << 48:
-        raise MalformedError(f"no tensor has {count} elements")
-    return count
+    if math.prod(max(n, 1) for n in shape) >= 1 << 48:  # an empty tensor's other dimensions too: strides are products
+        raise MalformedError(f"no tensor has the shape {shape}")
+    return math.prod(shape)
 
 
 def _over(view: memoryview, element: torch.dtype) -> torch.Tensor:

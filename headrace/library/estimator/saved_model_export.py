@@ -23,7 +23,6 @@ from headrace.library.train.saver.saver import Saver
 from headrace.library.train.session.scaffold import Scaffold
 
 _RECEIVERS = (ServingInputReceiver, TensorServingInputReceiver)
-_ATTEMPTS = 10
 
 
 def checked_receiver(receiver: Any) -> ServingInputReceiver | TensorServingInputReceiver:
@@ -95,14 +94,11 @@ def _signature_name(input_name: str, output_name: str) -> str:
 
 
 def _new_folder(base: str) -> str:
-    """A folder, named by the time in seconds, that is not there yet."""
-    for attempt in range(_ATTEMPTS):
-        folder = f"{base.rstrip('/')}/{int(time.time()) + attempt}"
-        if not file.exists(folder) and not file.exists(f"{base.rstrip('/')}/temp-{folder.rpartition('/')[2]}"):
-            return folder
-    raise RuntimeError(
-        f"Failed to obtain a unique export directory name below {base} after {_ATTEMPTS} attempts {at()}"
-    )
+    """A folder named by the time in seconds, or by one more than the newest there: a later export has a larger name."""
+    base = base.rstrip("/")
+    names = [path.rpartition("/")[2].removeprefix("temp-") for path in file.beginning_with(f"{base}/")]
+    newest = max((int(name) for name in names if name.isdigit()), default=0)
+    return f"{base}/{max(int(time.time()), newest + 1)}"
 
 
 def _copy_extra(assets: Mapping[str, Any], folder: str) -> None:

@@ -99,6 +99,7 @@ def test_a_stopped_process_is_lost_after_its_silence(start):
     process, peer = start("shared", limits=replace(DEFAULT_LIMITS, silence=0.5))
     ask(peer, "echo")
     process.send_signal(signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)  # a signal takes a while to stop all threads
     try:
         with pytest.raises(errors.UnavailableError, match="is lost"):
             ask(peer, "echo", timeout=10)

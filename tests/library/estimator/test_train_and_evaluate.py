@@ -80,6 +80,18 @@ def test_exporters(tmp_path: Path) -> None:
     assert all(Path(folder.decode(), "saved_model.pb").exists() for folder in exports)
 
 
+def test_exports_of_one_second_have_rising_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest of them was removed; its name must not be given again, or the newest would seem the oldest."""
+    estimator = regressor(tmp_path)
+    estimator.train(forever, max_steps=1)
+    monkeypatch.setattr("headrace.library.estimator.saved_model_export.time.time", lambda: 50.0)
+    latest = tf.estimator.LatestExporter("latest", receive, exports_to_keep=1)
+    for _ in range(4):
+        folder = latest.export(estimator, tmp_path / "latest", estimator.latest_checkpoint(), {}, False)
+        assert [path.name for path in (tmp_path / "latest").iterdir()] == [Path(folder.decode()).name]
+    assert folder.endswith(b"/53")
+
+
 def test_the_best_counts_earlier_runs(tmp_path: Path) -> None:
     class Folder:
         model_dir = str(tmp_path)
