@@ -65,8 +65,9 @@ class StepWorker:
         plain = framework.removesuffix("-before")
         fields = {"framework": plain, "workload": workload, "suite": order.suite, "device": order.device}
         command = [order.python(framework), "-m", "benchmarks._step_worker"]
+        self.spawned = time.time()
         self._process = subprocess.Popen(
-            [*command, json.dumps({**fields, "threads": order.threads})],
+            [*command, json.dumps({**fields, "threads": order.threads, "spawned": self.spawned})],
             cwd=_harness.ROOT if plain == framework else order.before, env=_environment(self._cache, order),
             text=True, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
@@ -80,9 +81,16 @@ class StepWorker:
 
     def sample(self, seconds: float) -> dict[str, Any]:
         """The step times of a sample that long."""
+        return self._ask(f"{seconds}", seconds)
+
+    def until(self, step: int, seconds: float) -> dict[str, Any]:
+        """When the step of this number was done, counted from the start of the process; gives up after so many seconds."""
+        return self._ask(f"{step} {seconds}", seconds)
+
+    def _ask(self, line: str, seconds: float) -> dict[str, Any]:
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"{seconds}\n")
+            self._process.stdin.write(f"{line}\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # the answer will say why

@@ -1,7 +1,8 @@
 """One framework running one workload: `python -m benchmarks._step_worker '{"framework": ..., "workload": ..., ...}'`.
 
 Prints one line of JSON when the first three steps are done (their losses, and how long the first took), then one for each
-number of seconds it reads from standard input: the step times of a sample that long. Ends with its input.
+line it reads from standard input: for a number of seconds the step times of a sample that long, for two numbers ("steps
+seconds") when the step of that number was done, at most so many seconds later. Ends with its input.
 """
 
 import gc
@@ -25,8 +26,15 @@ def main(order):
     chosen = getattr(workload, order["suite"])[order["workload"]]
     made = PREPARE[order["framework"]](chosen, order)
     step, batch = made.pop("step"), made.pop("batch")
+    count = FIRST
     _answer(**made)
     for line in sys.stdin:
+        if " " in line:
+            last, seconds = line.split()
+            times = sample(step, batch, float(seconds), int(last) - count)
+            count += len(times)
+            _answer(steps=count, at_s=time.time() - order["spawned"], recent_s=statistics.median(times[-100:]))
+            continue
         times = sample(step, batch, float(line))
         _answer(
             steps=len(times), median_s=statistics.median(times), mean_s=statistics.fmean(times), least_s=min(times),
@@ -34,13 +42,13 @@ def main(order):
         )  # fmt: skip
 
 
-def sample(step, batch, seconds):
-    """The times of steps run one after the other for this long; at least one."""
+def sample(step, batch, seconds, most=sys.maxsize):
+    """The times of steps run one after the other for this long, or so many; at least one."""
     gc.collect()
     times = []
     now = time.perf_counter()
     end = now + seconds
-    while now < end or not times:
+    while (now < end and len(times) < most) or not times:
         step(*batch)
         before, now = now, time.perf_counter()
         times.append(now - before)
@@ -52,10 +60,11 @@ def _start(version, batch, prepare):
     step, build_s = prepare()
     begin = time.perf_counter()
     losses = [step(*batch)]
-    first_s = time.perf_counter() - begin
+    first_s, first_at = time.perf_counter() - begin, time.time()
     losses += [step(*batch) for _ in range(FIRST - 1)]
     return {
         "version": version, "batch": batch, "step": step, "losses": losses, "build_s": build_s, "first_s": first_s,
+        "first_at": first_at,
     }  # fmt: skip
 
 
@@ -114,6 +123,7 @@ def _jax(chosen, order):
 
 PREPARE = {
     "headrace": _headrace("off"),
+    "headrace-auto": _headrace("auto"),
     "headrace-compiled": _headrace("always"),
     "tensorflow": _tensorflow,
     "torch": _torch(None),
