@@ -242,14 +242,17 @@ class _Sweep:
             if not parts:
                 return None
             if len(parts) > 1:
-                with self.target.name_scope(self.scope):
+                with self.target.name_scope(self.scope), self._colocated(tensor.op):
                     self.final[tensor] = self._sum(parts)
             else:
                 self.final[tensor] = parts[0]
         return self.final[tensor]
 
     def _sum(self, parts: Sequence[Any]) -> Any:
-        """The sum of partial gradients; with colocation, those of one device are summed there, with the first of them."""
+        """The sum of partial gradients; with colocation, those of one device are summed there, with the first of them.
+
+        What is left is summed where the caller is: with what made the tensor.
+        """
         if not self.colocate or not all(isinstance(part, Tensor) for part in parts):
             return aggregate(parts)
         by_device: dict[str, list[Tensor]] = {}

@@ -153,6 +153,7 @@ def test_gradients_are_summed_where_they_are() -> None:
     (total,) = tf.gradients([z, other], v, colocate_gradients_with_ops=True)
     parts = {t.op.type: t.device for t in total.op.inputs}
     assert total.op.type == "AddN" and parts["AddN"] == "/device:GPU:0" and "/device:GPU:1" in parts.values()
+    assert (total.device, total.op.colocation_groups()) == ("/device:CPU:0", [b"loc:@v"])  # the sum of all is with v
 
 
 def test_averages_are_with_their_variable() -> None:
