@@ -12,6 +12,7 @@ from headrace.contrib import lookup as lookup
 from headrace.contrib import losses as losses
 from headrace.contrib import memory_stats as memory_stats
 from headrace.contrib import metrics as metrics
+from headrace.contrib import nccl as nccl
 from headrace.contrib import opt as opt
 from headrace.contrib import predictor as predictor
 from headrace.contrib import rnn as rnn
