@@ -238,7 +238,7 @@ def loop_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     times = op._outputs[0] if out else op.inputs[0]
     node = build_repeat(
         graph._own(times, "gradient"), [graph._own(t, "gradient") for t in initial], backward, "Repeat",
-        swap_memory=op.attrs["swap_memory"],
+        swap_memory=op.attrs["swap_memory"], parallel_iterations=op.attrs["parallel_iterations"],
     )  # fmt: skip
     result = [None] * len(op.inputs)  # the stash is among them by now
     places = {id(t): i for i, t in enumerate(op.inputs)}

@@ -71,8 +71,8 @@ def build_repeat(count: Tensor, variables: Sequence[Tensor], body: FuncGraph, na
     variable_dtypes = tuple(t.dtype.base_dtype for t in body.outputs)
     shapes = tuple(_either(a._shape, b._shape) for a, b in zip(variables, body.outputs, strict=True))
     attrs = {
-        "body": body, "output_shapes": shapes, "visible": len(shapes), "T": variable_dtypes, "back_prop": True,
-        "swap_memory": False, **options,
+        "body": body, "output_shapes": shapes, "visible": len(shapes), "T": variable_dtypes, "parallel_iterations": 10,
+        "back_prop": True, "swap_memory": False, **options,
     }  # fmt: skip
     return _create("_Repeat", [count, *variables], [body], list(variable_dtypes), attrs, name)
 

@@ -525,6 +525,7 @@ class _Scope:
         self._types(node, "T", [t.dtype for t in inputs[1 : 1 + count]])
         self._types(node, "Tin", [t.dtype for t in inputs[1 + count :]])
         node.attr["body"].func.name = self.library.name(body, body.outputs, f"{op.name}_body")
+        node.attr["parallel_iterations"].i = op.attrs["parallel_iterations"]
         for name in ("back_prop", "swap_memory"):
             node.attr[name].b = op.attrs[name]
 

@@ -211,10 +211,9 @@ class Holder:
         with cond.as_default():
             cond.outputs = [cond._own(_decision(cond.outputs[0]), "condition")]
         body = self._body("the body of a loop", name, node, graph, passed, variables)
-        parallel = node.attr["parallel_iterations"].i if "parallel_iterations" in node.attr else 10
         op = build_while(
             [inputs[i] for i in variables], cond, body, [shapes[i] for i in variables], self._name(node),
-            parallel_iterations=parallel or 10,
+            parallel_iterations=_parallel_iterations(node),
         )  # fmt: skip
         finals = iter(op._outputs[1:])
         return self._imported(op, [inputs[i] if f else next(finals) for i, f in enumerate(fixed)])
@@ -233,7 +232,7 @@ class Holder:
         body = self._body("the gradient of a loop", node.attr["body"].func.name, node, self.importer.graph, passed)
         op = build_repeat(
             inputs[0], inputs[1 : 1 + count], body, self._name(node), back_prop=node.attr["back_prop"].b,
-            swap_memory=node.attr["swap_memory"].b,
+            swap_memory=node.attr["swap_memory"].b, parallel_iterations=_parallel_iterations(node),
         )  # fmt: skip
         return self._imported(op, op._outputs)
 
@@ -302,3 +301,8 @@ def _decision(tensor: Tensor) -> Tensor:
         raise ValueError(f"{tensor.name} decides a condition and is a string; Headrace takes bools and numbers")
     decision: Tensor = raw_ops.NotEqual(tensor, convert_to_tensor(0, base))
     return decision
+
+
+def _parallel_iterations(node: Any) -> int:
+    parallel = node.attr["parallel_iterations"].i if "parallel_iterations" in node.attr else 0
+    return parallel or 10

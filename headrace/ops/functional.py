@@ -122,16 +122,20 @@ while_ = _while("While", _EFFECTS)
 def _repeat(name, traits):
     definition = op(
         f"{name}(count: host int32, variables: list(T), input: list(Tin), refs: ref list(Tref); body: func, "
-        "output_shapes: list(shape) = None, visible: int = 0, back_prop: bool = True, swap_memory: bool = False) "
-        "-> (output: list(T))",
+        "output_shapes: list(shape) = None, visible: int = 0, parallel_iterations: int = 10, back_prop: bool = True, "
+        "swap_memory: bool = False) -> (output: list(T))",
         T=ANY, Tin=ANY, Tref=ANY, **traits,
     )  # fmt: skip
     definition.shape(
-        lambda count, variables, input, refs, body, output_shapes, visible, back_prop, swap_memory: list(output_shapes)
+        lambda count, variables, input, refs, body, output_shapes, visible, parallel_iterations, back_prop, swap_memory: (
+            list(output_shapes)
+        )
     )
 
     @definition.kernel
-    def _(count, variables, input, refs, body, output_shapes, visible, back_prop, swap_memory, *, node):
+    def _(
+        count, variables, input, refs, body, output_shapes, visible, parallel_iterations, back_prop, swap_memory, *, node
+    ):  # fmt: skip
         fixed = (*input, *refs)
         argument_list, variables = variables, tuple(variables)
         argument_list.clear()

@@ -62,7 +62,7 @@ def must_lower(graph: StepGraph) -> bool:
             return True
         if "body" not in node.attrs or not bodies:
             continue
-        if node.attrs.get("parallel_iterations", 1) > 1 and body_may_wait(node):
+        if "cond" in node.attrs and node.attrs["parallel_iterations"] > 1 and body_may_wait(node):
             return True
         if len({device for body in bodies for device in _devices(body)}) > 1:
             return True

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.resources.rendezvous import Rendezvous
 
 TWO = tf.ConfigProto(device_count={"CPU": 2})
 ONE = tf.ConfigProto(compile="off", allow_soft_placement=True)
 FEED = [0.1, -0.5, 0.8]
+COUNT = 12
 
 
 def pinned(device, function, *arguments):
@@ -228,3 +230,83 @@ def test_an_error_in_the_gradient_ends_the_loop():
             session.run(slope, {x: 1.0})
         assert "test_two_devices.py:" in e.value.message
         assert not [t for t in threading.enumerate() if t.name.startswith("headrace-framed")]
+
+
+class Watch:
+    """How many messages of a step wait for their taker, at most, by their key."""
+
+    def __init__(self, patch):
+        self.most = {}
+        send = Rendezvous.send
+
+        def counted(table, step, key, message):
+            send(table, step, key, message)
+            waiting = table._steps[step].messages.get(key, ())
+            self.most[key] = max(self.most.get(key, 0), len(waiting))
+
+        patch.setattr(Rendezvous, "send", counted)
+
+    def of_values(self):
+        """The most under a key that brings values from the second device to the first."""
+        return max(count for key, count in self.most.items() if "CPU:1>" in key and "_body" not in key)
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 5])
+def test_a_gradient_runs_ahead_no_further_than_allowed(parallel, monkeypatch):
+    """A loop's gradient has no condition.  The second device makes gradients quickly, the first one uses them slowly."""
+    watched = Watched(lambda kind, i: ("quick", i + parallel - 1) if kind == "slow" and i + parallel <= COUNT else None)
+    watch = Watch(monkeypatch)
+
+    def gradient_of(kind, factor):
+        @tf.custom_gradient
+        def identity(x):
+            return tf.identity(x), lambda dy: watched.watch(kind, lambda value: value * np.float32(factor), dy)
+
+        return identity
+
+    def body(i, a, total):
+        b = pinned("/cpu:0", lambda: gradient_of("slow", 1.0)(a) * 0.5)
+        return i + 1, b, total + pinned("/cpu:1", lambda: gradient_of("quick", 2.0)(b))
+
+    x = tf.placeholder(tf.float32, [])
+    total = tf.while_loop(lambda i, *_: i < COUNT, body, [0, x, 0.0], parallel_iterations=parallel)[2]
+    (slope,) = tf.gradients(total, x, colocate_gradients_with_ops=True)
+    with tf.Session(config=TWO) as session:
+        assert session.run(slope, {x: 1.0}) == pytest.approx(2.0 * sum(0.5 ** (i + 1) for i in range(COUNT)))
+        assert session.waiting() == ""
+    for i in range(COUNT - parallel):
+        assert watched.when("end", "slow", i) < watched.when("begin", "quick", i + parallel)
+    assert parallel - 1 <= watch.of_values() <= parallel
+
+
+def chain(x, depth, parallel):
+    """Loops inside loops and a conditional; each device only sends to the next, so that in the gradient each only sends back."""
+
+    def body(i, a, total):
+        b = pinned("/cpu:0", lambda: tf.sin(a) + 0.1)
+        c = tf.cond(tf.equal(i % 2, 0), lambda: pinned("/cpu:1", lambda: b * 0.5), lambda: pinned("/cpu:2", tf.tanh, b))
+        if depth:
+            c += pinned("/cpu:2", lambda: chain(c, depth - 1, parallel)) * 0.1
+        return i + 1, b, pinned("/cpu:2", lambda: total + tf.square(c))
+
+    count = pinned("/cpu:0", lambda: tf.cast(tf.reduce_sum(x) > -100.0, tf.int32) * 3)
+    return tf.while_loop(lambda i, *_: i < count, body, [0, x, x * 0.0], parallel_iterations=parallel)[2]
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.parametrize("times", [3, 0])
+def test_credits_of_nested_loops(parallel, times):
+    x = tf.placeholder(tf.float64, [3])
+    y = chain(x, 1, parallel)
+    z = pinned("/cpu:0", lambda: chain(y, 0, parallel) + y)  # begins when the loops before it have ended
+    (slope,) = tf.gradients(z, x, colocate_gradients_with_ops=True)
+    fed = FEED if times else [-200.0, 0.0, 0.0]
+    results = []
+    for used in (ONE, tf.ConfigProto(device_count={"CPU": 3}, compile="off")):
+        with tf.Session(config=used) as session:
+            results += [session.run([z, slope], {x: fed}) for _ in range(2)]
+            left = session.waiting()
+            rendezvous = len(session._master.worker.rendezvous)
+    assert (left, rendezvous) == ("", 0)
+    for result in results[1:]:
+        np.testing.assert_allclose(result, results[0], rtol=1e-12)

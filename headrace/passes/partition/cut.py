@@ -22,7 +22,7 @@ from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import REGISTRY
 from headrace.graph.added_attr import LOSSY
 from headrace.passes.instantiate import mark_numbers, on_host
-from headrace.passes.match import Ops
+from headrace.passes.partition.credit import Ahead, keep_together, producers
 from headrace.passes.partition.homes import PREDICATE, Homes, Span, is_free, stays
 from headrace.passes.partition.retrace import Crossing, retrace
 from headrace.passes.partition.rotate import condition
@@ -30,7 +30,6 @@ from headrace.passes.sink import union
 from headrace.passes.specialise import may_wait
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-TRANSFER = Ops("_SendMany", "_RecvMany")
 Waits = frozenset[Node]
 Group = tuple[Any, ...]  # (destination, round, waits before it), and a number of its own if transfers are kept apart
 
@@ -372,7 +371,7 @@ class Cutter:
         for name in names:
             inner = Cutter(node.attrs[name], self.homes, f"{self._prefix}{node.name}/{name}/", self._how, self)
             bodies[name] = inner.cut(span.feeds, span.fetches, span.parts)
-        if PREDICATE in node.attrs:
+        if "body" in bodies:
             self._keep_together(node, span, bodies["body"])
         first_in = 0 if "cond" in node.attrs and "body" in node.attrs else 1
         first_out = 1 - first_in if "body" in node.attrs else 0
@@ -394,42 +393,15 @@ class Cutter:
                 self._put(value, part, copied)
 
     def _keep_together(self, loop: Node, span: Span, bodies: dict[str, StepGraph]) -> None:
-        """Lets the partition that decides go on no further than ``parallel_iterations`` ahead of the others.
-
-        It takes a credit from each of them before it sends anything.  They have sent so many when the step begins, and
-        send another at the end of each iteration.
-        """
-        decides, *others = span.fetches[loop.attrs[PREDICATE]]
-        allowed = max(loop.attrs.get("parallel_iterations", 10), 1)
-        keys = []
-        for part in others:
-            key = f"{self._prefix}{loop.name}/{part} is done"
-            keys.append(key)
-            body = bodies[part]
-            done = self._credit(loop, key, part, decides, 1)
-            done.control_inputs = [n for n in body.nodes if not n.op_def.traits.feed]
-            body.nodes.append(done)
-            body.targets.append(done)
-            self._credits.append(self._credit(loop, key, part, decides, allowed))
-            self.homes.of_node[self._credits[-1]] = part
-        attrs = {"keys": tuple(keys), "T": (), "shapes": ()}
-        take = Node(
-            f"_recv/{self._prefix}{loop.name}/credits", REGISTRY.get("_RecvMany"), [], attrs, loop.order,
-            device=self._device(decides), source=loop.source,
-        )  # fmt: skip
-        for node in bodies[decides].nodes:
-            traits = node.op_def.traits
-            inside = any(not p.op_def.traits.feed and not is_free(p) for p in node.predecessors())
-            if node in TRANSFER or not (inside or traits.feed or traits.handle or is_free(node)):
-                node.control_inputs.append(take)
-        bodies[decides].nodes.insert(0, take)
-
-    def _credit(self, loop: Node, key: str, part: str, decides: str, times: int) -> Node:
-        attrs = {"key": key, "destination": decides, "T": (), "times": times}
-        return Node(
-            f"_send/{key}/{times}", REGISTRY.get("_SendMany"), [], attrs, loop.order, device=self._device(part),
-            source=loop.source,
-        )  # fmt: skip
+        """Bounds how far partitions run ahead: of a loop with a condition, that which decides; else those which only send."""
+        if PREDICATE in loop.attrs:
+            decides, *others = span.fetches[loop.attrs[PREDICATE]]
+            ahead: Ahead = {decides: others}
+        else:
+            ahead = producers(bodies)
+        credits = keep_together(loop, self._prefix, bodies, ahead, self._device)
+        self._credits += credits
+        self.homes.of_node.update(credits)
 
 
 def may_lose(node: Node) -> bool:
