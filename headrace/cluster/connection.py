@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import torch
 
-from headrace.cluster.remote import SAY_AFTER, RemoteRuns, ask
+from headrace.cluster.health import Health, limits
+from headrace.cluster.remote import SAY_AFTER, RemoteRuns, ask, lost_receiver
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import Peer, Transport
@@ -35,7 +36,7 @@ def client_endpoint() -> Transport:
     """The endpoint by which this process calls others, made when it is first needed."""
     with _lock:
         if not _client:
-            _client.append(open_endpoint())
+            _client.append(open_endpoint(limits=limits()))
             atexit.register(close_client_endpoint)
         return _client[0]
 
@@ -58,7 +59,7 @@ class ClusterConnection:
         self._session = secrets.token_hex(8)
         self._own = own
         self._peers: dict[str, Peer] = {}
-        self._sends: dict[str, Send] = {}
+        self._health = Health(endpoint, lambda task, error: None)  # what a lost task has to do ends with its connection
         self._closed = False
         filters = [canonical_name(name) for name in config.device_filters]
         wanted = [task for task in addresses if task != own and _is_visible(task, filters)]
@@ -66,6 +67,7 @@ class ClusterConnection:
         try:
             for task in wanted:
                 self._peers[task] = endpoint.connect(addresses[task])
+                self._health.watch(task, self._peers[task])
             self.tasks: Sequence[Task] = self._greet(wanted, config)
         except BaseException:
             self.close()
@@ -119,9 +121,10 @@ class ClusterConnection:
                     None,
                     f"{task} is said to be at {self._peers[task].address}, but {reply['task']} answers there {at()}",
                 )
+            self._health.heard(task, reply["incarnation"], self._peers[task])
             ask(self._peers[task], "open", {"session": self._session, "config": to_plain(config)})
             devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in reply["devices"]]
-            tasks.append(Task(task, devices, RemoteRuns(self._peers[task], self._session, task)))
+            tasks.append(Task(task, devices, RemoteRuns(self._peers[task], self._session, task, reply["incarnation"])))
         return tasks
 
     def send_to(self, task: str) -> Send:
@@ -129,6 +132,8 @@ class ClusterConnection:
         peer = self._peers[task]
 
         def send(step: int, key: str, values: Sequence[Any]) -> None:
+            if peer.lost is not None:
+                raise lost_receiver(task, peer.lost)
             peer.push("send", {"step": step, "key": key}, values, order=f"{step}/{key}")
 
         return send
@@ -142,6 +147,7 @@ class ClusterConnection:
         if self._closed:
             return
         self._closed = True
+        self._health.close()
         told = [peer for peer in self._peers.values() if peer.lost is None]
         answered = threading.Semaphore(0)
         for peer in told:

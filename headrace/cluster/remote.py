@@ -44,13 +44,22 @@ def ask(
     return reply  # type: ignore[no-any-return]
 
 
+def lost_receiver(task: str, error: OpError) -> OpError:
+    """The error of a step that has something to send to a lost task."""
+    if task in error.message:
+        return error
+    return errors.UnavailableError(None, None, f"{task} cannot be reached: {error.message}")
+
+
 class RemoteRuns:
     """Thread-safe."""
 
-    def __init__(self, peer: Peer, session: str, task: str) -> None:
+    def __init__(self, peer: Peer, session: str, task: str, incarnation: int) -> None:
+        """``incarnation``: that of the task on which the session was begun."""
         self._peer = peer
         self._session = session
         self._task = task
+        self._incarnation = incarnation
         self._origins: dict[int, Mapping[str, Any]] = {}  # of the nodes of each partition, by name
 
     def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
@@ -68,6 +77,8 @@ class RemoteRuns:
         origins = self._origins[handle]
 
         def answered(reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
+            if error is None and reply["incarnation"] != self._incarnation:
+                error = errors.AbortedError(None, None, f"{self._task} was started again while it ran a step")
             done(values if error is None else None, None if error is None else self._explained(error, origins))
 
         payload = {"session": self._session, "handle": handle, "step": step, "seconds": seconds}
@@ -84,8 +95,8 @@ class RemoteRuns:
         """The error with the client's operation; that of a lost connection names the task."""
         name = getattr(error.op, "name", "")
         message = error.message
-        if isinstance(error, errors.UnavailableError) and not name:
-            message = f"{self._task} cannot be reached: {message}"
+        if error is self._peer.lost:
+            message = lost_receiver(self._task, error).message
         make: Callable[..., OpError] = type(error)
         return make(None, origins.get(name), message)
 

@@ -13,6 +13,7 @@ import os
 from typing import Any, Final
 
 from headrace.cluster.cluster_spec import ClusterSpec
+from headrace.cluster.health import limits
 from headrace.cluster.transport import need_libraries, open_endpoint
 from headrace.core.config import ConfigProto
 from headrace.core.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
@@ -97,7 +98,9 @@ class Server:
         self._service = service.TaskService(self._worker, self._addresses)
         address = self._addresses[self._worker.task]
         try:
-            self._service.endpoint = open_endpoint(self._service.handle, address, lost=self._service.lost)
+            self._service.endpoint = open_endpoint(
+                self._service.handle, address, lost=self._service.lost, limits=limits()
+            )
         except BaseException:
             withdraw(self._target)
             raise

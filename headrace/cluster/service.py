@@ -15,6 +15,8 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
+from headrace.cluster.health import Health, lost_seconds
+from headrace.cluster.remote import lost_receiver
 from headrace.cluster.session_config import from_plain
 from headrace.cluster.transport.interface import Fail, Peer, Reply, Transport
 from headrace.cluster.transport.portable_codec import decode_portable
@@ -49,7 +51,8 @@ class TaskService:
     endpoint: Transport | None = None
     incarnation: int = field(default_factory=lambda: secrets.randbits(53))
     _sessions: dict[str, RemoteSession] = field(default_factory=dict)
-    _peers: dict[str, Peer] = field(default_factory=dict)
+    _peers: dict[str, Peer] = field(default_factory=dict)  # tasks that partitions of this one send to
+    _health: Health | None = None  # of these
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     # ---- the handler
@@ -62,7 +65,7 @@ class TaskService:
         if answer is None:
             fail(errors.UNIMPLEMENTED, f"{self.worker.task} knows no method {method!r}", "")
             return
-        work = partial(self._answer, answer, _Message(peer, payload, tensors, reply, fail))
+        work = partial(self._answer, answer, _Message(peer, self.incarnation, payload, tensors, reply, fail))
         if method in _QUICK:
             work()
         else:
@@ -76,9 +79,10 @@ class TaskService:
 
     def hello(self, message: _Message) -> None:
         devices = [[d.name, d.device_type, d.memory_limit] for d in self.worker.devices]
-        message.reply({
-            "task": self.worker.task, "cluster": dict(self.addresses), "devices": devices, "incarnation": self.incarnation,
-        }, [])  # fmt: skip
+        message.answer({"task": self.worker.task, "cluster": dict(self.addresses), "devices": devices})
+
+    def ping(self, message: _Message) -> None:
+        message.answer()
 
     def open(self, message: _Message) -> None:
         """Begins a session; its name is the client's choice."""
@@ -90,13 +94,13 @@ class TaskService:
         with self._lock:
             self._sessions[name] = session
         log.info("%s: a session begins (%s)", self.worker.task, name)
-        message.reply({}, [])
+        message.answer()
 
     def register(self, message: _Message) -> None:
         payload = message.payload
         data = decode_portable(payload["graph"], message.tensors)
         handle = self._session(payload).partitions.register(data, {}, payload["routes"])
-        message.reply({"handle": handle}, [])
+        message.answer({"handle": handle})
 
     def run(self, message: _Message) -> None:
         payload = message.payload
@@ -107,7 +111,7 @@ class TaskService:
             if error is not None:
                 message.refuse(error)
             else:
-                message.reply({}, [_on_host(value) for value in results or ()])
+                message.answer(tensors=[_on_host(value) for value in results or ()])
 
         self._session(payload).partitions.run(payload["handle"], payload["step"], message.tensors, done, until)
 
@@ -125,12 +129,12 @@ class TaskService:
 
     def close_session(self, message: _Message) -> None:
         self._end_session(message.payload["session"])
-        message.reply({}, [])
+        message.answer()
 
     def reset(self, message: _Message) -> None:
         for name in message.payload["containers"]:
             self.worker.resources.reset(name)
-        message.reply({}, [])
+        message.answer()
 
     # ---- sessions and tasks
 
@@ -162,6 +166,8 @@ class TaskService:
         peer = self._peer(task)
 
         def send(step: int, key: str, values: Sequence[Any]) -> None:
+            if peer.lost is not None:
+                raise lost_receiver(task, peer.lost)
             peer.push("send", {"step": step, "key": key}, values, order=f"{step}/{key}")
 
         return send
@@ -175,15 +181,27 @@ class TaskService:
                 f"{self.worker.task} knows no address of {task}; it knows {', '.join(sorted(self.addresses))}",
             )
         with self._lock:
+            if self._health is None:
+                self._health = Health(self.endpoint, self._task_lost)
             peer = self._peers.get(task)
             if peer is None or peer.lost is not None:
                 peer = self._peers[task] = self.endpoint.connect(address)
+                self._health.watch(task, peer, lost_seconds())
             return peer
+
+    def _task_lost(self, task: str, error: OpError) -> None:
+        """Ends the steps that send to a task that is lost."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+        for session in sessions:
+            session.partitions.lose(task, error)
 
     def close(self) -> None:
         """Ends all sessions and connections."""
         for name in list(self._sessions):
             self._end_session(name)
+        if self._health is not None:
+            self._health.close()
         if self.endpoint is not None:
             self.endpoint.close()
 
@@ -191,10 +209,15 @@ class TaskService:
 @dataclass(frozen=True, slots=True)
 class _Message:
     peer: str
+    incarnation: int
     payload: dict[str, Any]
     tensors: list[Any]
     reply: Reply
     fail: Fail
+
+    def answer(self, payload: Mapping[str, Any] | None = None, tensors: Sequence[Any] = ()) -> None:
+        """Answers; every answer says which incarnation of the task it comes from."""
+        self.reply({**(payload or {}), "incarnation": self.incarnation}, tensors)
 
     def refuse(self, error: BaseException) -> None:
         """Answers with an error: its code, what it says, and the name of the node it is about."""
@@ -212,6 +235,7 @@ def _on_host(value: Any) -> Any:
 
 _METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
     "hello": TaskService.hello,
+    "ping": TaskService.ping,
     "open": TaskService.open,
     "register": TaskService.register,
     "run": TaskService.run,
@@ -221,4 +245,4 @@ _METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
     "close": TaskService.close_session,
     "reset": TaskService.reset,
 }
-_QUICK: Final = frozenset({"hello", "run", "abort", "end", "send"})  # these neither plan nor wait
+_QUICK: Final = frozenset({"hello", "ping", "run", "abort", "end", "send"})  # these neither plan nor wait

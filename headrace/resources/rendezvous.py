@@ -121,6 +121,10 @@ class Rendezvous:
             while len(self._ended) > ENDED_STEPS:
                 self._ended.popitem(last=False)
 
+    def is_over(self, step: int) -> bool:
+        """Whether the step has ended, as far as that is still known."""
+        return step in self._ended
+
     def _table(self, step: int) -> _StepTable | None:
         table = self._steps.get(step)
         if table is None and step not in self._ended:

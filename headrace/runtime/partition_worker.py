@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from headrace.core.errors import OpError
+from headrace.core.errors import AbortedError, OpError
 from headrace.passes.pipeline import Options, rewrite_placed
 from headrace.passes.portable import Portable, from_portable
 from headrace.passes.step_graph import StepGraph
@@ -93,6 +93,7 @@ class Registered(NamedTuple):
     blueprint: PartitionBlueprint
     plan: StepPlan
     sends: Mapping[str, Send]
+    tasks: frozenset[str]  # those that its steps involve
 
 
 class PartitionWorker:
@@ -108,6 +109,7 @@ class PartitionWorker:
         self._handles = itertools.count()
         self._partitions: dict[int, Registered] = {}
         self._running: dict[int, list[Step]] = {}  # by the master's number of the step
+        self._begun: dict[int, set[int]] = {}  # handles of the partitions that a step has begun here
         self._aborted: dict[int, OpError] = {}
         self._lock = threading.Lock()
 
@@ -116,7 +118,7 @@ class PartitionWorker:
         blueprint = PartitionBlueprint(data, origins, mine)  # a partition has the name of its device
         sends = {partition: self._sender(task) for partition, task in routes.items()}
         handle = next(self._handles)
-        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends)
+        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, frozenset(routes.values()))
         return handle
 
     def _make(self, blueprint: PartitionBlueprint) -> StepPlan:
@@ -150,7 +152,7 @@ class PartitionWorker:
             mine = steps.start(until)
             try:
                 mine.post = StepPost(step, self._rendezvous, self._partitions[handle].sends)
-                self._enter(step, mine)
+                self._enter(step, handle, mine)
                 with mine.entered():
                     results = execute(self.plan(handle), feeds)
             finally:
@@ -160,9 +162,14 @@ class PartitionWorker:
             error = e
         done(results, error)
 
-    def _enter(self, number: int, step: Step) -> None:
+    def _enter(self, number: int, handle: int, step: Step) -> None:
         with self._lock:
             error = self._aborted.get(number)
+            if self._rendezvous.is_over(number) or handle in self._begun.get(number, ()):
+                raise AbortedError(
+                    None, None, f"step {number} was begun on {self._task} before: a step runs at most once"
+                )
+            self._begun.setdefault(number, set()).add(handle)
             self._running.setdefault(number, []).append(step)
         if error is not None:
             raise error
@@ -183,7 +190,16 @@ class PartitionWorker:
             one.cancel(error)
         self._rendezvous.abort(step, error)
 
+    def lose(self, task: str, error: OpError) -> None:
+        """Ends the steps that involve a task to which nothing can be sent any more."""
+        with self._lock:
+            concerned = {handle for handle, one in self._partitions.items() if task in one.tasks}
+            steps = [number for number in self._running if not concerned.isdisjoint(self._begun.get(number, ()))]
+        for number in steps:
+            self.abort(number, error)
+
     def end(self, step: int) -> None:
         with self._lock:
             self._aborted.pop(step, None)
+            self._begun.pop(step, None)
         self._rendezvous.end(step)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import zmq
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 LINGER_MS: Final = 500  # for the last messages of a connection that is closed
 TRIES: Final = 3  # handshakes that may fail: a server that is just starting or ending also breaks them off
 BULK_RETRY_S: Final = 0.005
+UNANSWERED: Final = 0.8  # of the time that a handshake may take: who refuses one does so sooner
 
 _numbers = itertools.count(1)
 
@@ -194,6 +196,8 @@ class ClientConnection(Connection, CallingEnd):
     def __init__(self, endpoint: Endpoint, address: str, timeout: float | None) -> None:
         super().__init__(endpoint, address)
         self._failures = 0
+        self._tried_at = monotonic()
+        self._shook_hands = False
         self._socket: sockets.Socket | None = None
         self._watch: sockets.Socket | None = None
         self._bulk: sockets.Socket | None = None
@@ -201,8 +205,8 @@ class ClientConnection(Connection, CallingEnd):
         self._welcome: wire.Welcome | None = None
         self._timeout = timeout
 
-    def close(self) -> None:
-        self.submit(lambda: self.end(self.closed(), goodbye=True))
+    def close(self, error: OpError | None = None) -> None:
+        self.submit(lambda: self.end(error or self.closed(), goodbye=True))
 
     # ---- on the I/O thread
 
@@ -227,13 +231,18 @@ class ClientConnection(Connection, CallingEnd):
         """Something has happened to the connection."""
         assert self._watch is not None
         event = sockets.next_event(self._watch)
-        if event & sockets.FAILED_HANDSHAKES:
-            self._failures += 1
+        if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self._shook_hands = True
+        elif event & sockets.FAILED_HANDSHAKES:
+            # A handshake that nobody answers tells nothing of keys: the process may be stopped, and go on later.
+            unanswered = monotonic() - self._tried_at > UNANSWERED * self.endpoint.limits.handshake
+            self._tried_at = monotonic()
+            self._failures += not unanswered
             if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH or self._failures >= TRIES:
                 self.end(UnauthenticatedError(
                     None, None, f"{self.address} refuses this process: it has another cluster key, or is no Headrace server"
                 ))  # fmt: skip
-        elif event == zmq.EVENT_DISCONNECTED and not self._failures:
+        elif event == zmq.EVENT_DISCONNECTED and self._shook_hands:
             self.end(UnavailableError(None, None, f"the connection with {self.address} is lost"))
 
     def _note_bulk(self) -> None:

@@ -11,6 +11,7 @@ import os
 import secrets
 import socket as system_socket
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -109,6 +110,9 @@ class Endpoint:
 
     def refused(self) -> dict[str, int]:
         return dict(self.refusals)
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        self.loop.submit_later(seconds, action)
 
     def close(self) -> None:
         self.loop.stop()

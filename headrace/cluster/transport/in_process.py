@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -99,6 +100,9 @@ class InProcessEndpoint:
     def refused(self) -> dict[str, int]:
         return dict(self.refusals)
 
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        self.loop.submit_later(seconds, action)
+
     def close(self) -> None:
         if self.address is not None:
             self.network.remove(self.address)
@@ -178,8 +182,8 @@ class _ClientEnd(_End, CallingEnd):
         self.other = other
         self.become_ready()
 
-    def close(self) -> None:
-        self.submit(lambda: self.end(self.closed()))
+    def close(self, error: OpError | None = None) -> None:
+        self.submit(lambda: self.end(error or self.closed()))
 
     def tell(self) -> None:
         self.tell_lost()

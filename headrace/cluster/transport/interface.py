@@ -94,8 +94,8 @@ class Peer(Protocol):
     def on_lost(self, callback: Callable[[OpError], None]) -> None:
         """Calls back once when the connection ends, now if it has ended.  Not after ``close``."""
 
-    def close(self) -> None:
-        """Ends the connection; calls under way end with CancelledError."""
+    def close(self, error: OpError | None = None) -> None:
+        """Ends the connection; calls under way end with CancelledError, or with ``error``."""
 
     @property
     def lost(self) -> OpError | None:
@@ -116,6 +116,9 @@ class Transport(Protocol):
 
     def links(self) -> dict[str, LinkStatistics]:
         """What has passed, by connection: addresses of peers, names of those that connected here."""
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        """Runs the action on the I/O thread after so long, unless the endpoint is closed by then."""
 
     def refused(self) -> dict[str, int]:
         """How much was refused so far, by reason."""

@@ -22,7 +22,8 @@ log: Final = logging.getLogger("headrace.cluster")
 
 
 class IOLoop:
-    """One thread.  ``submit`` and ``stop`` may be called from any; the rest on the thread itself, or before it starts."""
+    """One thread.  ``submit``, ``submit_later`` and ``stop`` may be called from any; the rest on the thread itself, or before it
+    starts."""
 
     def __init__(self, name: str) -> None:
         self._poller = zmq.Poller()
@@ -85,6 +86,10 @@ class IOLoop:
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Runs the action after so long."""
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), action))
+
+    def submit_later(self, seconds: float, action: Callable[[], None]) -> None:
+        """Runs the action after so long.  From any thread."""
+        self.submit(lambda: self.later(seconds, action))
 
     def busy(self, key: Any, work: Callable[[], bool]) -> None:
         """Calls ``work`` once in each turn until it returns False."""

@@ -1,0 +1,129 @@
+"""Health: watches the tasks that this process is connected to, and ends the connection to one that is lost.
+
+It feeds a membership machine with answers, broken connections and time, and does what the machine says.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from time import monotonic
+from typing import Any, Final
+
+from headrace.cluster.membership import (
+    ANSWER_FACTOR,
+    PING_SECONDS,
+    Broken,
+    Event,
+    Expected,
+    Heard,
+    Instruction,
+    Joined,
+    Lost,
+    Membership,
+    Ping,
+    Tick,
+)
+from headrace.cluster.transport.interface import DEFAULT_LIMITS, Limits, Peer, Transport
+from headrace.core.errors import OpError, make_error
+
+log = logging.getLogger("headrace.cluster")
+
+LOST_SECONDS: Final = 5.0  # of silence, until a task is lost; HEADRACE_LOST_SECONDS wins
+Told = Callable[[str, OpError], None]  # (task, error)
+
+_last_seen: Final[dict[str, int]] = {}  # the incarnation that was at an address when this process last heard from it
+
+
+def lost_seconds() -> float:
+    """How long another process may be silent until it is lost."""
+    setting = os.environ.get("HEADRACE_LOST_SECONDS", "")
+    try:
+        seconds = float(setting) if setting else LOST_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"HEADRACE_LOST_SECONDS must be a number of seconds above 0, got {setting!r}")
+    return seconds
+
+
+def limits() -> Limits:
+    """The limits of this process's endpoints."""
+    return replace(DEFAULT_LIMITS, silence=lost_seconds())
+
+
+class Health:
+    """Thread-safe.  ``told`` is called once for each task that is lost, on the endpoint's I/O thread or that of the caller."""
+
+    def __init__(self, endpoint: Transport, told: Told) -> None:
+        self._endpoint = endpoint
+        self._told = told
+        self._machine = Membership(lost_seconds() * ANSWER_FACTOR)
+        self._peers: dict[str, Peer] = {}
+        self._lock = threading.Lock()
+        self._ticks = False
+        self._closed = False
+
+    def watch(self, task: str, peer: Peer, within: float | None = None) -> None:
+        """Expects a task at the other end of a new connection; it must answer ``within`` so many seconds."""
+        with self._lock:
+            self._peers[task] = peer
+            self._machine.take(Expected(task, within, _last_seen.get(peer.address)), monotonic())
+            start = not self._ticks and not self._closed
+            self._ticks = self._ticks or start
+        peer.on_lost(lambda error: self._feed(Broken(task, error.message), peer))
+        peer.call("ping", {}, [], partial(self._answered, task, peer))
+        if start:
+            self._endpoint.later(PING_SECONDS, self._tick)
+
+    def heard(self, task: str, incarnation: int, peer: Peer) -> None:
+        """The task has answered."""
+        self._feed(Heard(task, incarnation), peer)
+
+    def close(self) -> None:
+        """Ends the watch, not the connections."""
+        with self._lock:
+            self._closed = True
+            self._peers.clear()
+
+    # ---- events
+
+    def _tick(self) -> None:
+        if not self._closed:
+            self._feed(Tick(), None)
+            self._endpoint.later(PING_SECONDS, self._tick)
+
+    def _feed(self, event: Event, peer: Peer | None) -> None:
+        """Takes an event; one of a connection that another has followed is too late."""
+        with self._lock:
+            if self._closed or (peer is not None and self._peers.get(event.task) is not peer):  # type: ignore[union-attr]
+                return
+            instructions = self._machine.take(event, monotonic())
+            peers = dict(self._peers) if instructions else {}
+        for one in instructions:
+            self._follow(one, peers[one.task])
+
+    def _follow(self, instruction: Instruction, peer: Peer) -> None:
+        task = instruction.task
+        if isinstance(instruction, Ping):
+            peer.call("ping", {}, [], partial(self._answered, task, peer))
+        elif isinstance(instruction, Joined):
+            _last_seen[peer.address] = instruction.incarnation
+            if instruction.restarted:
+                log.warning("%s at %s was started again since it was last heard of", task, peer.address)
+        elif isinstance(instruction, Lost):
+            where = "" if peer.address in instruction.message else f" (at {peer.address})"
+            error = make_error(None, None, f"{instruction.message}{where}", instruction.code)
+            log.warning("%s", error.message)
+            peer.close(error)
+            self._told(task, error)
+
+    def _answered(self, task: str, peer: Peer, reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
+        if error is None:
+            self.heard(
+                task, reply["incarnation"], peer
+            )  # an error is that of a connection that has ended: `on_lost` tells
