@@ -17,7 +17,7 @@ from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
 from headrace.client.tensor_handle import KEEPING, TensorHandle
 from headrace.core.config import ConfigProto, RunMetadata, RunOptions
-from headrace.core.errors import InvalidArgumentError, NotFoundError
+from headrace.core.errors import InvalidArgumentError, NotFoundError, OpError
 from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.graph import Graph
@@ -198,6 +198,10 @@ class BaseSession:
         return {d.name: device_stats(d.name, d.torch_device, self._resources) for d in self._master.devices}
 
     # ---- running
+
+    def _lose(self, error: OpError) -> None:
+        """Ends all steps that wait, now or later, with the error: the session has lost a task."""
+        self._master.registered.steps.lose(error)
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: RunOptions | None = None,

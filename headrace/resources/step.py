@@ -216,6 +216,7 @@ class Steps:
         self._timeout = timeout
         self._running: set[Step] = set()
         self._closed = False
+        self._loss: OpError | None = None
 
     def start(self, until: float | None = None) -> Step:
         """A new step.  ``until``: when it must be over, if its thread does not say."""
@@ -227,6 +228,8 @@ class Steps:
         if self._closed:  # looked at after adding: `close` cancels what was added before
             self._running.discard(step)
             raise RuntimeError(f"Attempted to use a closed Session. {at()}")
+        if self._loss is not None:
+            step.cancel(self._loss)
         if current.switch is not None:
             current.switch.enter(step)
         return step
@@ -239,6 +242,12 @@ class Steps:
     def running(self) -> Running:
         """A new step, which kernels of this thread find in `current`; inside a step of this session, that step."""
         return Running(self)
+
+    def lose(self, error: OpError) -> None:
+        """Ends the steps that run now, and those that are started later, with the error."""
+        self._loss = error
+        for step in self._running.copy():
+            step.cancel(error)
 
     def close(self) -> None:
         """Cancels all steps; there will be no more."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Final
 
-from headrace.core.errors import AbortedError, OpError
+from headrace.core.errors import AbortedError, OpError, UnavailableError
+from headrace.core.source import at
 from headrace.resources.step import Step
 from headrace.runtime.partition_worker import PartitionWorker, Runs
 
@@ -61,7 +62,7 @@ class PartitionedStep:
             for worker in self._workers:
                 worker.end(number)
         if run.error is not None:
-            raise run.error
+            raise _located(run.error)
         return tuple(run.results)
 
     def abort(self, number: int, error: OpError) -> None:
@@ -71,6 +72,13 @@ class PartitionedStep:
     @property
     def size(self) -> int:
         return self._fetches
+
+
+def _located(error: BaseException) -> BaseException:
+    """The error; that of a lost task, which is about no node, with the line that runs the step."""
+    if isinstance(error, (AbortedError, UnavailableError)) and error.op is None:
+        return type(error)(None, None, f"{error.message} {at()}")
+    return error
 
 
 class _Run:

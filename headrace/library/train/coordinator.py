@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
-from headrace.core.errors import OutOfRangeError
+from headrace.core.errors import AbortedError, OpError, OutOfRangeError, UnavailableError
 from headrace.core.source import at, is_internal
 from headrace.library import log
 
@@ -53,6 +53,7 @@ class Coordinator:
         self._stop = threading.Event()
         self._error: tuple[BaseException, TracebackType | None] | None = None
         self._joined = False
+        self._session_lost = False
         self._registered: dict[Any, None] = {}  # an ordered set
 
     # ---- stopping
@@ -81,10 +82,26 @@ class Coordinator:
             self._error = error
             self._stop.set()
 
+    def note_lost_session(self) -> None:
+        """The threads stop because a task of their session was lost: a new session goes on with what is on the others."""
+        self._session_lost = True
+
+    @property
+    def session_lost(self) -> bool:
+        """Whether the threads stop because a task was lost: what they share with other sessions is to stay as it is."""
+        return self._session_lost or self.loss is not None
+
+    @property
+    def loss(self) -> OpError | None:
+        """The error by which a thread has told that a task was lost; None if none has."""
+        error = None if self._error is None else self._error[0]
+        return error if isinstance(error, (AbortedError, UnavailableError)) else None
+
     def clear_stop(self) -> None:
         """Makes the coordinator new again: no stop was requested, no error reported, nothing joined."""
         with self._lock:
             self._joined = False
+            self._session_lost = False
             self._error = None
             self._stop.clear()
 

@@ -186,9 +186,16 @@ class QueueRunner:
         raise error
 
     def _close_on_stop(self, sess: Any, coord: Coordinator, switch: Switch) -> None:
-        """Closes the queue when the coordinator stops, then ends the steps that wait for something else."""
+        """Closes the queue when the coordinator stops, then ends the steps that wait for something else.
+
+        After the loss of a task the queue stays open: other sessions may use it, and this one's successor will.  Steps that
+        wait at it end with the loss.
+        """
         coord.wait_for_stop()
-        _run_anyway(sess, self._cancel_op)
+        if not coord.session_lost:
+            _run_anyway(sess, self._cancel_op)
+        elif coord.loss is not None:
+            sess._lose(coord.loss)
         switch.off(errors.CancelledError(None, None, f"The coordinator stopped the runner of queue {self.name!r}"))
 
     # ---- as a message

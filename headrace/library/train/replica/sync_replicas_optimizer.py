@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headrace.core.source import at
-from headrace.graph import raw_ops
+from headrace.graph import convert, raw_ops
 from headrace.graph.collection import GraphKeys
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices
@@ -195,6 +195,15 @@ class SyncReplicasOptimizer(Optimizer):
         with device(self._global_step.device), name_scope(""):
             return self._enqueue_tokens(num_tokens)
 
+    def _reopening(self) -> tuple[Tensor, Operation]:
+        """Whether the token queue is closed, and what opens it again: a chief that ends closes it for good."""
+        queue = self._sync_token_queue
+        with device(self._global_step.device), name_scope(""):
+            elements = convert.constant([], "string", shape=[0, 1])
+            return queue.is_closed(), raw_ops._RestoreQueueState(
+                queue.queue_ref, elements, [0], name="sync_token_q_Reopen"
+            )
+
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
         """A hook for the monitored session of a replica; ``num_tokens`` as for ``get_init_tokens_op``."""
         return _SyncReplicasOptimizerHook(self, is_chief, num_tokens)
@@ -226,6 +235,8 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
             raise ValueError(f"SyncReplicasOptimizer.apply_gradients should be called before using the hook. {at()}")
         self._init_op = optimizer.chief_init_op if self._is_chief else optimizer.local_step_init_op
         self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens) if self._is_chief else None
+        if self._is_chief:
+            self._is_closed, self._reopen_op = optimizer._reopening()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         ready_op = self._optimizer.ready_for_local_init_op
@@ -239,5 +250,8 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
             )
         session.run(self._init_op)
         if self._init_tokens_op is not None:
+            if session.run(self._is_closed):
+                log.info("SyncReplicasV2: the token queue is opened again: another chief has ended before this one.")
+                session.run(self._reopen_op)
             session.run(self._init_tokens_op)
             self._optimizer.get_chief_queue_runner().create_threads(session, coord=coord, daemon=True, start=True)

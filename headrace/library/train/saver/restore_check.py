@@ -46,6 +46,25 @@ def _wanted(restore_op: Operation) -> Iterator[tuple[Tensor, bool, Operation, in
                 pending.append(before)
 
 
+def assignments(graph: Graph, restore_op_name: str) -> dict[str, list[Operation]] | None:
+    """The ops that give variables what was read, by the variable's name; None if other things than variables are restored."""
+    takers: dict[str, list[Operation]] = {}
+    pending = [graph.get_operation_by_name(restore_op_name)]
+    seen = set(pending)
+    while pending:
+        op = pending.pop()
+        if op.type in ("Assign", "AssignVariableOp"):
+            takers.setdefault(op.inputs[0].op.name, []).append(op)
+            continue
+        if op.type != "NoOp":
+            return None
+        for before in op.control_inputs:
+            if before not in seen:
+                seen.add(before)
+                pending.append(before)
+    return takers
+
+
 def _check(checkpoint: Checkpoint, variable: Tensor, reshaped: bool, restore: Operation, index: int) -> None:
     names, slices = constant_value(restore.inputs[1]), constant_value(restore.inputs[2])
     if names is None or slices is None:

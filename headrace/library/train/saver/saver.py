@@ -27,7 +27,7 @@ from headrace.library.train.saver.background import Background
 from headrace.library.train.saver.builder import BulkSaverBuilder
 from headrace.library.train.saver.meta_graph import add_meta_graph, export_meta_graph, naming
 from headrace.library.train.saver.one_at_a_time import one_at_a_time
-from headrace.library.train.saver.restore_check import check_restore
+from headrace.library.train.saver.restore_check import assignments, check_restore
 from headrace.library.train.saver.state_file import (
     checkpoint_exists,
     get_checkpoint_mtimes,
@@ -376,6 +376,21 @@ class Saver:
             raise _explained(error, "a Variable name or other graph key that is missing") from None
         except errors.InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
+
+    def _restore_variables(self, sess: Any, prefix: str, names: Sequence[str] | None) -> None:
+        """Restores the variables whose operations have these names, and leaves the others alone.
+
+        Restores everything where nobody knows the names, and where it restores more than variables.
+        """
+        takers = None if names is None else assignments(sess.graph, self.saver_def.restore_op_name)
+        if takers is None or self._is_empty:
+            self.restore(sess, prefix)
+            return
+        wanted = [taker for name in names or () for taker in takers.get(name, ())]
+        log.info("Restoring %d of %d variables from %s", len(wanted), len(takers), prefix)
+        check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
+        if wanted:
+            sess.run(wanted, {self.saver_def.filename_tensor_name: prefix})
 
     def _restore_eagerly(self, prefix: str) -> None:
         saveables = self._eager_saveables

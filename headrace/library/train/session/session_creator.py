@@ -21,12 +21,16 @@ class SessionCreator(abc.ABC):
 
 
 class ChiefSessionCreator(SessionCreator):
-    """Makes sessions that restore the newest checkpoint, or initialise the model if there is none."""
+    """Makes sessions that restore the newest checkpoint, or initialise the model if there is none.
+
+    A session that is made because the one before has lost a task restores only the variables that have no value any more.
+    """
 
     def __init__(
         self, scaffold: Scaffold | None = None, master: str = "", config: Any = None, checkpoint_dir: Any = None,
         checkpoint_filename_with_path: Any = None,
     ) -> None:  # fmt: skip
+        self._has_made_one = False
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
         self._scaffold = _checked_scaffold(scaffold)
@@ -38,11 +42,16 @@ class ChiefSessionCreator(SessionCreator):
         scaffold = self._scaffold.finalize()
         if self._session_manager is None:
             self._session_manager = _manager(scaffold)
-        return self._session_manager.prepare_session(
+        prepare = (
+            self._session_manager.prepare_next_session if self._has_made_one else self._session_manager.prepare_session
+        )
+        session = prepare(
             self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
             checkpoint_filename_with_path=self._checkpoint_filename_with_path, config=self._config,
             init_op=scaffold.init_op, init_feed_dict=scaffold.init_feed_dict, init_fn=scaffold.init_fn,
         )  # fmt: skip
+        self._has_made_one = True
+        return session
 
 
 class WorkerSessionCreator(SessionCreator):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.library import log
 from headrace.library.train.saver.state_file import get_checkpoint_state
+
+FIRST_PAUSE: Final = 1.0  # seconds until a worker asks again whether the model is ready
 
 
 class SessionManager:
@@ -56,6 +58,46 @@ class SessionManager:
         sess, is_restored = self._restored_session(
             master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
         )
+        return self._prepared(sess, is_restored, init_op, init_feed_dict, init_fn)
+
+    def prepare_next_session(
+        self, master: str, init_op: Any, saver: Any, checkpoint_dir: Any, checkpoint_filename_with_path: Any, config: Any,
+        init_feed_dict: Any, init_fn: Any,
+    ) -> Session:  # fmt: skip
+        """A session in place of one that lost a task: only variables that have no value any more are restored.
+
+        Those on tasks that are still there keep the values that other sessions may have given them meanwhile.
+        """
+        sess = Session(master, graph=self._graph, config=config)
+        try:
+            missing = self._missing(sess)
+            if missing == []:
+                log.info("All variables have kept their values: nothing is restored.")
+                return self._prepared(sess, True, init_op, init_feed_dict, init_fn)
+            path = checkpoint_filename_with_path or _latest(checkpoint_dir)
+            if not saver or not path:
+                return self._prepared(sess, False, init_op, init_feed_dict, init_fn)
+            saver._restore_variables(sess, path, missing)
+        except BaseException:
+            sess.close()
+            raise
+        return self._prepared(sess, True, init_op, init_feed_dict, init_fn)
+
+    def _missing(self, sess: Session) -> list[str] | None:
+        """The names of variables without a value; None if the ready ops do not tell."""
+        op = self._ready_op if self._ready_for_local_init_op is None else self._ready_for_local_init_op
+        if op is None:
+            return None
+        try:
+            value = np.asarray(sess.run(op))
+        except FailedPreconditionError:
+            return None
+        if value.dtype.kind not in "OSU":
+            return None
+        return [name.decode() if isinstance(name, bytes) else str(name) for name in np.ravel(value)]
+
+    def _prepared(self, sess: Session, is_restored: bool, init_op: Any, init_feed_dict: Any, init_fn: Any) -> Session:
+        """The session, initialised unless it is restored, when its model is ready."""
         try:
             if not is_restored:
                 self._initialize(sess, init_op, init_feed_dict, init_fn)
@@ -107,9 +149,13 @@ class SessionManager:
         return sess, True
 
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")) -> Session:
-        """A session of a model that others make ready: asks every ``recovery_wait_secs``, ``max_wait_secs`` at most."""
+        """A session of a model that others make ready: asks until it is, for ``max_wait_secs`` at most.
+
+        It asks again after a second, then less and less often, down to every ``recovery_wait_secs``.
+        """
         limit = float("inf") if max_wait_secs is None else max_wait_secs
         end = time.monotonic() + limit
+        pause = min(FIRST_PAUSE, self._recovery_wait_secs)
         while True:
             sess = Session(master, graph=self._graph, config=config)
             try:
@@ -126,13 +172,14 @@ class SessionManager:
                 missing or None,
             )
             sess.close()
-            if end - time.monotonic() < self._recovery_wait_secs:
+            if end - time.monotonic() < pause:
                 raise DeadlineExceededError(
                     None, None,
                     f"Session was not ready after waiting {limit:g} secs: {missing_local or missing}. The chief has to "
                     f"initialise the model {at()}",
                 )  # fmt: skip
-            time.sleep(self._recovery_wait_secs)
+            time.sleep(pause)
+            pause = min(2 * pause, self._recovery_wait_secs)
 
     # ---- parts
 
@@ -199,6 +246,11 @@ class SessionManager:
             return None
         names = [name.decode() if isinstance(name, bytes) else str(name) for name in np.ravel(value)]
         return f"Variables not initialized: {', '.join(names)}"
+
+
+def _latest(folder: Any) -> str | None:
+    state = get_checkpoint_state(folder) if folder else None
+    return state.model_checkpoint_path if state is not None and state.model_checkpoint_path else None
 
 
 def _name(op: Any) -> Any:

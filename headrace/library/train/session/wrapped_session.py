@@ -105,6 +105,7 @@ class RecoverableSession(WrappedSession):
                 + _ADVICE,
                 error,
             )
+            self._sess.note_loss()
             self.close()
             self._sess = self._create_session()
             return False
@@ -132,6 +133,7 @@ class RecoverableSession(WrappedSession):
                     "current session will be closed and a new session will be created. " + _ADVICE,
                     error,
                 )
+                self._sess.note_loss()
                 self.close()  # joins its threads; what they report of the loss is logged
 
 
@@ -184,6 +186,10 @@ class CoordinatedSession(WrappedSession):
                 super().close()
             except Exception as error:  # `join` has raised what matters
                 log.debug("Ignored while closing the session: %s", error)
+
+    def note_loss(self) -> None:
+        """A task was lost: the queues that the threads fill stay open for the next session."""
+        self._coord.note_lost_session()
 
     def abandon(self) -> None:
         """Closes after an error that is raised already."""
