@@ -1,0 +1,184 @@
+"""Null steps over a cluster of processes (Fig. 7 of the paper), beside TensorFlow over gRPC on the same cores in the same run.
+
+In a step each worker reads parameters from the parameter servers, scales them, and the servers subtract the result: 16 scalars, 32 rows of a
+table, or all of a dense vector.  Both libraries' processes run all the time; they are asked in turn for a short sample.
+
+TensorFlow runs in an environment of its own: give its Python with `--tf-python` or $HEADRACE_TF_PYTHON.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from statistics import median
+
+from benchmarks import _harness
+
+MODULE = "benchmarks._peers.cluster_tf1"
+CASES = ("scalar", "sparse_1024", "sparse_16384", "dense_10", "dense_100")
+AIMS = {"scalar": 0.3, "sparse": 0.3, "dense": 0.6}
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Task:
+    """A process of one library's cluster."""
+
+    def __init__(self, python, library, job, index, hosts, environment):
+        command = [python, "-m", MODULE, library, job, str(index), ",".join(hosts["ps"]), ",".join(hosts["worker"])]
+        env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "GRPC_VERBOSITY": "NONE", **environment}
+        self.process = subprocess.Popen(
+            command, cwd=_harness.ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=None if os.environ.get("HEADRACE_BENCH_ERRORS") else subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"a task stopped: {' '.join(self.process.args)}")
+        return json.loads(line)
+
+    def processor_s(self):
+        """The processor time it has used so far."""
+        with open(f"/proc/{self.process.pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def close(self):
+        for stream in (self.process.stdin, self.process.stdout):
+            stream.close()
+        try:
+            self.process.wait(0 if "ps" in self.process.args else 10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Cluster:
+    """The processes of one library: parameter servers, and workers of which some are used."""
+
+    def __init__(self, python, library, servers, workers, environment):
+        ports = _free_ports(servers + workers)
+        hosts = {
+            "ps": [f"localhost:{port}" for port in ports[:servers]],
+            "worker": [f"localhost:{port}" for port in ports[servers:]],
+        }
+        self.tasks = [
+            Task(python, library, job, index, hosts, environment) for job in hosts for index in range(len(hosts[job]))
+        ]
+        self.workers = self.tasks[servers:]
+        self.version = [task.answer()["version"] for task in self.tasks][0]
+
+    def prepare(self, case):
+        """Gets the case ready everywhere; the first worker initialises it."""
+        for worker in self.workers:
+            worker.ask(f"prepare {case}")
+            worker.answer()
+
+    def sample(self, case, workers, seconds):
+        """The time of a step, and the processor time of all processes for a step, in seconds."""
+        before = sum(task.processor_s() for task in self.tasks)
+        for worker in self.workers[:workers]:
+            worker.ask(f"run {case} {seconds}")
+        answers = [worker.answer() for worker in self.workers[:workers]]
+        used = sum(task.processor_s() for task in self.tasks) - before
+        steps = sum(answer["steps"] for answer in answers)
+        return sum(answer["seconds"] for answer in answers) / steps, used / steps
+
+    def close(self):
+        for task in reversed(self.tasks):
+            task.close()
+
+
+def _free_ports(count):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def measure(python, servers, options):
+    """All points with so many parameter servers."""
+    points = []
+    most = max(options.workers)
+    with contextlib.ExitStack() as stack:
+        clusters = {}
+        for library, executable in (("headrace", sys.executable), ("tensorflow", python)):
+            if library == "headrace" or python:
+                clusters[library] = Cluster(executable, library, servers, most, {"HEADRACE_COMPILE": "off"})
+                stack.callback(clusters[library].close)
+        for case in options.cases:
+            for cluster in clusters.values():
+                cluster.prepare(case)
+            for workers in options.workers:
+                points.append(_point(clusters, case, servers, workers, options))
+                print(".", end="", flush=True)
+    print()
+    return points
+
+
+def _point(clusters, case, servers, workers, options):
+    samples = {library: {"step": [], "processor": []} for library in clusters}
+    for i in range(-1, options.rounds):  # the first warms up
+        order = list(clusters)
+        for library in order if i % 2 else reversed(order):
+            step, processor = clusters[library].sample(case, workers, options.seconds)
+            if i >= 0:
+                samples[library]["step"].append(step)
+                samples[library]["processor"].append(processor)
+    return {"case": case, "servers": servers, "workers": workers, **samples}
+
+
+def main(argv=None):
+    """Prints the table and saves the samples."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tf-python", help="a Python that has TensorFlow")
+    parser.add_argument("--alone", action="store_true", help="without TensorFlow")
+    parser.add_argument("--rounds", type=int, default=5, help="samples of each point (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a sample (default: %(default)s)")
+    parser.add_argument("--cases", nargs="*", default=CASES, help="(default: all)")
+    parser.add_argument("--workers", nargs="*", type=int, default=(1, 2, 4))
+    parser.add_argument("--servers", nargs="*", type=int, default=(1, 2))
+    options = parser.parse_args(argv)
+    python = None if options.alone else _harness.tensorflow_python(options.tf_python)
+    begin = time.perf_counter()
+    points = [point for servers in options.servers for point in measure(python, servers, options)]
+    print(_report(points))
+    print(f"{time.perf_counter() - begin:.0f} s")
+    if python and tuple(options.cases) == CASES:
+        print(f"saved to {_harness.save('cluster', {'points': points})}")
+
+
+def _report(points):
+    rows = []
+    for point in points:
+        ours, theirs = point["headrace"], point.get("tensorflow")
+        cells = [_harness.duration(median(ours["step"])), _harness.duration(median(ours["processor"]))]
+        if theirs:
+            ratios = {
+                name: [a / b for a, b in zip(ours[name], theirs[name], strict=True)] for name in ("step", "processor")
+            }
+            aim = AIMS[point["case"].partition("_")[0]]
+            ratio = median(ratios["step"])
+            cells += [
+                _harness.duration(median(theirs["step"])), _harness.duration(median(theirs["processor"])),
+                f"{ratio:.2f}{'' if ratio <= aim else '*'}", f"{min(ratios['step']):.2f}-{max(ratios['step']):.2f}",
+                f"{median(ratios['processor']):.2f}",
+            ]  # fmt: skip
+        rows.append((f"{point['case']}, {point['workers']} workers, {point['servers']} ps", *cells))
+    header = ["", "step", "processor"]
+    if any("tensorflow" in point for point in points):
+        header += ["TensorFlow", "processor", "ratio", "range", "processor ratio"]
+    return _harness.table(header, rows)
+
+
+if __name__ == "__main__":
+    main()
