@@ -36,9 +36,9 @@ class Authenticator:
     def forget(self, identity: bytes) -> None:
         self._secrets.pop(identity.hex().encode(), None)
 
-    def answer(self) -> None:
+    def answer(self, frames: list[bytes]) -> None:
         """Answers one question."""
-        version, request, domain, _address, _identity, mechanism, *credentials = self.socket.recv_multipart(zmq.NOBLOCK)
+        version, request, domain, _address, _identity, mechanism, *credentials = frames
         accepted = self._accepts(domain, mechanism, credentials)
         if not accepted:
             self._refused["wrong key"] += 1

@@ -93,10 +93,10 @@ class Connection(End):
     def transmit(self, frames: list[bytes]) -> None:
         try:
             self.send_control(frames)
-        except zmq.Again:
-            self.end(UnavailableError(None, None, f"{self.link.name} does not take its messages"))
         except zmq.ZMQError as e:
-            self.end(UnavailableError(None, None, f"{self.link.name} cannot be reached: {e}"))
+            problem = "does not take its messages" if isinstance(e, zmq.Again) else f"cannot be reached: {e}"
+            error = UnavailableError(None, None, f"{self.link.name} {problem}")
+            self.submit(lambda: self.end(error))
 
     def pump(self) -> None:
         self.endpoint.loop.busy(self, self._pump)
@@ -124,9 +124,10 @@ class Connection(End):
 
     def end(self, error: OpError, goodbye: bool = False) -> None:
         """Ends the connection, once."""
-        if self.over is not None:
-            return
-        self.over = error
+        with self.lock:
+            if self.over is not None:
+                return
+            self.over = error
         if goodbye and self.ready:
             with suppress(zmq.ZMQError):
                 self.send_control([wire.encode_head(wire.Goodbye()), b""])
@@ -142,6 +143,7 @@ class ServerConnection(Connection):
 
     def __init__(self, endpoint: Endpoint, identity: bytes, hello: wire.Hello) -> None:
         super().__init__(endpoint, f"{hello.name}#{next(_numbers)}")
+        self.lock = endpoint.control_lock
         self.identity = identity
         self.bulk_identity, self._secret, *keys = endpoint.new_bulk()
         self._keys = (keys[0], keys[1])
@@ -177,12 +179,12 @@ class ServerConnection(Connection):
         self.link.tell(wire.OpenBulk())
 
     def send_control(self, frames: list[bytes]) -> None:
-        assert self.endpoint.control is not None
-        self.endpoint.control.send_multipart([self.identity, *frames], zmq.NOBLOCK)
+        self.endpoint.send_control([self.identity, *frames])
 
     def send_bulk(self, frames: list[bytes]) -> None:
         assert self.endpoint.bulk is not None
         self.endpoint.bulk.send_multipart([self.bulk_identity, *frames], zmq.NOBLOCK)
+        self.endpoint.loop.sent(self.endpoint.bulk)
 
     def dispose(self) -> None:
         assert self.over is not None
@@ -215,7 +217,7 @@ class ClientConnection(Connection, CallingEnd):
         endpoint = self.endpoint
         self._socket = sockets.control_client(endpoint.context, endpoint.curve, endpoint.limits)
         self._watch = sockets.monitor(self._socket)
-        endpoint.loop.read(self._socket, lambda: self.receive(_frames(self._socket)))
+        endpoint.loop.read(self._socket, self.receive, self.lock)
         endpoint.loop.read(self._watch, self._note)
         self._socket.connect(url(*split_address(self.address)))
         probe = endpoint.probe.message if endpoint.probe is not None else None
@@ -227,10 +229,9 @@ class ClientConnection(Connection, CallingEnd):
         if not self.ready:
             self.end(UnavailableError(None, None, f"{self.address} could not be reached within {self._timeout} s"))
 
-    def _note(self) -> None:
+    def _note(self, frames: list[bytes]) -> None:
         """Something has happened to the connection."""
-        assert self._watch is not None
-        event = sockets.next_event(self._watch)
+        event = sockets.event_of(frames)
         if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._shook_hands = True
         elif event & sockets.FAILED_HANDSHAKES:
@@ -245,9 +246,8 @@ class ClientConnection(Connection, CallingEnd):
         elif event == zmq.EVENT_DISCONNECTED and self._shook_hands:
             self.end(UnavailableError(None, None, f"the connection with {self.address} is lost"))
 
-    def _note_bulk(self) -> None:
-        assert self._bulk_watch is not None
-        if sockets.next_event(self._bulk_watch) & (sockets.FAILED_HANDSHAKES | zmq.EVENT_DISCONNECTED):
+    def _note_bulk(self, frames: list[bytes]) -> None:
+        if sockets.event_of(frames) & (sockets.FAILED_HANDSHAKES | zmq.EVENT_DISCONNECTED):
             self.end(UnavailableError(None, None, f"the bulk channel of {self.address} is lost"), goodbye=True)
 
     def take(self, head: wire.Head, body: Buffer) -> None:
@@ -279,31 +279,29 @@ class ClientConnection(Connection, CallingEnd):
         port = split_address(welcome.bulk_address)[1]
         self._bulk = sockets.bulk_client(endpoint.context, endpoint.limits, welcome.bulk_identity, welcome.bulk_secret)
         self._bulk_watch = sockets.monitor(self._bulk)
-        endpoint.loop.read(self._bulk, lambda: self.chunk(_frames(self._bulk)))
+        endpoint.loop.read(self._bulk, self.chunk)
         endpoint.loop.read(self._bulk_watch, self._note_bulk)
         self._bulk.connect(url(host, port))
 
     def send_control(self, frames: list[bytes]) -> None:
         assert self._socket is not None
-        self._socket.send_multipart(frames, zmq.NOBLOCK)
+        with self.lock:
+            self._socket.send_multipart(frames, zmq.NOBLOCK)
+            self.endpoint.loop.sent(self._socket)
 
     def send_bulk(self, frames: list[bytes]) -> None:
         assert self._bulk is not None
         self._bulk.send_multipart(frames, zmq.NOBLOCK)
+        self.endpoint.loop.sent(self._bulk)
 
     def dispose(self) -> None:
         assert self.over is not None
         linger = LINGER_MS if self.ready and isinstance(self.over, CancelledError) else 0
         for socket, watch in ((self._socket, self._watch), (self._bulk, self._bulk_watch)):
             if socket is not None and watch is not None:
-                self.endpoint.loop.unread(socket)
-                self.endpoint.loop.unread(watch)
-                sockets.close(socket, watch, linger)
+                with self.lock:
+                    self.endpoint.loop.unread(socket)
+                    self.endpoint.loop.unread(watch)
+                    sockets.close(socket, watch, linger)
         self.endpoint.forget(self)
         self.tell_lost()
-
-
-def _frames(socket: sockets.Socket | None) -> list[bytes]:
-    assert socket is not None
-    frames: list[bytes] = socket.recv_multipart(zmq.NOBLOCK)
-    return frames

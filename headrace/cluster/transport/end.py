@@ -6,27 +6,62 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.interface import Done, LinkStatistics, Payload, Tensors
-from headrace.cluster.transport.link import Link, Outlet, call_back, tell_done
+from headrace.cluster.transport.link import Build, Link, Outlet, Packed, call_back, tell_done
 from headrace.core.errors import CancelledError, OpError, UnavailableError
 
 
 class End(Outlet):
-    """Used on the I/O thread of its endpoint, apart from `submit`."""
+    """Used on the I/O thread of its endpoint, apart from `submit` and `send`."""
 
     def __init__(self, endpoint: Any, name: str) -> None:
         self.endpoint = endpoint
         self.link = Link(name, endpoint.handler, endpoint.limits, self)
+        self.lock = threading.RLock()  # of the socket
         self.ready = False  # whether messages can travel
         self.over: OpError | None = None
+        self._queued = 0  # messages that the I/O thread is still to send
 
     def submit(self, action: Callable[[], None]) -> None:
         """Runs the action on the I/O thread, unless the connection is over by then."""
         self.endpoint.loop.submit(lambda: None if self.over else action())
+
+    def send(self, build: Build, packed: Packed) -> None:
+        if not self.send_now(build, packed):
+            self.send_later(build, packed)
+
+    def send_now(self, build: Build, packed: Packed, before: Callable[[], None] | None = None) -> bool:
+        """Sends on this thread, if nothing must go first: waking the I/O thread would cost more than the message."""
+        if packed.aside or not self.ready:
+            return False
+        with self.lock:
+            if self._queued or self.over is not None:
+                return False
+            if before is not None:
+                before()
+            self.link.send(build, packed)
+        return True
+
+    def send_later(self, build: Build, packed: Packed) -> None:
+        """Sends on the I/O thread, after what was given to it before."""
+        with self.lock:
+            self._queued += 1
+
+        def send() -> None:
+            with self.lock:
+                self._queued -= 1
+                self.link.send(build, packed)
+
+        self.submit(lambda: self.when_ready(send))
+
+    def when_ready(self, action: Callable[[], None]) -> None:
+        """Acts when messages can travel."""
+        action()
 
 
 class CallingEnd(End):
@@ -45,6 +80,12 @@ class CallingEnd(End):
         number = next(self._calls)
         packed = self.link.pack(payload, tensors)
 
+        def build(cargo: wire.Cargo) -> wire.Call:
+            return wire.Call(number, method, cargo)
+
+        if timeout is None and self.send_now(build, packed, lambda: self.link.expect(number, done)):
+            return
+
         def begin() -> None:
             if self.over is not None:
                 tell_done(done, {}, [], self.over)
@@ -53,16 +94,13 @@ class CallingEnd(End):
                 late = UnavailableError(None, None, f"{self.address} has not answered {method!r} within {timeout} s")
                 self.endpoint.loop.later(timeout, lambda: self.link.give_up(number, late))
             self.link.expect(number, done)
-            self._when_ready(lambda: self.link.call(number, method, packed))
+            self.send_later(build, packed)
 
         if not self.endpoint.loop.submit(begin):
             tell_done(done, {}, [], self.over or self.closed())
 
     def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
-        packed = self.link.pack(payload, tensors)
-        self.submit(
-            lambda: self._when_ready(lambda: self.link.send(lambda cargo: wire.Push(method, order, cargo), packed))
-        )
+        self.send(lambda cargo: wire.Push(method, order, cargo), self.link.pack(payload, tensors))
 
     def on_lost(self, callback: Callable[[OpError], None]) -> None:
         def add() -> None:
@@ -102,7 +140,7 @@ class CallingEnd(End):
                 call_back(callback, self.over)
         self._on_lost.clear()
 
-    def _when_ready(self, action: Callable[[], None]) -> None:
+    def when_ready(self, action: Callable[[], None]) -> None:
         if self.ready:
             action()
         else:

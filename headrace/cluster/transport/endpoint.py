@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket as system_socket
+import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -69,6 +70,7 @@ class Endpoint:
         self.refusals: Counter[str] = Counter()
         self.context: zmq.Context[Any] = zmq.Context()
         self.control: sockets.Socket | None = None
+        self.control_lock = threading.RLock()
         self.bulk: sockets.Socket | None = None
         self.bulk_address: str | None = None
         self.address: str | None = None
@@ -134,15 +136,14 @@ class Endpoint:
         self.address = f"{host}:{_port(self.control)}"
         self.bulk_address = f"{host}:{_port(self.bulk)}"
         self.loop.read(self._authenticator.socket, self._authenticator.answer)
-        self.loop.read(self.control, self._take_control)
+        self.loop.read(self.control, self._take_control, self.control_lock)
         self.loop.read(self.bulk, self._take_bulk)
         for watch in self._watches:
-            self.loop.read(watch, lambda watch=watch: self._note(watch))  # type: ignore[misc]
+            self.loop.read(watch, self._note)
         self.loop.later(HEARTBEAT_S, self._heartbeat)
 
-    def _take_control(self) -> None:
-        assert self.control is not None
-        identity, *frames = self.control.recv_multipart(zmq.NOBLOCK)
+    def _take_control(self, message: list[bytes]) -> None:
+        identity, *frames = message
         connection = self._by_identity.get(identity)
         if connection is not None:
             connection.receive(frames)
@@ -164,9 +165,15 @@ class Endpoint:
             self._by_bulk[connection.bulk_identity] = connection
             connection.greet(head.probe)
             return
-        assert self.control is not None
         with suppress(zmq.ZMQError):
-            self.control.send_multipart([identity, wire.encode_head(wire.Goodbye()), b""], zmq.NOBLOCK)
+            self.send_control([identity, wire.encode_head(wire.Goodbye()), b""])
+
+    def send_control(self, frames: list[bytes]) -> None:
+        """Sends to the connection whose identity comes first.  From any thread."""
+        assert self.control is not None
+        with self.control_lock:
+            self.control.send_multipart(frames, zmq.NOBLOCK)
+            self.loop.sent(self.control)
 
     def new_bulk(self) -> tuple[bytes, str, bytes, bytes]:
         """The identity and the secret of a bulk connection to come, and the keys of both its directions."""
@@ -175,17 +182,16 @@ class Endpoint:
         self._authenticator.expect(identity, secret.encode())
         return identity, secret, secrets.token_bytes(32), secrets.token_bytes(32)
 
-    def _take_bulk(self) -> None:
-        assert self.bulk is not None
-        identity, *frames = self.bulk.recv_multipart(zmq.NOBLOCK)
+    def _take_bulk(self, message: list[bytes]) -> None:
+        identity, *frames = message
         connection = self._by_bulk.get(identity)
         if connection is None:
             self.refusals["bad chunk"] += 1
         else:
             connection.chunk(frames)
 
-    def _note(self, watch: sockets.Socket) -> None:
-        event = sockets.next_event(watch)
+    def _note(self, frames: list[bytes]) -> None:
+        event = sockets.event_of(frames)
         if event & sockets.FAILED_HANDSHAKES:
             self.refusals["handshake"] += 1
         elif event == zmq.EVENT_DISCONNECTED:
@@ -226,7 +232,8 @@ class Endpoint:
     def _dispose(self) -> None:
         for socket, watch in zip((self.control, self.bulk), self._watches, strict=False):
             if socket is not None:
-                sockets.close(socket, watch, LINGER_MS)
+                with self.control_lock:
+                    sockets.close(socket, watch, LINGER_MS)
         if self._authenticator is not None:
             self._authenticator.socket.close(0)
         self.context.term()

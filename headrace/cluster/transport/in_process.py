@@ -133,9 +133,10 @@ class _End(End):
 
     def end(self, error: OpError) -> None:
         """Ends both ends, once."""
-        if self.over is not None:
-            return
-        self.over = error
+        with self.lock:
+            if self.over is not None:
+                return
+            self.over = error
         self.endpoint.ends.pop(self, None)
         self.link.end(error)
         if self.other is not None:
@@ -172,6 +173,7 @@ class _ClientEnd(_End, CallingEnd):
     def _join(self, far: InProcessEndpoint) -> None:
         other = _End(far, f"{self.endpoint.address or 'client'}#{next(self._names)}")
         other.other = self
+        other.ready = True
 
         def accept() -> None:
             far.ends[other] = None

@@ -1,6 +1,7 @@
 """The I/O thread of an endpoint: sockets that are ready, actions from other threads, timers.
 
-Knows nothing of messages.
+Knows nothing of messages.  Other threads may send on a socket under the lock that it is read with, and say so by `sent`.  ZeroMQ's
+descriptor of a socket tells of a message once: whatever uses the socket next, a send too, may use up what it tells.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ import heapq
 import itertools
 import logging
 import os
+import select
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import zmq
 
 TURN: Final = 64  # messages of one socket before the others get their turn
+Take = Callable[[list[bytes]], None]
 log: Final = logging.getLogger("headrace.cluster")
 
 
@@ -26,10 +30,12 @@ class IOLoop:
     starts."""
 
     def __init__(self, name: str) -> None:
-        self._poller = zmq.Poller()
+        self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._poller.register(self._wake, zmq.POLLIN)
-        self._readers: dict[Any, Callable[[], None]] = {}
+        self._epoll.register(self._wake, select.EPOLLIN)
+        self._readers: dict[Any, tuple[Take, AbstractContextManager[Any]]] = {}
+        self._by_descriptor: dict[int, Any] = {}
+        self._unseen: dict[Any, None] = {}  # sockets that may have something of which their descriptors do not tell
         self._actions: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
@@ -51,10 +57,20 @@ class IOLoop:
             if self._stopped:
                 return False
             self._actions.append(action)
-            if self._asleep:
-                self._asleep = False
-                os.eventfd_write(self._wake, 1)
+            self._rouse()
         return True
+
+    def sent(self, socket: zmq.Socket[Any]) -> None:
+        """Something was sent on a socket, whose lock the caller holds: has something come meanwhile?"""
+        if socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            with self._lock:
+                self._unseen[socket] = None
+                self._rouse()
+
+    def _rouse(self) -> None:
+        if self._asleep and not self._stopped:
+            self._asleep = False
+            os.eventfd_write(self._wake, 1)
 
     def stop(self) -> None:
         """Ends the thread after what was submitted, and waits for it unless it is the caller."""
@@ -67,6 +83,7 @@ class IOLoop:
 
     def discard(self) -> None:
         """Ends a loop that was never started."""
+        self._epoll.close()
         os.close(self._wake)
 
     @property
@@ -74,14 +91,20 @@ class IOLoop:
         """Whether the thread ends."""
         return self._stopped
 
-    def read(self, socket: zmq.Socket[Any], take: Callable[[], None]) -> None:
-        """Calls ``take`` while the socket has something; it raises ``zmq.Again`` when there is no more."""
-        self._readers[socket] = take
-        self._poller.register(socket, zmq.POLLIN)
+    def read(self, socket: zmq.Socket[Any], take: Take, lock: AbstractContextManager[Any] | None = None) -> None:
+        """Calls ``take`` with the frames of each message that comes.  ``lock``: of a socket on which other threads send."""
+        self._readers[socket] = (take, lock or nullcontext())
+        descriptor = socket.getsockopt(zmq.FD)
+        self._by_descriptor[descriptor] = socket
+        self._epoll.register(descriptor, select.EPOLLIN)
+        with self._lock:
+            self._unseen[socket] = None
 
     def unread(self, socket: zmq.Socket[Any]) -> None:
         if self._readers.pop(socket, None) is not None:
-            self._poller.unregister(socket)
+            descriptor = socket.getsockopt(zmq.FD)
+            del self._by_descriptor[descriptor]
+            self._epoll.unregister(descriptor)
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Runs the action after so long."""
@@ -107,19 +130,24 @@ class IOLoop:
             self._run_actions()
             self._at_end()
         finally:
+            self._epoll.close()
             os.close(self._wake)
 
     def _turn(self) -> None:
         with self._lock:
-            self._asleep = not self._actions
-        wait = 0 if self._busy or self._actions else self._until_next_timer()
-        ready = self._poller.poll(wait)
+            self._asleep = not (self._actions or self._unseen)
+        wait = self._until_next_timer() if self._asleep and not self._busy else 0.0
+        ready = self._epoll.poll(wait)
         self._run_actions()
-        for socket, _ in ready:
-            if socket == self._wake:
+        with self._lock:
+            unseen, self._unseen = self._unseen, {}
+        for descriptor, _ in ready:
+            if descriptor == self._wake:
                 os.eventfd_read(self._wake)
-            else:
-                self._take_from(socket)
+            elif descriptor in self._by_descriptor:  # not closed by an action
+                unseen[self._by_descriptor[descriptor]] = None
+        for socket in unseen:
+            self._take_from(socket)
         for key, work in list(self._busy.items()):
             if not work():
                 self._busy.pop(key, None)
@@ -127,10 +155,8 @@ class IOLoop:
         while self._timers and self._timers[0][0] <= now:
             heapq.heappop(self._timers)[2]()
 
-    def _until_next_timer(self) -> int | None:
-        if not self._timers:
-            return None
-        return max(0, int((self._timers[0][0] - time.monotonic()) * 1000) + 1)
+    def _until_next_timer(self) -> float | None:
+        return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
 
     def _run_actions(self) -> None:
         for _ in range(len(self._actions)):
@@ -138,12 +164,13 @@ class IOLoop:
 
     def _take_from(self, socket: Any) -> None:
         for _ in range(TURN):
-            take = self._readers.get(socket)
-            if take is None:  # closed by what came before
+            if socket not in self._readers:  # closed by what came before
                 return
-            try:
-                take()
-            except zmq.Again:
-                return
-            if socket in self._readers and not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-                return  # a receive that finds nothing would cost much more
+            take, lock = self._readers[socket]
+            with lock:
+                if not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+                    return
+                frames = socket.recv_multipart(zmq.NOBLOCK)
+            take(frames)
+        with self._lock:
+            self._unseen[socket] = None

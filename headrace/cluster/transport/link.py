@@ -1,6 +1,7 @@
 """One end of one connection, without its sockets: what is sent as which message, and what a message means.
 
-``pack`` may be called from any thread; everything else is for the endpoint's I/O thread.
+``pack`` may be called from any thread.  ``send``, ``tell`` and ``expect`` are called under the lock of the connection; everything else
+is for the endpoint's I/O thread.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ class Outlet:
 
     def submit(self, action: Callable[[], None]) -> None:
         """Runs the action on the I/O thread if the connection is still there.  From any thread."""
+        raise NotImplementedError
+
+    def send(self, build: Build, packed: Packed) -> None:
+        """Sends a packed message if the connection is still there.  From any thread."""
         raise NotImplementedError
 
 
@@ -147,10 +152,6 @@ class Link:
     def expect(self, number: int, done: Done) -> None:
         """Somebody waits for the answer to a call."""
         self._calls[number] = done
-
-    def call(self, number: int, method: str, packed: Packed) -> None:
-        """Sends a call."""
-        self.send(lambda cargo: wire.Call(number, method, cargo), packed)
 
     def give_up(self, number: int, error: OpError) -> None:
         """Ends a call whose answer nobody waits for any more."""
@@ -281,6 +282,10 @@ class Link:
             node = RemoteNode(head.node) if head.node else None
             tell_done(done, {}, [], make_error(None, node, head.message, head.code))
 
+    def answer(self, build: Build, packed: Packed) -> None:
+        """Sends a packed answer.  From any thread."""
+        self._outlet.send(build, packed)
+
     def submit(self, action: Callable[[], None]) -> None:
         """Runs the action on the I/O thread if the connection is still there.  From any thread."""
         self._outlet.submit(action)
@@ -300,7 +305,7 @@ class Answer:
         if number:
             packed = link.pack(payload, tensors)
             self._number = 0
-            link.submit(lambda: link.send(lambda cargo: wire.Reply(number, cargo), packed))
+            link.answer(lambda cargo: wire.Reply(number, cargo), packed)
 
     def fail(self, code: int, message: str, node: str = "") -> None:
         link, number = self._link, self._number

@@ -97,9 +97,9 @@ def monitor(socket: Socket) -> Socket:
     return watch
 
 
-def next_event(watch: Socket) -> int:
-    """What happened next; ``zmq.Again`` when nothing has."""
-    return int(parse_monitor_message(watch.recv_multipart(zmq.NOBLOCK))["event"])
+def event_of(frames: list[bytes]) -> int:
+    """What happened, as a monitor told it."""
+    return int(parse_monitor_message(frames)["event"])
 
 
 def close(socket: Socket, watch: Socket | None, linger: int = 0) -> None:
