@@ -16,8 +16,10 @@ import torch
 
 ALIGNMENT: Final = 64
 MAX_DIMENSIONS: Final = 254
+NUMPY_DIMENSIONS: Final = 32
 STRINGS: Final = "string"
 NOTHING: Final = "none"
+SMALL: Final = 1024  # bytes that are copied sooner than shared
 
 _TORCH: Final = {
     str(dtype).removeprefix("torch."): dtype
@@ -28,6 +30,14 @@ _TORCH: Final = {
     )
 }  # fmt: skip
 _TORCH_NAMES: Final = {dtype: name for name, dtype in _TORCH.items()}
+_STAND_INS: Final = {  # for types that numpy lacks: one of the same size that it has
+    name: torch.int16 if dtype.itemsize == 2 else torch.uint8
+    for name, dtype in _TORCH.items()
+    if dtype is torch.bfloat16 or "float8" in name
+}
+_STORED: Final = {
+    name: np.dtype(str(_STAND_INS.get(name, dtype)).removeprefix("torch.")) for name, dtype in _TORCH.items()
+}
 _NUMPY: Final = {
     np.dtype(name).str: np.dtype(name)
     for name in (
@@ -101,12 +111,15 @@ def _encode_torch(value: torch.Tensor) -> tuple[TensorHeader, Buffer]:
         raise TypeError(
             f"a tensor of {value.dtype} and {value.layout} cannot be sent; accepted are dense {sorted(_TORCH)}"
         )
-    data = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    header = TensorHeader(name, tuple(data.shape), data.nbytes)
-    if not data.nbytes:
-        return header, b""
-    flat = data.as_strided((data.numel(),), (1,))  # of one element, a contiguous tensor may have any stride
-    return header, flat.view(torch.uint8).numpy().data
+    try:
+        array = value.numpy()
+    except (RuntimeError, TypeError):  # numpy lacks the type, or the values are elsewhere, or to be conjugated
+        plain = value.detach().cpu().resolve_conj().resolve_neg()
+        array = plain.view(_STAND_INS[name]).numpy() if name in _STAND_INS else plain.numpy()
+    header = TensorHeader(name, array.shape, array.nbytes)
+    if array.nbytes <= SMALL:
+        return header, array.tobytes()
+    return header, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def _encode_numpy(value: np.ndarray[Any, Any] | np.generic) -> tuple[TensorHeader, Buffer]:
@@ -156,37 +169,39 @@ def _decode(header: TensorHeader, buffer: Buffer) -> Any:
         if view.nbytes or header.shape:
             raise MalformedError(f"nothing came with a shape {header.shape} and {view.nbytes} bytes")
         return None
-    element: torch.dtype | np.dtype[Any] | None = _TORCH.get(header.dtype) or _NUMPY.get(header.dtype)
+    element = _STORED.get(header.dtype) or _NUMPY.get(header.dtype)
     if element is None:
         raise MalformedError(f"there is no element type {header.dtype[:40]!r}")
     if count * element.itemsize != view.nbytes:
         raise MalformedError(f"a tensor of {header.dtype} and shape {header.shape} came with {view.nbytes} bytes")
-    if isinstance(element, torch.dtype):
-        return _over(view, element).reshape(header.shape)
-    array = np.frombuffer(_own(view, element.itemsize), element).reshape(header.shape)
+    deep = len(header.shape) > NUMPY_DIMENSIONS and header.dtype in _STORED
+    array = _over(view, element, (count,) if deep else header.shape)
+    if header.dtype in _STORED:
+        tensor = torch.from_numpy(array)
+        if header.dtype in _STAND_INS:
+            tensor = tensor.view(_TORCH[header.dtype])
+        return tensor.reshape(header.shape) if deep else tensor
     return array[()] if header.scalar and not header.shape else array
 
 
 def _count(shape: tuple[int, ...]) -> int:
-    if len(shape) > MAX_DIMENSIONS or any(n < 0 or n >= 1 << 48 for n in shape):
+    if len(shape) > MAX_DIMENSIONS:
         raise MalformedError(f"no tensor has the shape {shape[:8]} of {len(shape)} dimensions")
-    if math.prod(max(n, 1) for n in shape) >= 1 << 48:  # an empty tensor's other dimensions too: strides are products
-        raise MalformedError(f"no tensor has the shape {shape}")
-    return math.prod(shape)
+    count = bound = 1
+    for n in shape:
+        if n < 0:
+            raise MalformedError(f"no tensor has the shape {shape}")
+        count *= n
+        bound *= n or 1  # an empty tensor's other dimensions too: strides are products
+        if bound >= 1 << 48:
+            raise MalformedError(f"no tensor has the shape {shape}")
+    return count
 
 
-def _over(view: memoryview, element: torch.dtype) -> torch.Tensor:
-    if not view.nbytes:
-        return torch.empty(0, dtype=element)
-    return torch.frombuffer(_own(view, element.itemsize), dtype=element)
-
-
-def _own(view: memoryview, itemsize: int) -> Any:
-    """The buffer itself, or a copy where it may not be written or is not aligned."""
-    array = np.frombuffer(view, np.uint8)
-    if view.readonly or array.ctypes.data % itemsize:
-        return array.copy()
-    return view
+def _over(view: memoryview, element: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The elements in the buffer itself, or a copy where it may not be written or is not aligned."""
+    array: np.ndarray[Any, Any] = np.ndarray(shape, element, view)
+    return array.copy() if view.readonly or not array.flags.aligned else array
 
 
 def _decode_strings(header: TensorHeader, view: memoryview, count: int) -> Any:

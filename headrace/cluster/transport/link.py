@@ -105,7 +105,7 @@ class Link:
             raise TypeError(f"a message has at most {self._limits.message} bytes: received {nbytes}")
         outgoing = self.outgoing
         if nbytes <= (self._limits.inline if outgoing is None else self._limits.shared):
-            return Packed(data, headers, b"".join((data, *buffers)))
+            return Packed(data, headers, b"".join((*buffers, data)))
         payload_aside = len(data) > self._limits.shared
         moved = [data, *buffers] if payload_aside else buffers
         body = b"" if payload_aside else data

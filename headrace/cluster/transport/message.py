@@ -1,6 +1,6 @@
 """The messages of the control channel, and what they carry.
 
-A message is two frames: the head, one of the structs below, and the body, the buffers that travel inline.  Buffers that are too
+A message is two frames: the head, one of the structs below, and the body, what travels inline: tensors, then payload.  Buffers that are too
 large for that are *aside*, in one region of shared memory or of the bulk channel: one after the other, each at a multiple of
 64 bytes.
 """
@@ -181,15 +181,14 @@ def check_cargo(cargo: Cargo, body: int, max_bytes: int, max_tensors: int) -> No
 
 def split(cargo: Cargo, body: Buffer, region: Any) -> tuple[Buffer, list[Buffer]]:
     """The payload and the buffers of the tensors, of the body and of what is aside."""
-    view = memoryview(body)
-    sizes = [header.nbytes for header in cargo.tensors]
     if region is None:
-        payload, start, buffers = view[: cargo.payload], cargo.payload, []
-        for size in sizes:
-            buffers.append(view[start : start + size])
-            start += size
-        return payload, buffers
-    whole = memoryview(region)
+        view = memoryview(bytearray(body) if cargo.tensors else body)  # which may be written
+        start, buffers = 0, []
+        for header in cargo.tensors:
+            buffers.append(view[start : start + header.nbytes])
+            start += header.nbytes
+        return view[start:], buffers
+    view, whole = memoryview(body), memoryview(region)
     aside = cargo.aside()
     pieces: list[Buffer] = [whole[at : at + size] for at, size in zip(offsets(aside)[0], aside, strict=True)]
     return (pieces[0], pieces[1:]) if cargo.payload_aside else (view[: cargo.payload], pieces)
