@@ -61,6 +61,8 @@ class RemoteRuns:
         self._task = task
         self._incarnation = incarnation
         self._origins: dict[int, Mapping[str, Any]] = {}  # of the nodes of each partition, by name
+        self._ended: list[int] = []  # steps of which the task is told with the next one
+        self._lock = threading.Lock()
 
     def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
         text, arrays = encode_portable(data)
@@ -81,7 +83,9 @@ class RemoteRuns:
                 error = errors.AbortedError(None, None, f"{self._task} was started again while it ran a step")
             done(values if error is None else None, None if error is None else self._explained(error, origins))
 
-        payload = {"session": self._session, "handle": handle, "step": step, "seconds": seconds}
+        with self._lock:
+            ended, self._ended = self._ended, []
+        payload = {"session": self._session, "handle": handle, "step": step, "seconds": seconds, "ended": ended}
         self._peer.call("run", payload, [_plain(value) for value in feeds], answered)
 
     def abort(self, step: int, error: OpError) -> None:
@@ -89,7 +93,8 @@ class RemoteRuns:
         self._peer.push("abort", payload, [])
 
     def end(self, step: int) -> None:
-        self._peer.push("end", {"session": self._session, "step": step}, [])
+        with self._lock:
+            self._ended.append(step)
 
     def _explained(self, error: OpError, origins: Mapping[str, Any]) -> OpError:
         """The error with the client's operation; that of a lost connection names the task."""

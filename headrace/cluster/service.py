@@ -104,6 +104,9 @@ class TaskService:
 
     def run(self, message: _Message) -> None:
         payload = message.payload
+        partitions = self._session(payload).partitions
+        for step in payload["ended"]:
+            partitions.end(step)
         seconds = payload["seconds"]
         until = None if seconds is None else monotonic() + seconds
 
@@ -113,15 +116,12 @@ class TaskService:
             else:
                 message.answer(tensors=[_on_host(value) for value in results or ()])
 
-        self._session(payload).partitions.run(payload["handle"], payload["step"], message.tensors, done, until)
+        partitions.run(payload["handle"], payload["step"], message.tensors, done, until)
 
     def abort(self, message: _Message) -> None:
         payload = message.payload
         error = errors.make_error(None, None, payload["message"], payload["code"])
         self._session(payload).partitions.abort(payload["step"], error)
-
-    def end(self, message: _Message) -> None:
-        self._session(message.payload).partitions.end(message.payload["step"])
 
     def send(self, message: _Message) -> None:
         """What a partition of another task has sent to one of this task."""
@@ -160,6 +160,7 @@ class TaskService:
             session = self._sessions.pop(name, None)
         if session is not None:
             session.graph.close()
+            session.partitions.close()
 
     def send_to(self, task: str) -> Send:
         """What sends to another task of the cluster."""
@@ -240,9 +241,8 @@ _METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
     "register": TaskService.register,
     "run": TaskService.run,
     "abort": TaskService.abort,
-    "end": TaskService.end,
     "send": TaskService.send,
     "close": TaskService.close_session,
     "reset": TaskService.reset,
 }
-_QUICK: Final = frozenset({"hello", "ping", "run", "abort", "end", "send"})  # these neither plan nor wait
+_QUICK: Final = frozenset({"hello", "ping", "run", "abort", "send"})  # these neither plan nor wait

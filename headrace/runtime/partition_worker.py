@@ -109,7 +109,7 @@ class PartitionWorker:
         self._handles = itertools.count()
         self._partitions: dict[int, Registered] = {}
         self._running: dict[int, list[Step]] = {}  # by the master's number of the step
-        self._begun: dict[int, set[int]] = {}  # handles of the partitions that a step has begun here
+        self._begun: dict[int, set[int]] = {}  # by step that is not ended: the partitions it has begun here
         self._aborted: dict[int, OpError] = {}
         self._lock = threading.Lock()
 
@@ -185,6 +185,7 @@ class PartitionWorker:
     def abort(self, step: int, error: OpError) -> None:
         with self._lock:
             self._aborted[step] = error
+            self._begun.add(step)
             running = list(self._running.get(step, ()))
         for one in running:
             one.cancel(error)
@@ -203,3 +204,8 @@ class PartitionWorker:
             self._aborted.pop(step, None)
             self._begun.pop(step, None)
         self._rendezvous.end(step)
+
+    def close(self) -> None:
+        """Forgets all steps."""
+        for step in list(self._begun):
+            self.end(step)

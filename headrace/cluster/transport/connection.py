@@ -183,7 +183,7 @@ class ServerConnection(Connection):
 
     def send_bulk(self, frames: list[bytes]) -> None:
         assert self.endpoint.bulk is not None
-        self.endpoint.bulk.send_multipart([self.bulk_identity, *frames], zmq.NOBLOCK)
+        sockets.send(self.endpoint.bulk, [self.bulk_identity, *frames])
         self.endpoint.loop.sent(self.endpoint.bulk)
 
     def dispose(self) -> None:
@@ -286,12 +286,12 @@ class ClientConnection(Connection, CallingEnd):
     def send_control(self, frames: list[bytes]) -> None:
         assert self._socket is not None
         with self.lock:
-            self._socket.send_multipart(frames, zmq.NOBLOCK)
+            sockets.send(self._socket, frames)
             self.endpoint.loop.sent(self._socket)
 
     def send_bulk(self, frames: list[bytes]) -> None:
         assert self._bulk is not None
-        self._bulk.send_multipart(frames, zmq.NOBLOCK)
+        sockets.send(self._bulk, frames)
         self.endpoint.loop.sent(self._bulk)
 
     def dispose(self) -> None:

@@ -172,7 +172,7 @@ class Endpoint:
         """Sends to the connection whose identity comes first.  From any thread."""
         assert self.control is not None
         with self.control_lock:
-            self.control.send_multipart(frames, zmq.NOBLOCK)
+            sockets.send(self.control, frames)
             self.loop.sent(self.control)
 
     def new_bulk(self) -> tuple[bytes, str, bytes, bytes]:

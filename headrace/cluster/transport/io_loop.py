@@ -20,6 +20,8 @@ from typing import Any, Final
 
 import zmq
 
+from headrace.cluster.transport import sockets
+
 TURN: Final = 64  # messages of one socket before the others get their turn
 Take = Callable[[list[bytes]], None]
 log: Final = logging.getLogger("headrace.cluster")
@@ -62,7 +64,7 @@ class IOLoop:
 
     def sent(self, socket: zmq.Socket[Any]) -> None:
         """Something was sent on a socket, whose lock the caller holds: has something come meanwhile?"""
-        if socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        if sockets.readable(socket):
             with self._lock:
                 self._unseen[socket] = None
                 self._rouse()
@@ -168,9 +170,9 @@ class IOLoop:
                 return
             take, lock = self._readers[socket]
             with lock:
-                if not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+                if not sockets.readable(socket):
                     return
-                frames = socket.recv_multipart(zmq.NOBLOCK)
+                frames = sockets.receive(socket)
             take(frames)
         with self._lock:
             self._unseen[socket] = None

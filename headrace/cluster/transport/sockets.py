@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import zmq
@@ -22,6 +23,35 @@ FAILED_HANDSHAKES: Final = (
 WATCHED: Final = FAILED_HANDSHAKES | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 Socket = zmq.Socket[Any]
+
+# As plain numbers: operators of pyzmq's enumerations take longer than a send.
+_LAST: Final = int(zmq.NOBLOCK)
+_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
+_EVENTS: Final = zmq.EVENTS
+_READABLE: Final = int(zmq.POLLIN)
+
+
+def send(socket: Socket, frames: Sequence[bytes]) -> None:
+    """Sends a message; ``zmq.Again`` where there is no room."""
+    for frame in frames[:-1]:
+        socket.send(frame, _MORE)
+    socket.send(frames[-1], _LAST)
+
+
+def receive(socket: Socket) -> list[bytes]:
+    """The frames of a message that is there."""
+    frames: list[bytes] = []
+    more = True
+    while more:
+        frame = socket.recv(_LAST, copy=False)
+        frames.append(frame.bytes)
+        more = frame.more
+    return frames
+
+
+def readable(socket: Socket) -> bool:
+    """Whether a message is there."""
+    return bool(socket.getsockopt(_EVENTS) & _READABLE)
 
 
 class CurveKeys:
