@@ -26,7 +26,7 @@ from headrace.passes.step_graph import Value
 from headrace.resources.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.step import deadline
 from headrace.resources.value import is_null, meta_returner, returner, to_numpy
-from headrace.runtime.executor import PartialRun, entry
+from headrace.runtime.executor import PartialRun
 from headrace.runtime.explain import explain_request
 from headrace.runtime.explanation import Explanation
 from headrace.runtime.master import Master
@@ -60,7 +60,7 @@ class _Call:
         generation: int,
     ) -> None:
         self.plan = plan
-        self.execute = entry(plan)
+        self.execute = session._master.entry(plan)
         self.feed = each([feeder(t) for t in feeds])
         self.give = each([
             _giver(t, v, b, session)

@@ -18,6 +18,7 @@ from typing import Any, Final
 from headrace.cluster.health import Health, lost_seconds
 from headrace.cluster.remote import lost_receiver
 from headrace.cluster.session_config import from_plain
+from headrace.cluster.status import process_status, transport_status, worker_status
 from headrace.cluster.transport.interface import Fail, Peer, Reply, Transport
 from headrace.cluster.transport.portable_codec import decode_portable
 from headrace.core import errors
@@ -50,6 +51,7 @@ class TaskService:
     addresses: Mapping[str, str]
     endpoint: Transport | None = None
     incarnation: int = field(default_factory=lambda: secrets.randbits(53))
+    begun_at: float = field(default_factory=monotonic)
     _sessions: dict[str, RemoteSession] = field(default_factory=dict)
     _peers: dict[str, Peer] = field(default_factory=dict)  # tasks that partitions of this one send to
     _health: Health | None = None  # of these
@@ -83,6 +85,14 @@ class TaskService:
 
     def ping(self, message: _Message) -> None:
         message.answer()
+
+    def status(self, message: _Message) -> None:
+        """What the task is doing, for ``headrace top``."""
+        message.answer({
+            "task": self.worker.task, "address": self.addresses.get(self.worker.task, ""),
+            **process_status(self.begun_at), **worker_status(self.worker),
+            **transport_status(self.endpoint, self.addresses, message.peer),
+        })  # fmt: skip
 
     def open(self, message: _Message) -> None:
         """Begins a session; its name is the client's choice."""
@@ -237,6 +247,7 @@ def _on_host(value: Any) -> Any:
 _METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
     "hello": TaskService.hello,
     "ping": TaskService.ping,
+    "status": TaskService.status,
     "open": TaskService.open,
     "register": TaskService.register,
     "run": TaskService.run,

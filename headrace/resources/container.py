@@ -57,6 +57,16 @@ class Containers:
                 if key[0] is resource_class and key[2] == device
             ]
 
+    def everything_of(self, resource_class: type[T]) -> list[tuple[str, str, T]]:
+        """What there is of this class on all devices: container, device, and the thing itself."""
+        with self._lock:
+            return [
+                (container, key[2], item)
+                for container, store in self._items.items()
+                for key, item in store.items()
+                if key[0] is resource_class
+            ]
+
     def forget(self, owner: int) -> None:
         """Drops what belongs to one graph alone."""
         with self._lock:

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from logging import INFO, WARNING
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -68,15 +69,20 @@ class Waiting(NamedTuple):
     def __str__(self) -> str:
         node = self.node
         who = f"{node.name} ({node.type} made at {node.source})" if node is not None else "an eager op"
+        return f"{who} waits: {reason}" if (reason := self.reason) else f"{who} runs"
+
+    @property
+    def reason(self) -> str:
+        """What it waits for, in words; empty if its own work is under way."""
         if self.wait is not None:
-            return f"{who} waits: {self.wait.describe()}"
-        return f"{who} waits: its Python function runs" if node.op_def.traits.blocking else f"{who} runs"
+            return self.wait.describe()
+        return "its Python function runs" if self.node.op_def.traits.blocking else ""
 
 
 class Step:
     """Thread-safe.  Threads of the step wait in `next`; any other thread may `cancel` the step or ask for a `report`."""
 
-    __slots__ = ("_listeners", "_reported", "begun_at", "error", "number", "post", "until", "waits")
+    __slots__ = ("_listeners", "_reported", "begun_at", "divided", "error", "number", "post", "until", "waits")
 
     def __init__(self, until: float | None = None) -> None:
         self.number = next(_numbers)
@@ -85,6 +91,7 @@ class Step:
         self.begun_at = monotonic()
         self.waits: dict[Any, Waiting] = {}
         self.post: Post | None = None  # of a partition: how it sends to others and takes from them
+        self.divided = False  # into partitions, which have steps of their own
         self._listeners: list[SimpleQueue[Event]] = []
         self._reported = False
 
@@ -208,6 +215,15 @@ class Switch:
             step.cancel(error)
 
 
+@dataclass(frozen=True, slots=True)
+class StepStatus:
+    """A step under way: how long it has run, and what it waits for."""
+
+    number: int
+    seconds: float
+    waits: tuple[Waiting, ...]
+
+
 class Steps:
     """The running steps of one session.  Thread-safe."""
 
@@ -254,6 +270,15 @@ class Steps:
         self._closed = True
         for step in self._running.copy():
             step.cancel(CancelledError(None, None, f"the session was closed while {step.report() or 'a step ran'}"))
+
+    def status(self) -> list[StepStatus]:
+        """The steps under way that may wait or loop, oldest first; of one that is divided, its partitions here."""
+        now, steps = monotonic(), sorted(self._running.copy(), key=lambda step: step.number)
+        return [
+            StepStatus(step.number, now - step.begun_at, tuple(step.waits.copy().values()))
+            for step in steps
+            if not step.divided
+        ]
 
     def report(self, names: Container[str] | None = None) -> str:
         """What all steps that wait are waiting for, or those in which a node of these names waits; empty if none does."""

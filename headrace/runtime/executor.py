@@ -18,8 +18,10 @@ from headrace.runtime.threads import _current, one_thread, use_threads
 from headrace.runtime.waits import Waits
 from headrace.runtime.writers import Writers
 
+Entry = Callable[[StepPlan, Sequence[Any]], tuple[Any, ...]]
 
-def entry(plan: StepPlan) -> Callable[[StepPlan, Sequence[Any]], tuple[Any, ...]]:
+
+def entry(plan: StepPlan) -> Entry:
     """What runs a step of a request: a step that writes variables or saves them lets others know of it."""
     if plan.saves is not None:
         return _execute_saving

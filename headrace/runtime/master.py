@@ -19,7 +19,7 @@ from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.device import part_of, task_of, visible_devices
-from headrace.runtime.executor import PartialRun, entry
+from headrace.runtime.executor import Entry, PartialRun, entry
 from headrace.runtime.partition_graph import partition_graph
 from headrace.runtime.partition_worker import PartitionWorker, Runs, Send, Task
 from headrace.runtime.partitioned import Member, PartitionedStep
@@ -151,6 +151,21 @@ class Master:
         """The torch device that results of a device are on; those of another task come to the host."""
         mine = not name or task_of(name) == self.worker.task
         return self.worker.torch_device(name if mine else "")
+
+    def entry(self, plan: StepPlan) -> Entry:
+        """What runs a step of the plan.  A server counts its steps; partitions count their own."""
+        run = entry(plan)
+        if self._owns_worker or plan.partitions is not None:
+            return run
+        note = self.worker.note_step
+
+        def run_counted(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
+            try:
+                return run(plan, feeds)
+            finally:
+                note()
+
+        return run_counted
 
     def run(self, plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         return entry(plan)(plan, feeds)

@@ -179,8 +179,11 @@ class PartitionWorker:
             running = self._running.get(number, [])
             if step in running:
                 running.remove(step)
-            if not running:
+            over = not running
+            if over:
                 self._running.pop(number, None)
+        if over:
+            self._graph.worker.note_step()
 
     def abort(self, step: int, error: OpError) -> None:
         with self._lock:

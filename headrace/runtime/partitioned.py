@@ -42,6 +42,7 @@ class PartitionedStep:
         """Runs a step to its end."""
         number = next(_numbers)
         until, step.until = step.until, None  # the partitions know it, and say what they wait for
+        step.divided = True
         run = _Run(self, number)
         events = step.events()
         try:

@@ -73,8 +73,8 @@ class RegisteredGraph:
         self._handles: dict[str, Any] = {}  # of nodes that stand for something in a container
         self._constants: dict[tuple[int, Any, Any], tuple[Any, Any]] = {}
         self._generation = self.resources.generation
-        worker.enter_session()
         self._closed = False
+        worker.enter_session(self)
 
     @property
     def arrays(self) -> bool:
@@ -140,7 +140,7 @@ class RegisteredGraph:
             self._constants.clear()
         self.resources.forget(self.owner)
         self.writers.forget(self.owner)
-        self.worker.leave_session()
+        self.worker.leave_session(self)
 
 
 class TracedGraph(RegisteredGraph):

@@ -41,23 +41,25 @@ class LocalWorker:
         self.writers = Writers()
         self._by_name = {d.name: d for d in self.devices}
         self._host = next(d for d in self.devices if d.device_type == "CPU")
-        self._sessions = 0  # those that are open
+        self._sessions: set[Any] = set()  # those that are open: registered graphs
         self._had_session = False
+        self._steps_done = 0
+        self._counting = threading.Lock()
         self._session_left = threading.Condition()
 
     # ---- sessions
 
-    def enter_session(self) -> None:
-        """Notes that a session runs its steps here."""
+    def enter_session(self, session: Any) -> None:
+        """Notes that a session runs its steps here: ``session`` is its registered graph."""
         with self._session_left:
-            self._sessions += 1
+            self._sessions.add(session)
             self._had_session = True
             self._session_left.notify_all()
 
-    def leave_session(self) -> None:
+    def leave_session(self, session: Any) -> None:
         """Notes that a session is closed."""
         with self._session_left:
-            self._sessions -= 1
+            self._sessions.discard(session)
             self._session_left.notify_all()
 
     def wait_for_sessions(self, seconds: float = 0.0) -> None:
@@ -65,8 +67,23 @@ class LocalWorker:
         with self._session_left:
             while True:
                 self._session_left.wait_for(lambda: self._had_session and not self._sessions)
-                if not self._session_left.wait_for(lambda: self._sessions > 0, seconds):
+                if not self._session_left.wait_for(lambda: bool(self._sessions), seconds):
                     return
+
+    def sessions(self) -> list[Any]:
+        """The registered graphs of the sessions that are open."""
+        with self._session_left:
+            return list(self._sessions)
+
+    def note_step(self) -> None:
+        """Notes that a step is over here, or what this worker had to do in it."""
+        with self._counting:
+            self._steps_done += 1
+
+    @property
+    def steps_done(self) -> int:
+        """How many steps have ended here, with or without an error."""
+        return self._steps_done
 
     # ---- devices
 

@@ -39,6 +39,19 @@ def build(typer: Any) -> Any:
     own_arguments = {"ignore_unknown_options": True, "allow_interspersed_args": False}
     app.command(context_settings=own_arguments)(explain)
 
+    target = Annotated[str, typer.Argument(help="grpc://host:port of any task of the cluster.")]
+    once = Annotated[bool, typer.Option("--json", help="Print JSON, once.")]
+    interval = Annotated[float, typer.Option(help="Seconds between two looks.", min=0.05)]
+
+    def top(target, as_json=False, interval=1.0):
+        from headrace.tools.top import show_cluster
+
+        raise typer.Exit(show_cluster(target, as_json, interval))
+
+    top.__annotations__ = {"target": target, "as_json": once, "interval": interval}
+    top.__doc__ = "Show what the tasks of a running cluster do: steps, links, queues, who waits on what."
+    app.command()(top)
+
     @app.callback()
     def root() -> None:
         pass

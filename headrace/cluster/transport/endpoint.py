@@ -108,7 +108,11 @@ class Endpoint:
 
     def links(self) -> dict[str, LinkStatistics]:
         connections: list[Connection] = [*self._clients, *self._by_identity.values()]
-        return {connection.link.name: connection.link.statistics for connection in connections}
+        links: dict[str, LinkStatistics] = {}
+        for connection in connections:  # several may lead to one address
+            name = connection.link.name
+            links[name] = links.get(name, LinkStatistics()) + connection.link.statistics
+        return links
 
     def refused(self) -> dict[str, int]:
         return dict(self.refusals)

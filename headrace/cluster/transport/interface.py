@@ -68,6 +68,14 @@ class LinkStatistics:
     received_bytes: int = 0
     shared_bytes: int = 0
 
+    def __add__(self, other: LinkStatistics) -> LinkStatistics:
+        """Both connections together."""
+        return LinkStatistics(
+            self.sent_messages + other.sent_messages, self.sent_bytes + other.sent_bytes,
+            self.received_messages + other.received_messages, self.received_bytes + other.received_bytes,
+            self.shared_bytes + other.shared_bytes,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteNode:
@@ -115,7 +123,7 @@ class Transport(Protocol):
         """Begins to connect, and goes on trying for ``timeout`` seconds (None: until it is closed)."""
 
     def links(self) -> dict[str, LinkStatistics]:
-        """What has passed, by connection: addresses of peers, names of those that connected here."""
+        """What has passed, by peer: addresses of those this endpoint connected to, names of those that connected here."""
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Runs the action on the I/O thread after so long, unless the endpoint is closed by then."""

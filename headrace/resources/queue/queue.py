@@ -78,6 +78,11 @@ class Queue(Driver):
             ended = self._machine.replace(elements, position, closed)
         finish(ended)
 
+    def waiting(self) -> tuple[int, int]:
+        """How many calls wait to add, and how many wait to take."""
+        with self._lock:
+            return len(self._machine.adders), len(self._machine.takers)
+
     @property
     def is_closed(self) -> bool:
         return self._machine.closed

@@ -1,0 +1,78 @@
+"""What the tasks of a running cluster do: steps per second, bytes per link, queues, and who waits on what.
+
+    headrace top grpc://localhost:2222          or   python -m headrace.tools.top grpc://localhost:2222
+
+Any task of the cluster will do: it is asked for the others.  A terminal shows the tables anew every second until Ctrl-C;
+elsewhere they are printed once.  `--json` prints the same as JSON, once.  The cluster's key is needed, as by every client.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+from collections.abc import Sequence
+from time import strftime
+
+from headrace.cluster.overview import Overview
+from headrace.core.errors import InvalidArgumentError, OpError
+from headrace.tools.top_report import Sample, report
+
+MISSING = "headrace top: the tables need rich: pip install 'headrace[cli]', or take --json"
+
+
+def show_cluster(target: str, as_json: bool = False, interval: float = 1.0) -> int:
+    """Shows the cluster of a target; returns 0, 1 if it cannot be reached, 2 if ``target`` names none."""
+    try:
+        with Overview(target) as overview:
+            if as_json:
+                print(json.dumps({"target": target, **report(*_two_samples(overview, interval))}, indent=1))
+                return 0
+            return _show_tables(overview, target, interval)
+    except KeyboardInterrupt:
+        return 0
+    except (OpError, ImportError) as e:
+        print(f"headrace top: {e.message if isinstance(e, OpError) else e}", file=sys.stderr)
+        return 2 if isinstance(e, InvalidArgumentError) else 1
+
+
+def _two_samples(overview: Overview, interval: float) -> tuple[Sample, Sample]:
+    before = overview.sample()
+    threading.Event().wait(interval)
+    return before, overview.sample()
+
+
+def _show_tables(overview: Overview, target: str, interval: float) -> int:
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ImportError:
+        print(MISSING, file=sys.stderr)
+        return 2
+    from headrace.tools.top_table import tables
+
+    console = Console()
+    before, after = _two_samples(overview, interval)
+    if not console.is_terminal:
+        console.print(tables(report(before, after), target))
+        return 0
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(tables(report(before, after), f"{target}   {strftime('%H:%M:%S')}   Ctrl-C ends"), refresh=True)
+            threading.Event().wait(interval)
+            before, after = after, overview.sample()
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command without typer."""
+    parser = argparse.ArgumentParser(prog="python -m headrace.tools.top", description=__doc__.splitlines()[0])
+    parser.add_argument("target", help="grpc://host:port of any task")
+    parser.add_argument("--json", action="store_true", help="print JSON once")
+    parser.add_argument("--interval", type=float, default=1.0, help="seconds between two looks")
+    options = parser.parse_args(argv)
+    return show_cluster(options.target, options.json, options.interval)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

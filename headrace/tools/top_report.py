@@ -1,0 +1,69 @@
+"""What ``headrace top`` shows, as data: two samples of the tasks' statuses -> rates, links, queues and who waits on what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+Status = Mapping[str, Any]
+Sample = Mapping[str, Status]  # by the names of tasks
+
+_TASK = re.compile(r"/job:([^/\s]+)/replica:\d+/task:(\d+)(?:/device:CPU:0\b)?")
+
+
+def report(before: Sample, after: Sample) -> dict[str, Any]:
+    """The cluster as of ``after``; what is per second is the difference between the two samples."""
+    return {
+        "tasks": [_task(name, before.get(name, {}), status) for name, status in after.items()],
+        "links": _links(before, after),
+        "queues": [{"task": task, **queue} for task, status in after.items() for queue in status.get("queues", ())],
+        "waits": [
+            {"task": task, "step": step["number"], "seconds": step["seconds"], **wait}
+            for task, status in after.items()
+            for step in status.get("steps", ())
+            for wait in step["waits"]
+        ],
+    }
+
+
+def short(text: str) -> str:
+    """The text with tasks by their short names: /job:ps/replica:0/task:0 -> ps 0."""
+    return _TASK.sub(r"\1 \2", text)
+
+
+def _task(name: str, before: Status, after: Status) -> dict[str, Any]:
+    if "error" in after:
+        return {"task": name, "error": after["error"]}
+    own = {key: value for key, value in after.items() if key not in ("links", "queues", "time")}
+    return {**own, "steps_per_second": _rate(before, after, "steps_done", before, after)}
+
+
+def _links(before: Sample, after: Sample) -> list[dict[str, Any]]:
+    """One entry for each direction between a task and a peer.  What a task sent counts; else what the other received."""
+    links: dict[tuple[str, str], dict[str, Any]] = {}
+    for task, status in after.items():
+        earlier = {link["peer"]: link for link in before.get(task, {}).get("links", ())}
+        for link in status.get("links", ()):
+            peer, old = link["peer"], earlier.get(link["peer"], {})
+            links[task, peer] = _direction("sent", before.get(task, {}), status, old, link)
+            if "links" not in after.get(peer, {}):  # a client, or a task that does not answer
+                links[peer, task] = _direction("received", before.get(task, {}), status, old, link)
+    return [{"from": start, "to": end, **link} for (start, end), link in links.items()]
+
+
+def _direction(
+    what: str, before: Status, after: Status, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "bytes": new[f"{what}_bytes"], "messages": new[f"{what}_messages"],
+        "bytes_per_second": _rate(before, after, f"{what}_bytes", old, new),
+        "messages_per_second": _rate(before, after, f"{what}_messages", old, new),
+    }  # fmt: skip
+
+
+def _rate(before: Status, after: Status, count: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> float | None:
+    """How fast a count has risen; None where the samples are not of one process, or of one moment."""
+    if before.get("incarnation") != after.get("incarnation") or after["time"] <= before["time"]:
+        return None
+    return max(0.0, (new[count] - old.get(count, 0)) / (after["time"] - before["time"]))

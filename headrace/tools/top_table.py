@@ -1,0 +1,149 @@
+"""The tables of ``headrace top``: a report -> what rich draws.  Made for terminals of 80 columns and more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, JustifyMethod, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from headrace.tools.top_report import short
+
+BAR = 10  # characters of a full queue
+_SENDER = re.compile(r"(/job:\S+)>/job:")  # in the key of a message between partitions
+
+
+def tables(report: dict[str, Any], title: str = "") -> RenderableType:
+    """Everything that is shown; parts that are empty are left out."""
+    parts: list[RenderableType] = [Text(title, style="bold"), Text("")] if title else []
+    parts.append(_tasks(report["tasks"]))
+    parts += _remarks(report["tasks"])
+    if report["waits"]:
+        parts += [Text(""), _waits(report["waits"])]
+    if report["queues"]:
+        parts += [Text(""), _queues(report["queues"])]
+    if report["links"]:  # last: there are many of them, and a small terminal cuts them off
+        parts += [Text(""), _links(report["links"])]
+    return Group(*parts)
+
+
+def _table(*columns: str) -> Table:
+    """Columns whose names begin with ">" are for numbers, that whose name ends with "..." for text that may be long."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold cyan")
+    for name in columns:
+        justify: JustifyMethod = "right" if name.startswith(">") else "left"
+        table.add_column(name.strip(">."), justify=justify, no_wrap=not name.endswith("..."), overflow="fold")
+    return table
+
+
+def _tasks(tasks: Sequence[dict[str, Any]]) -> Table:
+    table = _table("task", ">up", ">sessions", ">steps/s", ">under way", ">memory", ">variables")
+    for task in tasks:
+        if "error" in task:
+            table.add_row(Text(short(task["task"]), style="red"), *["-"] * 6)
+            continue
+        table.add_row(
+            short(task["task"]), duration(task["uptime"]), str(task["sessions"]), number(task["steps_per_second"]),
+            str(len(task["steps"])), size(_memory(task)), size(sum(d["variable_bytes"] for d in task["devices"])),
+        )  # fmt: skip
+    return table
+
+
+def _remarks(tasks: Sequence[dict[str, Any]]) -> list[Text]:
+    """What the columns have no room for: why a task does not answer, what it has refused."""
+    remarks = []
+    for task in tasks:
+        if "error" in task:
+            remarks.append(Text(f"{short(task['task'])} does not answer: {short(task['error'])}", style="red"))
+        elif task["refused"]:
+            reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(task["refused"].items()))
+            remarks.append(Text(f"{short(task['task'])} has refused: {reasons}", style="yellow"))
+    return remarks
+
+
+def _memory(task: dict[str, Any]) -> int | None:
+    """What the process takes of the machine's memory and of its accelerators'."""
+    counted = [d["bytes_in_use"] for d in task["devices"] if d["bytes_in_use"] is not None]
+    if task["resident_bytes"] is None and not counted:
+        return None
+    return (task["resident_bytes"] or 0) + sum(counted)
+
+
+def _links(links: Sequence[dict[str, Any]]) -> Table:
+    table = _table("link", ">bytes/s", ">messages/s", ">bytes", ">messages")
+    for link in links:
+        table.add_row(
+            f"{short(link['from'])} -> {short(link['to'])}", size(link["bytes_per_second"]),
+            number(link["messages_per_second"]), size(link["bytes"]), str(link["messages"]),
+        )  # fmt: skip
+    return table
+
+
+def _queues(queues: Sequence[dict[str, Any]]) -> Table:
+    table = _table("queue...", "on", "filled", ">elements", ">wait to add", ">wait to take")
+    for queue in queues:
+        name = Text(queue["name"])
+        if queue["closed"]:
+            name.append(" (closed)", style="dim")
+        capacity = "no limit" if queue["capacity"] < 0 else str(queue["capacity"])
+        table.add_row(
+            name, short(queue["task"]), _bar(queue["size"], queue["capacity"]), f"{queue['size']} of {capacity}",
+            str(queue["waiting_to_add"]), str(queue["waiting_to_take"]),
+        )  # fmt: skip
+    return table
+
+
+def _bar(count: int, capacity: int) -> Text:
+    if capacity <= 0:
+        return Text("")
+    full = min(BAR, round(BAR * count / capacity))
+    return Text("#" * full + "." * (BAR - full), style="yellow" if count >= capacity else "green")
+
+
+def _waits(waits: Sequence[dict[str, Any]]) -> Table:
+    table = _table("on", ">step", ">for", "who waits on what...")
+    for wait in waits:
+        table.add_row(short(wait["task"]), str(wait["step"]), duration(wait["seconds"]), who_waits(wait))
+    return table
+
+
+def who_waits(wait: dict[str, Any]) -> str:
+    """One wait in words."""
+    if wait["op"] == "_RecvMany" and (senders := sorted(set(_SENDER.findall(wait["for"])))):
+        return f"{' and '.join(map(short, senders))} has not sent a value for {wait['made_at']}"
+    who = f"{wait['node']} ({wait['op']}, {wait['made_at']})" if wait["node"] else "an eager op"
+    return short(f"{who}: {wait['for'] or 'its own work'}")
+
+
+# ---- numbers for people
+
+
+def number(value: float | None) -> str:
+    """A rate with three digits; "-" if nobody knows."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def size(value: float | None) -> str:
+    """Bytes in the unit that suits: 1.5 kB, 20 MB; "-" if nobody knows."""
+    if value is None:
+        return "-"
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 999.5:
+            return f"{number(value)} {unit}"
+        value /= 1000
+    return f"{number(value)} TB"
+
+
+def duration(seconds: float) -> str:
+    """3.2 s, 4:05, 2:03:59."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
