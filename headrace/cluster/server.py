@@ -54,6 +54,9 @@ class Server:
         prefix = f"/job:{self._server_def.job_name}/replica:0/task:{self._server_def.task_index}"
         self._worker = LocalWorker(self._server_def.default_session_config, prefix)
         self._addresses = _addresses(ClusterSpec(self._server_def.cluster))
+        address = self._addresses[prefix]
+        named = [] if address.endswith(":0") else [f"{PROTOCOL}://{address}"]
+        self._targets = list(dict.fromkeys([self._target, *named]))  # sessions may name it as the cluster does
         self._service: Any = None
         self._started = False
         if start:
@@ -79,12 +82,17 @@ class Server:
         if self._started:
             return
         alone = len(self._addresses) == 1
+        offered: list[str] = []
         try:
-            offer(self._target, self._worker, None if alone else self._connect)
+            for target in self._targets:
+                offer(target, self._worker, None if alone else self._connect)
+                offered.append(target)
         except ValueError:
+            for other in offered:
+                withdraw(other)
             raise UnknownError(
                 None, None,
-                f"Could not start the server: {self._target} is the address of another server of this process; use "
+                f"Could not start the server: {target} is the address of another server of this process; use "
                 f"port 0 for one that is free {at()}",
             ) from None  # fmt: skip
         self._started = True
@@ -102,7 +110,7 @@ class Server:
                 self._service.handle, address, lost=self._service.lost, limits=limits()
             )
         except BaseException:
-            withdraw(self._target)
+            self._withdraw()
             raise
         atexit.register(self._service.close)
 
@@ -120,9 +128,13 @@ class Server:
         if self._started:
             self._worker.wait_for_sessions(_join_seconds() if len(self._addresses) > 1 else 0.0)
 
+    def _withdraw(self) -> None:
+        for target in self._targets:
+            withdraw(target)
+
     def _stop(self) -> None:
         """Ends the server; sessions on it find it lost."""
-        withdraw(self._target)
+        self._withdraw()
         if self._service is not None:
             atexit.unregister(self._service.close)
             self._service.close()

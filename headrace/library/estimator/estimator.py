@@ -23,6 +23,7 @@ from headrace.library.numeric.random import set_random_seed
 from headrace.library.state.global_step import create_global_step
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverListener
 from headrace.library.train.hook.step import StopAtStepHook
+from headrace.library.train.replica.device_setter import replica_device_setter
 from headrace.library.train.saver.reader import load_checkpoint
 from headrace.library.train.saver.state_file import latest_checkpoint
 from headrace.library.train.session.monitored_session import MonitoredSession
@@ -61,7 +62,7 @@ class Estimator:
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = checked_settings(warm_start_from)
-        self._session_config = self._config.session_config or ConfigProto(allow_soft_placement=True)
+        self._session_config = self._config.session_config or _session_config(self._config)
         log.info("Using config: %s", self._config)
 
     # ---- what it is
@@ -125,7 +126,7 @@ class Estimator:
                 return self
         if steps is not None or max_steps is not None:
             own_hooks.append(StopAtStepHook(steps, max_steps))
-        with self._graph():
+        with self._graph(self._config.device_fn or _replica_device_setter(self._config)):
             features, labels = self._call_input_fn(input_fn, ModeKeys.TRAIN)
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self._config)
             if self._warm_start_settings is not None and self.latest_checkpoint() is None:
@@ -214,10 +215,10 @@ class Estimator:
     # ---- parts
 
     @contextmanager
-    def _graph(self) -> Iterator[Graph]:
+    def _graph(self, device_fn: Any = None) -> Iterator[Graph]:
         """A new default graph, with the global step."""
         graph = Graph()
-        with graph.as_default(), graph.device(self._config.device_fn):
+        with graph.as_default(), graph.device(device_fn or self._config.device_fn):
             set_random_seed(self._config.tf_random_seed)
             create_global_step(graph)
             yield graph
@@ -263,6 +264,23 @@ def _check_not_overridden(estimator: Estimator) -> None:
             f"Subclasses of Estimator cannot override members of Estimator. {type(estimator).__name__} does override "
             f"{changed} {at()}"
         )
+
+
+def _session_config(config: RunConfig) -> ConfigProto:
+    """How sessions run.  In a cluster a task works with the parameter servers only, so that it need not wait for others."""
+    filters: list[str] = []
+    if config.cluster_spec:
+        own = f"/job:{config.task_type}/task:{config.task_id}"
+        filters = ["/job:ps", own] if config.num_ps_replicas else [own]
+    return ConfigProto(allow_soft_placement=True, device_filters=filters)
+
+
+def _replica_device_setter(config: RunConfig) -> Any:
+    """What puts variables on parameter servers in training; None where there are none."""
+    if not config.num_ps_replicas:
+        return None
+    own = f"/job:{config.task_type}/task:{config.task_id}"
+    return replica_device_setter(config.num_ps_replicas, worker_device=own, cluster=config.cluster_spec)
 
 
 def _configured(config: Any, model_dir: Any) -> RunConfig:

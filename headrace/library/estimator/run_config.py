@@ -306,6 +306,7 @@ class _Task:
         self.is_chief = self.type == chiefs[0]
         if self.type == TaskType.EVALUATOR:
             self.num_workers, self.global_id = 0, None
+            self.cluster = ClusterSpec({})  # it has no part in it
             return
         if self.type not in jobs or self.index not in self.cluster.task_indices(self.type):
             raise ValueError(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 from headrace.core.source import at
 from headrace.library import log
+from headrace.library.estimator import task_role
+from headrace.library.estimator.checkpoint_evaluation import CheckpointEvaluation
 from headrace.library.estimator.estimator import Estimator, checked_listeners
 from headrace.library.estimator.estimator_spec import checked_hooks
 from headrace.library.estimator.exporter import Exporter
+from headrace.library.estimator.run_config import TaskType
 from headrace.library.train.hook.checkpoint_saver import CheckpointSaverListener
 from headrace.library.train.hook.timer import SecondOrStepTimer
 
@@ -73,42 +75,55 @@ def train_and_evaluate(
 ) -> tuple[dict[str, Any] | None, list[Any]]:
     """Trains; evaluates and exports whenever a checkpoint is saved, and at the end.
 
-    Returns the last evaluation and what each exporter returned for it.
+    Returns the last evaluation and what each exporter returned for it.  Where ``TF_CONFIG`` describes a cluster, the process
+    does what its task has to do: a ``ps`` serves variables, the ``chief`` and the ``worker`` tasks train, the ``evaluator``
+    evaluates.
     """
     for what, value, wanted in (
         ("estimator", estimator, Estimator), ("train_spec", train_spec, TrainSpec), ("eval_spec", eval_spec, EvalSpec),
     ):  # fmt: skip
         if not isinstance(value, wanted):
             raise TypeError(f"`{what}` must have type `tf.estimator.{wanted.__name__}`, given {value!r} {at()}")
-    if sum(estimator.config.cluster_spec.num_tasks(job) for job in estimator.config.cluster_spec.jobs) > 1:
-        raise NotImplementedError(
-            "train_and_evaluate runs in one process: TF_CONFIG describes a cluster of several tasks, "
-            f"{estimator.config.cluster_spec.as_dict()}. Call estimator.train and estimator.evaluate in the tasks {at()}"
-        )
-    return _run(estimator, train_spec, eval_spec)
+    config = estimator.config
+    evaluation = CheckpointEvaluation(estimator, eval_spec, train_spec.max_steps)
+    if not config.cluster_spec and config.task_type != TaskType.EVALUATOR:
+        _train_here(estimator, train_spec, eval_spec, evaluation)
+    else:
+        _play_role(estimator, train_spec, eval_spec, evaluation)
+    return evaluation.result, evaluation.exports
 
 
-def _run(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> tuple[Any, list[Any]]:
-    listener = _EvaluatingListener(estimator, train_spec, eval_spec)
+def _train_here(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec, evaluation: Any) -> None:
     log.info("Start train and evaluate loop. The evaluate will happen after every checkpoint.")
     estimator.train(
         train_spec.input_fn, hooks=list(train_spec.hooks), max_steps=train_spec.max_steps,
-        saving_listeners=[*train_spec.saving_listeners, listener],
+        saving_listeners=[*train_spec.saving_listeners, _EvaluatingListener(evaluation, eval_spec.throttle_secs)],
     )  # fmt: skip
-    return listener.result, listener.exports
+
+
+def _play_role(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec, evaluation: Any) -> None:
+    """Does what this task of the cluster has to do."""
+    role = estimator.config.task_type
+    task_role.check_role(estimator.config)
+    if role == TaskType.PS:
+        task_role.serve(estimator.config)
+    elif role == TaskType.EVALUATOR:
+        task_role.evaluate(evaluation, eval_spec.start_delay_secs, eval_spec.throttle_secs)
+    else:
+        listeners = list(train_spec.saving_listeners)
+        if role == TaskType.MASTER:  # it evaluates as well
+            listeners.append(_EvaluatingListener(evaluation, eval_spec.throttle_secs))
+        task_role.train(estimator, train_spec, listeners)
 
 
 class _EvaluatingListener(CheckpointSaverListener):
     """Evaluates new checkpoints while the training pauses."""
 
-    def __init__(self, estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
-        self._estimator = estimator
-        self._max_steps = train_spec.max_steps
-        self._spec = eval_spec
-        self._timer = SecondOrStepTimer(every_secs=eval_spec.throttle_secs)
+    def __init__(self, evaluation: CheckpointEvaluation, throttle_secs: float) -> None:
+        self._evaluation = evaluation
+        self._throttle_secs = throttle_secs
+        self._timer = SecondOrStepTimer(every_secs=throttle_secs)
         self._is_first = True
-        self.result: dict[str, Any] | None = None
-        self.exports: list[Any] = []
 
     def begin(self) -> None:
         self._timer.reset()
@@ -120,30 +135,18 @@ class _EvaluatingListener(CheckpointSaverListener):
             self._timer.update_last_triggered_step(global_step_value)
             return False
         if not self._timer.should_trigger_for_step(global_step_value):
-            log.info("Skip the current checkpoint eval due to throttle secs (%s secs).", self._spec.throttle_secs)
+            log.info("Skip the current checkpoint eval due to throttle secs (%s secs).", self._throttle_secs)
             return False
-        self._evaluate(global_step_value)
+        self._evaluate()
         self._timer.update_last_triggered_step(global_step_value)
         return False
 
     def end(self, session: Any, global_step_value: Any) -> None:
-        if self.result is None or global_step_value != self._timer.last_triggered_step():
-            self._evaluate(global_step_value, is_last=True)
+        if self._evaluation.result is None or global_step_value != self._timer.last_triggered_step():
+            self._evaluate(is_last=True)
 
-    def _evaluate(self, step: Any, is_last: bool = False) -> None:
-        spec = self._spec
-        path = self._estimator.latest_checkpoint()
-        self.result = self._estimator.evaluate(
-            spec.input_fn, steps=spec.steps, hooks=list(spec.hooks), checkpoint_path=path, name=spec.name
-        )
-        is_last = is_last or (self._max_steps is not None and step >= self._max_steps)
-        base = os.path.join(self._estimator.model_dir, "export")
-        self.exports = [
-            exporter.export(
-                self._estimator, os.path.join(base, exporter.name), path, self.result, is_the_final_export=is_last
-            )
-            for exporter in spec.exporters
-        ]
+    def _evaluate(self, is_last: bool = False) -> None:
+        self._evaluation.evaluate(self._evaluation.newest(), is_last)
 
 
 # ---- checks

@@ -141,12 +141,3 @@ def test_exporters_need_names_of_their_own() -> None:
     twice = [tf.estimator.FinalExporter("a", receive), tf.estimator.LatestExporter("a", receive)]
     with pytest.raises(ValueError, match="names must be unique. Name: 'a'"):
         tf.estimator.EvalSpec(once, exporters=twice)
-
-
-def test_clusters_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(
-        "TF_CONFIG", '{"cluster": {"chief": ["a:1"], "ps": ["b:1"]}, "task": {"type": "chief", "index": 0}}'
-    )
-    specs = tf.estimator.TrainSpec(forever, max_steps=4), tf.estimator.EvalSpec(once)
-    with pytest.raises(NotImplementedError, match="TF_CONFIG describes a cluster of several tasks"):
-        tf.estimator.train_and_evaluate(regressor(tmp_path), *specs)
