@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 
 from headrace.cluster.health import Health, limits
+from headrace.cluster.op_agreement import check_version
 from headrace.cluster.remote import SAY_AFTER, RemoteRuns, ask, lost_receiver
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport import open_endpoint
@@ -121,6 +122,7 @@ class ClusterConnection:
                     None,
                     f"{task} is said to be at {self._peers[task].address}, but {reply['task']} answers there {at()}",
                 )
+            check_version(task, self._peers[task].address, reply["headrace"])
             self._health.heard(task, reply["incarnation"], self._peers[task])
             ask(self._peers[task], "open", {"session": self._session, "config": to_plain(config)})
             devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in reply["devices"]]

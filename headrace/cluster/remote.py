@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
+from headrace.cluster.op_agreement import user_ops
 from headrace.cluster.transport.interface import Peer
 from headrace.cluster.transport.portable_codec import encode_portable
 from headrace.core import errors
@@ -65,9 +66,9 @@ class RemoteRuns:
         self._lock = threading.Lock()
 
     def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
-        text, arrays = encode_portable(data)
-        payload = {"session": self._session, "graph": text, "routes": dict(routes)}
         try:
+            text, arrays = encode_portable(data)
+            payload = {"session": self._session, "graph": text, "routes": dict(routes), "ops": user_ops(data)}
             handle: int = ask(self._peer, "register", payload, arrays)["handle"]
         except OpError as e:
             raise self._explained(e, origins) from e

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, Final
 
 from headrace.cluster.health import Health, lost_seconds
+from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.remote import lost_receiver
 from headrace.cluster.session_config import from_plain
 from headrace.cluster.status import process_status, transport_status, worker_status
@@ -52,6 +53,7 @@ class TaskService:
     endpoint: Transport | None = None
     incarnation: int = field(default_factory=lambda: secrets.randbits(53))
     begun_at: float = field(default_factory=monotonic)
+    version: list[str] = field(default_factory=own_version)
     _sessions: dict[str, RemoteSession] = field(default_factory=dict)
     _peers: dict[str, Peer] = field(default_factory=dict)  # tasks that partitions of this one send to
     _health: Health | None = None  # of these
@@ -81,7 +83,9 @@ class TaskService:
 
     def hello(self, message: _Message) -> None:
         devices = [[d.name, d.device_type, d.memory_limit] for d in self.worker.devices]
-        message.answer({"task": self.worker.task, "cluster": dict(self.addresses), "devices": devices})
+        message.answer({
+            "task": self.worker.task, "cluster": dict(self.addresses), "devices": devices, "headrace": self.version,
+        })  # fmt: skip
 
     def ping(self, message: _Message) -> None:
         message.answer()
@@ -109,6 +113,7 @@ class TaskService:
     def register(self, message: _Message) -> None:
         payload = message.payload
         data = decode_portable(payload["graph"], message.tensors)
+        check_user_ops(self.worker.task, data, payload["ops"])
         handle = self._session(payload).partitions.register(data, {}, payload["routes"])
         message.answer({"handle": handle})
 

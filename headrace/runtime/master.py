@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
+from headrace.core.errors import UnimplementedError
 from headrace.core.process import no_collection
+from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.partition.cut import Cutting
@@ -79,7 +81,8 @@ class Master:
         self.after_each_pass = PlacementLog() if config.log_device_placement else None
         self.part_of = part_of(self.devices, config.partition)
         self._cutting = Cutting(config.gather_transfers, lossy=config.lossy_transfers, late=config.late_transfers)
-        self._one_partition = len({self.part_of(d.name) for d in self.devices}) == 1
+        parts = {self.part_of(d.name) for d in self.devices}
+        self._one_partition = len(parts) == 1 and {task_of(part) for part in parts} == {self.worker.task}
         self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
         self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
@@ -114,6 +117,8 @@ class Master:
         return plan
 
     def _make(self, request: Request) -> StepPlan:
+        if request.async_feeds and self._cluster is not None:
+            self._check_partial(request)
         if self._one_partition or request.async_feeds:
             plan = self.planner.plan(request)
             note_effects(plan, effects_of(plan.graph, self.registered), self.registered)
@@ -129,6 +134,17 @@ class Master:
                 plan = self._cut(request, graph)
             note_effects(plan, effects, self.registered)
             return plan
+
+    def _check_partial(self, request: Request) -> None:
+        """Raises if a run in several calls needs another task."""
+        names = partition_names(request.placed(self.planner.options()), self.part_of)
+        others = sorted({task_of(name) for name in names} - {self.worker.task})
+        if others:
+            raise UnimplementedError(
+                None, None,
+                f"partial_run stays within the client's task, {self.worker.task}, but what is asked for needs "
+                f"{', '.join(others)}: use run {at()}",
+            )  # fmt: skip
 
     def _cut(self, request: Request, graph: StepGraph) -> StepPlan:
         """The plan of a step over several partitions, which are registered here."""

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from headrace.cluster.transport.codec import Buffer, MalformedError
+from headrace.cluster.transport.interface import RemoteNode
 from headrace.core.errors import InvalidArgumentError
 from headrace.passes.portable import Portable
 
@@ -28,12 +29,13 @@ _decoder = msgspec.msgpack.Decoder(_Plain)
 def encode_portable(data: Portable) -> tuple[bytes, list[Any]]:
     """The graph as bytes, and its arrays, to be sent as tensors."""
     if data.objects:
-        node, attr = next(_holders(data), ("a node", "an attribute"))
-        held = data.objects[0]
+        node, attr = next(_holders(data))
+        filename, line, _ = data.sources[node["source"]]
         raise InvalidArgumentError(
-            None, None,
-            f"node {node!r} cannot run on another task: its attribute {attr!r} is a Python object ({type(held).__name__}). "
-            "What calls Python (py_func) stays on the client's task",
+            None, RemoteNode(node["name"]),
+            f"node {node['name']!r} cannot run on another task, {node['device'] or 'any'}: its attribute {attr!r} is a Python "
+            f"object ({type(data.objects[0]).__name__}). What calls Python (tf.py_func) stays on the client's task, and a client "
+            f"that is no task of the cluster has none\n\t [[node {node['name']} ({node['op']}) made at {filename}:{line}]]",
         )  # fmt: skip
     try:
         return _encoder.encode(_Plain(data.graphs, data.sources, len(data.arrays))), list(data.arrays)
@@ -52,13 +54,13 @@ def decode_portable(text: Buffer, arrays: Sequence[Any]) -> Portable:
     return Portable(plain.graphs, plain.sources, list(arrays))
 
 
-def _holders(data: Portable) -> Iterator[tuple[str, str]]:
+def _holders(data: Portable) -> Iterator[tuple[dict[str, Any], str]]:
     """The nodes and attributes that hold an object."""
     for graph in data.graphs:
         for node in graph["nodes"]:
             for name, value in node["attrs"]:
                 if _holds_object(value):
-                    yield node["name"], name
+                    yield node, name
 
 
 def _holds_object(value: Any) -> bool:

@@ -5,7 +5,8 @@ Programs decide by ``tf.__version__`` which names to use, so it says 1.15.  Head
 
 from __future__ import annotations
 
-HEADRACE_VERSION = "0.1.0"
+from headrace.core.version import HEADRACE_VERSION
+
 VERSION = "1.15.5"
 GIT_VERSION = f"headrace-{HEADRACE_VERSION}"
 COMPILER_VERSION = "none: kernels are PyTorch's"

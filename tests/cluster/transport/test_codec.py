@@ -193,9 +193,11 @@ def test_a_program_runs_from_partitions_that_were_bytes(monkeypatch):
 
 
 def test_a_graph_with_objects_is_refused_by_name():
-    data = Portable(objects=[len])
-    data.graphs.append({"nodes": [{"name": "outer/PyFunc", "attrs": [["token", ["list", [["object", 0]]]]]}]})
-    with pytest.raises(InvalidArgumentError, match=r"'outer/PyFunc'.*'token'.*py_func.*client's task"):
+    data = Portable(objects=[len], sources=[("train.py", 7, "f")])
+    attrs = [["token", ["list", [["object", 0]]]]]
+    node = {"name": "outer/PyFunc", "op": "PyFunc", "device": "/job:ps", "source": 0, "attrs": attrs}
+    data.graphs.append({"nodes": [node]})
+    with pytest.raises(InvalidArgumentError, match=r"(?s)'outer/PyFunc'.*'token'.*py_func.*client's task.*train.py:7"):
         encode_portable(data)
 
 
