@@ -1,1 +1,52 @@
-"""Clusters: their description, and the servers that sessions name as their target."""
+"""Clusters: their description, the servers that sessions name as their target, and their start on Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headrace.cluster.transport import need_libraries
+
+if TYPE_CHECKING:
+    from headrace.cluster.ray_engine.cluster import RayCluster
+
+
+def ray(
+    ps: int = 0,
+    workers: int = 1,
+    program: Sequence[str] | None = None,
+    *,
+    chief: bool = False,
+    gpus_per_worker: float = 0,
+    cpus_per_worker: float = 1,
+    cpus_per_ps: float = 1,
+    address: str | None = None,
+    working_dir: str | None = None,
+    flags: bool | None = None,
+    wait: float | None = None,
+) -> RayCluster:
+    """Starts a cluster on Ray: ``with headrace.cluster.ray(ps=2, workers=4) as c: tf.Session(c.target)``.
+
+    Args:
+        ps, workers: How many of each.  Parameter servers are spread over the nodes, workers are kept near each other.
+        program: A script and its arguments, which every task runs with ``TF_CONFIG`` set.  None: tasks only serve sessions.
+        chief: Whether the first worker is the job "chief", as ``tf.estimator`` wants it.
+        gpus_per_worker, cpus_per_worker, cpus_per_ps: What Ray keeps for each task.
+        address: Of a Ray cluster, or "auto" for that of this machine.  None: RAY_ADDRESS, or a Ray of this process's own.
+        working_dir: A folder that Ray brings to every node; the program runs in it.  None: the present one, on every node.
+        flags: Whether the program gets the flags ``--job_name``, ``--task_index``, ``--ps_hosts`` and ``--worker_hosts``.  None:
+            those that it defines.
+        wait: Seconds to wait for room.  None: a minute, and not at all if the cluster is too small.
+    """
+    need_libraries()
+    try:
+        from headrace.cluster.ray_engine.cluster import RayCluster
+        from headrace.cluster.ray_engine.options import Options
+    except ModuleNotFoundError as e:
+        if e.name != "ray":
+            raise
+        raise ImportError("clusters on Ray need ray: pip install 'headrace[cluster]'") from None
+    options = Options(
+        ps, workers, program, chief, gpus_per_worker, cpus_per_worker, cpus_per_ps, address, working_dir, flags, wait
+    )
+    return RayCluster(options)

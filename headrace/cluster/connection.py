@@ -6,7 +6,7 @@ import atexit
 import logging
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -29,24 +29,44 @@ log = logging.getLogger("headrace.cluster")
 
 GOODBYE: Final = 2.0  # seconds that a task has to answer when a session ends
 
-_client: list[Transport] = []  # this process's, for sessions on servers of others
+_clients: dict[
+    str | None, Transport
+] = {}  # this process's, for sessions on servers of others, by key; None: its own key
+_keys: dict[str, str] = {}  # of clusters that this process has started, by the addresses of their tasks
 _lock = threading.Lock()
 
 
-def client_endpoint() -> Transport:
-    """The endpoint by which this process calls others, made when it is first needed."""
+def client_endpoint(address: str = "") -> Transport:
+    """The endpoint by which this process calls the server at an address, made when it is first needed."""
     with _lock:
-        if not _client:
-            _client.append(open_endpoint(limits=limits()))
+        key = _keys.get(address)
+        if key not in _clients:
+            _clients[key] = open_endpoint(key=key, limits=limits())
             atexit.register(close_client_endpoint)
-        return _client[0]
+        return _clients[key]
 
 
 def close_client_endpoint() -> None:
     """Ends the connections of this process's sessions to servers of others."""
     with _lock:
-        while _client:
-            _client.pop().close()
+        while _clients:
+            _clients.popitem()[1].close()
+
+
+def remember_key(addresses: Iterable[str], key: str) -> None:
+    """Sessions on the servers at these addresses use a key of their own instead of this process's."""
+    with _lock:
+        _keys.update(dict.fromkeys(addresses, key))
+
+
+def forget_key(key: str) -> None:
+    """Ends the connections under a key that was remembered."""
+    with _lock:
+        for address in [address for address, other in _keys.items() if other == key]:
+            del _keys[address]
+        client = _clients.pop(key, None)
+    if client is not None:
+        client.close()
 
 
 class ClusterConnection:
@@ -58,6 +78,7 @@ class ClusterConnection:
         """``first``: the task whose devices are preferred.  ``own``: the task that is this process; None if none is."""
         self._endpoint = endpoint
         self._session = secrets.token_hex(8)
+        self._addresses = dict(addresses)
         self._own = own
         self._peers: dict[str, Peer] = {}
         self._health = Health(endpoint, lambda task, error: None)  # what a lost task has to do ends with its connection
@@ -124,7 +145,8 @@ class ClusterConnection:
                 )
             check_version(task, self._peers[task].address, reply["headrace"])
             self._health.heard(task, reply["incarnation"], self._peers[task])
-            ask(self._peers[task], "open", {"session": self._session, "config": to_plain(config)})
+            session = {"session": self._session, "config": to_plain(config), "cluster": self._addresses}
+            ask(self._peers[task], "open", session)
             devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in reply["devices"]]
             tasks.append(Task(task, devices, RemoteRuns(self._peers[task], self._session, task, reply["incarnation"])))
         return tasks
@@ -163,7 +185,7 @@ class ClusterConnection:
 def connect(target: str, config: ConfigProto) -> ClusterConnection:
     """A session's connection to the cluster of a server in another process: ``grpc://host:port``."""
     address = target.partition("://")[2]
-    endpoint = client_endpoint()
+    endpoint = client_endpoint(address)
     peer = endpoint.connect(address)
     try:
         seconds = config.operation_timeout_in_ms / 1000 or None

@@ -55,7 +55,7 @@ class TaskService:
     begun_at: float = field(default_factory=monotonic)
     version: list[str] = field(default_factory=own_version)
     _sessions: dict[str, RemoteSession] = field(default_factory=dict)
-    _peers: dict[str, Peer] = field(default_factory=dict)  # tasks that partitions of this one send to
+    _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -104,7 +104,10 @@ class TaskService:
         config = from_plain(message.payload["config"], self.worker.config)
         timeout = config.operation_timeout_in_ms / 1000
         graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
-        session = RemoteSession(message.peer, graph, PartitionWorker(Planner(graph, config), self.send_to))
+        addresses = {**self.addresses, **message.payload["cluster"]}  # a worker that came later knows more
+        session = RemoteSession(
+            message.peer, graph, PartitionWorker(Planner(graph, config), partial(self._send_to, addresses))
+        )
         with self._lock:
             self._sessions[name] = session
         log.info("%s: a session begins (%s)", self.worker.task, name)
@@ -177,9 +180,9 @@ class TaskService:
             session.graph.close()
             session.partitions.close()
 
-    def send_to(self, task: str) -> Send:
-        """What sends to another task of the cluster."""
-        peer = self._peer(task)
+    def _send_to(self, addresses: Mapping[str, str], task: str) -> Send:
+        """What sends to another task of a session's cluster."""
+        peer = self._peer(addresses, task)
 
         def send(step: int, key: str, values: Sequence[Any]) -> None:
             if peer.lost is not None:
@@ -188,20 +191,18 @@ class TaskService:
 
         return send
 
-    def _peer(self, task: str) -> Peer:
-        address = self.addresses.get(task)
+    def _peer(self, addresses: Mapping[str, str], task: str) -> Peer:
+        address = addresses.get(task)
         if address is None or self.endpoint is None:
             raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"{self.worker.task} knows no address of {task}; it knows {', '.join(sorted(self.addresses))}",
+                None, None, f"{self.worker.task} knows no address of {task}; it knows {', '.join(sorted(addresses))}"
             )
         with self._lock:
             if self._health is None:
                 self._health = Health(self.endpoint, self._task_lost)
-            peer = self._peers.get(task)
+            peer = self._peers.get(address)
             if peer is None or peer.lost is not None:
-                peer = self._peers[task] = self.endpoint.connect(address)
+                peer = self._peers[address] = self.endpoint.connect(address)
                 self._health.watch(task, peer, lost_seconds())
             return peer
 

@@ -6,6 +6,7 @@ import sys
 from typing import Annotated, Any
 
 from headrace.tools import explain as explaining
+from headrace.tools import launch as launching
 from headrace.tools import port as porting
 
 MISSING = "headrace: the command line needs typer: pip install 'headrace[cli]'"
@@ -51,6 +52,7 @@ def build(typer: Any) -> Any:
     top.__annotations__ = {"target": target, "as_json": once, "interval": interval}
     top.__doc__ = "Show what the tasks of a running cluster do: steps, links, queues, who waits on what."
     app.command()(top)
+    app.command(context_settings=own_arguments)(launching.command(typer))
 
     @app.callback()
     def root() -> None:

@@ -1,0 +1,307 @@
+"""RayCluster: the tasks of one cluster, each a program that an actor runs on a node of Ray's choice."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Sequence
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final
+
+import ray
+
+from headrace.cluster.cluster_spec import ClusterSpec
+from headrace.cluster.connection import forget_key, remember_key
+from headrace.cluster.ray_engine import engine, placement
+from headrace.cluster.ray_engine.options import Options
+from headrace.cluster.ray_engine.output import Output
+from headrace.cluster.ray_engine.program import SERVE, TaskName, arguments_for, tf_config
+from headrace.cluster.ray_engine.task import (
+    REPORT_SECONDS,
+    START_SECONDS,
+    RunningTask,
+    answers,
+    make_tasks,
+    read_report,
+    spec_of,
+)
+from headrace.cluster.serve import READY
+from headrace.cluster.transport.keys import KEY, KEY_FILE, cluster_key
+from headrace.core.source import at
+
+GRACE_SECONDS: Final = 3.0  # between SIGTERM and SIGKILL
+STOP_SECONDS: Final = 4.5  # until a task that does not end is left to its keeper
+MOMENT: Final = 0.2
+FOR_EVER: Final = "1e9"  # seconds
+
+
+class RayCluster:
+    """A running cluster, made by ``headrace.cluster.ray``.  Its tasks end with it, with this process, or with their actors.
+
+    Thread-safe, but for ``close``.
+    """
+
+    def __init__(self, options: Options) -> None:
+        options.check()
+        self._options = options
+        self._script = options.script()
+        self._output = Output()
+        self._key = _key()
+        self._groups: list[Any] = []
+        self._free_bundles: list[placement.Bundle] = []  # of workers that were removed
+        self._tasks: dict[TaskName, RunningTask] = {}
+        self._worker_hosts: list[str] = []  # of all there have been, by number
+        self._failed: RunningTask | None = None
+        self._changed = threading.Condition()
+        self._membership = threading.Lock()
+        self._closed = False
+        self._watch: threading.Thread | None = None
+        self._opened_ray = False
+        try:
+            self._opened_ray = engine.open_ray(options.address, options.ps + options.workers, options.working_dir)
+            self._here = engine.own_host()
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> RayCluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- what users ask for
+
+    @property
+    def tasks(self) -> list[str]:
+        """The names of the tasks, as ``tf.device`` takes them: "/job:ps/task:0"."""
+        with self._changed:
+            return [name.device for name in self._tasks]
+
+    @property
+    def target(self) -> str:
+        """The target of the chief, or else of the first worker: ``tf.Session(c.target)``."""
+        workers = [name for name in self.tasks if not name.startswith("/job:ps/")]
+        if not workers:
+            raise RuntimeError(f"the cluster has no worker {at()}")
+        return self.target_of(workers[0])
+
+    def target_of(self, task: str) -> str:
+        """The target of a task, which is named as in ``tasks``."""
+        with self._changed:
+            for name, running in self._tasks.items():
+                if name.device == task:
+                    return f"grpc://{running.address}"
+        raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(self.tasks)} {at()}")
+
+    @property
+    def cluster_spec(self) -> ClusterSpec:
+        """The tasks there are now, as a ``tf.train.ClusterSpec``."""
+        with self._changed:
+            return spec_of(self._tasks.values())
+
+    def wait(self) -> int:
+        """Waits until all workers have ended or a task has failed; returns 0, or the exit code of the first that failed.
+
+        That is 128 and the number of the signal if a signal has killed it, 1 if it is lost.
+        """
+        with self._changed:
+            while self._failed is None and any(t.ended is None for t in self._tasks.values() if t.name.job != "ps"):
+                self._changed.wait(MOMENT)
+            return 0 if self._failed is None else self._failed.exit_code
+
+    def add_worker(self) -> int:
+        """Starts one more worker and returns its number.
+
+        It knows the parameter servers and itself.  The other workers need not know it: each replica of an asynchronous job works
+        with the parameter servers alone.
+        """
+        with self._membership:
+            if self._closed:
+                raise RuntimeError(f"the cluster is closed {at()}")
+            bundle = self._free_bundles.pop() if self._free_bundles else self._reserve(1, placement.PACK)[0]
+            (task,) = make_tasks([TaskName("worker", len(self._worker_hosts))], [bundle])
+            if self._local and task.host != self._here:
+                ray.kill(task.actor)
+                raise RuntimeError(
+                    f"{task.name} was placed on {task.host}, but the others listen on {self._here} only, where all began {at()}"
+                )
+            self._set_address(task)
+            self._worker_hosts.append(task.address)
+            with self._changed:
+                others = [other for other in self._tasks.values() if other.name.job != "worker"]
+            self._launch([task], spec_of([*others, task]))
+            return task.name.index
+
+    def remove_worker(self, index: int) -> None:
+        """Ends a worker: SIGTERM, and SIGKILL three seconds later.  Its number is not used again."""
+        with self._membership:
+            task = self._tasks.get(TaskName("worker", index))
+            if task is None:
+                there = [name.index for name in self._tasks if name.job == "worker"]
+                raise ValueError(f"there is no worker {index}; the workers are {there} {at()}")
+            self._stop([task])
+            with self._changed:
+                del self._tasks[task.name]
+            ray.kill(task.actor)
+            self._free_bundles.append(task.bundle)
+
+    def close(self) -> None:
+        """Ends all tasks: SIGTERM, and SIGKILL three seconds later.  An interrupt meanwhile kills them immediately."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._watch is not None:
+                self._stop(list(self._tasks.values()))
+        finally:
+            watch, self._watch = self._watch, None
+            if watch is not None:
+                watch.join()
+            for task in self._tasks.values():
+                ray.kill(task.actor)
+            for group in self._groups:
+                placement.release(group)
+            forget_key(self._key)
+            if self._opened_ray:
+                engine.close_ray()
+
+    # ---- starting
+
+    def _start(self) -> None:
+        options = self._options
+        servers, workers = options.names()
+        if options.wait is None:
+            resources = [options.ps_resources] * len(servers) + [options.worker_resources] * len(workers)
+            placement.check_room(resources)
+        bundles = self._reserve(len(servers), placement.SPREAD) if servers else []
+        bundles += self._reserve(len(workers), placement.PACK)
+        tasks = make_tasks([*servers, *workers], bundles)
+        self._local = all(task.host == self._here for task in tasks)
+        for task in tasks:
+            self._set_address(task)
+        self._worker_hosts = [task.address for task in tasks if task.name.job == "worker"]
+        self._launch(tasks, spec_of(tasks))
+
+    def _reserve(self, count: int, strategy: str) -> list[placement.Bundle]:
+        resources = self._options.ps_resources if strategy == placement.SPREAD else self._options.worker_resources
+        seconds = placement.BUSY_SECONDS if self._options.wait is None else self._options.wait
+        bundles = placement.reserve(resources, count, strategy, seconds)
+        self._groups.append(bundles[0].group)
+        return bundles
+
+    def _set_address(self, task: RunningTask) -> None:
+        """A cluster on one machine, this one, listens to nobody else."""
+        if self._local:
+            task.address = f"localhost:{task.address.rpartition(':')[2]}"
+
+    def _launch(self, tasks: Sequence[RunningTask], spec: ClusterSpec) -> None:
+        """Starts the programs of the tasks, and watches them."""
+        with self._changed:
+            self._tasks |= {task.name: task for task in tasks}
+        directory = None if self._script is None or engine.has_working_dir() else self._script.directory
+        path = None if self._script is None else self._script.command[0]
+
+        def start(task: RunningTask) -> Any:
+            environment = self._environment(task.name, spec)
+            return task.actor.start.remote(self._arguments(task.name), environment, directory, path, GRACE_SECONDS)
+
+        for task, problem in zip(tasks, answers(tasks, start), strict=True):
+            if problem:
+                raise FileNotFoundError(f"{task.name} cannot start on {task.host}: {problem}")
+        remember_key([task.address for task in tasks], self._key)
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._watch_tasks, name="headrace-ray", daemon=True)
+            self._watch.start()
+        if self._script is None:
+            self._await_servers(tasks)
+
+    def _environment(self, task: TaskName, spec: ClusterSpec) -> dict[str, str]:
+        """What a task gets beside its node's environment: this process's settings, the key, its place in the cluster."""
+        environment = {name: value for name, value in os.environ.items() if name.startswith("HEADRACE_")}
+        environment.pop(KEY_FILE, None)
+        if task.job == "ps":  # it is stopped when the workers have ended, and not before
+            environment["HEADRACE_JOIN_SECONDS"] = FOR_EVER
+        return environment | {KEY: self._key, "TF_CONFIG": tf_config(task, spec), "PYTHONUNBUFFERED": "1"}
+
+    def _arguments(self, task: TaskName) -> list[str]:
+        if self._script is None:
+            return list(SERVE)
+        servers = [t.address for t in self._tasks.values() if t.name.job == "ps"]
+        return arguments_for(task, self._script.command, self._script.flags, servers, self._worker_hosts)
+
+    def _await_servers(self, tasks: Sequence[RunningTask]) -> None:
+        end = monotonic() + START_SECONDS
+        with self._changed:
+            while missing := [task for task in tasks if not task.ready]:
+                for task in missing:
+                    if task.ended is not None:
+                        raise RuntimeError(f"{task.name} did not begin to serve; it {task.fate()}")
+                if monotonic() > end:
+                    names = ", ".join(str(task.name) for task in missing)
+                    raise TimeoutError(f"these tasks did not begin to serve in {START_SECONDS:g} s: {names}")
+                self._changed.wait(MOMENT)
+
+    # ---- watching
+
+    def _watch_tasks(self) -> None:
+        reports: dict[Any, RunningTask] = {}
+        while self._watch is not None:
+            with self._changed:
+                unwatched = [t for t in self._tasks.values() if t.ended is None and t not in reports.values()]
+                if not unwatched and not reports:
+                    self._changed.wait(MOMENT)
+                    continue
+            reports |= {task.actor.report.remote(REPORT_SECONDS): task for task in unwatched}
+            for report in ray.wait(list(reports), timeout=MOMENT)[0]:
+                self._take(reports.pop(report), *read_report(report))
+
+    def _take(self, task: RunningTask, lines: Sequence[tuple[str, str]], ended: int | str | None) -> None:
+        """Notes what an actor has told."""
+        ready = False
+        for stream, line in lines:
+            if self._script is None and line == READY:
+                ready = True
+            else:
+                self._output.show(str(task.name), stream, line)
+        with self._changed:
+            task.ready |= ready
+            task.ended = ended
+            if task.failed and self._failed is None:
+                self._failed = task
+            self._changed.notify_all()
+        if task.failed:
+            self._output.say(f"{task.name} {task.fate()}")
+
+    # ---- ending
+
+    def _stop(self, tasks: Sequence[RunningTask]) -> None:
+        """Ends programs and waits for that, for a while; an interrupt kills them immediately."""
+        for task in tasks:
+            task.stopping = True
+            task.actor.stop.remote()
+        try:
+            self._await_end(tasks)
+        except KeyboardInterrupt:
+            for task in tasks:
+                task.actor.stop.remote(immediately=True)
+            self._await_end(tasks)
+            raise
+
+    def _await_end(self, tasks: Sequence[RunningTask]) -> None:
+        end = monotonic() + STOP_SECONDS
+        with self._changed:
+            while any(task.ended is None for task in tasks) and monotonic() < end:
+                self._changed.wait(MOMENT)
+
+
+def _key() -> str:
+    """The key that the user has chosen for this process, or a new one."""
+    if os.environ.get(KEY) or os.environ.get(KEY_FILE):
+        return cluster_key().secret.decode()
+    return secrets.token_hex(32)

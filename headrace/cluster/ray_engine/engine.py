@@ -1,0 +1,62 @@
+"""This process's connection to Ray: to a cluster that is there, or to one of its own on this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+import ray.util
+
+
+def open_ray(address: str | None, tasks: int, working_dir: str | None) -> bool:
+    """Connects to Ray; returns whether this call did, and ``close_ray`` is due.
+
+    ``address``: of a cluster, "auto" for the one of this machine; else that of RAY_ADDRESS; else Ray is started here, with a CPU
+    for each of ``tasks`` at least: tasks on one machine share its cores.
+    """
+    if ray.is_initialized():
+        if working_dir is not None:
+            raise ValueError("working_dir cannot be set: this process has called ray.init already; set it there")
+        return False
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        options |= {"num_cpus": max(os.cpu_count() or 1, tasks), "include_dashboard": False}
+    elif working_dir is not None:
+        options["runtime_env"] = {"working_dir": working_dir}
+    try:
+        with _own_signals():
+            ray.init(**options)
+    except ConnectionError as e:
+        raise ConnectionError(f"no Ray cluster answers at {address!r}: {e}") from None
+    return True
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keeps this process's handler of SIGTERM: Ray puts one in its place that prints the stack of its C++ code."""
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if handler is None else handler)
+
+
+def close_ray() -> None:
+    """Ends the connection, and Ray itself if it was started here."""
+    ray.shutdown()
+
+
+def own_host() -> str:
+    """The IP address of this process's node."""
+    return str(ray.util.get_node_ip_address())
+
+
+def has_working_dir() -> bool:
+    """Whether Ray brings a folder of the user's to each node; actors begin in it."""
+    return "working_dir" in ray.get_runtime_context().runtime_env

@@ -1,0 +1,81 @@
+"""``headrace launch --ps 2 --workers 4 train.py --batch=64``: a program as parameter servers and workers on Ray.
+
+Every task runs the same script, with ``TF_CONFIG`` set and the flags that it defines of ``--job_name``, ``--task_index``,
+``--ps_hosts``, ``--worker_hosts``.  The command ends when all workers have ended, or with the code of the first task that failed.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, NoReturn
+
+from headrace import cluster
+
+INTERRUPTED = 130
+
+
+def launch(program: list[str], **options: Any) -> int:
+    """Runs a script and its arguments on a cluster; returns the exit code.  ``options``: those of ``headrace.cluster.ray``."""
+    try:
+        with _signals_interrupt(), cluster.ray(program=program, **options) as running:
+            return running.wait()
+    except KeyboardInterrupt:
+        print("headrace launch: interrupted; all tasks are stopped", file=sys.stderr)
+        return INTERRUPTED
+    except (ConnectionError, FileNotFoundError, ImportError, RuntimeError, TimeoutError, ValueError) as e:
+        print(f"headrace launch: {e}", file=sys.stderr)
+        return 2
+
+
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP do what Ctrl-C does."""
+
+    def interrupt(number: int, frame: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def command(typer: Any) -> Callable[..., None]:
+    """The command for the command line; ``typer`` is handed in so that importing this file needs none."""
+
+    def run(
+        program, ps=0, workers=1, chief=False, gpus_per_worker=0.0, cpus_per_worker=1.0, cpus_per_ps=1.0, address=None,
+        working_dir=None, flags=None, wait=None,
+    ):  # fmt: skip
+        raise typer.Exit(
+            launch(
+                program, ps=ps, workers=workers, chief=chief, gpus_per_worker=gpus_per_worker,
+                cpus_per_worker=cpus_per_worker, cpus_per_ps=cpus_per_ps, address=address, working_dir=working_dir,
+                flags=flags, wait=wait,
+            )
+        )  # fmt: skip
+
+    def option(kind: Any, text: str) -> Any:
+        return Annotated[kind, typer.Option(help=text)]
+
+    run.__name__ = "launch"
+    run.__doc__ = "Run a program as parameter servers and workers on Ray: on this machine, or on a Ray cluster."
+    run.__annotations__ = {
+        "program": Annotated[list[str], typer.Argument(help="A Python file; then its own arguments.")],
+        "ps": option(int, "Number of parameter servers."),
+        "workers": option(int, "Number of workers."),
+        "chief": option(bool, "Make the first worker the chief, as tf.estimator wants."),
+        "gpus_per_worker": option(float, "GPUs for each worker."),
+        "cpus_per_worker": option(float, "CPUs for each worker."),
+        "cpus_per_ps": option(float, "CPUs for each parameter server."),
+        "address": option(str | None, "A Ray cluster; 'auto': that of this machine. Else RAY_ADDRESS, else Ray is started."),
+        "working_dir": option(str | None, "Folder that Ray brings to every node."),
+        "flags": option(bool | None, "Add --job_name and kin, or none; else those that the script defines."),
+        "wait": option(float | None, "Seconds to wait for room on the cluster, or for the cluster to grow."),
+    }  # fmt: skip
+    return run
