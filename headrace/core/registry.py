@@ -39,6 +39,9 @@ def _machine(name: str) -> str:
     return {"arm64": "aarch64", "amd64": "x86_64"}.get(name.lower(), name.lower())
 
 
+ANY_RANK: Final = 99
+"""More dimensions than any tensor has: the greatest rank of an input that may have any."""
+
 MACHINE: Final = _machine(platform.machine())
 
 
@@ -157,8 +160,8 @@ class OpDef:
     """One op type.  Not thread-safe while being declared; read-only afterwards."""
 
     __slots__ = (
-        "_places", "attr_names", "gradient_fn", "has_gradient_rule", "kernels", "location", "name", "shape_fn", "signature",
-        "state_fn", "traits", "value_fn",
+        "_places", "attr_names", "gradient_fn", "has_gradient_rule", "kernels", "location", "name", "ranks", "shape_fn",
+        "signature", "state_fn", "traits", "value_fn",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, traits: Traits, location: str) -> None:
@@ -167,6 +170,7 @@ class OpDef:
         self.traits = traits
         self.location = location
         self.attr_names = tuple(a.name for a in signature.attrs)
+        self.ranks: tuple[tuple[int, int, int], ...] = ()  # of inputs: position in the signature, least and greatest rank
         self.shape_fn: Rule | None = None
         self.value_fn: Rule | None = None
         self.gradient_fn: Rule | None = None

@@ -17,6 +17,7 @@ from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.source import Source, at, user_source
+from headrace.core.wording import UNEXPLAINED, is_from_below, place
 from headrace.graph import context
 from headrace.graph.added_attr import AddedAttrs, added, checked_attr_scope, checked_kernel_labels
 from headrace.graph.infer import infer_shapes, shape_error
@@ -91,7 +92,11 @@ class Graph:
         output_dtypes = list(dtypes or ())
         try:
             shapes = infer_shapes(definition, inputs, attrs, len(output_dtypes))
-        except ValueError as e:
+        except Exception as e:
+            if definition.built_in and is_from_below(e):
+                e = ValueError(f"{UNEXPLAINED} ({type(e).__name__} at {place(e)})")
+            elif not isinstance(e, ValueError):
+                raise
             raise ValueError(shape_error(definition, name, inputs, attrs, e, user_source(2))) from None
         scopes = self._scopes
         with self._lock:

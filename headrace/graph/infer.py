@@ -10,7 +10,7 @@ several outputs.  It raises ValueError for inputs that can never work.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +47,10 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
         return []
     rule = op_def.shape_fn
     arguments: list[Any] = []
-    for arg, value in zip(op_def.signature.inputs, group_inputs(op_def, inputs, attrs), strict=True):
+    grouped = group_inputs(op_def, inputs, attrs)
+    if op_def.ranks:
+        check_ranks(op_def, grouped, _rank)
+    for arg, value in zip(op_def.signature.inputs, grouped, strict=True):
         if arg.host:
             arguments.append([known_value(t) for t in value] if arg.is_list else known_value(value))
         else:
@@ -70,6 +73,22 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
     if len(shapes) != outputs:
         raise ValueError(f"the shape rule of {op_def.name} gave {len(shapes)} shapes for {outputs} outputs")
     return shapes
+
+
+def check_ranks(op_def: OpDef, grouped: Sequence[Any], rank: Callable[[Any], int | None]) -> None:
+    """ValueError, in TensorFlow's words, if an input has a rank that the op does not take; ``grouped`` as `group_inputs` gives."""
+    for position, least, greatest in op_def.ranks:
+        is_list = op_def.signature.inputs[position].is_list
+        for value in grouped[position] if is_list else (grouped[position],):
+            received = rank(value)
+            if received is not None and not least <= received <= greatest:
+                how = "" if least == greatest else "at least " if received < least else "at most "
+                bound = least if received < least else greatest
+                raise ValueError(f"Shape must be {how}rank {bound} but is rank {received}")
+
+
+def _rank(tensor: Tensor) -> int | None:
+    return tensor._shape.ndims
 
 
 def inputs_dtypes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> list[Any]:

@@ -9,10 +9,12 @@ import torch
 
 from headrace.core import errors
 from headrace.core.source import user_source
+from headrace.core.wording import is_from_below
 from headrace.graph.collection import GraphKeys
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
 from headrace.runtime.codegen import Program
+from headrace.runtime.refusal import refusal
 
 _BY_TYPE: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
     (MemoryError, errors.ResourceExhaustedError),
@@ -65,6 +67,9 @@ def blame(node: Node, error: BaseException, program: Program, held: dict[str, An
     if uninitialized is not None:
         raised_class: type[errors.OpError] = errors.FailedPreconditionError
         node, message = uninitialized
+    elif node.op_def.built_in and is_from_below(error):
+        values = [_held(v, program, held) for v in node.inputs]
+        raised_class, message = refusal(node.op_def, node.attrs, values, error)
     else:
         raised_class, message = error_class(error)
     origin = node.origin
@@ -144,13 +149,17 @@ def _static(value: Value) -> list[str]:
     return ["..."] if dims is None else ["?" if d is None else str(d) for d in dims]
 
 
+def _held(value: Value, program: Program, held: dict[str, Any]) -> Any:
+    """The value that the step holds; None if it is gone by now."""
+    if value.op.op_def.traits.constant:
+        return value.op.attrs["value"]
+    return held.get(program.names.get(value, ""))
+
+
 def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
     parts = []
     for value in node.inputs:
-        if value.op.op_def.traits.constant:
-            held_value: Any = value.op.attrs["value"]
-        else:
-            held_value = held.get(program.names.get(value, ""))
+        held_value = _held(value, program, held)
         shape = list(held_value.shape) if hasattr(held_value, "shape") else f"[{', '.join(_static(value))}]"
         parts.append(f"{client_name(value)} {value.dtype.base_dtype.name}{shape}")
     return f"\n\t inputs: {', '.join(parts)}" if parts else ""

@@ -1,0 +1,78 @@
+"""What is wrong with a node's inputs, when its kernel failed with words of torch, numpy or Python.
+
+The op's shape rule is asked again, with the shapes and values that the inputs have by now: what it would have refused while the
+graph was built, it refuses now in the same words.  Nothing of this runs unless a kernel has failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from headrace.core import errors
+from headrace.core.dtypes import DType
+from headrace.core.registry import OpDef
+from headrace.core.shape import TensorShape
+from headrace.core.wording import UNEXPLAINED, is_from_below, place
+from headrace.graph.infer import check_ranks, group_inputs
+from headrace.resources.variable import Variable
+
+_NO_KERNEL = re.compile(r"not implemented for|not supported for|Could not run '|unsupported (scalar|data) ?type", re.I)
+_NO_MEMORY = re.compile(r"can't allocate memory|out of memory|not enough memory", re.I)
+_BYTES = re.compile(r"allocate ([\d.]+ ?\w*)")
+
+
+def refusal(
+    op_def: OpDef, attrs: dict[str, Any], values: Sequence[Any], error: BaseException
+) -> tuple[type[errors.OpError], str]:
+    """The class and the text of an error from below.  ``values`` are the flat inputs as the step holds them."""
+    text = str(error)
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _NO_MEMORY.search(text):
+        amount = _BYTES.search(text)
+        wanted = f" of {amount[1]}" if amount else ""
+        return errors.ResourceExhaustedError, f"OOM when allocating memory{wanted} for op {op_def.name}"
+    if isinstance(error, RecursionError):
+        return errors.ResourceExhaustedError, f"op {op_def.name} is nested too deeply"
+    if isinstance(error, StopIteration):
+        return errors.OutOfRangeError, "End of sequence"
+    refused = shapes_refused(op_def, attrs, values)
+    if refused is not None:
+        return errors.InvalidArgumentError, refused
+    if isinstance(error, ZeroDivisionError) or "ZeroDivisionError" in text:
+        return errors.InvalidArgumentError, "Integer division by zero"
+    if isinstance(error, NotImplementedError) or _NO_KERNEL.search(text):
+        types = ", ".join(f"{name}={value.name}" for name, value in attrs.items() if isinstance(value, DType))
+        return errors.UnimplementedError, f"op {op_def.name} has no kernel for types {types or 'of its inputs'} here"
+    return errors.InvalidArgumentError, f"{UNEXPLAINED} ({type(error).__name__} at {place(error)})"
+
+
+def shapes_refused(op_def: OpDef, attrs: dict[str, Any], values: Sequence[Any]) -> str | None:
+    """What the shape rule has against the inputs; None if it has nothing against them, or cannot tell."""
+    if op_def.shape_fn is None:
+        return None
+    try:
+        arguments: list[Any] = []
+        grouped = group_inputs(op_def, values, attrs)
+        check_ranks(op_def, grouped, lambda value: _shape(value).ndims)
+        for arg, value in zip(op_def.signature.inputs, grouped, strict=True):
+            look = _numbers if arg.host else _shape
+            arguments.append([look(v) for v in value] if arg.is_list else look(value))
+        op_def.shape_fn(*arguments, *[attrs[name] for name in op_def.attr_names])
+    except Exception as error:  # noqa: BLE001 - a rule that cannot judge these values has nothing to say about them
+        return None if is_from_below(error) else str(error)
+    return None
+
+
+def _shape(value: Any) -> TensorShape:
+    if isinstance(value, Variable):
+        return TensorShape(value.value.shape) if value.initialized else TensorShape(None)
+    if isinstance(value, (bool, int, float)):
+        return TensorShape(())
+    return TensorShape(value.shape) if hasattr(value, "shape") else TensorShape(None)
+
+
+def _numbers(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
