@@ -6,6 +6,7 @@ Rules and kernels are opaque callables here, so this module needs neither torch 
 
     @matmul.shape      def _(a, b, transpose_a): ...       partial shapes -> partial shape
     @matmul.value      def _(node, a, b): ...              partial integer values -> partial value (static evaluation)
+    @matmul.refuse     def _(a, b, transpose_a): ...       what was wrong with the inputs of a kernel that failed
     @matmul.gradient   def _(node, grad): ...              builds nodes through raw_ops
     @matmul.state      def _(context): ...                 what one node keeps across the steps of one session
     @matmul.kernel     def _(a, b, transpose_a): ...       torch tensors in, torch tensors out
@@ -160,8 +161,8 @@ class OpDef:
     """One op type.  Not thread-safe while being declared; read-only afterwards."""
 
     __slots__ = (
-        "_places", "attr_names", "gradient_fn", "has_gradient_rule", "kernels", "location", "name", "ranks", "shape_fn",
-        "signature", "state_fn", "traits", "value_fn",
+        "_places", "attr_names", "gradient_fn", "has_gradient_rule", "kernels", "location", "name", "ranks", "refuse_fn",
+        "shape_fn", "signature", "state_fn", "traits", "value_fn",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, traits: Traits, location: str) -> None:
@@ -170,8 +171,11 @@ class OpDef:
         self.traits = traits
         self.location = location
         self.attr_names = tuple(a.name for a in signature.attrs)
-        self.ranks: tuple[tuple[int, int, int], ...] = ()  # of inputs: position in the signature, least and greatest rank
+        self.ranks: tuple[
+            tuple[int, int, int], ...
+        ] = ()  # of inputs: position in the signature, least and greatest rank
         self.shape_fn: Rule | None = None
+        self.refuse_fn: Rule | None = None
         self.value_fn: Rule | None = None
         self.gradient_fn: Rule | None = None
         self.has_gradient_rule = False  # True also for "not differentiable", where gradient_fn is None
@@ -206,6 +210,15 @@ class OpDef:
         """Registers the rule that follows small integer values while the graph is built."""
         self._claim("value rule")
         self.value_fn = rule
+        return rule
+
+    def refuse(self, rule: Rule) -> Rule:
+        """Registers what is asked when a kernel has failed: takes what the kernel takes, raises ValueError with what is wrong.
+
+        For what the shape rule cannot see, values above all, and what would cost too much to check before each call.
+        """
+        self._claim("refuse rule")
+        self.refuse_fn = rule
         return rule
 
     def gradient(self, rule: Rule) -> Rule:

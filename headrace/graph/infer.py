@@ -76,7 +76,7 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
 
 
 def check_ranks(op_def: OpDef, grouped: Sequence[Any], rank: Callable[[Any], int | None]) -> None:
-    """ValueError, in TensorFlow's words, if an input has a rank that the op does not take; ``grouped`` as `group_inputs` gives."""
+    """ValueError, in TensorFlow's words, if an input has a rank that the op does not take; ``grouped`` by `group_inputs`."""
     for position, least, greatest in op_def.ranks:
         is_list = op_def.signature.inputs[position].is_list
         for value in grouped[position] if is_list else (grouped[position],):

@@ -6,6 +6,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.registry import op
+from headrace.ops.shared.refuse import expect_inside
 
 gather_tree = op(
     "GatherTree(step_ids: T, parent_ids: T, max_sequence_lengths: int32, end_token: T) -> (beams: T)",
@@ -20,6 +21,12 @@ def _(step_ids, parent_ids, max_sequence_lengths, end_token):
     max_sequence_lengths.with_rank(1)[0].merge_with(shape[1])
     end_token.with_rank(0)
     return shape
+
+
+@gather_tree.refuse
+def _(step_ids, parent_ids, max_sequence_lengths, end_token):
+    width = step_ids.shape[2]
+    expect_inside("parent_ids", parent_ids, width, "Saw invalid parent id {value} at (time, batch, beam) == ({place})")
 
 
 @gather_tree.kernel

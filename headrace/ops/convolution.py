@@ -16,6 +16,7 @@ from headrace.core.dtypes import FLOATING, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
+from headrace.ops.shared.refuse import expect_elements, expect_shape, expect_sizes
 from headrace.ops.shared.window import (
     arrange,
     channel,
@@ -242,6 +243,31 @@ def declare(forward, to_input, to_filter, attrs, rank, index="int32", depthwise=
         check_window(to_filter, rank, data_format, padding, rank == 4, strides=strides, dilations=dilations)
         input.with_rank(rank), grad.with_rank(rank)
         return sizes_shape(sizes, rank)
+
+    def check(input, filter, grad, *values):
+        """Inputs of these shapes and their gradient belong together."""
+        shape = convolution_shape(
+            forward, rank, TensorShape(input), TensorShape(filter), *normal(*values), depthwise=depthwise
+        )
+        if grad is not None:
+            expect_shape("out_backprop", grad, shape.as_list() if isinstance(shape, TensorShape) else shape)
+
+    @conv.refuse
+    def _(input, filter, *values):
+        expect_elements("filter", filter)
+        expect_elements("input", input)
+        check(input.shape, filter.shape, None, *values)
+
+    @back_input.refuse
+    def _(sizes, filter, grad, *values):
+        expect_sizes("input_sizes", sizes)
+        expect_elements("filter", filter)
+        check(sizes, filter.shape, grad, *values)
+
+    @back_filter.refuse
+    def _(input, sizes, grad, *values):
+        expect_sizes("filter_sizes", sizes, 1)
+        check(input.shape, sizes, grad, *values)
 
     def add(name, *inputs, like):
         return getattr(raw_ops, name)(*inputs, **attributes(like))

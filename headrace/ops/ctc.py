@@ -14,7 +14,7 @@ import torch
 from headrace.core.dtypes import ANY, float32, float64, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops.shared.sparse_entry import check_parts, entries
+from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries
 from headrace.resources.dispatch import autograd
 
 # ---- the loss
@@ -40,6 +40,8 @@ def _(inputs, labels_indices, labels_values, sequence_length, *attrs):
 
 def _targets(indices, values, batch, classes, collapse):
     """The labels of each sequence in a list.  From the blank's number on, labels are padding."""
+    if indices.shape[1] != 2:
+        raise ValueError(f"labels_indices must have 2 columns, got shape {list(indices.shape)}")
     labels_of_rows = [[] for _ in range(batch)]
     for (row, _), label in zip(indices.tolist(), values.tolist(), strict=True):
         if not 0 <= row < batch:
@@ -202,6 +204,8 @@ def _(hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, tr
     check_parts(truth_indices, truth_values, truth_shape)
     mine, wanted = _by_row(hypothesis_indices, hypothesis_values), _by_row(truth_indices, truth_values)
     result = torch.zeros(_common(hypothesis_shape, truth_shape))
+    check_inside(hypothesis_indices[:, :-1], list(result.shape))
+    check_inside(truth_indices[:, :-1], list(result.shape))
     for place in {**mine, **wanted}:
         a, b = mine.get(place, []), wanted.get(place, [])
         edits = _levenshtein(a, b)

@@ -23,7 +23,13 @@ def _axes(rank):
 def _transform(name, transform, rank):
     definition = op(f"{name}(input: Tcomplex) -> (output: Tcomplex)", Tcomplex=COMPLEX)
     definition.shape(lambda input: input.with_rank_at_least(rank))
-    definition.kernel(transform if rank == 1 else lambda input: transform(input, dim=_axes(rank)))
+
+    @definition.kernel
+    def _(input):
+        if not input.numel():
+            return torch.empty_like(input)  # torch refuses an empty axis
+        return transform(input) if rank == 1 else transform(input, dim=_axes(rank))
+
     opposite, inverse = (name[1:], True) if name.startswith("I") else (f"I{name}", False)
 
     @definition.gradient
@@ -45,6 +51,14 @@ def _count(input, rank, dtype):
 
 def _length_shape(input, fft_length, rank, halved):
     dims = input.with_rank_at_least(rank).tuple
+    if fft_length is not None:
+        if len(fft_length) != rank:
+            raise ValueError(
+                f"Dimension must be {rank} but is {len(fft_length)}: fft_length needs one number for each axis"
+            )
+        for i, length in enumerate(fft_length):
+            if length is not None and length < 1:
+                raise ValueError(f"fft_length[{i}] must be >= 1, got {fft_length}")
     if dims is None:
         return None
     lengths = [None] * rank if fft_length is None else list(fft_length)

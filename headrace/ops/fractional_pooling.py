@@ -15,6 +15,7 @@ import torch
 from headrace.core.dtypes import float32, float64, int32, int64
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops.shared.refuse import expect_shape, expect_sizes
 from headrace.resources.node_state import Resumable, numpy_state, resume_numpy
 
 _TYPES = (float32, float64, int32, int64)
@@ -41,6 +42,25 @@ def _edges(size, count, pseudo_random, random):
     widths[: size % count] += 1
     random.shuffle(widths)
     return [0, *np.cumsum(widths).tolist()]
+
+
+def _check_edges(label, edges, windows, size):
+    """One edge more than windows, rising, within the input."""
+    if len(edges) != windows + 1 or list(edges) != sorted(edges) or edges[0] < 0 or edges[-1] > size:
+        raise ValueError(
+            f"{label} must hold {windows + 1} rising numbers from 0 to {size}, one more than out_backprop has there, got "
+            f"{list(edges)}"
+        )
+
+
+def _check_gradient(shape, grad, row_edges, column_edges):
+    if len(shape) != 4:
+        raise ValueError(f"the original input must be 4-dimensional, got shape {list(shape)}")
+    expect_sizes("orig_input_tensor_shape", shape)
+    if grad.shape[0] != shape[0] or grad.shape[3] != shape[3]:
+        raise ValueError(f"out_backprop of shape {list(grad.shape)} does not fit an input of shape {list(shape)}")
+    _check_edges("row_pooling_sequence", row_edges, grad.shape[1], shape[1])
+    _check_edges("col_pooling_sequence", column_edges, grad.shape[2], shape[2])
 
 
 def _windows(edges, overlapping, device):
@@ -173,6 +193,12 @@ max_grad = op(
 max_grad.shape(lambda orig_input, *rest: orig_input.with_rank(4))
 
 
+@max_grad.refuse
+def _(orig_input, orig_output, grad, row_edges, column_edges, overlapping):
+    expect_shape("out_backprop", grad, orig_output.shape)
+    _check_gradient(orig_input.shape, grad, row_edges, column_edges)
+
+
 @max_grad.kernel
 def _(orig_input, orig_output, grad, row_edges, column_edges, overlapping):
     rows, _ = _windows(row_edges, overlapping, grad.device)
@@ -188,6 +214,9 @@ avg_grad = op(
     T=_TYPES, opaque=True,
 )  # fmt: skip
 avg_grad.shape(lambda orig_input_tensor_shape, *rest: orig_input_tensor_shape)
+
+
+avg_grad.refuse(lambda shape, grad, rows, columns, overlapping: _check_gradient(shape, grad, rows, columns))
 
 
 @avg_grad.kernel

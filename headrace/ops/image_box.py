@@ -15,6 +15,7 @@ import torch
 from headrace.core import dtypes
 from headrace.core.dtypes import INTEGER
 from headrace.core.registry import op
+from headrace.ops.shared.refuse import expect_sizes
 from headrace.resources.value import from_numpy
 
 # ---- drawing
@@ -29,6 +30,11 @@ def _draw(images, boxes, colors):
     """Draws the boxes; ``colors`` is None for TensorFlow's own colours."""
     colors = boxes.new_tensor(_COLORS) if colors is None else colors
     height, width, depth = images.shape[1:]
+    if boxes.shape[2] != 4 or depth > colors.shape[1]:
+        raise ValueError(
+            f"boxes must have 4 elements and colors one for each of {depth} channels, got boxes of shape "
+            f"{list(boxes.shape)} and colors of shape {list(colors.shape)}"
+        )
     if depth == 1:
         colors = torch.cat([torch.ones_like(colors[:, :1]), colors[:, 1:]], 1)
     row = torch.arange(height, device=images.device)[:, None]
@@ -75,7 +81,23 @@ sample = op(
     T=INTEGER, random=True, stateful=True, host=True,
 )  # fmt: skip
 sample.not_differentiable()
-sample.shape(lambda image_size, *rest: [(3,), (3,), (1, 1, 4)])
+
+
+@sample.shape
+def _(image_size, boxes, covered, seed, seed2, aspect_ratio_range, area_range, max_attempts, use_image):
+    if image_size.ndims is not None and image_size.tuple[0] not in (None, 2, 3):
+        raise ValueError(f"image_size must contain 3 elements [height, width, channels], got shape {image_size}")
+    if boxes.ndims is not None and boxes.tuple[-1] not in (None, 4):
+        raise ValueError(f"bounding boxes must have 4 elements, got shape {boxes}")
+    for label, bounds, most in (("aspect_ratio_range", aspect_ratio_range, math.inf), ("area_range", area_range, 1.0)):
+        if len(bounds) != 2:
+            raise ValueError(f"{label} field must specify 2 dimensions, got {list(bounds)}")
+        if not 0 < bounds[0] <= bounds[1] <= most or math.isinf(bounds[1]):
+            raise ValueError(f"{label} must be two positive, rising numbers of at most {most}, got {list(bounds)}")
+    return [(3,), (3,), (1, 1, 4)]
+
+
+sample.refuse(lambda image_size, *rest: expect_sizes("image_size", image_size.tolist(), 1))
 
 
 @sample.state
@@ -170,6 +192,8 @@ def _overlaps(boxes):
 
 def _select(scores, overlaps, limit, threshold, least):
     """Takes the best box again and again; each drops those it overlaps -> indices."""
+    if limit < 0:
+        raise ValueError(f"max_output_size must be non-negative, got {limit}")
     order = (-scores).argsort(kind="stable")
     order = order[scores[order] > least]
     chosen: list[int] = []
@@ -365,6 +389,8 @@ def _(boxes, scores, per_class, total, threshold, least, pad_per_class, clip_box
 def _(boxes, scores, per_class, total, threshold, least, pad_per_class, clip_boxes):
     if total <= 0 or per_class <= 0:
         raise ValueError(f"max_total_size and max_output_size_per_class must be > 0, got {total} and {per_class}")
+    if boxes.shape[0] != scores.shape[0]:
+        raise ValueError(f"boxes and scores must have same batch size: got {boxes.shape[0]} and {scores.shape[0]}")
     batch, classes = scores.shape[0], scores.shape[2]
     size = _kept(per_class, total, classes, pad_per_class)
     best_boxes, scores_and_classes = np.zeros((batch, size, 4), np.float32), np.zeros((2, batch, size), np.float32)

@@ -215,6 +215,8 @@ crop_jpeg.not_differentiable()
 def _(contents, crop_window, channels, ratio, *rest):
     contents.with_rank(0)
     _check_jpeg(channels, ratio)
+    if crop_window is not None and len(crop_window) != 4:
+        raise ValueError(f"crop_window must have four elements, got {crop_window}")
     rows, columns = (None, None) if crop_window is None else crop_window[2:]
     return (rows, columns, channels or None)
 
@@ -361,6 +363,10 @@ def _save_jpeg(array, format, quality, density, **options):
         )
     if format and channels != {"grayscale": 1, "rgb": 3}[format]:
         raise ValueError(f"format {format!r} expects {4 - channels} channels, got {channels}")
+    if 0 in array.shape or max(array.shape) >= 1 << 16:
+        raise ValueError(f"image must have between 1 and 65535 rows and columns, got shape {list(array.shape)}")
+    if not all(0 <= n < 1 << 16 for n in density[1:]):
+        raise ValueError(f"x_density and y_density must be in [0, 65535], got {density[1]} and {density[2]}")
     picture = pillow().fromarray(np.ascontiguousarray(array[:, :, 0] if channels == 1 else array))
     written = io.BytesIO()
     picture.save(written, "JPEG", quality=max(quality, 1), dpi=(1, 1), **options)

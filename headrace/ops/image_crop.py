@@ -112,7 +112,28 @@ to_image = op(
     'method: string = "bilinear") -> (output: T)',
     T=(dtypes.float32, dtypes.float16, dtypes.float64),
 )
-to_image.shape(lambda grads, boxes, box_ind, image_size, T, method: image_size)
+
+
+@to_image.shape
+def _(grads, boxes, box_ind, image_size, T, method):
+    if image_size is not None:
+        if len(image_size) != 4:
+            raise ValueError(f"image_size must have 4 elements, got {image_size}")
+        if any(n is not None and n < 0 for n in image_size):
+            raise ValueError(f"image dimensions must be positive, got {image_size}")
+    _check_crops(grads, boxes, box_ind, None if image_size is None else image_size[3])
+    return image_size
+
+
+def _check_crops(grads, boxes, box_ind, depth):
+    """One crop, one box and one number of a picture for each of them."""
+    crops, places, pictures = grads.with_rank(4).tuple, boxes.with_rank(2).tuple, box_ind.with_rank(1).tuple
+    if places[1] not in (None, 4):
+        raise ValueError(f"boxes must have 4 columns, got {boxes}")
+    if len({n for n in (crops[0], places[0], pictures[0]) if n is not None}) > 1:
+        raise ValueError(f"boxes and grads have incompatible shape: grads {grads}, boxes {boxes}, box_ind {box_ind}")
+    if None not in (crops[3], depth) and crops[3] != depth:
+        raise ValueError(f"image_size and grads are incompatible: depths {depth} and {crops[3]}")
 
 
 @to_image.kernel
@@ -145,7 +166,12 @@ to_boxes = op(
     "-> (output: float32)",
     T=REAL,
 )
-to_boxes.shape(lambda grads, image, boxes, box_ind, method: boxes)
+
+
+@to_boxes.shape
+def _(grads, image, boxes, box_ind, method):
+    _check_crops(grads, boxes, box_ind, image.with_rank(4).tuple[3])
+    return boxes
 
 
 @to_boxes.kernel

@@ -7,6 +7,7 @@ import torch
 from headrace.core import dtypes
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops.shared.refuse import expect_sizes
 
 # ---- glimpses
 
@@ -45,6 +46,9 @@ def _starts(offsets, extent, size, centered, normalized):
     if centered:
         at = at / 2 + extent / 2
     return (at - size / 2).to(torch.int64)
+
+
+glimpse.refuse(lambda input, size, *rest: expect_sizes("size", size))
 
 
 @glimpse.kernel
@@ -99,6 +103,8 @@ def _(images, transforms, output_shape, interpolation):
         raise ValueError(f"transforms must be [1 or batch, 8], got {transforms} for images {images}")
     if output_shape is not None and len(output_shape) != 2:
         raise ValueError(f"output_shape must be [height, width], got {output_shape}")
+    if output_shape is not None and any(n is not None and n < 1 for n in output_shape):
+        raise ValueError(f"new dimensions must be positive, got {output_shape}")
     return (batch, *(output_shape or (None, None)), depth)
 
 

@@ -18,6 +18,7 @@ from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
 from headrace.graph.structures import IndexedSlices
 from headrace.ops.declare.unsigned import move_as_signed
+from headrace.ops.shared.refuse import expect_sizes
 
 NOT_STRING = tuple(d for d in ANY if d not in (dtypes.string, dtypes.resource, dtypes.variant))
 
@@ -73,7 +74,7 @@ def _gather(params, indices, axis, batch_dims):
         axis = axis + params.ndim if axis < 0 else axis
         flat = params.index_select(axis, indices.reshape(-1))
         return flat.reshape(params.shape[:axis] + indices.shape + params.shape[axis + 1 :])
-    except IndexError:
+    except (IndexError, RuntimeError):
         explain_index(indices.cpu(), params.shape[axis])
         raise
 
@@ -393,6 +394,11 @@ scatter_nd = op(
 )
 scatter_nd.shape(_scatter_shape)
 scatter_nd.gradient(lambda node, grad: [None, raw_ops.GatherNd(grad, node.inputs[0]), None])
+
+
+@scatter_nd.refuse
+def _(indices, updates, shape):
+    expect_sizes("shape", shape)
 
 
 @scatter_nd.kernel

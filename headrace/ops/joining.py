@@ -107,7 +107,15 @@ concat.kernel(lambda concat_dim, values: np.concatenate(values, concat_dim), T=d
 
 offset = op("ConcatOffset(concat_dim: host int32, shape: N*int32) -> (offset: N*int32)")
 offset.not_differentiable()
-offset.shape(lambda concat_dim, shape: list(shape))
+
+
+@offset.shape
+def _(concat_dim, shape):
+    for one in shape:
+        size = (one.tuple or (None,))[0]
+        if None not in (size, concat_dim) and not -size <= concat_dim < size:
+            raise ValueError(f"Concat dim is out of range: {concat_dim} vs. {size}")
+    return list(shape)
 
 
 @offset.kernel
@@ -129,6 +137,8 @@ split.gradient(lambda node, *grads: [None, raw_ops.ConcatV2(list(grads), node.in
 
 @split.shape
 def _(split_dim, value, num_split):
+    if num_split < 1:
+        raise ValueError(f"Value for attr 'num_split' of {num_split} must be at least minimum 1")
     dims = value.tuple
     if dims is None or split_dim is None:
         return [unknown_shape(None if dims is None else len(dims))] * num_split
@@ -175,6 +185,8 @@ split_v.gradient(lambda node, *grads: [raw_ops.ConcatV2(list(grads), node.inputs
 
 @split_v.shape
 def _(value, size_splits, split_dim, num_split):
+    if num_split < 1:
+        raise ValueError(f"Value for attr 'num_split' of {num_split} must be at least minimum 1")
     dims = value.tuple
     if dims is None or split_dim is None:
         return [unknown_shape(None if dims is None else len(dims))] * num_split
@@ -305,4 +317,6 @@ def _(values, shape):
     for s in values:
         if s.tuple is not None and s.tuple[:1] not in ((1,), (None,)):
             raise ValueError(f"Size of first dimension must be 1, got shape {s}")
+        if s.tuple is not None and not TensorShape(s.tuple[1:]).is_compatible_with(TensorShape(shape)[1:]):
+            raise ValueError(f"All input shapes must be {shape} after the first dimension, got {s}")
     return shape

@@ -183,6 +183,13 @@ def _(node, grad):
 
 
 def _put(matrix, diagonal, lower, upper):
+    longest = _diagonal_size(*matrix.shape[-2:], lower, upper)
+    lines = [] if lower == upper else [upper - lower + 1]
+    if list(diagonal.shape) != [*matrix.shape[:-2], *lines, longest]:
+        raise ValueError(
+            f"diagonal of shape {list(diagonal.shape)} does not fit diagonals {lower} to {upper} of input of shape "
+            f"{list(matrix.shape)}: must be {[*matrix.shape[:-2], *lines, longest]}"
+        )
     if lower == upper:
         return torch.diagonal_scatter(matrix, diagonal, lower, -2, -1)
     for row, d in enumerate(range(upper, lower - 1, -1)):

@@ -6,7 +6,9 @@ import torch
 
 from headrace.core.dtypes import FLOATING, REAL
 from headrace.core.registry import op
+from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
+from headrace.ops.shared.refuse import expect_elements
 from headrace.ops.shared.window import check_choice, output_size, padding_of
 
 _ATTRS = "strides: list(int), rates: list(int), padding: string"
@@ -61,7 +63,7 @@ dilation = op(f"Dilation2D(input: T, filter: T; {_ATTRS}) -> (output: T)", T=REA
 
 
 @dilation.shape
-def _(input, filter, strides, rates, padding):
+def _dilated_shape(input, filter, strides, rates, padding):
     _check(strides, rates, padding)
     batch, height, width, depth = input.with_rank(4).tuple
     tall, wide, own = filter.with_rank(3).tuple
@@ -96,7 +98,19 @@ to_input = op(
     T=FLOATING,
     view=False,
 )
-to_input.shape(lambda input, *rest: input.with_rank(4))
+
+
+@to_input.shape
+def _(input, filter, grad, *window):
+    _check_gradient(input, filter, grad, *window)
+    return input
+
+
+def _check_gradient(input, filter, grad, strides, rates, padding):
+    """The gradient has the shape of the dilated image."""
+    expected = TensorShape(_dilated_shape(input, filter, strides, rates, padding))
+    if not expected.is_compatible_with(grad):
+        raise ValueError(f"out_backprop must have shape {expected}, got shape {grad}")
 
 
 @to_input.kernel
@@ -117,7 +131,16 @@ to_filter = op(
     T=FLOATING,
     view=False,
 )
-to_filter.shape(lambda input, filter, *rest: filter.with_rank(3))
+
+
+@to_filter.shape
+def _(input, filter, grad, *window):
+    _check_gradient(input, filter, grad, *window)
+    return filter
+
+
+for _definition in (dilation, to_input, to_filter):
+    _definition.refuse(lambda input, filter, *rest: expect_elements("filter", filter))
 
 
 @to_filter.kernel

@@ -38,8 +38,24 @@ def batch_norm_shape(version, x, scale, offset, mean, variance, data_format, is_
     return [TensorShape(dims), *[statistic] * 4, *[TensorShape(())] * (version == 3)]
 
 
+def check_channels(x, data_format, **vectors):
+    """torch reads past the end of vectors that do not have one element for each channel."""
+    channels = channel(x.shape, data_format)
+    for name, vector in vectors.items():
+        if vector.shape != (channels,):
+            raise ValueError(
+                f"{name} must have the same number of elements as the channels of x, got shape {list(vector.shape)} and "
+                f"{channels} channels"
+            )
+
+
 def normalize(x, scale, offset, mean, variance, epsilon, factor, data_format, is_training):
     """(y, batch_mean, batch_variance, reserve_1, reserve_2)."""
+    check_channels(x, data_format, scale=scale, offset=offset)
+    if not is_training:
+        check_channels(x, data_format, mean=mean, variance=variance)
+    elif not x.numel():
+        return _nothing_normalized(x, scale)
     channels_first = to_torch(x, data_format)
     if not is_training:
         y = functional.batch_norm(channels_first, mean, variance, scale, offset, False, 0.0, epsilon)
@@ -51,13 +67,22 @@ def normalize(x, scale, offset, mean, variance, epsilon, factor, data_format, is
     )
     if x.numel() == scale.shape[0]:  # one value for each channel: the unbiased variance, 0 / 0, counts as zero
         new_variance = torch.zeros_like(scale)
-    elif x.numel() == 0:
-        new_mean, new_variance = torch.full_like(scale, float("nan")), torch.full_like(scale, float("nan"))
     return from_torch(y, data_format), new_mean, new_variance, batch_mean, inverse
+
+
+def _nothing_normalized(x, scale):
+    """Of an empty batch: statistics that are not numbers."""
+    unknown = [torch.full_like(scale, float("nan")) for _ in range(4)]
+    return torch.empty_like(x), *unknown
 
 
 def denormalize(grad, x, scale, reserve_1, reserve_2, epsilon, data_format, is_training):
     """(x_backprop, scale_backprop, offset_backprop, two empty reserves)."""
+    if grad.shape != x.shape:
+        raise ValueError(
+            f"x and y_backprop must have same shape, but have shapes {list(x.shape)} and {list(grad.shape)}"
+        )
+    check_channels(x, data_format, scale=scale, reserve_space_1=reserve_1, reserve_space_2=reserve_2)
     empty = scale.new_zeros(0)
     if not is_training:
         return *_denormalize_fixed(grad, x, scale, reserve_1, reserve_2, epsilon, data_format), empty, empty.clone()

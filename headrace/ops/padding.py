@@ -174,6 +174,12 @@ def _(input, paddings, mode):
     dims = input.tuple
     if dims is None or paddings is None:
         return unknown_shape(None if dims is None else len(dims))
+    if len(paddings) != len(dims) or any(not isinstance(pair, list) or len(pair) != 2 for pair in paddings):
+        raise ValueError(f"paddings must be a matrix of shape [{len(dims)}, 2], got {paddings}")
+    skip = _skip(mode)
+    for d, pair in zip(dims, paddings, strict=True):
+        if None not in (d, *pair) and not 0 <= min(pair) <= max(pair) <= d - sum(pair) - skip:
+            raise ValueError(f"paddings must be no greater than the output dimension size: {pair}, {d - sum(pair)}")
     return [None if None in (d, a, b) else d - a - b for d, (a, b) in zip(dims, paddings, strict=True)]
 
 
@@ -265,6 +271,15 @@ def _(input, seq_lengths, seq_dim, batch_dim):
 def _(node, grad):
     seq_dim, batch_dim = node.attrs["seq_dim"], node.attrs["batch_dim"]
     return [raw_ops.ReverseSequence(grad, node.inputs[1], seq_dim=seq_dim, batch_dim=batch_dim), None]
+
+
+@reverse_sequence.refuse
+def _(input, seq_lengths, seq_dim, batch_dim):
+    for i, length in enumerate(seq_lengths.tolist()):
+        if length < 0:
+            raise ValueError(f"seq_lens({i}) < 0: got {length}")
+        if length > input.shape[seq_dim]:
+            raise ValueError(f"seq_lens({i}) > input.dims({seq_dim}): got {length} and {input.shape[seq_dim]}")
 
 
 @reverse_sequence.kernel

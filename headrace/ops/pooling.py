@@ -19,6 +19,7 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops.internal import opaque
+from headrace.ops.shared.refuse import expect_elements, expect_inside, expect_shape, expect_sizes
 from headrace.ops.shared.window import (
     CHANNELS_LAST,
     arrange,
@@ -247,6 +248,8 @@ def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
             _, back = torch.func.vjp(lambda x: _wide_average(x, g), torch.zeros_like(x))
             return from_torch(back(to_torch(grad, data_format))[0], data_format)
     dy = restore_first(to_torch(grad, data_format), g.drop)
+    if x.dim() == 5:  # torch does not look whether the volume's gradient fits, and reads past its end
+        expect_shape("grad", grad, pooled("AvgPool3D", 5, sizes, ksize, strides, padding, (), data_format))
     backward = avg_pool2d_backward if x.dim() == 4 else avg_pool3d_backward
     return from_torch(backward(dy, x, g.window, g.stride, g.padding, g.ceil, False, None), data_format)
 
@@ -259,6 +262,11 @@ WINDOW = "ksize: list(int), strides: list(int), padding: string"
 
 def attributes(node, *names):
     return {name: node.attrs[name] for name in names or node.op_def.attr_names}
+
+
+def pooled(name, rank, shape, *window):
+    """The shape of the pool's output, as a list."""
+    return TensorShape(pool_shape(name, rank, TensorShape(list(shape)), *window)).as_list()
 
 
 def declare_max(suffix, rank, types, layout, explicit):
@@ -274,6 +282,21 @@ def declare_max(suffix, rank, types, layout, explicit):
     pool.shape(lambda input, *values: pool_shape(name, rank, input, *split(*values)))
     back.shape(lambda orig_input, orig_output, grad, *values: orig_input.with_rank(rank))
     again.shape(lambda orig_input, orig_output, grad, *values: pool_shape(name, rank, orig_input, *split(*values)))
+
+    @pool.refuse
+    def _(input, *values):
+        expect_elements("input", input)
+
+    @back.refuse
+    def _(orig_input, orig_output, grad, *values):
+        expect_elements("orig_input", orig_input)
+        expect_shape("grad", grad, pooled(name, rank, orig_input.shape, *split(*values)))
+
+    @again.refuse
+    def _(orig_input, orig_output, grad, *values):
+        expect_elements("orig_input", orig_input)
+        pooled(name, rank, orig_input.shape, *split(*values))
+        expect_shape("grad", grad, orig_input.shape)
 
     @pool.gradient
     def _(node, grad):
@@ -350,6 +373,15 @@ def declare_avg(suffix, rank, layout):
     pool.shape(lambda value, k, s, p, d: pool_shape(name, rank, value, k, s, p, (), d))
     back.shape(lambda sizes, grad, *values: shape_of_sizes(sizes, rank))
 
+    @pool.refuse
+    def _(value, *window):
+        expect_elements(argument, value)
+
+    @back.refuse
+    def _(sizes, grad, k, s, p, d):
+        expect_sizes("orig_input_shape", sizes, 1)
+        expect_shape("grad", grad, pooled(name, rank, sizes, k, s, p, (), d))
+
     @pool.gradient
     def _(node, grad):
         return [getattr(raw_ops, grad_name)(raw_ops.Shape(node.inputs[0]), grad, **attributes(node))]
@@ -384,6 +416,9 @@ def _(input, ksize, strides, targmax, padding, include_batch_in_index):
     return [shape, shape]
 
 
+with_argmax.refuse(lambda input, *values: expect_elements("input", input))
+
+
 @with_argmax.gradient
 def _(node, grad, _):
     names = ("ksize", "strides", "padding", "include_batch_in_index")
@@ -411,6 +446,14 @@ grad_with_argmax = op(
     f"MaxPoolGradWithArgmax(input: T, grad: T, argmax: Targmax; {ARGMAX}, {TAIL}) -> (output: T)", T=REAL, Targmax=INDEX
 )
 grad_with_argmax.shape(lambda input, grad, argmax, *values: input.with_rank(4))
+
+
+@grad_with_argmax.refuse
+def _(input, grad, argmax, ksize, strides, padding, include_batch_in_index):
+    expect_shape("grad", grad, pooled("MaxPool", 4, input.shape, ksize, strides, padding, (), "NHWC"))
+    expect_shape("argmax", argmax, grad.shape)
+    size = input.numel() if include_batch_in_index else input[0].numel()
+    expect_inside("argmax", argmax, size, "Invalid input_backprop index: {value} at [{place}], not in [0, {size})")
 
 
 @grad_with_argmax.kernel

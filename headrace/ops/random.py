@@ -265,6 +265,12 @@ poisson.not_differentiable()
 poisson.shape(lambda shape, rate, seed, seed2, dtype: dims(shape).concatenate(rate))
 
 
+@poisson.refuse
+def _(shape, rate, seed, seed2, dtype):
+    if not bool((rate >= 0).all()):
+        raise ValueError(f"rates must be non-negative numbers, got {rate.reshape(-1)[:8].tolist()}")
+
+
 @poisson.kernel
 def _(shape, rate, seed, seed2, dtype, *, state):
     wide = rate if rate.dtype in (torch.float32, torch.float64) else rate.float()

@@ -290,6 +290,11 @@ def _argument(name, search):
             raise ValueError(f"Shape must be rank 0 but is rank 1: dimension {dimension}")
         return _reduced(input, dimension, False)
 
+    @definition.refuse
+    def _(input, dimension, output_type):
+        if not input.shape[dimension]:
+            raise ValueError(f"Reduction axis {dimension} is empty in shape {list(input.shape)}")
+
     @definition.kernel
     def _(input, dimension, output_type):
         index = search(input, dimension)
@@ -349,7 +354,13 @@ running_logsumexp = op(
     "CumulativeLogsumexp(x: T, axis: host Tidx; exclusive: bool = False, reverse: bool = False) -> (out: T)",
     T=FLOATING, Tidx=INDEX,
 )  # fmt: skip
-running_logsumexp.shape(lambda x, axis, exclusive, reverse: x)
+
+
+@running_logsumexp.shape
+def _(x, axis, exclusive, reverse):
+    if None not in (x.ndims, axis) and not -x.ndims <= axis < x.ndims:
+        raise ValueError(f"axis {axis} is out of range [{-x.ndims}, {x.ndims})")
+    return x
 
 
 @running_logsumexp.kernel

@@ -13,6 +13,7 @@ from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import WIDE_UNSIGNED
 from headrace.ops.internal.opaque import is_traced
+from headrace.ops.shared.refuse import expect_inside, expect_shape
 
 SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
 ORDERED = tuple(t for t in REAL if t not in WIDE_UNSIGNED)
@@ -82,6 +83,11 @@ def _sorted(name, types, reduce, gradient=None):
 
     @definition.kernel
     def _(data, segment_ids):
+        if segment_ids.shape != data.shape[:1]:
+            raise ValueError(
+                "segment ids should be the same size as dimension 0 of input: got segment_ids of shape "
+                f"{list(segment_ids.shape)} and data of shape {list(data.shape)}"
+            )
         _check_sorted(segment_ids)
         ids = segment_ids.long()
         rows = int(ids[-1]) + 1 if ids.numel() else 0
@@ -181,6 +187,18 @@ def _chosen(name, types, power):
     def _(data, indices, segment_ids):
         return reduce(data, indices, segment_ids, int(segment_ids[-1]) + 1 if segment_ids.numel() else 0)
 
+    def refuse(data, indices, segment_ids, rows=0):
+        if rows < 0:
+            raise ValueError(f"num_segments must be >= 0, got {rows}")
+        if indices.shape != segment_ids.shape:
+            raise ValueError(
+                f"segment_ids and indices should have same size, got {list(segment_ids.shape)} and {list(indices.shape)}"
+            )
+        size = data.shape[0]
+        expect_inside("indices", indices, size, "Bad: indices[{place}] == {value} out of range [0, {size})")
+
+    plain.refuse(refuse)
+    sized.refuse(refuse)
     sized.kernel(reduce)
     for definition in (plain, sized):
         definition.shape(shape)
@@ -203,10 +221,13 @@ def _unsorted(name, types, reduce):
     @definition.shape
     def _(data, segment_ids, num_segments):
         rows = num_segments if isinstance(num_segments, int) else None
+        if rows is not None and rows < 0:
+            raise ValueError(f"Input num_segments == {rows} must not be negative.")
         dims, prefix = data.tuple, segment_ids.tuple
         if dims is None or prefix is None:
             return None
-        TensorShape(dims[: len(prefix)]).merge_with(segment_ids)
+        if len(prefix) > len(dims) or not TensorShape(dims[: len(prefix)]).is_compatible_with(segment_ids):
+            raise ValueError(f"data.shape = {data} does not start with segment_ids.shape = {segment_ids}")
         return (rows, *dims[len(prefix) :])
 
     @definition.kernel
@@ -216,6 +237,11 @@ def _unsorted(name, types, reduce):
             ids, data = ids.reshape(-1), data.reshape(ids.numel(), *data.shape[ids.ndim :])
         # Negative ids go to an extra row, the first.
         return reduce(data, ids.clamp_min(-1).add_(1), num_segments + 1)[1:]
+
+    @definition.refuse
+    def _(data, segment_ids, num_segments):
+        kept = segment_ids.clamp_min(0)  # negative ids are dropped
+        expect_inside("segment_ids", kept, num_segments, "{label}[{place}] = {value} is out of range [0, {size})")
 
     return definition
 
@@ -269,7 +295,16 @@ bincount = op(
     T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64),
 )
 bincount.not_differentiable()
-bincount.shape(lambda arr, size, weights: (size,))
+
+
+@bincount.shape
+def _(arr, size, weights):
+    if size is not None and size < 0:
+        raise ValueError(f"size ({size}) must be non-negative")
+    return (size,)
+
+
+bincount.refuse(lambda arr, size, weights: expect_shape("weights", weights, arr.shape))
 
 
 @bincount.kernel
@@ -287,7 +322,23 @@ histogram = op(
     T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64), dtype=INDEX,
 )  # fmt: skip
 histogram.not_differentiable()
-histogram.shape(lambda values, value_range, nbins, dtype: (nbins,))
+
+
+@histogram.shape
+def _(values, value_range, nbins, dtype):
+    if nbins is not None and nbins < 1:
+        raise ValueError(f"nbins should be a positive number, but got '{nbins}'")
+    if value_range.ndims == 1 and value_range.tuple[0] not in (None, 2):
+        raise ValueError(f"value_range should be a vector of 2 elements, but got shape {value_range}")
+    return (nbins,)
+
+
+histogram.refuse(lambda values, value_range, nbins, dtype: _check_range(value_range))
+
+
+def _check_range(value_range):
+    if not bool(value_range[0] < value_range[1]):
+        raise ValueError(f"value_range should satisfy value_range[0] < value_range[1], but got {value_range.tolist()}")
 
 
 @histogram.kernel

@@ -356,7 +356,17 @@ def _(node, s0, s1):
 
 @broadcast_args.kernel
 def _(s0, s1):
-    return torch.tensor(torch.broadcast_shapes(s0.tolist(), s1.tolist()), dtype=s0.dtype)
+    return torch.tensor(_together(s0.tolist(), s1.tolist()), dtype=s0.dtype)
+
+
+def _together(a, b):
+    """The shape that two shapes broadcast to."""
+    if min([*a, *b, 0]) < 0:
+        raise ValueError(f"Dimensions must be non-negative, got shapes {a} and {b}")
+    try:
+        return broadcast_shape(a, b).as_list()
+    except ValueError:
+        raise ValueError(f"Incompatible shapes: {a} vs. {b}") from None
 
 
 gradient_args = op("BroadcastGradientArgs(s0: T, s1: T) -> (r0: T, r1: T)", T=INDEX, host=True, dynamic_shape=True)
@@ -368,7 +378,7 @@ gradient_args.shape(lambda s0, s1: [(None,), (None,)])
 def _(s0, s1):
     """The axes along which each operand may have been broadcast, all those of size one, so that its gradient sums over them."""
     a, b = s0.tolist(), s1.tolist()
-    torch.broadcast_shapes(a, b)
+    _together(a, b)
     rank = max(len(a), len(b)) if a != b else 0
     axes = [[i for i, n in enumerate([1] * (rank - len(x)) + x) if n == 1 and rank] for x in (a, b)]
     return tuple(torch.tensor(x, dtype=s0.dtype) for x in axes)

@@ -13,6 +13,7 @@ from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
 from headrace.ops.declare.resource import resource_form
 from headrace.ops.declare.unsigned import move_as_signed
+from headrace.ops.shared.refuse import expect_sizes
 from headrace.ops.shared.slice_index import python_index
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
@@ -248,6 +249,22 @@ strided_slice_grad = op(
     T=ANY, Index=INDEX,
 )  # fmt: skip
 strided_slice_grad.shape(lambda shape, *rest: None if shape is None else shape)
+
+
+@strided_slice_grad.refuse
+def _(shape, begin, end, strides, dy, *masks):
+    expect_sizes("shape", shape)
+    if len({len(begin), len(end), len(strides)}) > 1 or len(strides) > len(shape):
+        raise ValueError(
+            f"Expected begin, end, and strides to be 1D equal size tensors of at most {len(shape)} elements, but got "
+            f"{begin}, {end} and {strides}"
+        )
+    index, backwards = python_index(tuple(begin), tuple(end), tuple(strides), *masks)
+    if backwards:
+        index, _ = _forwards(index, shape)
+    part = dy.new_empty(shape, device="meta")[index]
+    if part.shape != dy.shape:
+        raise ValueError(f"shape of dy was {list(dy.shape)} instead of {list(part.shape)}")
 
 
 @strided_slice_grad.kernel

@@ -39,6 +39,8 @@ def _blocks(input, block_shape, borders):
     if dims is None or block_shape is None:
         return None
     borders = [[None, None]] * len(block_shape) if borders is None else borders
+    if any(not isinstance(pair, list) or len(pair) != 2 for pair in borders):
+        raise ValueError(f"paddings and crops should have shape [{len(block_shape)}, 2], got {borders}")
     if len(borders) != len(block_shape):
         raise ValueError(f"block_shape {block_shape} and {borders} must have the same length")
     return list(dims), borders
@@ -132,6 +134,11 @@ def _ordered(batch, height, width, channels, data_format):
     return (batch, height, width, channels) if data_format == "NHWC" else (batch, channels, height, width)
 
 
+def _check_block(block_size):
+    if block_size < 2:
+        raise ValueError(f"Value for attr 'block_size' of {block_size} must be at least minimum 2")
+
+
 def _divided(size, by):
     if size is not None and size % by:
         raise ValueError(f"Dimension size must be evenly divisible by {by} but is {size}")
@@ -149,12 +156,14 @@ from_depth = op(f"DepthToSpace({_DEPTH}", T=MOVABLE, view=True)
 
 @to_depth.shape
 def _(input, block_size, data_format):
+    _check_block(block_size)
     b, h, w, c = _layout(input.with_rank(4).tuple, data_format)
     return _ordered(b, _divided(h, block_size), _divided(w, block_size), _times(c, block_size**2), data_format)
 
 
 @from_depth.shape
 def _(input, block_size, data_format):
+    _check_block(block_size)
     b, h, w, c = _layout(input.with_rank(4).tuple, data_format)
     return _ordered(b, _times(h, block_size), _times(w, block_size), _divided(c, block_size**2), data_format)
 

@@ -10,6 +10,7 @@ from headrace.core.dtypes import ANY, NUMERIC, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import WIDE_UNSIGNED
+from headrace.ops.shared.refuse import expect_inside
 from headrace.ops.shared.sparse_entry import (
     check_inside,
     check_parts,
@@ -283,12 +284,25 @@ def _back(grad, wanted, among):
     return torch.where(matched, grad.index_select(0, place), torch.zeros((), dtype=grad.dtype, device=grad.device))
 
 
+def _check_back(grad, entries, *others):
+    """A gradient has one number for each entry, and all indices are of one rank."""
+    if grad.shape[0] != entries.shape[0]:
+        raise ValueError(
+            f"# elements in backprop_val_grad and rows in the result's indices should match ({grad.shape[0]} vs. "
+            f"{entries.shape[0]})"
+        )
+    ranks = [t.shape[-1] for t in (entries, *others)]
+    if len(set(ranks)) > 1:
+        raise ValueError(f"The densified operands should have the same ndims; got ranks {ranks}")
+
+
 slice_grad = op(
     "SparseSliceGrad(backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: int64)"
     " -> (val_grad: T)",
     T=SUMMABLE, opaque=True,
 )  # fmt: skip
 slice_grad.shape(lambda grad, indices, start, output: (indices.with_rank(2)[0],))
+slice_grad.refuse(lambda grad, indices, start, output: _check_back(grad, output, indices, start[None]))
 slice_grad.kernel(lambda grad, indices, start, output: _back(grad, indices, output + start))
 
 add_grad = op(
@@ -297,6 +311,7 @@ add_grad = op(
     T=SUMMABLE, opaque=True,
 )  # fmt: skip
 add_grad.shape(lambda grad, a, b, total: [(a.with_rank(2)[0],), (b.with_rank(2)[0],)])
+add_grad.refuse(lambda grad, a, b, total: _check_back(grad, total, a, b))
 add_grad.kernel(lambda grad, a, b, total: (_back(grad, a, total), _back(grad, b, total)))
 
 # ---- rows without entries
@@ -346,6 +361,14 @@ fill_empty_rows_grad = op(
     "SparseFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T) -> (d_values: T, d_default_value: T)", T=SUMMABLE
 )
 fill_empty_rows_grad.shape(lambda reverse, grad: [reverse.with_rank(1), ()])
+
+
+@fill_empty_rows_grad.refuse
+def _(reverse_index_map, grad_values):
+    size = grad_values.shape[0]
+    expect_inside(
+        "reverse index", reverse_index_map, size, "Elements in {label} must be in [0, {size}) but got {value}"
+    )
 
 
 @fill_empty_rows_grad.kernel

@@ -9,6 +9,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.registry import op
+from headrace.ops.shared.refuse import expect_inside, expect_shape
 from headrace.ops.shared.string_array import array_of, fingerprint64
 
 _VALUES = (dtypes.int64, dtypes.string)
@@ -30,6 +31,12 @@ def _chained(one, other):
 
 def _sparse_rows(indices, values, batch):
     rows = [[] for _ in range(batch)]
+    if indices.ndim != 2 or indices.shape[1] != 2 or indices.shape[0] != len(values):
+        raise ValueError(
+            f"Expected size of values to be {indices.shape[0]} and indices of 2 columns, got values of shape "
+            f"{list(values.shape)} and indices of shape {list(indices.shape)}"
+        )
+    expect_inside("indices", indices[:, 0], batch)
     for row, value in zip(indices[:, 0].tolist(), values.tolist(), strict=True):
         rows[row].append(value)
     return rows
@@ -64,6 +71,8 @@ def _(indices, values, shapes, dense_inputs, hashed_output, num_buckets, *rest):
 
 @cross.kernel
 def _(indices, values, shapes, dense_inputs, hashed_output, num_buckets, hash_key, out_type, internal_type):
+    for s in shapes:
+        expect_shape("shapes", s, [2])
     sizes = {int(s[0]) for s in shapes} | {d.shape[0] for d in dense_inputs}
     if len(sizes) > 1:
         raise ValueError(f"Expected the same batch size in every input, got {sorted(sizes)}")

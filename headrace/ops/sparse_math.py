@@ -11,6 +11,7 @@ from headrace.core.dtypes import ANY, INDEX, NUMERIC, REAL, float16, float32, fl
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import WIDE_UNSIGNED, conjugate
+from headrace.ops.shared.refuse import expect_inside, expect_sizes
 from headrace.ops.shared.sparse_entry import (
     LARGEST,
     check_inside,
@@ -78,6 +79,14 @@ def _(a_indices, a_values, a_shape, b, adjoint_a, adjoint_b):
     # No check of the entries here: the product refuses those outside the shape.
     sparse = torch.sparse_coo_tensor(index, values, shape, check_invariants=False)
     return torch.sparse.mm(sparse, b)
+
+
+@matmul.refuse
+def _(a_indices, a_values, a_shape, b, adjoint_a, adjoint_b):
+    expect_sizes("a_shape", a_shape)
+    for axis, letter in enumerate("mk"):
+        form = letter + " ({value}) from index[{place}," + f"{axis}] out of bounds " + "(>={size})"
+        expect_inside("a_indices", a_indices[:, axis], a_shape[axis], form)
 
 
 @matmul.gradient
@@ -332,6 +341,11 @@ def _reduction(name, types, reduce):
         T=types, dynamic_shape=True,
     )  # fmt: skip
     sparse.not_differentiable()
+
+    @dense.refuse
+    def _(indices, values, shape, axes, keep_dims):
+        expect_sizes("input_shape", shape)
+        check_inside(indices, shape)
 
     @dense.shape
     def _(indices, values, shape, axes, keep_dims):

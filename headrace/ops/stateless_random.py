@@ -274,6 +274,8 @@ def _(logits, num_samples, seed, output_dtype):
     if not logits.shape[1]:
         raise ValueError(f"num_classes should be positive, got 0: logits of shape {list(logits.shape)}")
     rows = logits.shape[0]
+    if not rows:
+        return torch.empty((0, num_samples), dtype=output_dtype, device=logits.device)
     # Each row sets aside a block for every sample, although two samples fit in one.
     per_row = (num_samples + 3) // 4 * 4
     first = torch.arange(rows, device=seed.device).unsqueeze(1) * per_row

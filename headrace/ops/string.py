@@ -174,7 +174,13 @@ segment_join.not_differentiable()
 @segment_join.shape
 def _(inputs, segment_ids, num_segments, separator):
     dims, ids = inputs.tuple, segment_ids.ndims
-    return None if dims is None or ids is None else (num_segments, *dims[ids:])
+    if num_segments is not None and num_segments < 0:
+        raise ValueError(f"Number of segments cannot be negative, got {num_segments}")
+    if dims is None or ids is None:
+        return None
+    if ids > len(dims) or not TensorShape(dims[:ids]).is_compatible_with(segment_ids):
+        raise ValueError(f"The shape of the inputs, {inputs}, must start with that of segment_ids, {segment_ids}")
+    return (num_segments, *dims[ids:])
 
 
 @segment_join.kernel

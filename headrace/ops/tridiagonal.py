@@ -34,6 +34,11 @@ def _(diagonals, rhs, partial_pivoting):
     return rhs
 
 
+@solve.refuse
+def _(diagonals, rhs, partial_pivoting):
+    raise ValueError("The matrix of the diagonals is not invertible")
+
+
 @solve.kernel
 def _(diagonals, rhs, partial_pivoting):
     return torch.linalg.solve(_dense(*diagonals.unbind(-2)), rhs)
@@ -48,7 +53,12 @@ def _(superdiag, maindiag, subdiag, rhs):
         dims = diagonal.with_rank_at_least(2).tuple
         if dims is not None and dims[-2] not in (None, 1):
             raise ValueError(f"a diagonal must be [..., 1, size], got {diagonal}")
-    return rhs.with_rank_at_least(2)
+    rows = (rhs.with_rank_at_least(2).tuple or (None, None))[-2]
+    for diagonal in (superdiag, maindiag, subdiag):
+        size = (diagonal.tuple or (None,))[-1]
+        if None not in (rows, size) and rows != size:
+            raise ValueError(f"Dimensions must be equal, but are {size} and {rows}: a diagonal and the rows of rhs")
+    return rhs
 
 
 @product.kernel

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from headrace.core import errors
@@ -18,6 +19,8 @@ from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape
 from headrace.core.wording import UNEXPLAINED, is_from_below, place
 from headrace.graph.infer import check_ranks, group_inputs
+from headrace.resources.invoke import arguments
+from headrace.resources.value import from_numpy
 from headrace.resources.variable import Variable
 
 _NO_KERNEL = re.compile(r"not implemented for|not supported for|Could not run '|unsupported (scalar|data) ?type", re.I)
@@ -38,7 +41,7 @@ def refusal(
         return errors.ResourceExhaustedError, f"op {op_def.name} is nested too deeply"
     if isinstance(error, StopIteration):
         return errors.OutOfRangeError, "End of sequence"
-    refused = shapes_refused(op_def, attrs, values)
+    refused = shapes_refused(op_def, attrs, values) or values_refused(op_def, attrs, values)
     if refused is not None:
         return errors.InvalidArgumentError, refused
     if isinstance(error, ZeroDivisionError) or "ZeroDivisionError" in text:
@@ -61,6 +64,18 @@ def shapes_refused(op_def: OpDef, attrs: dict[str, Any], values: Sequence[Any]) 
             look = _numbers if arg.host else _shape
             arguments.append([look(v) for v in value] if arg.is_list else look(value))
         op_def.shape_fn(*arguments, *[attrs[name] for name in op_def.attr_names])
+    except Exception as error:  # noqa: BLE001 - a rule that cannot judge these values has nothing to say about them
+        return None if is_from_below(error) else str(error)
+    return None
+
+
+def values_refused(op_def: OpDef, attrs: dict[str, Any], values: Sequence[Any]) -> str | None:
+    """What the op's ``refuse`` rule has against the inputs; None as of `shapes_refused`."""
+    if op_def.refuse_fn is None:
+        return None
+    try:
+        tensors = [from_numpy(v) if isinstance(v, np.ndarray) and v.dtype != object else v for v in values]
+        op_def.refuse_fn(*arguments(op_def, tensors, attrs))
     except Exception as error:  # noqa: BLE001 - a rule that cannot judge these values has nothing to say about them
         return None if is_from_below(error) else str(error)
     return None

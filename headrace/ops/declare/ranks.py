@@ -1,8 +1,8 @@
-"""The ranks that ops ask of their inputs, one line an op: ``Conv2D  input=4 filter=4``; ``2+`` is two or more, ``1-`` one or less.
+"""The ranks that ops ask of inputs, one line an op: ``Conv2D  input=4 filter=4``; ``2+`` is two or more, ``1-`` one at most.
 
-They are those of TensorFlow's shape functions, and of its kernels for gradients.  They are checked before the op's shape rule,
-in TensorFlow's words, while a graph is built; and again with the ranks that inputs turn out to have, when a kernel fails.  The table
-stands by itself because TensorFlow can be asked for it: tests/conformance/ranks.py compares the two.
+They are those of TensorFlow's shape functions, and of its kernels for gradients.  They are checked before the op's shape
+rule, in TensorFlow's words, while a graph is built; and again, with the ranks that inputs turn out to have, when a kernel has
+failed.  The table stands by itself because TensorFlow can be asked for it: tests/conformance/ranks.py compares the two.
 """
 
 from __future__ import annotations

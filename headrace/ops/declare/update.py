@@ -10,6 +10,7 @@ from headrace.core.dtypes import FLOATING, INDEX, float32, float64
 from headrace.core.registry import op
 from headrace.ops.declare.resource import resource_form
 from headrace.ops.internal.update_together import different_shapes
+from headrace.ops.shared.refuse import expect_inside
 from headrace.resources.variable import locked
 
 _GRADS = ("grad", "delta")
@@ -137,5 +138,10 @@ def sparse(text, rule, types=FLOATING):
         rule(*rows, *args[count:rows_at], *args[rows_at + 1 : lock], *args[lock + 1 :])
         for buffer, row in zip(buffers, rows, strict=True):
             buffer.index_copy_(0, indices, row)
+
+    @definition.refuse
+    def _(*args):
+        form = "Index {value} at offset {place} in indices is out of range [0, {size})"
+        expect_inside("indices", args[rows_at], args[0].value.shape[0], form)
 
     return _register(definition, count, apply)
