@@ -188,7 +188,7 @@ class PartitionWorker:
     def abort(self, step: int, error: OpError) -> None:
         with self._lock:
             self._aborted[step] = error
-            self._begun.add(step)
+            self._begun.setdefault(step, set())
             running = list(self._running.get(step, ()))
         for one in running:
             one.cancel(error)

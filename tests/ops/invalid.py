@@ -47,7 +47,12 @@ def spoilt_arrays(array: np.ndarray[Any, Any]) -> Iterator[tuple[str, np.ndarray
     """The array with another rank, with other sizes, empty, and with values out of range."""
     yield "one dimension more", array[np.newaxis]
     if array.ndim:
-        yield "a scalar", array.reshape(-1)[:1].reshape([]) if array.size else np.full([], b"" if array.dtype == object else 0, array.dtype)
+        yield (
+            "a scalar",
+            array.reshape(-1)[:1].reshape([])
+            if array.size
+            else np.full([], b"" if array.dtype == object else 0, array.dtype),
+        )
         yield "flat", array.reshape(-1)
         yield "no rows", array[:0]
         yield "one row less", array[:-1]

@@ -6,7 +6,6 @@ writable and aligned.  All that can be wrong with received data is a ``Malformed
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -96,7 +96,7 @@ class IOLoop:
     def read(self, socket: zmq.Socket[Any], take: Take, lock: AbstractContextManager[Any] | None = None) -> None:
         """Calls ``take`` with the frames of each message that comes.  ``lock``: of a socket on which other threads send."""
         self._readers[socket] = (take, lock or nullcontext())
-        descriptor = socket.getsockopt(zmq.FD)
+        descriptor: int = socket.getsockopt(zmq.FD)  # type: ignore[assignment]
         self._by_descriptor[descriptor] = socket
         self._epoll.register(descriptor, select.EPOLLIN)
         with self._lock:
@@ -104,7 +104,7 @@ class IOLoop:
 
     def unread(self, socket: zmq.Socket[Any]) -> None:
         if self._readers.pop(socket, None) is not None:
-            descriptor = socket.getsockopt(zmq.FD)
+            descriptor: int = socket.getsockopt(zmq.FD)  # type: ignore[assignment]
             del self._by_descriptor[descriptor]
             self._epoll.unregister(descriptor)
 

@@ -51,7 +51,8 @@ def receive(socket: Socket) -> list[bytes]:
 
 def readable(socket: Socket) -> bool:
     """Whether a message is there."""
-    return bool(socket.getsockopt(_EVENTS) & _READABLE)
+    events: int = socket.getsockopt(_EVENTS)  # type: ignore[assignment]
+    return bool(events & _READABLE)
 
 
 class CurveKeys:
