@@ -162,7 +162,7 @@ class OpDef:
 
     __slots__ = (
         "_places", "attr_names", "gradient_fn", "has_gradient_rule", "kernels", "location", "name", "ranks", "refuse_fn",
-        "shape_fn", "signature", "state_fn", "traits", "value_fn",
+        "shape_fn", "signature", "state_fn", "takes_tensors", "traits", "value_fn",
     )  # fmt: skip
 
     def __init__(self, signature: Signature, traits: Traits, location: str) -> None:
@@ -171,9 +171,9 @@ class OpDef:
         self.traits = traits
         self.location = location
         self.attr_names = tuple(a.name for a in signature.attrs)
-        self.ranks: tuple[
-            tuple[int, int, int], ...
-        ] = ()  # of inputs: position in the signature, least and greatest rank
+        self.ranks: tuple[tuple[int, int, int], ...] = ()  # of inputs: position, least and greatest rank
+        # Whether each input is one tensor: no list, no host value, no handle.
+        self.takes_tensors = not any(a.is_list or a.host or a.ref for a in signature.inputs)
         self.shape_fn: Rule | None = None
         self.refuse_fn: Rule | None = None
         self.value_fn: Rule | None = None

@@ -28,6 +28,8 @@ _SMALL = 4096  # the largest value, in elements, worth following while building
 
 def group_inputs(op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
     """The flat inputs, one entry per signature argument; list arguments become lists."""
+    if op_def.takes_tensors:
+        return list(inputs)
     grouped: list[Any] = []
     position = 0
     for arg in op_def.signature.inputs:

@@ -25,12 +25,14 @@ SMALLEST_ON_GPU = 1 << 20
 
 def accumulate_product(graph: StepGraph) -> StepGraph:
     """Rewrites products that have one use, for variables large enough to matter."""
+    updates = [n for n in graph.nodes if _gradient_position(n) is not None]
+    if not updates:
+        return graph
     users = graph.users()
     fetched = set(graph.fetches)
-    for node in graph.nodes:
-        position = _gradient_position(node)
-        if position is None:
-            continue
+    changed = False
+    for node in updates:
+        position = GRADIENT_AT[node.type]
         product = node.inputs[position].op
         size = node.inputs[0].shape.num_elements()
         if product not in PRODUCT or size is None or size < _smallest(node) or product.control_inputs:
@@ -40,7 +42,9 @@ def accumulate_product(graph: StepGraph) -> StepGraph:
         if product.device != node.device or not product.attrs["T"].is_floating:
             continue
         _rewrite(node, product, position)
-    graph.sweep()
+        changed = True
+    if changed:
+        graph.sweep()
     return graph
 
 

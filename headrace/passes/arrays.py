@@ -28,7 +28,8 @@ def on_arrays(
     order: Sequence[Node], escaping: Collection[Value], native: Collection[DType], on_cpu: Callable[[Node], bool]
 ) -> dict[Node, ArrayKernel]:
     """The nodes that run on arrays, with what they run.  ``escaping`` values must be tensors, whoever made them."""
-    chosen = {n: k for n in order if (k := _kernel(n, native)) is not None and on_cpu(n)}
+    fits: dict[Value, bool] = {}
+    chosen = {n: k for n in order if (k := _kernel(n, native, fits)) is not None and on_cpu(n)}
     if not chosen:
         return {}
     sources: dict[Value, Value] = {}
@@ -42,13 +43,21 @@ def on_arrays(
             sources[node.outputs[0]] = sources.get(node.inputs[0], node.inputs[0])
             continue
         for value in inputs:
-            users.setdefault(value, []).append(node)
+            if value in users:
+                users[value].append(node)
+            else:
+                users[value] = [node]
     taken = {sources.get(v, v) for v in escaping}
 
-    def cost(value: Value, changed: Node | None) -> int:
-        """What converting the value costs while ``changed`` is on tensors."""
-        if is_free(value.op):
-            return 0
+    def conversions(node: Node, changed: Node | None) -> int:
+        """What converting the values around a node costs while ``changed`` is on tensors."""
+        units = 0
+        for value in around[node]:
+            if not is_free(value.op):
+                units += conversion(value, changed)
+        return units
+
+    def conversion(value: Value, changed: Node | None) -> int:
         takers = users.get(value, ())
         if value.op in chosen and value.op is not changed:
             wanted = value in taken or changed in takers or not chosen.keys() >= set(takers)
@@ -58,8 +67,8 @@ def on_arrays(
     for _ in range(ROUNDS):
         before = len(chosen)
         for node in list(chosen):
-            now = sum(cost(v, None) for v in around[node])
-            if now > SAVED and SAVED + sum(cost(v, node) for v in around[node]) < now:
+            now = conversions(node, None)
+            if now > SAVED and SAVED + conversions(node, node) < now:
                 del chosen[node]
         if len(chosen) == before:
             break
@@ -75,6 +84,8 @@ def tensor_inputs(node: Node) -> list[Value]:
     """The inputs that must have the form the node computes with: tensors or arrays.  Values read on the host may have either."""
     if node.op_def.traits.takes_arrays:
         return []
+    if node.op_def.takes_tensors:
+        return node.inputs
     return [value for arg, value in named_inputs(node) if not arg.host and not arg.ref]
 
 
@@ -90,12 +101,18 @@ def is_small(shape: TensorShape) -> bool:
 
     Torch and numpy differ most in what a function returns for an empty value.
     """
-    return shape.is_fully_defined() and 0 < (shape.num_elements() or 0) <= MOST
+    return 0 < (shape.num_elements() or 0) <= MOST
 
 
-def _kernel(node: Node, native: Collection[DType]) -> ArrayKernel | None:
+def _kernel(node: Node, native: Collection[DType], fits: dict[Value, bool]) -> ArrayKernel | None:
+    """What the node can run on arrays.  ``fits`` notes of values whether they may be arrays."""
     kernel = node.op_def.find_array_kernel(node.attrs)
     if kernel is None:
         return None
-    computed = [value for arg, value in named_inputs(node) if not arg.host] + node.outputs
-    return kernel if all(v.dtype.base_dtype in native and is_small(v.shape) for v in computed) else None
+    inputs = node.inputs if node.op_def.takes_tensors else [value for arg, value in named_inputs(node) if not arg.host]
+    for value in (*inputs, *node.outputs):
+        if value not in fits:
+            fits[value] = value.dtype.base_dtype in native and is_small(value.shape)
+        if not fits[value]:
+            return None
+    return kernel

@@ -34,8 +34,8 @@ def bodies_within(graph: StepGraph) -> Iterator[StepGraph]:
 
 
 def _within(graph: StepGraph, seen: set[StepGraph]) -> Iterator[StepGraph]:
-    for node in graph.nodes:
-        for body in held_bodies(node):
+    for holder in [node for node in graph.nodes if not _ANY.isdisjoint(node.attrs)]:
+        for body in held_bodies(holder):
             if body not in seen:
                 seen.add(body)
                 yield from _within(body, seen)

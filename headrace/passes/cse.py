@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
 from headrace.passes.step_graph import Node, StepGraph, Value
 
+_SIMPLE = frozenset({bool, int, str, DType})
 _SMALL = 4096  # bytes of a constant worth comparing
 
 
@@ -43,13 +45,15 @@ def _key(node: Node, values: dict[Value, Value], nodes: dict[Node, Node]) -> Any
         if frozen is None:
             return None
         attrs.append((name, frozen))
-    inputs = tuple(values.get(v, v) for v in node.inputs)
-    controls = frozenset(nodes.get(c, c) for c in node.control_inputs)
+    inputs = tuple([values.get(v, v) for v in node.inputs])
+    controls = frozenset([nodes.get(c, c) for c in node.control_inputs])
     return node.op_def, tuple(attrs), inputs, controls, node.device, node.colocation
 
 
 def _freeze(value: Any) -> Any:
     """A hashable stand-in that is equal exactly when the values are the same; None: do not compare."""
+    if type(value) in _SIMPLE:
+        return type(value), value
     if isinstance(value, np.ndarray):
         if value.nbytes > _SMALL or value.dtype == object:
             return None

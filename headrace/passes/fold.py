@@ -26,7 +26,7 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
     gone: dict[Node, Node] = {}
     kept: list[Node] = []
     for node in graph.nodes:
-        if any(v in replaced for v in node.inputs):
+        if replaced and any(v in replaced for v in node.inputs):
             node.inputs = [replaced.get(v, v) for v in node.inputs]
         kept.append(node)
         if not _foldable(node):
@@ -48,9 +48,10 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
             kept.append(folded)
             replaced[value] = folded.outputs[0]
             gone.setdefault(node, folded)
-    graph.nodes = kept
-    graph.replace(replaced, gone)
-    graph.sweep()
+    if gone:
+        graph.nodes = kept
+        graph.replace(replaced, gone)
+        graph.sweep()
     return graph
 
 
@@ -58,9 +59,12 @@ def _foldable(node: Node) -> bool:
     traits = node.op_def.traits
     if not node.inputs or not node.outputs or not traits.pure or traits.host:
         return False
-    if any(v.dtype.base_dtype.name in ("variant", "resource") for v in node.outputs):
-        return False  # values that no constant can hold
-    return all(v.op.op_def.traits.constant and _is_plain(v) for v in node.inputs)
+    if not node.inputs[0].op.op_def.traits.constant:  # of most nodes
+        return False
+    if not all(v.op.op_def.traits.constant and _is_plain(v) for v in node.inputs):
+        return False
+    # There are values that no constant can hold.
+    return not any(v.dtype.base_dtype.name in ("variant", "resource") for v in node.outputs)
 
 
 def _is_plain(value: Value) -> bool:

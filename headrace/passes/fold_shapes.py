@@ -21,7 +21,8 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
     gone: dict[Node, Node] = {}
     kept: list[Node] = []
     for node in graph.nodes:
-        node.inputs = [replaced.get(v, v) for v in node.inputs]
+        if replaced:
+            node.inputs = [replaced.get(v, v) for v in node.inputs]
         value = None
         if node.op_def.traits.host_output and not node.op_def.traits.constant:
             value = _static(node)
@@ -38,9 +39,10 @@ def fold_shapes(graph: StepGraph) -> StepGraph:
         kept.append(folded)
         replaced[node.outputs[0]] = folded.outputs[0]
         gone[node] = folded
-    graph.nodes = kept
-    graph.replace(replaced, gone)
-    graph.sweep()
+    if gone:
+        graph.nodes = kept
+        graph.replace(replaced, gone)
+        graph.sweep()
     return graph
 
 

@@ -34,6 +34,8 @@ _LISTS = ("grad", "delta")
 
 def fuse_updates(graph: StepGraph) -> StepGraph:
     """Fuses only updates that wait for no other update, so that no cycle arises."""
+    if not any(n.type in _RULES for n in graph.nodes):
+        return graph
     users = graph.users()
     groups: dict[Any, list[Node]] = {}
     taken: dict[Any, set[Value]] = {}

@@ -39,14 +39,17 @@ def instantiate(graph: StepGraph, build: Build, recursion: Recursion) -> StepGra
     waited = set(graph.targets) | {
         n for n in graph.nodes if n.op_def.traits.primitive == "next"
     }  # used by an earlier node
+    changed = False
     for node in reversed(graph.nodes):
-        if not (node in waited or any(v in used for v in node.outputs)):
+        if node not in waited and used.isdisjoint(node.outputs):
             continue
         if any(isinstance(a, FuncGraph) for a in node.attrs.values()):
             _cut(node, used, node in waited, build, recursion)
+            changed = True
         used.update(node.inputs)
         waited.update(node.control_inputs)
-    graph.sweep()
+    if changed:
+        graph.sweep()
     return graph
 
 

@@ -22,7 +22,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 def loops(graph: StepGraph) -> Iterator[Loop]:
     """The instantiated loops of a graph."""
     for node in list(graph.nodes):
-        if isinstance(node.attrs.get("body"), StepGraph):
+        if "body" in node.attrs and isinstance(node.attrs["body"], StepGraph):
             yield Loop(node, graph)
 
 

@@ -58,9 +58,11 @@ def must_lower(graph: StepGraph) -> bool:
     """Whether a loop is better run as primitives: its iterations can wait side by side, or its body spans devices."""
     for node in graph.nodes:
         bodies = bodies_of(node)
+        if not bodies:
+            continue
         if any(map(must_lower, bodies)):
             return True
-        if "body" not in node.attrs or not bodies:
+        if "body" not in node.attrs:
             continue
         if "cond" in node.attrs and node.attrs["parallel_iterations"] > 1 and body_may_wait(node):
             return True

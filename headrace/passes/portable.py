@@ -9,7 +9,7 @@ Each reading gives a graph of its own, so that passes may change it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from headrace.core.source import Source
 from headrace.passes.bodies import bodies_within
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-_PLAIN = (str, int, float, bytes, bool, type(None))
+_PLAIN = frozenset({str, int, float, bytes, bool, type(None)})
 _SEQUENCES: dict[str, Callable[[list[Any]], Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 
 
@@ -112,7 +112,7 @@ class _Writer:
         return None if shape.tuple is None else list(shape.tuple)
 
     def attr(self, value: Any) -> Any:
-        if isinstance(value, _PLAIN) and type(value) in _PLAIN:
+        if type(value) in _PLAIN:
             return value
         if isinstance(value, DType):
             return ["dtype", value.as_datatype_enum]
@@ -145,6 +145,7 @@ class _Reader:
         self._origins = origins
         self._graphs: dict[int, StepGraph] = {}
         self._sources = [Source(*source) for source in data.sources]
+        self._types: dict[Any, tuple[DType, TensorShape]] = {}
 
     def graph(self, position: int) -> StepGraph:
         graph = self._graphs.get(position)
@@ -171,7 +172,15 @@ class _Reader:
             self._origins.get(name),
         )  # fmt: skip
         node.colocation = tuple(one["colocation"])
-        return node.add_outputs((DType(enum), TensorShape(shape)) for enum, shape in one["outputs"])
+        return node.add_outputs([self._type(enum, dims) for enum, dims in one["outputs"]])
+
+    def _type(self, enum: int, dims: Sequence[int | None] | None) -> tuple[DType, TensorShape]:
+        """The type and shape of a value; all values that have them share them."""
+        key = (enum, None if dims is None else tuple(dims))
+        answer = self._types.get(key)
+        if answer is None:
+            answer = self._types[key] = DType(enum), TensorShape(dims)
+        return answer
 
     def attr(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):

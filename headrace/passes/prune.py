@@ -29,7 +29,7 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         prefix = op.graph.prefix
         node = Node(prefix + op.name, op.op_def, [], op.attrs, op._id, None, op.device, op.source, op)
         node.colocation = _groups(op.colocation, prefix, inside) if prefix else op.colocation
-        node.add_outputs((t.dtype, t._shape) for t in op._outputs)
+        node.add_outputs([(t.dtype, t._shape) for t in op._outputs])
         nodes_of[op] = node
         nodes.append(node)
         for tensor, value in zip(op._outputs, node.outputs, strict=True):

@@ -31,6 +31,7 @@ def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
     stays = _before_control_edges(graph, early) | {v.op for v in graph.fetches} | set(graph.targets)
     users = graph.users()
     groups = dict(waits_for)
+    moved = False
     order = {n: i for i, n in enumerate(graph.nodes)}
     for node in reversed(list(graph.nodes)):
         if node not in early or node in stays or node.control_inputs or not _may_move(node):
@@ -43,12 +44,14 @@ def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
             for group, members in by_group.items():
                 if group:
                     _read_again(graph, node, members, sorted(group, key=order.__getitem__))
+                    moved = True
         elif len(by_group) == 1:
             (groups[node],) = by_group
     for node in graph.nodes:
         if node in early and groups.get(node):
             node.control_inputs = sorted(groups[node], key=order.__getitem__)
-    graph.sweep()
+    if moved:  # some reads have no users any more
+        graph.sweep()
     graph.sort()
     return graph
 

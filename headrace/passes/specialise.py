@@ -73,7 +73,8 @@ def may_wait(node: Node) -> bool:
 
 def body_may_wait(node: Node) -> bool:
     """Whether a node in a body of this one may wait.  The body then runs on a thread of its own, as a Python function does."""
-    return any(may_wait(inner) for body in bodies_of(node) for inner in body.nodes)
+    bodies = bodies_of(node)
+    return bool(bodies) and any(may_wait(inner) for body in bodies for inner in body.nodes)
 
 
 # ---- conditionals

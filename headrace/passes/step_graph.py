@@ -6,7 +6,9 @@ attributes of client nodes (name, op_def, inputs, attrs, outputs ...), so the te
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from headrace.core.dtypes import DType
@@ -14,6 +16,8 @@ from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape
 from headrace.core.source import UNKNOWN, Source
 from headrace.graph.text import to_text
+
+_maker = attrgetter("op")
 
 
 class Value:
@@ -73,7 +77,7 @@ class Node:
         return self
 
     def predecessors(self) -> list[Node]:
-        before = [value.op for value in self.inputs]
+        before: list[Node] = list(map(_maker, self.inputs))
         return before + self.control_inputs if self.control_inputs else before
 
     def __repr__(self) -> str:
@@ -100,7 +104,10 @@ class StepGraph:
         users: dict[Value, list[Node]] = {}
         for node in self.nodes:
             for value in node.inputs:
-                users.setdefault(value, []).append(node)
+                if value in users:
+                    users[value].append(node)
+                else:
+                    users[value] = [node]
         return users
 
     def after_effects(self) -> set[Node]:
@@ -135,7 +142,7 @@ class StepGraph:
                 stack.extend(node.predecessors())
         self.nodes = [n for n in self.nodes if n in live]
 
-    def sort(self, priority: Callable[[Node], Any] = lambda node: node.order) -> None:
+    def sort(self, priority: Callable[[Node], Any] = attrgetter("order")) -> None:
         """Restores a topological order, ready nodes by smallest priority first."""
         self.nodes = topological(self.nodes, priority)
 
@@ -158,30 +165,44 @@ class StepGraph:
 
 
 def topological(nodes: list[Node], priority: Callable[[Node], Any]) -> list[Node]:
-    """Kahn's algorithm with a priority queue."""
-    import heapq
+    """The nodes in a topological order: of those that are ready, the one of smallest priority comes next.
 
-    waiting: dict[Node, int] = {}
-    after: dict[Node, list[Node]] = {n: [] for n in nodes}
-    ready: list[tuple[Any, int, Node]] = []
-    for i, node in enumerate(nodes):
-        # The nodes that close a loop come later.
-        before = {p for p in node.predecessors() if p.op_def.traits.primitive != "next"}
-        waiting[node] = len(before)
-        for p in before:
-            after[p].append(node)
-        if not before:
-            heapq.heappush(ready, (priority(node), i, node))
-    position = {n: i for i, n in enumerate(nodes)}
-    done: list[Node] = []
-    while ready:
-        node = heapq.heappop(ready)[2]
-        done.append(node)
-        for following in after[node]:
-            waiting[following] -= 1
-            if not waiting[following]:
-                heapq.heappush(ready, (priority(following), position[following], following))
+    Goes through the nodes by priority, which is mostly a topological order already, and puts those that are not ready aside.
+    """
+    order = sorted(nodes, key=priority)
+    done: dict[Node, None] = {}
+    missing: dict[int, set[Node]] = {}  # what a node put aside waits for, by its position
+    waiting: dict[Node, list[int]] = {}  # the nodes put aside that wait for a node
+    for i, node in enumerate(order):
+        before = node.predecessors()
+        if not done.keys() >= set(before):
+            # The nodes that close a loop come later.
+            needed = {p for p in before if p not in done and p.op_def.traits.primitive != "next"}
+            if needed:
+                missing[i] = needed
+                for p in needed:
+                    waiting.setdefault(p, []).append(i)
+                continue
+        done[node] = None
+        if node in waiting:
+            _release(node, order, done, missing, waiting)
     if len(done) != len(nodes):
-        stuck = [n.name for n in nodes if waiting[n]]
+        stuck = [n.name for n in nodes if n not in done]
         raise ValueError(f"the graph has a cycle through {', '.join(stuck[:5])}")
-    return done
+    return list(done)
+
+
+def _release(
+    node: Node, order: list[Node], done: dict[Node, None], missing: dict[int, set[Node]], waiting: dict[Node, list[int]]
+) -> None:
+    """Appends the nodes put aside that are ready now that ``node`` is done, and those that are ready after them."""
+    ready: list[int] = []
+    while True:
+        for i in waiting.pop(node, ()):
+            missing[i].discard(node)
+            if not missing[i]:
+                heapq.heappush(ready, i)
+        if not ready:
+            return
+        node = order[heapq.heappop(ready)]
+        done[node] = None

@@ -38,7 +38,9 @@ class Strand:
         stand_ins = {v: _feed(v) for v in self.inputs}
         for node in self.nodes:
             for i, value in enumerate(node.inputs):
-                value = _handle(value, inside)
+                if value.op in inside:
+                    continue
+                value = _handle(value)
                 if value in stand_ins:
                     node.inputs[i] = stand_ins[value]
                 elif value.op not in inside:
@@ -72,7 +74,9 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
         for node in strand.nodes:
             strand.after.update(owner[p].index for p in node.predecessors() if p not in inside and p not in free)
             for value in node.inputs:
-                value = _handle(value, inside)
+                if value.op in inside:
+                    continue
+                value = _handle(value)
                 if value.op not in inside and (value.op not in free or value.op.op_def.traits.feed):
                     seen[value] = None
         strand.inputs = list(seen)
@@ -84,6 +88,8 @@ def cut(nodes: list[Node], fetches: list[Value], is_async: Callable[[Node], bool
 
 def _own_reads(nodes: list[Node], wanted: set[Node]) -> dict[Node, Node]:
     """The reads of buffers that nothing but one blocking node depends on, with that node."""
+    if not any(node.op_def.traits.blocking for node in nodes):
+        return {}
     dependants: dict[Node, set[Node]] = {}
     for node in nodes:
         for before in node.predecessors():
@@ -108,11 +114,9 @@ def _is_free(node: Node) -> bool:
     return (traits.constant or traits.handle or traits.feed) and not node.predecessors()
 
 
-def _handle(value: Value, inside: set[Node]) -> Value:
+def _handle(value: Value) -> Value:
     """The handle of a variable instead of what an assignment in another strand passes on."""
-    if value.op in inside or not value.dtype._is_ref_dtype:
-        return value
-    return root(value)
+    return root(value) if value.dtype._is_ref_dtype else value
 
 
 def _copy(node: Node) -> Node:

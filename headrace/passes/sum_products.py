@@ -22,15 +22,16 @@ FEWEST = 3  # terms worth concatenating
 
 def sum_products(graph: StepGraph) -> StepGraph:
     """Rewrites every AddN all of whose terms are MatMuls on its device that nothing else uses."""
+    sums = [n for n in graph.nodes if n in SUM and len(n.inputs) >= FEWEST]
+    if not sums:
+        return graph
     users = graph.users()
     wanted = set(graph.fetches)
     kept = set(graph.targets)
     new_nodes: list[Node] = []
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
-    for node in graph.nodes:
-        if node not in SUM or len(node.inputs) < FEWEST:
-            continue
+    for node in sums:
         terms = [v.op for v in node.inputs]
         if not all(_single_use(t, node, users, wanted, kept) for t in terms) or not _alike(terms, node.device):
             continue

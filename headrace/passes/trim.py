@@ -24,9 +24,12 @@ def trim(graph: StepGraph) -> StepGraph:
     written = written_handles(graph)
     before_waits = _before_waits(graph)
     values: dict[Value, Value] = {}
+    dropped = False
     for node in graph.nodes:
         if node.control_inputs and node not in before_waits:  # other steps may change what is to be read before a wait
-            node.control_inputs = [c for c in node.control_inputs if c in effects or _reads(c)]
+            kept = [c for c in node.control_inputs if c in effects or _reads(c)]
+            dropped = dropped or len(kept) < len(node.control_inputs)
+            node.control_inputs = kept
         if node.inputs and values:
             node.inputs = [values.get(v, v) for v in node.inputs]
         passes_on = node.op_def.traits.identity and not node.control_inputs and len(node.outputs) == 1
@@ -34,8 +37,9 @@ def trim(graph: StepGraph) -> StepGraph:
             continue
         if may_stand_for(node.inputs[0].op, node):
             values[node.outputs[0]] = node.inputs[0]
-    graph.fetches = [values.get(v, v) for v in graph.fetches]
-    graph.sweep()
+    if values or dropped:
+        graph.fetches = [values.get(v, v) for v in graph.fetches]
+        graph.sweep()
     return graph
 
 

@@ -19,6 +19,8 @@ PUSH, POP = Ops("_PushStash"), Ops("_PopStash")
 def trim_stashes(graph: StepGraph) -> StepGraph:
     """Looks at each stash that one loop makes and one other loop takes apart."""
     by_node = {loop.node: loop for loop in loops(graph)}
+    if not by_node:
+        return graph
     users = users_of(graph)
     for taker in by_node.values():
         for j in range(taker.count):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,6 +91,7 @@ class _Writer:
         self.recursions = recursions
         self.script = Script(binder.recorder)
         self.held = Holder(self.script, binder)
+        self.torch_device = cache(binder.torch_device)
         self.bodies: list[Program] = []
 
     def write_on_numbers(self, node: Node) -> bool:
@@ -139,10 +141,10 @@ class _Writer:
     def place(self, node: Node) -> tuple[Any, Any]:
         """The torch device to run on, and where the outputs are."""
         traits = node.op_def.traits
-        device = self.binder.torch_device(node.device)
+        device = self.torch_device(node.device)
         if device.type == "cpu":
             return device, device
-        host = self.binder.torch_device("")
+        host = self.torch_device("")
         if traits.host:
             return host, host
         if traits.host_output:
@@ -155,6 +157,9 @@ class _Writer:
 
     def arguments(self, node: Node, device: Any, as_arrays: bool) -> list[str]:
         """The expressions of the inputs, each in the form that the kernel takes."""
+        if node.op_def.takes_tensors:
+            args = zip(node.op_def.signature.inputs, node.inputs, strict=True)
+            return [self.argument(node, arg, v, i, device, as_arrays) for i, (arg, v) in enumerate(args)]
         arguments = []
         position = 0
         grouped = group_inputs(node.op_def, node.inputs, node.attrs)
@@ -365,4 +370,5 @@ def choose_arrays(nodes: Sequence[Node], escaping: Sequence[Value], binder: Bind
     """The nodes that are to run on arrays; ``escaping`` values are wanted as tensors."""
     if not binder.arrays:
         return {}
-    return on_arrays(nodes, escaping, NATIVE, lambda n: binder.torch_device(n.device).type == "cpu")
+    torch_device = cache(binder.torch_device)
+    return on_arrays(nodes, escaping, NATIVE, lambda n: torch_device(n.device).type == "cpu")

@@ -148,9 +148,9 @@ class Cutter:
     # ---- nodes
 
     def _place(self, node: Node) -> None:
-        self._count(node)
         if is_free(node):
             return
+        self._count(node)
         span = self.homes.spans.get(node)
         if span is not None:
             self._split(node, span)
@@ -174,19 +174,23 @@ class Cutter:
     def _count(self, node: Node) -> None:
         """The round of a node, and the nodes that wait which it depends on, or is."""
         parts = self.homes.parts(node)
-        waits = frozenset[Node]()
-        rounds = [0]
+        rounds = 0
         for value in node.inputs:
-            crosses = len(parts) > 1 or (
-                not is_free(value.op) and not all(p in self._native.get(value, parts) for p in parts)
-            )
-            rounds.append(self._round.get(value.op, 0) + crosses)  # what closes a loop of primitives comes later
+            last = self._round.get(value.op, 0)  # what closes a loop of primitives comes later
+            if last >= rounds:
+                rounds = last + (len(parts) > 1 or self._comes_from_elsewhere(value, parts))
         for before in node.control_inputs:
-            rounds.append(self._round.get(before, 0) + (len(parts) > 1 or self.homes.parts(before) not in ([], parts)))
-        waits = union([self._waits.get(before, waits) for before in node.predecessors()])
+            crosses = len(parts) > 1 or self.homes.parts(before) not in ([], parts)
+            rounds = max(rounds, self._round.get(before, 0) + crosses)
+        waits = union([self._waits.get(before, frozenset()) for before in node.predecessors()])
         if may_wait(node) or node in self.homes.spans:
             waits |= {node}
-        self._round[node], self._waits[node] = max(rounds), waits
+        self._round[node], self._waits[node] = rounds, waits
+
+    def _comes_from_elsewhere(self, value: Value, parts: Sequence[str]) -> bool:
+        """Whether not all of the partitions have the value without being sent it."""
+        native = self._native.get(value, parts)
+        return not (native == parts or is_free(value.op) or all(p in native for p in parts))
 
     def _device(self, part: str) -> str:
         return self._devices.get(part, part)

@@ -95,12 +95,13 @@ class Homes:
         return self.parts(node) if span is None else span.inputs[position]
 
     def uses(self, bodies: Sequence[StepGraph]) -> dict[Value, list[str]]:
-        """In which partitions nodes use a value."""
-        used: dict[Value, dict[str, None]] = {}
+        """In which partitions nodes use each feed."""
+        used: dict[Value, dict[str, None]] = {feed: {} for body in bodies for feed in body.feeds}
         for body in bodies:
             for node in body.nodes:
                 for i, value in enumerate(node.inputs):
-                    used.setdefault(value, {}).update(dict.fromkeys(self.needed(node, i)))
+                    if value in used:
+                        used[value].update(dict.fromkeys(self.needed(node, i)))
         return {value: list(parts) for value, parts in used.items()}
 
     # ---- bodies

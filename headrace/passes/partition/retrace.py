@@ -32,17 +32,15 @@ def retrace(nodes: Iterable[Node], transfers: Sequence[Crossing], spans: Sequenc
     home: dict[Node, str] = {}  # of what gives
     for crossing in (*transfers, *spans):
         home.update((give, part) for part, give in crossing.gives.items())
-        before = [node for give in crossing.gives.values() for node in (give, *give.predecessors())]
-        across.update(
-            (take, [n for n in before if n not in crossing.takes.values()]) for take in crossing.takes.values()
-        )
+        sent = [node for give in crossing.gives.values() for node in (give, *give.predecessors())]
+        across.update((take, [n for n in sent if n not in crossing.takes.values()]) for take in crossing.takes.values())
     # A set of giving nodes is a number: the bit of each is its position in this list.
     giving: list[Node] = []
     behind: dict[Node, int] = {}  # the giving nodes that a node depends on
     of_part: dict[str, int] = {}
-    for node in _in_order(nodes, across):
+    for node, before in _in_order(nodes, across).items():
         depends = 0
-        for needed in _before(node, across):
+        for needed in before:
             depends |= behind[needed]
         if node in home:
             bit = 1 << len(giving)
@@ -66,16 +64,22 @@ def _before(node: Node, across: Mapping[Node, Sequence[Node]]) -> list[Node]:
     return [*before, *across.get(node, ())]
 
 
-def _in_order(nodes: Iterable[Node], across: Mapping[Node, Sequence[Node]]) -> list[Node]:
-    """The nodes, each after what it depends on."""
-    order: dict[Node, None] = {}
+def _in_order(nodes: Iterable[Node], across: Mapping[Node, Sequence[Node]]) -> dict[Node, list[Node]]:
+    """The nodes, each after what it depends on, and with that."""
+    order: dict[Node, list[Node]] = {}
+    before: dict[Node, list[Node]] = {}
     for start in nodes:
         stack = [start]
         while stack:
             node = stack[-1]
-            more = [] if node in order else [n for n in _before(node, across) if n not in order]
+            if node in order:
+                stack.pop()
+                continue
+            if node not in before:
+                before[node] = _before(node, across)
+            more = [n for n in before[node] if n not in order]
             stack += more
             if not more:
-                order[node] = None  # again where it is there already: it keeps its place
+                order[node] = before[node]
                 stack.pop()
-    return list(order)
+    return order
