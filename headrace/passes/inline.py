@@ -2,6 +2,8 @@
 
     %y = PartitionedCall(%x; f: x -> exp(x) * 2)      ->      %y/Exp = Exp(%x)   %y/mul = Mul(%y/Exp, 2)
 
+What acts on state waits for all that the call waited for, its inputs included: a call begins when it has them.
+
 A function that calls itself stays a call (passes/instantiate.py).  What a gradient stashed and takes out again is passed
 directly:
 
@@ -26,8 +28,9 @@ def inline(graph: StepGraph) -> StepGraph:
     inlined = False
     while calls := [n for n in graph.nodes if is_call(n) and not n.attrs["f"].recursive]:
         inlined = True
+        late = _after_effects(graph)
         for node in calls:
-            _take_body(graph, node)
+            _take_body(graph, node, late)
         graph.sweep()
         graph.sort()
     if inlined:
@@ -35,7 +38,16 @@ def inline(graph: StepGraph) -> StepGraph:
     return graph
 
 
-def _take_body(graph: StepGraph, call: Node) -> None:
+def _after_effects(graph: StepGraph) -> set[Node]:
+    """The nodes that have an effect, or wait for one that has: who does not wait for them may come too early."""
+    late: set[Node] = set()
+    for node in graph.nodes:
+        if node.op_def.traits.has_effect or not late.isdisjoint(node.predecessors()):
+            late.add(node)
+    return late
+
+
+def _take_body(graph: StepGraph, call: Node, late: set[Node]) -> None:
     f: FuncGraph = call.attrs["f"]
     outputs = f.outputs[: len(call.outputs)]
     body = prune(f.inputs, outputs, f.control_outputs)
@@ -43,6 +55,7 @@ def _take_body(graph: StepGraph, call: Node) -> None:
     fed = {v.op for v in body.feeds}
     prefix = f.prefix
     nodes = [n for n in body.nodes if n not in fed]
+    before = list(dict.fromkeys([*call.control_inputs, *(v.op for v in call.inputs if v.op in late)]))
     for node in nodes:
         node.name = f"{call.name}/{node.name.removeprefix(prefix)}"
         node.colocation = tuple(f"loc:@{call.name}/{c.removeprefix(f'loc:@{prefix}')}" if prefix in c else c
@@ -52,7 +65,7 @@ def _take_body(graph: StepGraph, call: Node) -> None:
         node.inputs = [arguments.get(v, v) for v in node.inputs]
         node.control_inputs = [c for c in node.control_inputs if c not in fed]
         if not node.op_def.traits.pure or any(v.dtype._is_ref_dtype for v in node.inputs):
-            node.control_inputs += [c for c in call.control_inputs if c not in node.control_inputs]
+            node.control_inputs += [c for c in before if c not in node.control_inputs]
     results = [arguments.get(v, v) for v in body.fetches]
     visible = call.attrs["visible"]
     waits = [*body.targets, *(v.op for v in results[:visible]), *call.control_inputs]
@@ -60,6 +73,8 @@ def _take_body(graph: StepGraph, call: Node) -> None:
         f"{call.name}/_done", REGISTRY.get("NoOp"), [], {}, call.order + 0.5, list(dict.fromkeys(waits)), call.device,
         call.source, call.origin,
     )  # fmt: skip
+    if call in late:
+        late.update([*nodes, done])
     graph.nodes = [n for n in graph.nodes if n is not call] + [*nodes, done]
     graph.replace(dict(zip(call.outputs, results, strict=True)), {call: done})
 
