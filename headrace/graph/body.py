@@ -250,12 +250,12 @@ def needed_controls(bodies: Sequence[FuncGraph]) -> list[Operation]:
     controls: dict[Operation, None] = {}
     for body in bodies:
         if body.outer_controls:
-            needed = _behind([*(t.op for t in body.outputs if t is not None), *body.control_outputs])
+            needed = ancestors([*(t.op for t in body.outputs if t is not None), *body.control_outputs])
             controls.update((op, None) for op, waiting in body.outer_controls.items() if not needed.isdisjoint(waiting))
     return list(controls)
 
 
-def _behind(ops: Sequence[Operation]) -> set[Operation]:
+def ancestors(ops: Iterable[Operation]) -> set[Operation]:
     """The nodes themselves and all that they depend on."""
     reached = set(ops)
     stack = list(reached)

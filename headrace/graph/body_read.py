@@ -108,6 +108,15 @@ def _source(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def source_of(ref: Tensor) -> Tensor:
+    """The variable's own output behind a reference, whatever the reference went through."""
+    while True:
+        ref = _source(ref)
+        if not ref.op.inputs:
+            return ref
+        ref = ref.op.inputs[0]
+
+
 def _written(bodies: Sequence[FuncGraph], seen: set[FuncGraph]) -> set[Tensor]:
     """The variables that some node of the bodies, or of bodies in them, changes."""
     handles: set[Tensor] = set()

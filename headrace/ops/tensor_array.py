@@ -6,6 +6,7 @@ loops as loop variables.  Gradients are arrays too (``_Array...``); in them a mi
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +34,10 @@ class ArraySpec:
 
     def zeros(self, like: Any) -> Any:
         """What an item that was not written reads as, if its shape is known."""
+        if not isinstance(self.dtype, torch.dtype):
+            return None  # TensorFlow does not fill in texts either
         if like is not None:
-            return torch.zeros_like(like) if isinstance(like, torch.Tensor) else np.full(like.shape, b"", object)
+            return torch.zeros_like(like)
         dims: Any = self.element_shape
         if dims is not None and None not in dims:
             return torch.zeros(dims, dtype=self.dtype, device=self.device)
@@ -54,20 +57,57 @@ create = op(
     dtype=ANY, opaque=True,
 )  # fmt: skip
 create.not_differentiable()
-create.shape(lambda *arguments: [(2,), ()])
+_numbers = itertools.count()
+
+
+@create.shape
+def _(size, *attributes):
+    _check_rank(size, 0)
+    return [(2,), ()]
+
+
+def _check_rank(value, rank):
+    """Refuses a static value of another rank."""
+    if value is not None and np.ndim(value) != rank:
+        raise ValueError(f"Shape must be rank {rank} but is rank {np.ndim(value)}")
 
 
 @create.kernel
 def _(size, dtype, shape, dynamic_size, clear_after_read, identical_element_shapes, name, *, node, device):
+    if not isinstance(size, int):
+        raise ValueError(f"TensorArray size must be scalar, but had shape: {list(np.shape(size))}")
     if size < 0:
-        raise ValueError(f"TensorArray {name}: Size should be >= 0, got {size}")
-    spec = ArraySpec(name or node.name, dtype, shape, dynamic_size, identical_element_shapes, device)
+        raise ValueError(f"Size should be >= 0.  TensorArray {name or node.name} got {size}")
+    unique = f"{name or node.name}_{next(_numbers)}"
+    spec = ArraySpec(unique, dtype, shape, dynamic_size, identical_element_shapes, device)
     return spec, TensorList([None] * size)
+
+
+def _check_index(index):
+    if not isinstance(index, int):
+        raise ValueError(f"TensorArray index must be scalar, but had shape: {list(np.shape(index))}")
+
+
+def _check_dtype(spec, value):
+    """Refuses to write a value of another type than the array's."""
+    wanted = spec.dtype if isinstance(spec.dtype, torch.dtype) else value.dtype if value.dtype == object else object
+    if value.dtype != wanted:
+        raise ValueError(
+            f"TensorArray dtype is {_type_name(spec.dtype)} but Op is trying to write dtype {_type_name(value.dtype)}."
+        )
+
+
+def _type_name(dtype):
+    """TensorFlow's name for a type of elements."""
+    if not isinstance(dtype, torch.dtype):
+        return "string"
+    name = str(dtype).removeprefix("torch.")
+    return {"float32": "float", "float64": "double", "float16": "half"}.get(name, name)
 
 
 def _write(spec, flow, index, value):
     if index < 0 or (index >= flow.size and not spec.dynamic_size):
-        why = "but array is not resizeable and size is:" if index >= 0 else "but array size is:"
+        why = "but array size is:" if spec.dynamic_size else "but array is not resizeable and size is:"
         raise OutsideArray(f"TensorArray {spec.name}: Tried to write to index {index} {why} {flow.size}")
     if index < flow.size and flow.get(index) is not None:
         raise ValueError(
@@ -77,7 +117,8 @@ def _write(spec, flow, index, value):
     if shape is not None and shape != value.shape and not TensorShape(list(value.shape)).is_compatible_with(shape):
         raise ValueError(
             f"TensorArray {spec.name}: Could not write to TensorArray index {index} because the value shape is "
-            f"{list(value.shape)} which is incompatible with the TensorArray's element shape: {list(spec.element_shape)}"
+            f"{list(value.shape)} which is incompatible with the TensorArray's inferred element shape: "
+            f"{list(spec.element_shape)} (consider setting infer_shape=False)."
         )
     return flow.set(index, value)
 
@@ -90,8 +131,8 @@ def _read(spec, flow, index):
         item = spec.zeros(flow.written() if spec.alike else None)
     if item is None:
         raise ValueError(
-            f"TensorArray {spec.name}: Could not read index {index}: it has not been written to, and the shape of the elements "
-            "is not known, so it cannot be filled with zeros"
+            f"TensorArray {spec.name}: Could not read from TensorArray index {index}.  Furthermore, the element shape is not "
+            f"fully defined: {_shape_text(spec.element_shape)}.  The element was never written, so it would be read as zeros"
         )
     return item
 
@@ -100,8 +141,19 @@ write = op(
     "TensorArrayWriteV3(handle: resource, index: host int32, value: T, flow_in: variant) -> (flow_out: variant)",
     T=ANY, view=True, opaque=True,
 )  # fmt: skip
-write.shape(lambda handle, index, value, flow_in: ())
-write.kernel(lambda handle, index, value, flow_in: _write(handle, flow_in, index, value))
+
+
+@write.shape
+def _(handle, index, value, flow_in):
+    _check_rank(index, 0)
+    return ()
+
+
+@write.kernel
+def _(handle, index, value, flow_in):
+    _check_index(index)
+    _check_dtype(handle, value)
+    return _write(handle, flow_in, index, value)
 
 
 @write.gradient
@@ -122,8 +174,22 @@ read = op(
     "-> (value: dtype)",
     dtype=ANY, view=True, opaque=True,
 )  # fmt: skip
-read.shape(lambda handle, index, flow_in, dtype, element_shape: element_shape)
-read.kernel(lambda handle, index, flow_in, dtype, element_shape: _read(handle, flow_in, index))
+
+
+@read.shape
+def _(handle, index, flow_in, dtype, element_shape):
+    _check_rank(index, 0)
+    return element_shape
+
+
+@read.kernel
+def _(handle, index, flow_in, dtype, element_shape):
+    _check_index(index)
+    if dtype != handle.dtype:
+        raise ValueError(f"TensorArray dtype is {_type_name(handle.dtype)} but Op requested dtype {_type_name(dtype)}.")
+    return _read(handle, flow_in, index)
+
+
 read.gradient(lambda node, grad: [None, None, raw_ops._ArrayOf(node.inputs[1], grad)])
 
 
@@ -143,6 +209,12 @@ def _(handle, indices, flow_in, dtype, element_shape):
 @gather.kernel
 def _(handle, indices, flow_in, dtype, element_shape):
     items = [_read(handle, flow_in, i) for i in indices]
+    for i, other in zip(indices, items, strict=True):
+        if other.shape != items[0].shape:
+            raise ValueError(
+                f"TensorArray has inconsistent shapes.  Index {indices[0]} has shape: {list(items[0].shape)} but index {i} has "
+                f"shape: {list(other.shape)} ({handle.name})"
+            )
     if items:
         return torch.stack(items) if isinstance(items[0], torch.Tensor) else np.stack(items)
     empty = handle.zeros(flow_in.written())
@@ -150,10 +222,14 @@ def _(handle, indices, flow_in, dtype, element_shape):
         empty = torch.zeros(element_shape, dtype=dtype)
     if empty is None:
         raise NotImplementedError(
-            f"TensorArray {handle.name} has size zero, but the element shape {element_shape} is not fully defined. Currently "
-            "only static shapes are supported when packing zero-size TensorArrays."
+            f"TensorArray has size zero, but element shape {_shape_text(element_shape)} is not fully defined. Currently only "
+            f"static shapes are supported when packing zero-size TensorArrays ({handle.name})."
         )
     return empty.new_zeros((0, *empty.shape))
+
+
+def _shape_text(shape):
+    return "<unknown>" if shape is None else f"[{','.join('?' if d is None else str(d) for d in shape)}]"
 
 
 @gather.gradient
@@ -165,14 +241,28 @@ scatter = op(
     "TensorArrayScatterV3(handle: resource, indices: host int32, value: T, flow_in: variant) -> (flow_out: variant)",
     T=ANY, view=True, opaque=True,
 )  # fmt: skip
-scatter.shape(lambda handle, indices, value, flow_in: ())
+
+
+@scatter.shape
+def _(handle, indices, value, flow_in):
+    _check_rank(indices, 1)
+    return ()
 
 
 @scatter.kernel
 def _(handle, indices, value, flow_in):
+    if not isinstance(indices, list):
+        raise ValueError(f"TensorArray {handle.name}: Expected indices to be a vector, received shape: []")
+    if not value.ndim:
+        raise ValueError(f"TensorArray {handle.name}: Expected value to be at least a vector, but received shape: []")
     if len(indices) != value.shape[0]:
         raise ValueError(
             f"TensorArray {handle.name}: Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {value.shape[0]}"
+        )
+    if not handle.dynamic_size and max(indices, default=-1) >= flow_in.size:
+        raise OutsideArray(
+            f"Max scatter index must be < array size ({max(indices)} vs. {flow_in.size}): TensorArray {handle.name} is not "
+            f"resizeable and size is: {flow_in.size}"
         )
     if flow_in.size == len(indices) and flow_in.written() is None and list(indices) == list(range(len(indices))):
         return TensorList(_rows(value))  # the usual case: unstack into a fresh array
@@ -211,16 +301,24 @@ def _(handle, flow_in, dtype, element_shape_except0):
 @concat.kernel
 def _(handle, flow_in, dtype, element_shape_except0):
     items = [_read(handle, flow_in, i) for i in range(flow_in.size)]
-    if any(not v.ndim for v in items):
-        raise ValueError(f"TensorArray {handle.name}: concat saw a scalar, but requires at least vectors")
     for index, item in enumerate(items):
+        if not item.ndim:
+            raise ValueError(
+                f"Concat saw a scalar shape at index {index} but requires at least vectors.  Did you mean to call pack? "
+                f"(TensorArray {handle.name})"
+            )
         if item.shape[1:] != items[0].shape[1:]:
             raise ValueError(
-                f"TensorArray {handle.name} has inconsistent shapes. Index 0 has (excepting dimension 0) shape: "
-                f"{list(items[0].shape[1:])} but index {index} has (excepting dimension 0) shape: {list(item.shape[1:])}"
+                f"TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: {list(items[0].shape[1:])} "
+                f"but index {index} has (excepting dimension 0) shape: {list(item.shape[1:])} ({handle.name})"
             )
     if not items:
-        joined = torch.zeros((0, *(element_shape_except0 or ())), dtype=dtype)
+        if element_shape_except0 is None or None in element_shape_except0:
+            raise NotImplementedError(
+                f"TensorArray has size zero, but element_shape_except0 {_shape_text(element_shape_except0)} is not fully "
+                f"defined. Currently only static shapes are supported when concatenating zero-size TensorArrays ({handle.name})."
+            )
+        joined = torch.zeros((0, *element_shape_except0), dtype=dtype)
     else:
         joined = torch.cat(items) if isinstance(items[0], torch.Tensor) else np.concatenate(items)
     return joined, torch.tensor([v.shape[0] for v in items], dtype=torch.int64)
@@ -235,7 +333,12 @@ split = op(
     "TensorArraySplitV3(handle: resource, value: T, lengths: host int64, flow_in: variant) -> (flow_out: variant)",
     T=ANY, view=True, opaque=True,
 )  # fmt: skip
-split.shape(lambda handle, value, lengths, flow_in: ())
+
+
+@split.shape
+def _(handle, value, lengths, flow_in):
+    _check_rank(lengths, 1)
+    return ()
 
 
 @split.kernel
@@ -303,7 +406,32 @@ item.gradient(lambda node, grad: [raw_ops._ArrayOf(node.inputs[1], grad), None, 
 @item.kernel
 def _(array, index, shape, dtype, *, device):
     element = array.find(index)
+    if element is None and shape == UNKNOWN:
+        raise ValueError(
+            f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not fully defined: no gradient "
+            "was written there, so it would be read as zeros"
+        )
     return torch.zeros(shape, dtype=dtype, device=device) if element is None else element
+
+
+UNKNOWN = [-1]
+
+element_shape = op(
+    "_ElementShape(handle: resource, index: host int32, flow_in: variant) -> (shape: int32)",
+    host_output=True,
+    opaque=True,
+)
+element_shape.not_differentiable()
+element_shape.shape(lambda handle, index, flow_in: [None])
+
+
+@element_shape.kernel
+def _(handle, index, flow_in):
+    """The shape of an element; ``UNKNOWN`` if it was not written and could not be read."""
+    element = flow_in.find(index)
+    if element is None:
+        element = handle.zeros(flow_in.written() if handle.alike else None)
+    return torch.tensor(UNKNOWN if element is None else list(element.shape), dtype=torch.int32)
 
 
 unstacked = op("_ArrayUnstacked(indices: host int32, value: T) -> (array: variant)", T=ANY, view=True, opaque=True)

@@ -85,13 +85,22 @@ class TensorList:
             total = self
             for index, value in other.few.items():
                 before = total.find(index)
-                total = total.set(index, value if before is None else before + value)
+                total = total.set(index, value if before is None else _sum(index, before, value))
             return total
         mine, theirs = self.items(), other.items()
         longest = max(len(mine), len(theirs))
         mine += [None] * (longest - len(mine))
         theirs += [None] * (longest - len(theirs))
         return TensorList([b if a is None else a if b is None else a + b for a, b in zip(mine, theirs, strict=True)])
+
+
+def _sum(index: int, before: Any, value: Any) -> Any:
+    if before.shape != value.shape:
+        raise ValueError(
+            f"Could not aggregate to TensorArray index {index} because the existing shape is {list(before.shape)} but the new "
+            f"input shape is {list(value.shape)}."
+        )
+    return before + value
 
 
 class FewTensors:
@@ -106,7 +115,7 @@ class FewTensors:
     def of(cls, indices: Iterable[int], values: Iterable[Any]) -> FewTensors:
         few: dict[int, Any] = {}
         for index, value in zip(indices, values, strict=True):
-            few[index] = few[index] + value if index in few else value
+            few[index] = _sum(index, few[index], value) if index in few else value
         return cls(few)
 
     @property

@@ -1,8 +1,8 @@
 """A family of programs that read and write variables in loops, branches and functions, grown from a seed; the same for any `tf`.
 
-A program is a tree of statements.  `record` builds it as a graph; `expected` runs it in Python, one statement after another.  The
-graph orders two statements only where one writes what the other reads or writes, so there are many orders in which it may run, all
-with one result.  Even seeds have reference variables, odd ones resource variables, functions, and gradients.
+A program is a tree of statements.  `record` builds it as a graph; `expected` runs it in Python, one statement after another.
+The graph orders two statements only where one writes what the other reads or writes: it may run in many orders, all with one
+result.  Even seeds have reference variables, odd ones resource variables, functions, and gradients.
 """
 
 from __future__ import annotations
@@ -164,9 +164,7 @@ class Builder:
 
     def __init__(self, tf: Any, resource: bool) -> None:
         self.tf = tf
-        self.variables = {
-            n: tf.Variable(v, dtype=tf.float64, use_resource=resource, name=n) for n, v in START.items()
-        }
+        self.variables = {n: tf.Variable(v, dtype=tf.float64, use_resource=resource, name=n) for n, v in START.items()}
 
     def block(self, block: list[Statement], local: list[Any], start: Any) -> Any:
         """The result, when everything in the block is done; nothing in it begins before ``start``."""

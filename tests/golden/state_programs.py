@@ -426,3 +426,22 @@ def _(tf: Any, variable: Make) -> Any:
         return tf.cond(p, then, lambda: a + 0.0) + a
 
     return after(tf, run(tf.constant(True)), a)
+
+
+@add("function_after_a_write", resource_only)
+def _(tf: Any, variable: Make) -> Any:
+    """The call waits for the write through its input alone."""
+    a = variable(1.0)
+
+    @tf.function
+    def times(x: Any) -> Any:
+        return a * x
+
+    @tf.function
+    def raised(x: Any) -> Any:
+        a.assign_add(x)
+        return x + 1.0
+
+    with tf.control_dependencies([a.assign_add(10.0)]):
+        x = tf.constant(2.0)
+    return after(tf, times(raised(times(x))), a)

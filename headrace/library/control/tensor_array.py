@@ -2,7 +2,7 @@
 
 An object stands for the array at one moment: ``write`` gives a new object, and forgetting to use that is the usual mistake
 (where ops run eagerly, it changes the object and returns it).
-Reading the same element twice is allowed here even with ``clear_after_read``, which is accepted for TF1's sake.
+Reading has no effect: an element may be read again even with ``clear_after_read``, which is accepted for TF1's sake.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
+from headrace.graph.body import ancestors
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
@@ -27,7 +28,7 @@ class _Elements:
         self.shape = shape
         self.infer = infer
         self.size = size
-        self.gradients: dict[str, Tensor] = {}  # by source, the flow after the last write to each
+        self.gradients: dict[str, list[Tensor]] = {}  # by source, the flows after writes, in the order of the program
 
     def meet(self, shape: TensorShape) -> None:
         """An element of this shape is written."""
@@ -148,17 +149,16 @@ class TensorArray:
             )
         if not isinstance(source, str):
             raise TypeError(f"Expected string for argument 'source' not {source!r}. {at()}")
-        if not self._dtype.is_floating and not self._dtype.is_complex:
-            raise ValueError(
-                f"an array of {self._dtype.name} has no gradients: its elements are no real numbers {at()}"
-            )
+        if not (self._dtype.is_floating or self._dtype.is_complex or self._dtype.is_integer):
+            raise ValueError(f"an array of {self._dtype.name} has no gradients: its elements are no numbers {at()}")
         with name_scope(name, "TensorArrayGrad", [self._handle]):
-            if flow is None or flow is self._flow or _is_of_elements(flow):
-                flow = self._elements.gradients.get(source)
+            own = flow is None or flow is self._flow or _is_of_elements(flow)
+            if own:
+                flow = self._elements.gradients.get(source, [None])[-1]
                 if flow is None or flow.graph is not context.get_default_graph():
                     flow = raw_ops._ZerosVariant(self._flow)
             flow = raw_ops.Identity(flow, name="gradient_flow")
-        return _GradientArray(self, source, flow)
+        return _GradientArray(self, source, flow, own)
 
     def __repr__(self) -> str:
         return f"<TensorArray {self._handle.op.name!r} of {self._dtype.name}, elements {self._elements.shape}>"
@@ -177,15 +177,8 @@ class TensorArray:
         """The array with ``value`` at ``index``, which must not have been written before."""
         with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
-            self._check_dtype(tensor)
             self._elements.meet(tensor.shape)
             return self._written(raw_ops.TensorArrayWriteV3(self._handle, index, tensor, self._flow))
-
-    def _check_dtype(self, tensor: Tensor) -> None:
-        if tensor.dtype.base_dtype != self._dtype:
-            raise TypeError(
-                f"a TensorArray of {self._dtype.name} cannot hold {tensor.name} of type {tensor.dtype.base_dtype.name}"
-            )
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements as one tensor."""
@@ -236,13 +229,9 @@ class TensorArray:
             tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
             sizes = raw_ops.Cast(convert_to_tensor(lengths, name="lengths"), DstT=dtypes.int64)
             static_sizes = constant_value(sizes)
-            if (
-                self._elements.infer
-                and static_sizes is not None
-                and len(set(static_sizes.tolist())) == 1
-                and tensor.shape.ndims
-            ):
-                self._elements.meet(TensorShape([int(static_sizes[0])]).concatenate(tensor.shape[1:]))
+            alike = static_sizes is not None and static_sizes.ndim == 1 and len(set(static_sizes.tolist())) == 1
+            if self._elements.infer and alike and tensor.shape.ndims:
+                self._elements.meet(TensorShape([int(static_sizes[0])]).concatenate(tensor.shape[1:]))  # type: ignore[index]
             return self._written(raw_ops.TensorArraySplitV3(self._handle, tensor, sizes, self._flow))
 
     def size(self, name: str | None = None) -> Tensor:
@@ -272,11 +261,27 @@ def _is_of_elements(flow: Tensor) -> bool:
 class _GradientArray(TensorArray):
     """The gradients of an array's elements.  Its flow is a gradient itself, and all it does can be differentiated again."""
 
-    def __init__(self, primal: TensorArray, source: str, flow: Tensor) -> None:  # it shares the array's attributes
+    def __init__(self, primal: TensorArray, source: str, flow: Tensor, shared: bool) -> None:
+        """``shared``: not of one moment, but with all that was written to the gradients of this source before its use."""
         self.__dict__.update(primal.__dict__)
         self._primal = primal
         self._source = source
         self._flow = flow
+        self._shared = shared
+
+    def with_flow(self, flow: Tensor) -> TensorArray:
+        other: Any = super().with_flow(flow)
+        other._shared = False
+        return other
+
+    def _now(self) -> Tensor:
+        """The gradients where the program reads or adds to them: after the last write that the place waits for."""
+        graph = context.get_default_graph()
+        writes = self._elements.gradients.get(self._source) if self._shared else None
+        if not writes:
+            return self._flow
+        before = ancestors(op for scope in graph._scopes.control for op in scope.ops)
+        return next((flow for flow in reversed(writes) if flow.op in before), self._flow)
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
         raise ValueError(
@@ -284,9 +289,15 @@ class _GradientArray(TensorArray):
             f"it with tf.gradients {at()}"
         )
 
+    def _check_dtype(self, tensor: Tensor) -> None:
+        if tensor.dtype.base_dtype != self._dtype:
+            raise TypeError(
+                f"a TensorArray of {self._dtype.name} cannot hold {tensor.name} of type {tensor.dtype.base_dtype.name}"
+            )
+
     def _added(self, gradient: Tensor) -> TensorArray:
-        flow: Tensor = raw_ops._AddVariants(self._flow, gradient)
-        self._elements.gradients[self._source] = flow
+        flow: Tensor = raw_ops._AddVariants(self._now(), gradient)
+        self._elements.gradients.setdefault(self._source, []).append(flow)
         return self.with_flow(flow)
 
     def _place(self, index: Any) -> Tensor:
@@ -306,7 +317,7 @@ class _GradientArray(TensorArray):
         """The gradient of the element at ``index``; zeros if nothing was added to it."""
         with name_scope(name, "TensorArrayRead", [self._handle, index]):
             item: Tensor = raw_ops._ArrayItem(
-                self._flow, self._place(index), self._item_shape(index), dtype=self._dtype
+                self._now(), self._place(index), self._item_shape(index), dtype=self._dtype
             )
         item.set_shape(self.element_shape)
         return item
@@ -315,7 +326,7 @@ class _GradientArray(TensorArray):
         shape = self.element_shape
         if shape.is_fully_defined():
             return constant(shape.as_list(), dtypes.int32)
-        return raw_ops.Shape(self._primal.read(index))
+        return raw_ops._ElementShape(self._handle, index, self._primal.flow)
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The gradients with ``value`` added to that at ``index``."""
@@ -330,7 +341,7 @@ class _GradientArray(TensorArray):
         with name_scope(name, "TensorArrayGather", [self._handle, indices]):
             places = convert_to_tensor(indices, dtypes.int32)
             like = self._primal.gather(places)
-            items: Tensor = raw_ops._ArrayStacked(self._flow, places, raw_ops.Shape(like), dtype=self._dtype)
+            items: Tensor = raw_ops._ArrayStacked(self._now(), places, raw_ops.Shape(like), dtype=self._dtype)
         items.set_shape(like.shape)
         return items
 
@@ -339,7 +350,7 @@ class _GradientArray(TensorArray):
         with name_scope(name, "TensorArrayConcat", [self._handle]):
             like = raw_ops.TensorArrayConcatV3(self._primal.handle, self._primal.flow, dtype=self._dtype)
             joined: Tensor = raw_ops._ArrayConcat(
-                self._flow, like.lengths, raw_ops.Shape(like.value), dtype=self._dtype
+                self._now(), like.lengths, raw_ops.Shape(like.value), dtype=self._dtype
             )
         return joined
 

@@ -1,4 +1,7 @@
-"""``while_loop``: repeats a body on loop variables as long as a condition holds."""
+"""``while_loop``: repeats a body on loop variables as long as a condition holds.
+
+A reference as a loop variable stays the variable that it is: bodies capture it, and what travels is that the iteration is done.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from headrace.core.shape import TensorShape, as_shape
 from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.body import FuncGraph, UnknownResult
+from headrace.graph.body_read import source_of
 from headrace.graph.convert import constant, convert_to_tensor
 from headrace.graph.functional import build_while
 from headrace.graph.handle import value_of
@@ -58,7 +62,7 @@ def while_loop(
         except (
             UnknownResult
         ):  # the body calls a function whose result is not known yet: take it for a loop of no iterations
-            result, finals = loop_vars, loop.initial
+            result, finals = loop_vars, loop.finals(loop.initial)
         packed = pack_tensors(result, finals)
         if maximum_iterations is not None:
             packed, finals = packed[1], finals[1:]
@@ -133,8 +137,9 @@ class _Loop:
         self.graph = context.get_default_graph()
         self.loop_vars = loop_vars
         self.leaves = nest.flatten(loop_vars, expand_composites=True)
+        self.references = {i: leaf for i, leaf in enumerate(self.leaves) if _is_reference(leaf)}
         self.initial = [_initial(leaf) for leaf in self.leaves]
-        self.shapes = [t._shape for t in self.initial]
+        self.shapes = _default_shapes(loop_vars, self.initial)
         if invariants is not None:
             self.shapes = self._invariant_shapes(invariants)
 
@@ -177,17 +182,39 @@ class _Loop:
             arguments = self._arguments(step)
             result = _as_variables(body(*_arguments(arguments)), self.loop_vars)
             _check_structure(self.loop_vars, result)
-            step.outputs = flat_tensors(result, step, constant(True))
+            step.outputs = flat_tensors(self._checked(result), step, constant(True))
         self._check_invariant(step.outputs)
         node = build_while(
             self.initial, decide, step, self.shapes, "While", parallel_iterations=parallel_iterations,
             back_prop=bool(back_prop), swap_memory=bool(swap_memory),
         )  # fmt: skip
-        return result, [raw_ops.Identity(t, name="Exit") for t in node._outputs[1:]]
+        return result, self.finals([raw_ops.Identity(t, name="Exit") for t in node._outputs[1:]])
 
     def _arguments(self, graph: FuncGraph) -> Any:
         tensors = [graph.add_arg(t.dtype.base_dtype, s) for t, s in zip(self.initial, self.shapes, strict=True)]
-        return pack_tensors(self.loop_vars, tensors)
+        return pack_tensors(self.loop_vars, self.finals(tensors))
+
+    def finals(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The loop variables, given what travelled for them: a reference after its last iteration."""
+        values = list(tensors)
+        for i, handle in self.references.items():
+            with context.get_default_graph().control_dependencies([values[i]]):
+                values[i] = raw_ops.RefIdentity(handle)
+        return values
+
+    def _checked(self, result: Any) -> list[Any]:
+        """The leaves of a body's result; for a reference, the operation that must be done."""
+        leaves = nest.flatten(result, expand_composites=True)
+        for i, handle in self.references.items():
+            dtype, variable = handle.dtype.base_dtype.name, source_of(handle)
+            if not _is_reference(leaves[i]) or source_of(leaves[i]) is not variable:
+                raise ValueError(
+                    f"Input tensor '{handle.name}' enters the loop as a reference to variable {variable.op.name!r}, but is "
+                    f"{leaves[i]!r} after one iteration, which is incompatible with expected {dtype}_ref of that variable; return "
+                    f"the reference or an assignment to it {at()}"
+                )
+            leaves[i] = leaves[i].op
+        return leaves
 
     def _check_invariant(self, results: Sequence[Tensor]) -> None:
         for initial, shape, after in zip(self.initial, self.shapes, results, strict=True):
@@ -205,7 +232,14 @@ class _Loop:
                 )
 
 
+def _is_reference(leaf: Any) -> bool:
+    """Whether this is a handle of a reference variable, not a variable, which stands for its value."""
+    return isinstance(leaf, Tensor) and leaf.dtype._is_ref_dtype and not leaf.dtype._is_resource
+
+
 def _initial(leaf: Any) -> Tensor:
+    if _is_reference(leaf):
+        return constant(True)
     tensor: Tensor = leaf.flow if isinstance(leaf, TensorArray) else convert_to_tensor(leaf)
     return value_of(tensor)
 
@@ -233,14 +267,35 @@ def _shapes_as_leaves(loop_vars: Any, invariants: Any) -> Any:
 
 def _expand(leaf: Any, shape: TensorShape) -> list[TensorShape]:
     """The invariant of each tensor a loop variable consists of."""
-    if isinstance(leaf, SparseTensor):
-        return [TensorShape([None, shape.ndims]), TensorShape([None]), TensorShape([shape.ndims])]
+    if isinstance(leaf, SparseTensor):  # the invariant is the shape of its dense_shape
+        if shape.ndims not in (None, 1):
+            raise ValueError(
+                f"Expected a shape with 1 dimension. Obtained: {shape} which has {shape.ndims} dimensions: the shape invariant of "
+                f"a SparseTensor is the shape of its dense_shape {at()}"
+            )
+        return _sparse_shapes(shape.as_list()[0] if shape.ndims else None)
     if isinstance(leaf, IndexedSlices):
         rows = TensorShape([None]).concatenate(shape[1:]) if shape.ndims else TensorShape(None)
         return [rows, TensorShape([None]), *([TensorShape([shape.ndims])] if leaf.dense_shape is not None else [])]
     if isinstance(leaf, TensorArray):
         return [leaf.flow._shape]
-    return [shape]
+    return [TensorShape([])] if _is_reference(leaf) else [shape]
+
+
+def _sparse_shapes(rank: int | None) -> list[TensorShape]:
+    """Of the parts of a SparseTensor of this rank: any number of values."""
+    return [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
+
+
+def _default_shapes(loop_vars: Any, initial: Sequence[Tensor]) -> list[TensorShape]:
+    """What is true of the loop variables in every iteration, if nothing else is said."""
+    shapes: list[TensorShape] = []
+    for leaf in nest.flatten(loop_vars):
+        parts = [
+            t._shape for t in initial[len(shapes) : len(shapes) + len(nest.flatten([leaf], expand_composites=True))]
+        ]
+        shapes += _sparse_shapes(leaf.dense_shape.shape.as_list()[0]) if isinstance(leaf, SparseTensor) else parts
+    return shapes
 
 
 def _no_more_than(shape: TensorShape, bound: TensorShape) -> bool:

@@ -12,7 +12,10 @@ import headrace as tf
 
 golden = functools.cache(lambda: program.load("state"))
 WAYS = {"interpreted": tf.ConfigProto(compile="off"), "lowered": tf.ConfigProto(control_flow="lowered")}
-COMPILED = ("sum_ref", "condition_by_name_ref", "branch_writes_ref", "gradient_of_loop_resource", "rows_gathered_ref")
+COMPILED = (
+    "sum_ref", "condition_by_name_ref", "branch_writes_ref", "gradient_of_loop_resource", "rows_gathered_ref",
+    "function_after_a_write_resource",
+)  # fmt: skip
 
 
 def check(name: str, config: tf.ConfigProto) -> None:

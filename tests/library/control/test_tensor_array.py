@@ -79,7 +79,39 @@ class TestArray:
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            (lambda: tf.TensorArray(tf.float32, 3).read(0), "Could not read index 0"),
+            (
+                lambda: tf.TensorArray(tf.float32, 3).read(0),
+                "Could not read from TensorArray index 0.  Furthermore, the element shape is not fully defined: <unknown>",
+            ),
+            (
+                lambda: tf.TensorArray(tf.float32, 3, tensor_array_name="foo").write(0, "text").flow,
+                "TensorArray dtype is float but Op is trying to write dtype string",
+            ),
+            (
+                lambda: tf.TensorArray(tf.float32, 3).write(tf.placeholder_with_default([1], None), 1.0).flow,
+                r"TensorArray index must be scalar, but had shape: \[1\]",
+            ),
+            (
+                lambda: tf.TensorArray(tf.float32, 3).split([1.0], tf.placeholder_with_default(1, None)).flow,
+                r"Expected lengths to be a vector, received shape: \[\]",
+            ),
+            (
+                lambda: tf.TensorArray(tf.float32, 3).split(tf.placeholder_with_default(1.0, None), [1]).flow,
+                r"Expected value to be at least a vector, but received shape: \[\]",
+            ),
+            (
+                lambda: tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, [1.0]).write(1, [[1.0]]).concat(),
+                r"TensorArray has inconsistent shapes.  Index 0 has \(excepting dimension 0\) shape: \[\] but index 1 has",
+            ),
+            (
+                lambda: tf.TensorArray(tf.float32, 1).write(0, 1.0).concat(),
+                "Concat saw a scalar shape at index 0 but requires at least vectors.  Did you mean to call pack?",
+            ),
+            (
+                lambda: tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, [1.0]).write(1, 1.0).stack(),
+                r"TensorArray has inconsistent shapes.  Index 0 has shape: \[1\] but index 1 has shape: \[\]",
+            ),
+            (lambda: tf.TensorArray(tf.float32, -1).flow, "Size should be >= 0"),
             (
                 lambda: tf.TensorArray(tf.float32, 3).write(0, 1.0).read(5),
                 "Tried to read from index 5 but array size is: 3",
@@ -90,7 +122,10 @@ class TestArray:
             ),
             (lambda: tf.TensorArray(tf.float32, 3).write(0, 1.0).write(0, 2.0).flow, "has already been written to"),
             (lambda: tf.TensorArray(tf.float32, 2).write(-1, 1.0).flow, "Tried to write to index -1"),
-            (lambda: tf.TensorArray(tf.float32, 3).unstack(tf.zeros([5])).flow, "not resizeable and size is: 3"),
+            (
+                lambda: tf.TensorArray(tf.float32, 3).unstack(tf.zeros([5])).flow,
+                r"Max scatter index must be < array size \(4 vs. 3\)",
+            ),
             (lambda: tf.TensorArray(tf.float32, 2).split(tf.zeros([5]), [1, 2]).flow, "Expected sum of lengths"),
         ],
     )
@@ -103,8 +138,16 @@ class TestArray:
             tf.TensorArray(tf.float32)
         with pytest.raises(ValueError, match="Inconsistent shapes: saw"):
             tf.TensorArray(tf.float32, 2).write(0, [1.0]).write(1, [1.0, 2.0])
-        with pytest.raises(TypeError, match="of float32 cannot hold .* of type int32"):
-            tf.TensorArray(tf.float32, 2).write(0, tf.constant(1))
+        with pytest.raises(ValueError, match="Shape must be rank 0 but is rank 1"):
+            tf.TensorArray(tf.float32, 2).write([0], 1.0)
+        with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 0"):
+            tf.TensorArray(tf.float32, 2).split([1.0, 2.0], 1)
+
+    def test_an_empty_array_needs_the_shape_of_its_elements(self):
+        for join in (tf.TensorArray.stack, tf.TensorArray.concat):
+            with pytest.raises(tf.errors.UnimplementedError, match="TensorArray has size zero, but element"):
+                run(join(tf.TensorArray(tf.float32, 0)))
+        assert run(tf.TensorArray(tf.float32, 0, element_shape=[None, 2]).concat()).shape == (0, 2)
 
 
 class TestGradients:
@@ -253,7 +296,7 @@ def test_shapes_that_do_not_fit_are_errors_when_running() -> None:
     split = tf.TensorArray(tf.float32, 1, infer_shape=False).split([[1.0]], lengths).read(0)
     with tf.Session() as session:
         with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"inconsistent shapes. Index 0 .* \[\] but index 1 .* \[1\]"
+            tf.errors.InvalidArgumentError, match=r"inconsistent shapes.  Index 0 .* \[\] but index 1 .* \[1\]"
         ):
             session.run(mixed)
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"lengths to be a vector, received shape: \[1, 1\]"):

@@ -136,8 +136,8 @@ class TestErrors:
     def test_of_building(self):
         with pytest.raises(TypeError, match="Expected string for argument 'source' not 3"):
             array().grad(3)
-        with pytest.raises(ValueError, match="an array of int32 has no gradients"):
-            tf.TensorArray(tf.int32, 2).grad("a")
+        with pytest.raises(ValueError, match="an array of string has no gradients"):
+            tf.TensorArray(tf.string, 2).grad("a")
         with pytest.raises(ValueError, match="has no gradients of its own"):
             array().grad("a").grad("b")
         with pytest.raises(TypeError, match="of float32 cannot hold"):
@@ -146,3 +146,38 @@ class TestErrors:
     def test_where_ops_run_at_once(self):
         with tf.Graph().as_default(), tf.eager_mode(), pytest.raises(NotImplementedError, match="executing eagerly"):
             tf.TensorArray(tf.float32, 2).grad("a")
+
+
+class TestAccumulating:
+    def test_asked_twice_is_one_array(self):
+        ta = tf.TensorArray(tf.float32, 3)
+        first, second = ta.grad("grad"), ta.grad("grad")
+        with tf.control_dependencies([first.write(0, [[4.0, 5.0]]).flow]):
+            value = second.read(0)
+            after = second.write(0, [[1.0, 1.0]])
+        other = ta.grad("another").write(0, [[1.0, 1.0]]).read(0)
+        assert [v.tolist() for v in run([value, other])] == [[[4.0, 5.0]], [[1.0, 1.0]]]
+        assert run(after.read(0)).tolist() == [[5.0, 6.0]]
+        assert run(second.write(0, [[1.0, 1.0]]).read(0)).tolist() == [[1.0, 1.0]], (
+            "it does not wait for the first write"
+        )
+
+    @pytest.mark.parametrize("dtype", ["int32", "int64", "float64", "complex64"])
+    def test_elements_of_every_numeric_type(self, dtype):
+        grad = tf.TensorArray(dtype, 3).write(0, tf.constant(4, dtype)).grad("grad")
+        added = grad.write(0, tf.constant(3, dtype)).write(0, tf.constant(2, dtype))
+        assert run(added.read(0)) == 5
+
+    def test_of_an_array_that_was_never_written(self):
+        grad = tf.TensorArray(tf.float32, 3, infer_shape=False).grad("grad")
+        added = grad.write(2, 3.0).write(2, 4.0).write(2, 5.0)
+        assert run(added.read(2)) == 12.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="the element shape is not fully defined"):
+            run(added.read(0))
+
+    def test_of_two_shapes(self):
+        grad = tf.TensorArray(tf.float32, 3, infer_shape=False).grad("grad")
+        both = grad.write(1, 1.0).write(1, [1.0])
+        message = r"Could not aggregate to TensorArray index 1 because the existing shape is \[\] but .* shape is \[1\]"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            run(both.flow)

@@ -286,3 +286,104 @@ class TestErrors:
     def test_a_condition_that_is_a_vector(self):
         with pytest.raises(ValueError, match="must give a scalar bool, got bool of shape"):
             tf.while_loop(lambda i: i < [3, 4], lambda i: i + 1, [0])
+
+
+class TestSparseVariables:
+    """Shapes and values are TensorFlow's."""
+
+    @staticmethod
+    def start():
+        return tf.SparseTensor(tf.constant([[0], [3]], tf.int64), tf.constant([2.0, 4.0]), tf.constant([10], tf.int64))
+
+    @staticmethod
+    def insert(i, x):
+        one = tf.SparseTensor(tf.cast([[i]], tf.int64), tf.cast([i], tf.float32), tf.constant([10], tf.int64))
+        return i + 1, tf.sparse_add(x, one)
+
+    @pytest.mark.parametrize(
+        ("invariant", "rank"),
+        [(None, 1), (tf.TensorShape([1]), 1), (tf.TensorShape([None]), None), (tf.TensorShape(None), None)],
+    )
+    def test_the_number_of_values_may_change(self, invariant, rank):
+        invariants = None if invariant is None else [tf.TensorShape([]), invariant]
+        _, found = tf.while_loop(lambda i, _: i < 10, self.insert, [0, self.start()], invariants)
+        assert found.indices.shape.as_list() == [None, rank]
+        assert found.values.shape.as_list() == [None]
+        assert found.dense_shape.shape.as_list() == [rank]
+        with tf.Session() as session:
+            assert session.run(found).values.tolist() == [2, 1, 2, 7, 4, 5, 6, 7, 8, 9]
+
+    def test_the_rank_may_not(self):
+        def widen(i, x):
+            shape = tf.concat([x.dense_shape, x.dense_shape], 0)
+            return i + 1, tf.SparseTensor(tf.concat([x.indices, x.indices], 1), x.values, shape)
+
+        with pytest.raises(
+            ValueError, match=r"enters the loop with shape .* but has shape \(\?, 2\) after one iteration"
+        ):
+            tf.while_loop(lambda i, _: i < 2, widen, [0, self.start()])
+
+    def test_the_invariant_is_that_of_the_dense_shape(self):
+        with pytest.raises(ValueError, match=r"Expected a shape with 1 dimension. Obtained: \(3, 4\)"):
+            invariants = [tf.TensorShape([]), tf.TensorShape([3, 4])]
+            tf.while_loop(lambda i, _: i < 2, self.insert, [0, self.start()], invariants)
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+class TestReferences:
+    """A reference as a loop variable, or passed through primitives, is still the variable."""
+
+    @pytest.fixture(autouse=True)
+    def variable(self, lowered):
+        config = tf.ConfigProto(control_flow="lowered") if lowered else tf.ConfigProto(compile="off")
+        self.v = tf.Variable(1.0)
+        self.ref = self.v.op.outputs[0]
+        with tf.Session(config=config) as self.session:
+            self.session.run(self.v.initializer)
+            yield
+
+    def test_keeps_its_type_and_can_be_written(self):
+        seen = []
+
+        def body(i, x):
+            seen.append(x.dtype)
+            return i + 1, tf.assign_add(x, 1.0)
+
+        i, x = tf.while_loop(lambda i, x: x < 5.0, body, [0, self.ref])
+        assert seen == [x.dtype] == [self.ref.dtype] and x.dtype._is_ref_dtype
+        assert self.session.run([i, x]) == [4, 5.0]
+        assert self.session.run(self.v) == 5.0
+
+    def test_alone(self):
+        x = tf.while_loop(lambda x: x < 5.0, lambda x: tf.assign_add(x, 1.0), [self.ref])
+        assert self.session.run(x) == 5.0
+
+    def test_only_read(self):
+        _, x = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), [0, self.ref])
+        assert self.session.run([x, tf.gradients(x, self.ref)[0]]) == [1.0, 1.0]
+
+    def test_cannot_become_a_value(self):
+        with pytest.raises(ValueError, match="incompatible with expected float32_ref"):
+            tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x + 1.0), [0, self.ref])
+
+    def test_switch_and_merge(self):
+        pred = tf.placeholder(tf.bool, [])
+        no, yes = tf.raw_ops.RefSwitch(data=self.ref, pred=pred)
+        merged = tf.raw_ops.RefMerge(inputs=[tf.assign_sub(no, 10.0), tf.assign_add(yes, 1.0)])
+        assert merged.output.dtype == self.ref.dtype
+        assert self.session.run(list(merged), {pred: True}) == [2.0, 1]
+        assert self.session.run(list(merged), {pred: False}) == [-8.0, 0]
+
+    def test_a_loop_of_primitives(self):
+        ops = tf.raw_ops
+        count = ops.Enter(data=tf.constant(0), frame_name="frame")
+        held = ops.RefEnter(data=self.ref, frame_name="frame")
+        counts, helds = ops.Merge(inputs=[count, count]), ops.RefMerge(inputs=[held, held])
+        go_on = ops.LoopCond(input=counts.output < 3)
+        counted = ops.Switch(data=counts.output, pred=go_on)
+        kept = ops.RefSwitch(data=helds.output, pred=go_on)
+        counts.output.op._update_input(1, ops.NextIteration(data=counted.output_true + 1))
+        written = tf.assign_add(kept.output_true, 1.0)
+        helds.output.op._update_input(1, ops.RefNextIteration(data=written))
+        found = [ops.Exit(data=counted.output_false), ops.RefExit(data=kept.output_false)]
+        assert self.session.run(found) == [3, 4.0]
