@@ -22,7 +22,7 @@ class Sampler(Resumable):
     """A distribution over [0, range_max) with its own stream of random numbers.  Thread-safe."""
 
     def __init__(self, attrs) -> None:
-        seeds = (attrs["seed"], attrs["seed2"])
+        seeds = [attrs[name] % 2**64 for name in ("seed", "seed2")]  # numpy takes no negative ones
         self.random = np.random.default_rng(seeds if any(seeds) else None)
         self.lock = threading.Lock()
         self.range: int = attrs["range_max"]
@@ -37,6 +37,10 @@ class Sampler(Resumable):
 
     def probability(self, classes):
         raise NotImplementedError
+
+    def possible(self) -> int:
+        """How many classes are ever drawn."""
+        return self.range
 
     def learn(self, classes) -> None:
         """Called with the true classes after each batch."""
@@ -66,6 +70,12 @@ class Sampler(Resumable):
 
     def _distinct(self, count):
         """Draws until ``count`` different classes have come up; also says how many draws that took."""
+        if self.possible() < count:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Sampler's range is too small: {count} distinct classes out of {self.possible()} with a weight",
+            )
         drawn = self.draw(count + count // 2 + 16)
         while True:
             first = np.sort(np.unique(drawn, return_index=True)[1])  # where each class was drawn first, in order
@@ -108,6 +118,9 @@ class Weighted(Sampler):
         bounds = self._bounds
         return bounds.searchsorted(self.random.random(count) * bounds[-1], side="right")
 
+    def possible(self) -> int:
+        return int(np.count_nonzero(self.weights > 0))
+
     def probability(self, classes):
         has_weight = (classes >= 0) & (classes < len(self.weights))
         return np.where(has_weight, self.weights[np.where(has_weight, classes, 0)], 0.0) / self.total
@@ -146,7 +159,11 @@ class FixedUnigram(Weighted):
         weights = np.concatenate(
             [np.zeros(attrs["num_reserved_ids"]), np.asarray(unigrams, float) ** attrs["distortion"]]
         )
-        self.weights = weights[attrs["shard"] :: attrs["num_shards"]]
+        shard, num_shards = attrs["shard"], attrs["num_shards"]
+        if not 0 <= shard < num_shards or not bool(np.all(weights >= 0)):
+            message = f"weights must not be negative and shard must be in [0, num_shards), got {shard} of {num_shards}"
+            raise errors.InvalidArgumentError(None, None, message)
+        self.weights = weights[shard::num_shards]
         self.total = self.weights.sum()
         if len(self.weights) != attrs["range_max"]:
             message = f"range_max is {attrs['range_max']}, but there are weights for {len(self.weights)} classes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from headrace.core.dtypes import ANY
+from headrace.core.dtypes import ANY, string
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.resources.value import from_numpy
@@ -16,6 +16,8 @@ const.not_differentiable()
 
 @const.shape
 def _(value, dtype):
+    if (value.dtype == object) != (dtype.base_dtype == string):
+        raise ValueError(f"Type mismatch between value ({value.dtype}) and dtype ({dtype.name})")
     return value.shape
 
 

@@ -263,11 +263,13 @@ def declare(forward, to_input, to_filter, attrs, rank, index="int32", depthwise=
         expect_sizes("input_sizes", sizes)
         expect_elements("filter", filter)
         check(sizes, filter.shape, grad, *values)
+        expect_sizes("input_sizes", sizes, 1)
 
     @back_filter.refuse
     def _(input, sizes, grad, *values):
         expect_sizes("filter_sizes", sizes, 1)
         check(input.shape, sizes, grad, *values)
+        expect_elements("input", input)
 
     def add(name, *inputs, like):
         return getattr(raw_ops, name)(*inputs, **attributes(like))

@@ -31,6 +31,8 @@ ctc_loss = op(
 def _(inputs, labels_indices, labels_values, sequence_length, *attrs):
     dims = inputs.with_rank(3).tuple or (None, None, None)
     entries(labels_indices, labels_values)
+    if dims[2] == 0:
+        raise ValueError(f"num_classes must be at least 1, got inputs of shape {inputs}")
     length = sequence_length.with_rank(1).tuple
     batch = dims[1] if dims[1] is not None or not length else length[0]
     if None not in (dims[1], (length or (None,))[0]) and length[0] != dims[1]:

@@ -55,6 +55,8 @@ greedy.not_differentiable()
 def _(inputs, sequence_length, merge_repeated):
     dims = inputs.with_rank(3).tuple or (None, None, None)
     sequence_length.with_rank(1)
+    if dims[2] == 0:
+        raise ValueError(f"num_classes must be at least 1, got inputs of shape {inputs}")
     return [(None, 2), (None,), (2,), (dims[1], 1)]
 
 
@@ -86,6 +88,8 @@ beam.not_differentiable()
 def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
     dims = inputs.with_rank(3).tuple or (None, None, None)
     sequence_length.with_rank(1)
+    if dims[2] == 0:
+        raise ValueError(f"num_classes must be at least 1, got inputs of shape {inputs}")
     if not 1 <= top_paths <= beam_width:
         raise ValueError(f"top_paths ({top_paths}) must be at least 1 and at most beam_width ({beam_width})")
     return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(dims[1], top_paths)]

@@ -37,11 +37,11 @@ def _batch(shape):
 
 @contextmanager
 def _explained(message):
-    """Puts TensorFlow's message before torch's reason why matrices cannot be decomposed."""
+    """Says in TensorFlow's words that matrices cannot be decomposed."""
     try:
         yield
-    except torch.linalg.LinAlgError as error:
-        raise ValueError(f"{message} {str(error).partition(': ')[2]}") from None
+    except torch.linalg.LinAlgError:
+        raise ValueError(message) from None
 
 
 inverse = op("MatrixInverse(input: T; adjoint: bool = False) -> (output: T)", T=MATRIX)
@@ -85,6 +85,11 @@ exponential.kernel(torch.linalg.matrix_exp)
 
 square_root = op("MatrixSquareRoot(input: T) -> (output: T)", T=MATRIX)
 square_root.shape(_square)
+
+
+@square_root.refuse
+def _(input):
+    raise ValueError("The matrix square root was not found. The input might not be valid.")
 
 
 @square_root.kernel
@@ -163,6 +168,11 @@ def _(input, compute_uv, full_matrices):
     return [(*batch, least), (*batch, rows, inner[0]), (*batch, columns, inner[1])]
 
 
+@svd.refuse
+def _(input, compute_uv, full_matrices):
+    raise ValueError("Singular value decomposition was not successful. The input might not be valid.")
+
+
 @svd.kernel
 def _(input, compute_uv, full_matrices):
     if not compute_uv:
@@ -183,6 +193,11 @@ def _(input, compute_v):
     return [shape.tuple[:-1], shape if compute_v else (0,)]
 
 
+@eigen.refuse
+def _(input, compute_v):
+    raise ValueError("Self-adjoint eigen decomposition was not successful. The input might not be valid.")
+
+
 @eigen.kernel
 def _(input, compute_v):
     # Only the lower triangle counts, for the gradient too.
@@ -201,6 +216,11 @@ lu = op("Lu(input: T; output_idx_type: type = int32) -> (lu: T, p: output_idx_ty
 def _(input, output_idx_type):
     shape = _square(input)
     return [shape, None if shape.tuple is None else shape.tuple[:-1]]
+
+
+@lu.refuse
+def _(input, output_idx_type):
+    raise ValueError("Input is not invertible.")
 
 
 @lu.kernel

@@ -85,8 +85,8 @@ sample.not_differentiable()
 
 @sample.shape
 def _(image_size, boxes, covered, seed, seed2, aspect_ratio_range, area_range, max_attempts, use_image):
-    if image_size.ndims is not None and image_size.tuple[0] not in (None, 2, 3):
-        raise ValueError(f"image_size must contain 3 elements [height, width, channels], got shape {image_size}")
+    if image_size is not None and len(image_size) not in (2, 3):
+        raise ValueError(f"image_size must contain 3 elements [height, width, channels], got {image_size}")
     if boxes.ndims is not None and boxes.tuple[-1] not in (None, 4):
         raise ValueError(f"bounding boxes must have 4 elements, got shape {boxes}")
     for label, bounds, most in (("aspect_ratio_range", aspect_ratio_range, math.inf), ("area_range", area_range, 1.0)):
@@ -97,7 +97,7 @@ def _(image_size, boxes, covered, seed, seed2, aspect_ratio_range, area_range, m
     return [(3,), (3,), (1, 1, 4)]
 
 
-sample.refuse(lambda image_size, *rest: expect_sizes("image_size", image_size.tolist(), 1))
+sample.refuse(lambda image_size, *rest: expect_sizes("image_size", image_size, 1))
 
 
 @sample.state
@@ -321,7 +321,15 @@ thin_by = op(
     **_TRAITS,
 )
 thin_by.not_differentiable()
-thin_by.shape(lambda overlaps, scores, *limits: (None,))
+
+
+@thin_by.shape
+def _(overlaps, scores, *limits):
+    rows, columns = overlaps.with_rank(2).tuple
+    count = scores.with_rank(1).tuple[0]
+    if len({n for n in (rows, columns, count) if n is not None}) > 1:
+        raise ValueError(f"overlaps must be square, with a row for each of the scores; got {overlaps} and {scores}")
+    return (None,)
 
 
 @thin_by.kernel

@@ -137,6 +137,9 @@ def declare(version):
     @backward.shape
     def _(grad, x, scale, reserve_1, reserve_2, *rest):
         data_format = rest[-2]
+        check_choice(
+            "data_format", data_format, ("NHWC", "NCHW", "NDHWC", "NCDHW") if version == 3 else ("NHWC", "NCHW")
+        )
         x = grad.merge_with(x).with_rank(len(data_format))
         statistic = TensorShape([channel(x.tuple, data_format)]).merge_with(scale)
         return [x, statistic, statistic, TensorShape([0]), TensorShape([0])]

@@ -306,7 +306,19 @@ def _(input, seq_lengths, seq_dim, batch_dim):
 
 
 roll = op("Roll(input: T, shift: host Tshift, axis: host Taxis) -> (output: T)", T=ANY, Tshift=INDEX, Taxis=INDEX)
-roll.shape(lambda input, shift, axis: input.with_rank_at_least(1))
+
+
+@roll.shape
+def _(input, shift, axis):
+    rank = input.ndims
+    for one in axis if isinstance(axis, list) else [axis]:
+        if None not in (rank, one) and not -rank <= one < rank:
+            raise ValueError(f"axis {one} is out of range [{-rank}, {rank})")
+    if isinstance(shift, list) and isinstance(axis, list) and len(shift) != len(axis):
+        raise ValueError(f"shift and axis must have the same size, got {shift} and {axis}")
+    return input.with_rank_at_least(1)
+
+
 roll.gradient(lambda node, grad: [raw_ops.Roll(grad, raw_ops.Neg(node.inputs[1]), node.inputs[2]), None, None])
 roll.kernel(torch.roll)
 roll.kernel(np.roll, T=dtypes.string)

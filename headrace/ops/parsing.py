@@ -126,7 +126,17 @@ def _name(names, i):
 
 
 def _text(keys):
-    return [np.asarray(key)[()].decode("utf-8", "surrogateescape") for key in keys]
+    try:
+        return [np.asarray(key)[()].decode("utf-8") for key in keys]
+    except UnicodeDecodeError as e:
+        raise ValueError(f"the keys of features must be UTF-8, got {e.object!r}") from None
+
+
+def _check_shapes(label, shapes):
+    """A dense feature has a shape of known rank, of which the first dimension alone may be unknown."""
+    for i, shape in enumerate(shapes):
+        if shape.tuple is None or None in shape.tuple[1:]:
+            raise ValueError(f"{label}[{i}] has unknown rank or unknown inner dimensions: {shape}")
 
 
 # ---- a batch of examples
@@ -145,6 +155,7 @@ parse_example.not_differentiable()
 def _(serialized, names, sparse_keys, dense_keys, dense_defaults, sparse_types, dense_shapes):
     rows = serialized.with_rank(1).tuple
     names.with_rank(1)
+    _check_shapes("dense_shapes", dense_shapes)
     count = len(sparse_keys)
     if len(dense_shapes) != len(dense_keys) or len(sparse_types) != count:
         raise ValueError(
@@ -208,6 +219,14 @@ parse_example_v2.not_differentiable()
 @parse_example_v2.shape
 def _(serialized, names, sparse_keys, dense_keys, ragged_keys, defaults, count, sparse_types, ragged_types, *attrs):
     _, dense_shapes = attrs
+    _check_shapes("dense_shapes", dense_shapes)
+    for label, keys, number in (
+        ("sparse_keys", sparse_keys, count),
+        ("dense_keys", dense_keys, len(dense_shapes)),
+        ("ragged_keys", ragged_keys, len(ragged_types)),
+    ):
+        if keys.ndims == 1 and keys.tuple[0] not in (None, number):
+            raise ValueError(f"{label} must have {number} elements, one for each type or shape; got shape {keys}")
     if len(sparse_types) != count:
         raise ValueError(f"num_sparse ({count}) must match len(sparse_types) ({len(sparse_types)})")
     rows, width = serialized.tuple, None if serialized.ndims is None else serialized.ndims + 1
@@ -270,6 +289,7 @@ parse_single.not_differentiable()
 @parse_single.shape
 def _(serialized, dense_defaults, num_sparse, sparse_keys, dense_keys, sparse_types, dense_shapes):
     serialized.with_rank(0)
+    _check_shapes("dense_shapes", dense_shapes)
     if not len(sparse_keys) == len(sparse_types) == num_sparse:
         raise ValueError(f"num_sparse ({num_sparse}) must match len(sparse_keys) ({len(sparse_keys)})")
     if not len(dense_keys) == len(dense_shapes) == len(dense_defaults):
@@ -333,6 +353,8 @@ def _(
     _, _, context_shapes, _, list_shapes = attrs
     serialized.with_rank(0)
     debug_name.with_rank(0)
+    _check_shapes("context_dense_shapes", context_shapes)
+    _check_shapes("feature_list_dense_shapes", list_shapes)
     n, m = len(context_sparse), len(list_sparse)
     return (
         [(None, 1)] * n + [(None,)] * n + [(1,)] * n + list(context_shapes)
@@ -422,6 +444,14 @@ parse_sequences.not_differentiable()
 def _(serialized, debug_name, defaults, *attrs):
     n, dense, m, lists = attrs[5:9]
     context_shapes, list_shapes = attrs[11], attrs[13]
+    _check_shapes("context_dense_shapes", context_shapes)
+    _check_shapes("feature_list_dense_shapes", list_shapes)
+    received = [len(keys) for keys in attrs[1:5]]
+    if received != [n, dense, m, lists]:
+        raise ValueError(
+            f"there must be as many context sparse, context dense, list sparse and list dense keys as the attributes say, "
+            f"{[n, dense, m, lists]}; got {received}"
+        )
     if len(context_shapes) != dense or len(list_shapes) != lists:
         raise ValueError(
             f"{dense} and {lists} dense keys need as many shapes, got {len(context_shapes)}, {len(list_shapes)}"

@@ -6,6 +6,7 @@ import torch
 
 from headrace.core.dtypes import QUANTIZED, float32
 from headrace.core.registry import op
+from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 
 # ---- simulated
@@ -89,8 +90,13 @@ def _by_variables(name, per_channel):
     @forward.shape
     def _(inputs, min, max, num_bits, narrow_range):
         _check_args(None, None, num_bits)
-        min.with_rank(rank).merge_with(max)
+        check_channels(inputs, min.with_rank(rank).merge_with(max))
         return inputs
+
+    def check_channels(inputs, bounds):
+        """One pair of bounds for each channel, the last dimension."""
+        if rank and inputs.ndims and not TensorShape(inputs.tuple[-1:]).is_compatible_with(bounds):
+            raise ValueError(f"Dimensions must be equal, but are {inputs[-1]} and {bounds[0]}: channels, min and max")
 
     forward.kernel(_fake)
 
@@ -101,6 +107,8 @@ def _by_variables(name, per_channel):
 
     @backward.shape
     def _(gradients, inputs, min, max, num_bits, narrow_range):
+        _check_args(None, None, num_bits)
+        check_channels(inputs, min.with_rank(rank).merge_with(max))
         return [gradients.merge_with(inputs), min, max]
 
     @backward.kernel
@@ -219,6 +227,8 @@ round_trip.gradient(lambda node, grad: [grad, None, None])  # the gradient passe
 
 @round_trip.kernel
 def _(input, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range):
+    if not input.numel():
+        return input.clone()
     low, high = (input_min, input_max) if range_given else (input.min(), input.max())
     first = 0.0 if not signed_input else -(2.0 ** (num_bits - 1)) + (1 if narrow_range else 0)
     last = 2.0 ** (num_bits - 1 if signed_input else num_bits) - 1

@@ -94,6 +94,8 @@ def _among_on_host(predictions, targets, k):
 
 
 def _among_shape(predictions, targets, k):
+    if predictions.ndims == 2 and predictions.tuple[1] == 0:
+        raise ValueError(f"predictions must have at least one class, got shape {predictions}")
     rows = predictions.with_rank(2).tuple
     return targets.with_rank(1).merge_with((None if rows is None else rows[0],))
 

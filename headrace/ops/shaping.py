@@ -80,6 +80,15 @@ def _reshape(tensor, shape):
     return tensor.reshape(shape)
 
 
+@reshape.refuse
+def _(tensor, shape):
+    if -1 in shape and not math.prod(d for d in shape if d != -1):
+        raise ValueError(
+            "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
+            f"non-zero: got {shape} for a tensor of shape {list(tensor.shape)}"
+        )
+
+
 def _left_over(old, new):
     """What -1 stands for beside a zero.  Any size would do, so the zeros of both shapes are left out."""
     return math.prod(d for d in old if d) // math.prod(d for d in new if d and d != -1)
@@ -318,6 +327,10 @@ broadcast_to.kernel(np.broadcast_to, T=dtypes.string)
 def _(input, shape):
     if shape is None:
         return None
+    if any(n is not None and n < 0 for n in shape):
+        raise ValueError(
+            f"Dimension {min(n for n in shape if n is not None)} must be >= 0: cannot broadcast to {shape}"
+        )
     dims = input.tuple
     if dims is not None:
         if len(dims) > len(shape):

@@ -63,7 +63,7 @@ def _(node, grad):
     dims, start, out = input.shape.tuple, known_value(begin), node.outputs[0].shape.tuple
     if dims is not None and start is not None and out is not None and None not in (*dims, *start, *out):
         paddings = [[b, d - b - s] for d, b, s in zip(dims, start, out, strict=True)]
-        return [raw_ops.Pad(grad, paddings), None, None]
+        return [raw_ops.Pad(grad, np.array(paddings, np.int32).reshape(-1, 2)), None, None]
     index = node.attrs["Index"]
     before = raw_ops.ExpandDims(begin, 1)
     after = raw_ops.Sub(raw_ops.Sub(raw_ops.Shape(input, out_type=index), raw_ops.Shape(grad, out_type=index)), begin)

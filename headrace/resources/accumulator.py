@@ -247,7 +247,7 @@ class _Accumulator(Driver):
         with self._lock:
             current, self._machine.time_step = self._machine.time_step, step
         if step < current:
-            log.warning("%s goes back from step %d to step %d", self._machine.title, current, step)
+            log.warning("%s goes back from step %s to step %s", self._machine.title, current, step)
 
     def num_accumulated(self) -> int:
         return self._machine.count

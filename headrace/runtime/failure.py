@@ -153,13 +153,15 @@ def _held(value: Value, program: Program, held: dict[str, Any]) -> Any:
     """The value that the step holds; None if it is gone by now."""
     if value.op.op_def.traits.constant:
         return value.op.attrs["value"]
-    return held.get(program.names.get(value, ""))
+    name = program.names.get(value, "")
+    return held[name] if name in held else program.call.__globals__.get(name)  # handles are not among the locals
 
 
 def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
     parts = []
     for value in node.inputs:
         held_value = _held(value, program, held)
-        shape = list(held_value.shape) if hasattr(held_value, "shape") else f"[{', '.join(_static(value))}]"
+        known = getattr(held_value, "shape", None)  # None of a variable without a value
+        shape = f"[{', '.join(_static(value))}]" if known is None else list(known)
         parts.append(f"{client_name(value)} {value.dtype.base_dtype.name}{shape}")
     return f"\n\t inputs: {', '.join(parts)}" if parts else ""

@@ -40,6 +40,7 @@ Cholesky  input=2+
 CombinedNonMaxSuppression  boxes=4 scores=3 max_output_size_per_class=0 max_total_size=0 iou_threshold=0 score_threshold=0
 ComputeAccidentalHits  true_classes=2 sampled_candidates=1
 Concat  concat_dim=0
+ConcatOffset  concat_dim=0 shape=1
 ConcatV2  axis=0
 Conv2D  input=4 filter=4
 Conv2DBackpropFilter  filter_sizes=1 input=4 out_backprop=4
@@ -79,7 +80,7 @@ DrawBoundingBoxes  images=4 boxes=3
 DrawBoundingBoxesV2  images=3+ boxes=3 colors=2
 EditDistance  hypothesis_indices=2 hypothesis_values=1 hypothesis_shape=1 truth_indices=2 truth_values=1 truth_shape=1
 EncodeJpeg  image=3
-EncodeJpegVariableQuality  images=3
+EncodeJpegVariableQuality  images=3 quality=0
 EncodePng  image=3+
 EncodeWav  audio=2 sample_rate=0
 ExtractGlimpse  input=4 size=1 offsets=2
@@ -99,12 +100,12 @@ FractionalAvgPool  value=4
 FractionalAvgPoolGrad  orig_input_tensor_shape=1 out_backprop=4 row_pooling_sequence=1 col_pooling_sequence=1
 FractionalMaxPool  value=4
 FractionalMaxPoolGrad  orig_input=4 orig_output=4 out_backprop=4 row_pooling_sequence=1 col_pooling_sequence=1
-FusedBatchNorm  x=4 scale=1 offset=1
+FusedBatchNorm  x=4 scale=1 offset=1 mean=1 variance=1
 FusedBatchNormGrad  y_backprop=4 x=4 scale=1 reserve_space_1=1 reserve_space_2=1
 FusedBatchNormGradV2  y_backprop=4 x=4 scale=1 reserve_space_1=1 reserve_space_2=1
 FusedBatchNormGradV3  scale=1 reserve_space_1=1 reserve_space_2=1
-FusedBatchNormV2  x=4 scale=1 offset=1
-FusedBatchNormV3  scale=1 offset=1
+FusedBatchNormV2  x=4 scale=1 offset=1 mean=1 variance=1
+FusedBatchNormV3  scale=1 offset=1 mean=1 variance=1
 Gather  params=1+
 GatherNd  indices=1+
 GatherTree  step_ids=3 parent_ids=3 max_sequence_lengths=1 end_token=0
@@ -133,6 +134,7 @@ LowerBound  sorted_inputs=2 values=2
 Lu  input=2+
 MatMul  a=2 b=2
 MatchingFiles  pattern=1-
+MatrixBandPart  num_lower=0 num_upper=0
 MatrixDeterminant  input=2+
 MatrixDiag  diagonal=1+
 MatrixDiagPart  input=2+
@@ -166,14 +168,13 @@ NonMaxSuppressionWithOverlaps  overlaps=2 scores=1 max_output_size=0 overlap_thr
 NthElement  input=1+ n=0
 OneHot  depth=0 on_value=0 off_value=0
 Pad  paddings=2
-PadV2  paddings=2
+PadV2  paddings=2 constant_values=0
 ParameterizedTruncatedNormal  shape=1 means=1- stdevs=1- minvals=1- maxvals=1-
-ParseExample  serialized=1 names=1
-ParseExampleV2  serialized=1- names=1-
+ParseExample  serialized=1 names=1 sparse_keys=0 dense_keys=0
+ParseExampleV2  serialized=1- names=1- sparse_keys=1 dense_keys=1 ragged_keys=1
 ParseSequenceExample  serialized=1 debug_name=1
 ParseSingleExample  serialized=0
-ParseSingleSequenceExample  serialized=0 feature_list_dense_missing_assumed_empty=1
-PlaceholderWithDefault  input=2
+ParseSingleSequenceExample  context_sparse_keys=0 context_dense_keys=0 feature_list_sparse_keys=0
 Qr  input=2+
 QuantizeAndDequantizeV2  input_min=0 input_max=0
 QuantizeV2  min_range=0 max_range=0
@@ -220,6 +221,7 @@ Slice  begin=1 size=1
 Softmax  logits=1+
 SpaceToBatchND  block_shape=1 paddings=2
 SpaceToDepth  input=4
+SparseAccumulatorApplyGradient  gradient_shape=1
 SparseAdd  a_shape=1 a_indices=2 a_values=1 b_indices=2 b_values=1 b_shape=1 thresh=0
 SparseAddGrad  a_indices=2 b_indices=2 backprop_val_grad=1 sum_indices=2
 SparseConcat  indices=2 values=1 shapes=1
@@ -281,7 +283,7 @@ TruncatedNormal  shape=1
 UnicodeEncode  input_values=1 input_splits=1
 UniformCandidateSampler  true_classes=2
 Unique  x=1
-UniqueV2  axis=1
+UniqueV2  axis=1 x=1+
 UniqueWithCounts  x=1
 UnravelIndex  dims=1
 UnsortedSegmentJoin  num_segments=0

@@ -23,6 +23,8 @@ def pillow() -> Any:
 
 def png_bytes(pixels: np.ndarray, compression: int = -1) -> bytes:
     """The file of [rows, columns, 1 to 4 channels] of uint8, or one channel of uint16."""
+    if not pixels.size:
+        raise ValueError(f"image must not be empty, got shape {list(pixels.shape)}")
     flat = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
     written = io.BytesIO()
     picture = pillow().fromarray(np.ascontiguousarray(flat))
