@@ -403,4 +403,5 @@ def list_devices() -> list[str]:
 
 
 def num_gpus() -> int:
+    """The number of GPUs."""
     return sum(d.device_type == "GPU" for d in the_context().devices)

@@ -14,6 +14,17 @@ from headrace.core.signature import REQUIRED
 from headrace.graph.build import call
 from headrace.graph.context import get_default_graph as _default
 
+# TensorFlow's Python names of arguments that have another name in its graphs.
+_REDUCTION = {"axis": "reduction_indices"}
+_PUBLIC: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum"), _REDUCTION),
+    **dict.fromkeys(("Split", "SplitV"), {"axis": "split_dim"}),
+    "ExpandDims": {"axis": "dim"},
+    "Select": {"x": "t", "y": "e"},
+    "Squeeze": {"axis": "squeeze_dims"},
+    "Where": {"condition": "input"},
+}
+
 
 def __getattr__(name: str) -> Callable[..., _Any]:
     if name.startswith("__"):
@@ -21,15 +32,18 @@ def __getattr__(name: str) -> Callable[..., _Any]:
     if name not in REGISTRY:
         raise AttributeError(f"no op type is called {name!r}")
     op_def = REGISTRY.get(name)
+    public = _PUBLIC.get(name)
 
     def add_node(*args: _Any, **kwargs: _Any) -> _Any:
         default = _default()
+        if public is not None:
+            kwargs = {public.get(key, key): value for key, value in kwargs.items()}
         if default.executing_eagerly:
             return default.call(op_def, args, kwargs)
         return call(op_def, args, kwargs)
 
     add_node.__name__ = add_node.__qualname__ = name
-    add_node.__doc__ = str(op_def.signature)
+    add_node.__doc__ = f"Adds a node of type {name}: {op_def.signature}"
     add_node.__signature__ = _signature(op_def)  # type: ignore[attr-defined]
     add_node.op_def = op_def  # type: ignore[attr-defined]
     _made.add(name)
@@ -40,11 +54,12 @@ def __getattr__(name: str) -> Callable[..., _Any]:
 def _signature(op_def: OpDef) -> Signature:
     """What editors and ``inspect`` show: inputs, attributes without a default, the others, and the name."""
     attrs = op_def.signature.attrs
+    shown = {graph_name: name for name, graph_name in _PUBLIC.get(op_def.name, {}).items()}
     names = [a.name for a in op_def.signature.inputs] + [a.name for a in attrs if a.default is REQUIRED]
     defaults = {a.name: _shown(a.default) for a in attrs if a.default is not REQUIRED}
-    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    parameters = [Parameter(shown.get(name, name), Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     for name, default in {**defaults, "name": None}.items():
-        parameters.append(Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default))
+        parameters.append(Parameter(shown.get(name, name), Parameter.POSITIONAL_OR_KEYWORD, default=default))
     return Signature(parameters)
 
 

@@ -36,10 +36,12 @@ def is_namedtuple(instance: Any, strict: bool = False) -> bool:
 
 
 def is_attrs(value: Any) -> bool:
+    """Whether the value is an object of a class made with ``attrs``."""
     return not isinstance(value, type) and getattr(type(value), "__attrs_attrs__", None) is not None
 
 
 def is_mapping(value: Any) -> bool:
+    """Whether the value is a mapping."""
     return isinstance(value, Mapping)
 
 
@@ -58,6 +60,7 @@ is_nested = is_sequence
 
 
 def is_sequence_or_composite(seq: Any) -> bool:
+    """Whether the value is a nested structure, or a sparse tensor and the like."""
     return is_sequence(seq) or isinstance(seq, (IndexedSlices, SparseTensor))
 
 
@@ -266,6 +269,7 @@ def _walk_paths(structure: Any, path: _Path, walks: Callable[[Any], bool]) -> It
 
 
 def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[_Path, Any]]:
+    """The leaves of a structure, each with its path, a tuple of keys."""
     return list(_walk_paths(structure, (), _walks(expand_composites)))
 
 
@@ -341,6 +345,7 @@ def flatten_up_to(
 def flatten_with_tuple_paths_up_to(
     shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
 ) -> list[tuple[_Path, Any]]:
+    """The parts of a tree at the leaves of a shallower one, each with its path."""
     assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites)
     return list(_walk_up_to(shallow_tree, input_tree, (), _walks(expand_composites)))
 
@@ -361,6 +366,7 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
 def map_structure_with_tuple_paths_up_to(
     shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
 ) -> Any:
+    """``func(path, *parts)`` on the parts of trees at the leaves of a shallower one."""
     _need_callable(func)
     if not inputs:
         raise ValueError("Cannot map over no sequences")

@@ -112,18 +112,22 @@ def container(container_name: str) -> Any:
 
 
 def add_to_collection(name: Any, value: Any) -> None:
+    """Adds a value to a collection of the default graph."""
     context.get_default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
+    """Adds a value to several collections of the default graph."""
     context.get_default_graph().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """The values of a collection of the default graph; with a scope, those whose names match it."""
     return context.get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
+    """The list itself that holds a collection of the default graph."""
     return context.get_default_graph().get_collection_ref(key)
 
 

@@ -6,6 +6,8 @@ has no negative steps, so those become a positive slice that is flipped.
 
 from __future__ import annotations
 
+import numpy as np
+
 from headrace.core import dtypes
 from headrace.core.dtypes import ANY, INDEX
 from headrace.core.registry import op

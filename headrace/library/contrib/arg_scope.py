@@ -40,6 +40,7 @@ def arg_scope_func_key(op: Any) -> str:
 
 
 def current_arg_scope() -> Scope:
+    """The arguments that the scopes entered so far give to functions."""
     return _stack.scopes[-1]
 
 

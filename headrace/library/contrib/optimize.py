@@ -189,6 +189,7 @@ def clip_gradient_norms(gradients_to_variables: GradsAndVars, max_norm: float) -
 
 
 def clip_gradient_norms_fn(max_norm: float) -> Callable[[GradsAndVars], GradsAndVars]:
+    """A function that clips each gradient of a list of (gradient, variable) to the norm."""
     return lambda gradients_to_variables: clip_gradient_norms(gradients_to_variables, max_norm)
 
 

@@ -88,18 +88,22 @@ def get_variables(
 
 
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Model variables, of a scope and with a suffix if those are given."""
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
 def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Local variables, of a scope and with a suffix if those are given."""
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
 def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Trainable variables, of a scope and with a suffix if those are given."""
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+    """Variables whose names end so, of a scope if one is given."""
     return get_variables(scope=scope, suffix=suffix)
 
 

@@ -69,10 +69,12 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
+    """The losses that were collected so far."""
     return context.get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """The regularization losses that were collected so far."""
     return context.get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 

@@ -109,6 +109,7 @@ def disable_resource_variables() -> None:
 
 
 def resource_variables_enabled() -> bool:
+    """Whether variables are resource variables unless they are asked not to be."""
     return _Default.enabled
 
 

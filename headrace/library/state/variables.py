@@ -36,6 +36,7 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 
 def model_variables(scope: str | None = None) -> list[Any]:
+    """Variables of the collection MODEL_VARIABLES."""
     return context.get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
