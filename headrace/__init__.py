@@ -399,7 +399,7 @@ _PARTS = frozenset(
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _ON_DEMAND:
+    if name in _ON_DEMAND or name == "cluster":  # for headrace.cluster.ray
         return _import_module(f"headrace.{name}")
     if name in _MESSAGES:
         return getattr(_proto, name)

@@ -33,11 +33,13 @@ def test_features_and_speed_name_files_that_exist() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len(README.splitlines()) <= 110
+    assert len(README.splitlines()) <= 140
 
 
 def test_the_readme_program_runs() -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    program, _ = re.findall(
+        r"```python\n(.*?)```", README, re.DOTALL
+    )  # the second: tests/cluster/ray_engine/test_ray.py
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     numbers = [float(number) for number in re.findall(r"-?\d+\.\d*(?:e-?\d+)?", done.stdout)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headrace.cluster.transport import need_libraries
+from headrace.cluster import ray_engine
+from headrace.core.source import at
 
 if TYPE_CHECKING:
     from headrace.cluster.ray_engine.cluster import RayCluster
@@ -38,15 +39,11 @@ def ray(
             those that it defines.
         wait: Seconds to wait for room.  None: a minute, and not at all if the cluster is too small.
     """
-    need_libraries()
     try:
-        from headrace.cluster.ray_engine.cluster import RayCluster
-        from headrace.cluster.ray_engine.options import Options
-    except ModuleNotFoundError as e:
-        if e.name != "ray":
-            raise
-        raise ImportError("clusters on Ray need ray: pip install 'headrace[cluster]'") from None
-    options = Options(
-        ps, workers, program, chief, gpus_per_worker, cpus_per_worker, cpus_per_ps, address, working_dir, flags, wait
-    )
-    return RayCluster(options)
+        return ray_engine.start(
+            ps=ps, workers=workers, program=program, chief=chief, gpus_per_worker=gpus_per_worker,
+            cpus_per_worker=cpus_per_worker, cpus_per_ps=cpus_per_ps, address=address, working_dir=working_dir,
+            flags=flags, wait=wait,
+        )  # fmt: skip
+    except (FileNotFoundError, ValueError) as e:
+        raise type(e)(f"{e} {at()}") from None

@@ -1,4 +1,4 @@
-"""``python -m headrace.cluster.serve``: the task that ``TF_CONFIG`` describes, as a server until SIGTERM or Ctrl-C ends it."""
+"""``python -m headrace.cluster.serve``: the task that ``TF_CONFIG`` describes, as a server until a signal ends it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ READY: Final = "headrace: the server is ready"
 
 
 def main() -> None:
-    """Serves sessions.  It takes no part in what they do, and does not end when they do."""
-    signals = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # before there are threads: all of them leave these to sigwait
+    """Serves sessions, and goes on when they end.  Nothing is kept that a SIGTERM would lose."""
     config = os.environ.get("TF_CONFIG", "")
     if not config:
         sys.exit("headrace.cluster.serve: TF_CONFIG is not set; it has the cluster and the task as JSON")
     definition = json.loads(config)
     task = definition["task"]
-    server = Server(ClusterSpec(definition["cluster"]), task["type"], task["index"])
+    Server(ClusterSpec(definition["cluster"]), task["type"], task["index"])
     print(READY, flush=True)
-    signal.sigwait(signals)
-    server._stop()
+    while True:
+        signal.pause()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
 
-from headrace import cluster
+from headrace.cluster import ray_engine
 
 INTERRUPTED = 130
 
@@ -20,7 +20,7 @@ INTERRUPTED = 130
 def launch(program: list[str], **options: Any) -> int:
     """Runs a script and its arguments on a cluster; returns the exit code.  ``options``: those of ``headrace.cluster.ray``."""
     try:
-        with _signals_interrupt(), cluster.ray(program=program, **options) as running:
+        with _signals_interrupt(), ray_engine.start(program=program, **options) as running:
             return running.wait()
     except KeyboardInterrupt:
         print("headrace launch: interrupted; all tasks are stopped", file=sys.stderr)

@@ -179,9 +179,9 @@ class RayCluster:
         if options.wait is None:
             resources = [options.ps_resources] * len(servers) + [options.worker_resources] * len(workers)
             placement.check_room(resources)
-        bundles = self._reserve(len(servers), placement.SPREAD) if servers else []
-        bundles += self._reserve(len(workers), placement.PACK)
-        tasks = make_tasks([*servers, *workers], bundles)
+        worker_bundles = self._reserve(len(workers), placement.PACK)  # first, as they are the larger
+        server_bundles = self._reserve(len(servers), placement.SPREAD) if servers else []
+        tasks = make_tasks([*servers, *workers], [*server_bundles, *worker_bundles])
         self._local = all(task.host == self._here for task in tasks)
         for task in tasks:
             self._set_address(task)

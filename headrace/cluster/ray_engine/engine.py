@@ -21,8 +21,11 @@ def open_ray(address: str | None, tasks: int, working_dir: str | None) -> bool:
     for each of ``tasks`` at least: tasks on one machine share its cores.
     """
     if ray.is_initialized():
-        if working_dir is not None:
-            raise ValueError("working_dir cannot be set: this process has called ray.init already; set it there")
+        for name, value in (("address", address), ("working_dir", working_dir)):
+            if value is not None:
+                raise ValueError(
+                    f"{name}={value!r} cannot be set: this process has called ray.init already; set it there"
+                )
         return False
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}

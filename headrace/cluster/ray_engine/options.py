@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.cluster.ray_engine.program import FLAGS, TaskName, flags_of
-from headrace.core.source import at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +36,16 @@ class Options:
 
     def check(self) -> None:
         if self.ps < 0:
-            raise ValueError(f"ps, the number of parameter servers, must be 0 or more: received {self.ps} {at()}")
+            raise ValueError(f"ps, the number of parameter servers, must be 0 or more: received {self.ps}")
         if self.workers < 1:
-            raise ValueError(f"workers, their number, must be 1 or more: received {self.workers} {at()}")
+            raise ValueError(f"workers, their number, must be 1 or more: received {self.workers}")
         if self.gpus_per_worker < 0:
-            raise ValueError(f"gpus_per_worker must be 0 or more: received {self.gpus_per_worker:g} {at()}")
+            raise ValueError(f"gpus_per_worker must be 0 or more: received {self.gpus_per_worker:g}")
         for name in ("cpus_per_worker", "cpus_per_ps"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be more than 0: received {getattr(self, name):g} {at()}")
+                raise ValueError(f"{name} must be more than 0: received {getattr(self, name):g}")
         if self.program is not None and not self.program:
-            raise ValueError(f"program must be a script and its arguments: received an empty list {at()}")
+            raise ValueError("program must be a script and its arguments: received an empty list")
 
     def names(self) -> tuple[list[TaskName], list[TaskName]]:
         """The parameter servers, and the workers, the chief first."""
@@ -69,11 +68,11 @@ class Options:
             return None
         path = os.path.abspath(self.program[0])
         if not os.path.isfile(path):
-            raise FileNotFoundError(f"there is no script {self.program[0]!r} in {os.getcwd()} {at()}")
+            raise FileNotFoundError(f"there is no script {self.program[0]!r} in {os.getcwd()}")
         directory = os.path.abspath(self.working_dir or os.curdir)
         relative = os.path.relpath(path, directory)
         if self.working_dir is not None and relative.startswith(os.pardir):
-            raise ValueError(f"the script {self.program[0]!r} is not in the working_dir {self.working_dir!r} {at()}")
+            raise ValueError(f"the script {self.program[0]!r} is not in the working_dir {self.working_dir!r}")
         with open(path, encoding="utf-8", errors="replace") as file:
             defined = flags_of(file.read())
         flags = defined if self.flags is None else list(FLAGS) if self.flags else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
@@ -10,40 +10,12 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from headrace.cluster.ray_engine.room import Resources, described, shortage
+
 SPREAD: Final = "SPREAD"
 PACK: Final = "PACK"
 BUSY_SECONDS: Final = 60.0  # for other jobs to free what this one asks for
 MOMENT: Final = 0.5
-Resources = Mapping[str, float]
-
-
-def shortage(tasks: Sequence[Resources], nodes: Sequence[Resources]) -> str | None:
-    """What is missing if the tasks do not fit on the nodes, all being free; None if they fit.
-
-    The largest task is placed first, on the first node with room.  That finds a way for tasks of equal size.
-    """
-    for resource in ("CPU", "GPU"):
-        asked = sum(task.get(resource, 0) for task in tasks)
-        there = sum(node.get(resource, 0) for node in nodes)
-        if asked > there:
-            return f"{asked:g} {resource}s are asked for, and the cluster has {there:g}"
-    free = [dict(node) for node in nodes]
-    for task in sorted(tasks, key=lambda task: (task.get("GPU", 0), task.get("CPU", 0)), reverse=True):
-        for node in free:
-            if all(node.get(name, 0) >= amount for name, amount in task.items()):
-                for name, amount in task.items():
-                    node[name] -= amount
-                break
-        else:
-            nodes_have = "; ".join(_described(node) for node in nodes)
-            return (
-                f"no node has room for a task with {_described(task)}, beside the others; the nodes have {nodes_have}"
-            )
-    return None
-
-
-def _described(resources: Resources) -> str:
-    return " and ".join(f"{resources[name]:g} {name}s" for name in ("CPU", "GPU") if resources.get(name)) or "nothing"
 
 
 def check_room(asked: Sequence[Resources]) -> None:
@@ -71,8 +43,8 @@ def reserve(resources: Resources, count: int, strategy: str, seconds: float) -> 
             pass  # a short wait lets Ctrl-C through
         if not placed:
             raise TimeoutError(
-                f"the Ray cluster had no room for {count} tasks with {_described(resources)} each in {seconds:g} s; it has "
-                f"{_described(ray.cluster_resources())}, of which {_described(ray.available_resources())} are free"
+                f"the Ray cluster had no room for {count} tasks with {described(resources)} each in {seconds:g} s; it has "
+                f"{described(ray.cluster_resources())}, of which {described(ray.available_resources())} are free"
             )
     except BaseException:
         release(group)

@@ -1,0 +1,241 @@
+"""Clusters on Ray: the README's program by one command, on this machine and on three nodes; ends of all kinds; from Python.
+
+Ray runs in processes of its own, never in that of the tests: it keeps threads and descriptors.  Most tests share one cluster.
+"""
+
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.timeout(600)]
+
+README = (Path(__file__).parents[3] / "README.md").read_text()
+PROGRAM, COMMAND = re.findall(r"```python\n(import json.*?)```.*?```sh\n(headrace launch [^\n]*)", README, re.DOTALL)[0]
+LAUNCH = (sys.executable, "-c", "from headrace.tools.cli import main; main()", "launch")
+ENVIRONMENT = {
+    **os.environ, "HEADRACE_COMPILE": "off", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(16),
+}  # fmt: skip
+
+NODES = """
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster.add_node(num_cpus=1)
+    largest = cluster.add_node(num_cpus=2)
+    print(cluster.address, cluster.head_node.get_session_dir_path(), flush=True)
+    if input():
+        cluster.remove_node(largest, allow_graceful=False)
+        input()
+    cluster.shutdown()
+"""
+
+STUBBORN = """
+    import json, os, signal, subprocess, sys, time
+
+    task = json.loads(os.environ["TF_CONFIG"])["task"]
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    print("begun", os.getpid(), child.pid, sys.argv[1:], flush=True)
+    if "fail" in sys.argv and task == {"type": "worker", "index": 0}:
+        sys.exit("the worker gives up")
+    time.sleep(600)
+"""
+
+FROM_PYTHON = """
+    import sys
+
+    import headrace as tf
+
+    try:
+        tf.cluster.ray(ps=2, workers=4, address=sys.argv[1])
+    except ValueError as e:
+        print(e)
+    with tf.cluster.ray(ps=1, workers=1, address=sys.argv[1]) as c:
+        print(c.tasks, c.cluster_spec.jobs)
+        with tf.device("/job:ps/task:0"):
+            v = tf.Variable(2.0, name="v")
+        with tf.device("/job:worker/task:0"):
+            y = v * 3.0
+        with tf.Session(c.target) as session:
+            session.run(v.initializer)
+            print("on the worker", session.run(y))
+        added = c.add_worker()
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                v = tf.Variable(0.0, name="v")
+            with tf.device("/job:worker/task:%d" % added):
+                y = v * 5.0
+            with tf.device("/job:ps/task:0"):
+                z = y + 1.0
+            with tf.Session(c.target_of("/job:worker/task:%d" % added)) as session:
+                print("on the added worker", session.run([y, z]), [d.name for d in session.list_devices()])
+        c.remove_worker(added)
+        print(c.tasks, c.cluster_spec.num_tasks("worker"))
+        try:
+            c.remove_worker(added)
+        except ValueError as e:
+            print(e)
+"""
+
+
+class Nodes:
+    """A Ray cluster of three nodes, with 1, 1 and 2 CPUs, in processes of its own."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(NODES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=ENVIRONMENT,
+        )  # fmt: skip
+        assert self.process.stdout is not None and self.process.stdin is not None
+        self.address, self.folder = self.process.stdout.readline().split()
+
+    def write(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def close(self) -> None:
+        self.write("")
+        self.process.communicate(timeout=120)
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    cluster = Nodes()
+    yield cluster
+    cluster.close()
+
+
+def run(
+    folder: Path, *arguments: str, environment: Mapping[str, str] = ENVIRONMENT
+) -> subprocess.CompletedProcess[str]:
+    """``headrace launch``, to its end."""
+    return subprocess.run(
+        [*LAUNCH, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def is_running(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+class Launched:
+    """A job of stubborn programs that has begun.  ``pids``: of the programs, and of processes that they have started."""
+
+    def __init__(self, folder: Path, tasks: int, *arguments: str) -> None:
+        (folder / "stubborn.py").write_text(textwrap.dedent(STUBBORN))
+        self.process = subprocess.Popen(
+            [*LAUNCH, *arguments],
+            cwd=folder,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.lines = [line for _ in range(tasks) if (line := self.process.stdout.readline())]
+        if len(self.lines) < tasks:
+            pytest.fail(f"the job did not begin: {self.lines} {self.process.communicate(timeout=120)[1]}")
+        self.pids = [int(pid) for line in self.lines for pid in re.findall(r"begun (\d+) (\d+)", line)[0]]
+
+    def end(self) -> tuple[int, str]:
+        """Waits for the end, and until nothing is left; returns the exit code and what was written to stderr."""
+        errors = self.process.communicate(timeout=120)[1]
+        end = time.monotonic() + 60
+        while any(map(is_running, self.pids)) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not [pid for pid in self.pids if is_running(pid)], "the job leaves processes behind"
+        return self.process.returncode, errors
+
+
+def check_training(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stdout + done.stderr
+    losses = dict(re.findall(r"\[worker (\d)\] loss (\S+) after \d+ steps", done.stdout))
+    assert sorted(losses) == ["0", "1", "2"]
+    assert all(float(loss) < 0.01 for loss in losses.values())
+
+
+def test_the_readme_on_this_machine(tmp_path: Path) -> None:
+    """One command starts Ray, a parameter server and three workers, and ends them."""
+    (tmp_path / "train.py").write_text(PROGRAM)
+    check_training(run(tmp_path, *COMMAND.split()[2:]))
+
+
+def test_the_readme_on_three_nodes(nodes: Nodes, tmp_path: Path) -> None:
+    """The same command with an address.  The tasks fill the nodes.  The key is in no log of Ray's and in no output."""
+    (tmp_path / "train.py").write_text(PROGRAM)
+    key = secrets.token_hex(16)
+    done = run(
+        tmp_path,
+        *COMMAND.split()[2:],
+        environment={**ENVIRONMENT, "RAY_ADDRESS": nodes.address, "HEADRACE_CLUSTER_KEY": key},
+    )
+    check_training(done)
+    assert key not in done.stdout + done.stderr
+    logs = [path for path in Path(nodes.folder).rglob("*") if path.is_file()]
+    assert logs and not [path for path in logs if key.encode() in path.read_bytes()]
+
+
+def test_a_failure_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:
+    """The others are stopped, and the exit code is that of the first that failed.  The program gets the flags that are asked for."""
+    job = Launched(tmp_path, 2, "--address", nodes.address, "--ps=1", "--flags", "stubborn.py", "fail", "--own=3")
+    code, errors = job.end()
+    assert code == 1
+    assert "[worker 0] the worker gives up\n" in errors
+    assert "headrace: worker 0 ended with code 1\n" in errors
+    (worker,) = [line for line in job.lines if line.startswith("[worker 0] ")]
+    hosts = r"'--ps_hosts=localhost:\d+', '--worker_hosts=localhost:\d+'"
+    assert re.search(rf"\['--job_name=worker', '--task_index=0', {hosts}, 'fail', '--own=3'\]", worker)
+
+
+def test_control_c_stops_all(nodes: Nodes, tmp_path: Path) -> None:
+    job = Launched(tmp_path, 2, "--address", nodes.address, "--ps", "1", "--workers", "1", "stubborn.py")
+    job.process.send_signal(signal.SIGINT)
+    code, errors = job.end()
+    assert code == 130
+    assert errors.endswith("headrace launch: interrupted; all tasks are stopped\n")
+
+
+def test_a_killed_launcher_leaves_nothing(nodes: Nodes, tmp_path: Path) -> None:
+    job = Launched(tmp_path, 1, "--address", nodes.address, "stubborn.py")
+    job.process.kill()
+    assert job.end()[0] == -9
+
+
+def test_from_python(nodes: Nodes, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(FROM_PYTHON), nodes.address],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    too_small, *lines, removed_before = done.stdout.splitlines()
+    assert too_small.startswith("the Ray cluster is too small: 6 CPUs are asked for, and the cluster has 4 (at ")
+    assert lines == [
+        "['/job:ps/task:0', '/job:worker/task:0'] ['ps', 'worker']",
+        "on the worker 6.0",
+        "on the added worker [np.float32(10.0), np.float32(11.0)] "
+        "['/job:worker/replica:0/task:1/device:CPU:0', '/job:ps/replica:0/task:0/device:CPU:0']",
+        "['/job:ps/task:0', '/job:worker/task:0'] 1",
+    ]
+    assert removed_before.startswith("there is no worker 1; the workers are [0] (at ")
+
+
+def test_a_lost_node_is_named(nodes: Nodes, tmp_path: Path) -> None:
+    """Last: the cluster loses the only node that has room for the worker."""
+    job = Launched(
+        tmp_path, 2, "--address", nodes.address, "--ps", "1", "--workers", "1", "--cpus-per-worker", "2", "stubborn.py"
+    )
+    nodes.write("remove the largest node")
+    code, errors = job.end()
+    assert code == 1
+    assert "headrace: worker 0 is lost: its actor or its node has gone (" in errors
