@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.cluster.connection import close_client_endpoint
+from headrace.cluster.connection import close_client_endpoint, forget_key, remember_key
 
 
 def free_ports(count: int) -> list[int]:
@@ -104,6 +104,44 @@ def test_a_client_that_is_no_task(cluster: Cluster, monkeypatch: pytest.MonkeyPa
         tf.Session.reset(f"grpc://{cluster.addresses[1]}")
         with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value"):
             session.run(total)
+
+
+def test_a_worker_that_came_later(cluster: Cluster) -> None:
+    """The parameter server was started without knowing it; the session tells where it is."""
+    spec = {"ps": cluster.addresses[:1], "worker": {7: f"localhost:{free_ports(1)[0]}"}}
+    later = tf.train.Server(spec, "worker", 7, config=tf.ConfigProto(compile="off"))
+    try:
+        v = on("/job:ps", tf.Variable, 2.0)
+        y = on("/job:worker/task:7", lambda: v * 3.0)
+        z = on("/job:ps", lambda: y + 1.0)
+        with tf.Session(later.target) as session:
+            session.run(v.initializer)
+            assert session.run([y, z]) == [6.0, 7.0]
+    finally:
+        later._stop()
+
+
+def test_a_key_for_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has started a cluster under a key of its own reaches it, and keeps its own key for others."""
+    address = f"localhost:{free_ports(1)[0]}"
+    monkeypatch.setenv("HEADRACE_CLUSTER_KEY", "the key of that cluster")
+    server = tf.train.Server({"worker": [address]})
+    monkeypatch.setenv("HEADRACE_CLUSTER_KEY", "the key of this process")
+    monkeypatch.setattr("headrace.client.session.find", lambda target: None)
+    target, short = f"grpc://{address}", tf.ConfigProto(operation_timeout_in_ms=500)
+    try:
+        with pytest.raises(tf.errors.OpError):
+            tf.Session(target, config=short)
+        remember_key([address], "the key of that cluster")
+        with tf.Session(target) as session:
+            assert session.run(tf.constant(2) + 1) == 3
+        forget_key("the key of that cluster")
+        with pytest.raises(tf.errors.OpError):
+            tf.Session(target, config=short)
+    finally:
+        forget_key("the key of that cluster")
+        server._stop()
+        close_client_endpoint()
 
 
 def test_loops_and_conditionals_over_tasks(cluster: Cluster) -> None:

@@ -187,7 +187,7 @@ def test_the_readme_on_three_nodes(nodes: Nodes, tmp_path: Path) -> None:
 
 
 def test_a_failure_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:
-    """The others are stopped, and the exit code is that of the first that failed.  The program gets the flags that are asked for."""
+    """The others are stopped, and the exit code is that of the first that failed.  The program gets the flags it should."""
     job = Launched(tmp_path, 2, "--address", nodes.address, "--ps=1", "--flags", "stubborn.py", "fail", "--own=3")
     code, errors = job.end()
     assert code == 1
