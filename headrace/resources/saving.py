@@ -29,6 +29,7 @@ class Saving:
         self.wait_secs = wait_secs
         self.deferred: list[Callable[[], None]] = []
         self.torn: tuple[str, ...] = ()  # variables that steps wrote, or may have written, while it read them
+        self.unwatched: tuple[str, ...] = ()  # variables of other tasks, of which nobody knows whether steps wrote them
 
     @contextmanager
     def entered(self) -> Iterator[Saving]:

@@ -82,7 +82,7 @@ class Master:
         self.part_of = part_of(self.devices, config.partition)
         self._cutting = Cutting(config.gather_transfers, lossy=config.lossy_transfers, late=config.late_transfers)
         parts = {self.part_of(d.name) for d in self.devices}
-        self._one_partition = len(parts) == 1 and {task_of(part) for part in parts} == {self.worker.task}
+        self._one_partition = len(parts) == 1 and task_of(next(iter(parts))) == self.worker.task
         self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
         self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
@@ -194,7 +194,7 @@ class Master:
                 binder = TracedGraph(self.registered)
                 assert binder.recorder is not None
                 traced_plan = make_plan(plan.request, binder, self.planner.options())
-                note_effects(traced_plan, Effects(plan.writes, plan.saves), self.registered)
+                note_effects(traced_plan, Effects(plan.writes, plan.saves, plan.saves_elsewhere), self.registered)
                 traced = plan.traced = TracedPlan(traced_plan, binder.recorder)
         host = self.worker.device("").name
         with traced.lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,22 @@ from headrace.core.source import at
 from headrace.resources.step import Step
 from headrace.runtime.partition_worker import PartitionWorker, Runs
 
-# Steps of all masters in a cluster have numbers of their own: a random part for the process, and a count.
-_numbers: Final = itertools.count(secrets.randbits(38) << 24)
+
+class _Numbers:
+    """Steps of all masters in a cluster have numbers of their own: a random part for the process, and a count."""
+
+    def __init__(self) -> None:
+        self.begin()
+        os.register_at_fork(after_in_child=self.begin)
+
+    def begin(self) -> None:
+        self._count = itertools.count(secrets.randbits(38) << 24)
+
+    def next(self) -> int:
+        return next(self._count)
+
+
+_numbers: Final = _Numbers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,7 @@ class PartitionedStep:
 
     def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
         """Runs a step to its end."""
-        number = next(_numbers)
+        number = _numbers.next()
         until, step.until = step.until, None  # the partitions know it, and say what they wait for
         step.divided = True
         run = _Run(self, number)

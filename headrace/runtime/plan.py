@@ -152,6 +152,7 @@ class StepPlan:
     writes: Variables = frozenset()  # the variables that it may write
     running: list[None] = field(default_factory=list)  # of a plan that writes: one for each step that runs
     saves: Variables | None = None  # the variables that it saves; None if it saves nothing
+    saves_elsewhere: tuple[str, ...] = ()  # the names of those on other tasks
     plain: bool = field(init=False)  # whether the step can neither wait nor loop
     waits: bool = field(init=False)  # whether nodes may wait
     uses: dict[Value, int] = field(init=False)  # of values that cross parts: how many take each, fetches included
@@ -199,17 +200,22 @@ class Effects(NamedTuple):
 
     writes: Variables
     saves: Variables | None
+    saves_elsewhere: tuple[str, ...] = ()  # the names of variables on other tasks that it saves
 
 
 def effects_of(graph: StepGraph, worker: RegisteredGraph) -> Effects:
     """The effects of a step on the variables of this worker; those on other tasks do not count."""
-    saved = _variables([n for n in graph.nodes if n.op_def.traits.handle], worker) if saves(graph) else None
-    return Effects(_variables(written(graph), worker), saved)
+    if not saves(graph):
+        return Effects(_variables(written(graph), worker), None)
+    handles = [n for n in graph.nodes if n.op_def.traits.handle]
+    mine = _variables(handles, worker)
+    elsewhere = [n.name for n in handles if n.device and not n.device.startswith(worker.worker.task)]
+    return Effects(_variables(written(graph), worker), mine, tuple(sorted(elsewhere)))
 
 
 def note_effects(plan: StepPlan, effects: Effects, worker: RegisteredGraph) -> None:
     """Says in a plan for a whole request which variables it writes, and which it saves."""
-    plan.writes, plan.saves = effects
+    plan.writes, plan.saves, plan.saves_elsewhere = effects
     if plan.writes or plan.saves is not None:
         plan.writers = worker.writers
     if plan.writes:

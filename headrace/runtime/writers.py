@@ -11,12 +11,12 @@ looks which steps are noted.  So at least one of them sees the other.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.core.errors import DeadlineExceededError
+from headrace.core.errors import DeadlineExceededError, InvalidArgumentError
 from headrace.core.source import at
 from headrace.passes.written import all_names
 from headrace.resources.saving import Saving
@@ -105,6 +105,8 @@ class Writers:
     @contextmanager
     def watching(self, plan: StepPlan, saving: Saving) -> Iterator[None]:
         """Watches the variables that the plan saves while it reads them; then tells the saving which ones others wrote."""
+        if plan.saves_elsewhere:
+            _note_elsewhere(plan.saves_elsewhere, saving)
         watch = _Watch(plan, saving.consistent)
         with self._changed:
             self._watches.append(watch)
@@ -144,6 +146,19 @@ class Writers:
             f"a consistent save waited {wait_secs:g} s for steps that write what it saves, and nothing was saved:{listed}\n\t "
             f"If such a step waits for another one that writes, neither can go on while the save waits {at()}",
         )  # fmt: skip
+
+
+def _note_elsewhere(names: Sequence[str], saving: Saving) -> None:
+    """Variables on other tasks cannot be watched, held up or copied from here."""
+    for option in ("consistent", "asynchronous"):
+        if getattr(saving, option):
+            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            raise InvalidArgumentError(
+                None, None,
+                f"Saver({option}=True) saves variables of the client's own task only, but {shown} are on other tasks, whose "
+                f"steps it does not see. Leave {option} out, or save in the process that holds the variables {at()}",
+            )  # fmt: skip
+    saving.unwatched = tuple(names)
 
 
 def _described(plan: StepPlan) -> str:

@@ -43,6 +43,7 @@ class SaveReport(NamedTuple):
 
     path: str
     torn: tuple[str, ...]  # variables that other steps wrote, or may have written, while they were read
+    unwatched: tuple[str, ...] = ()  # variables of other tasks, of which nobody knows whether steps wrote them
 
 
 class Saver:
@@ -257,7 +258,7 @@ class Saver:
         self._background.wait()
         saving = Saving(self._asynchronous, self._consistent, self._consistent_wait_secs)
         prefix = self._run_save(sess, path, saving)
-        self._report(SaveReport(prefix, saving.torn))
+        self._report(SaveReport(prefix, saving.torn, saving.unwatched))
         finish = partial(self._finish, saving, prefix, latest_filename if write_state else None, meta_graph_suffix)
         has_graph = write_meta_graph and not context.executing_eagerly()
         if not self._asynchronous:

@@ -1,0 +1,103 @@
+"""The processes of a small training job, each told what to do by whoever started it.
+
+A parameter server only serves.  The others run a step, or save, when they are asked, and answer with the number of the step
+or with ``("error", class, message)``.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+Jobs = dict[str, list[str]]
+SETTINGS = {"HEADRACE_LOST_SECONDS": "2", "HEADRACE_COMPILE": "off", "OMP_NUM_THREADS": "1"}
+
+
+def serve(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """A parameter server.  Ends with who has started it."""
+    import headrace as tf
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "ps", index)
+    pipe.send("ready")
+    _until_told(pipe)
+    server._stop()
+
+
+def train(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """A worker with a monitored session; the first is the chief, which saves every five steps."""
+    import headrace as tf
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
+    worker = f"/job:worker/task:{index}"
+    with tf.device(tf.train.replica_device_setter(cluster=tf.train.ClusterSpec(jobs), worker_device=worker)):
+        step = _model(tf)
+    config = tf.ConfigProto(device_filters=["/job:ps", worker])
+    session = tf.train.MonitoredTrainingSession(
+        server.target, index == 0, folder if index == 0 else None, config=config,
+        save_checkpoint_steps=5, save_summaries_steps=None, log_step_count_steps=None,
+    )  # fmt: skip
+    pipe.send("ready")
+    with session:
+        _answer(pipe, {"step": lambda: int(session.run(step))})
+    server._stop()
+
+
+def ask(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """A client that is no task: a plain session on the cluster of a worker, which can also wait at a queue."""
+    import headrace as tf
+
+    os.environ.update(SETTINGS)
+    with tf.device("/job:ps"):
+        step = _model(tf)
+        queue = tf.FIFOQueue(1, tf.float32, shapes=[[]], shared_name="nothing")
+        element = queue.dequeue()
+    saver = tf.train.Saver()
+    config = tf.ConfigProto(device_filters=["/job:ps"])
+    session = tf.Session(f"grpc://{jobs['worker'][index]}", config=config)
+    missing = tf.report_uninitialized_variables()
+    if len(session.run(missing)):
+        session.run(tf.global_variables_initializer())
+    pipe.send("ready")
+    _answer(pipe, {
+        "step": lambda: int(session.run(step)), "wait": lambda: session.run(element),
+        "save": lambda: saver.save(session, f"{folder}/of_client"),
+    })  # fmt: skip
+    session.close()
+
+
+def _model(tf: Any) -> Any:
+    """An op that trains a step and gives its number."""
+    step = tf.train.get_or_create_global_step()
+    w = tf.get_variable("w", [4], initializer=tf.zeros_initializer())
+    loss = tf.reduce_sum(tf.square(w - 1.0))
+    train_op = tf.train.GradientDescentOptimizer(0.01, use_locking=True).minimize(loss, step)
+    with tf.control_dependencies([train_op]):
+        return step.read_value() + 0
+
+
+def _answer(pipe: Any, actions: dict[str, Any]) -> None:
+    """Does what it is asked for, until it is told to end or an action fails."""
+    while True:
+        try:
+            asked = pipe.recv()
+        except EOFError:
+            return
+        if asked == "end":
+            return
+        try:
+            pipe.send(actions[asked]())
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            pipe.send(("error", type(error).__name__, str(error)))
+
+
+def _until_told(pipe: Any) -> None:
+    told = threading.Event()
+    while not told.is_set():
+        try:
+            if pipe.recv() == "end":
+                told.set()
+        except EOFError:
+            told.set()

@@ -1,0 +1,394 @@
+"""What happens when a task is killed, stopped, cut off, slow, or has no room on its disk: the rows of docs/what_happens_when.md.
+
+One job serves all tests: a parameter server, a chief, a worker and a client, each a process that is started again when a test
+has ended it.  Chief and worker reach the parameter server through proxies, the client through that of the worker.
+"""
+
+import multiprocessing
+import os
+import re
+import resource
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as tf
+from benchmarks._proxy import Proxy
+from tests.cluster import _roles
+
+WAIT_S = 60.0  # how long a test waits for what must come
+LOST_S = float(_roles.SETTINGS["HEADRACE_LOST_SECONDS"])
+DOCS = Path(__file__).parents[2] / "docs" / "what_happens_when.md"
+PS = "/job:ps/replica:0/task:0"
+
+
+pytestmark = pytest.mark.allow_leaks(reason="the processes of the job outlive a test; the fixture of the job ends them")
+
+
+class Role:
+    """One process of the job."""
+
+    def __init__(self, target: Any, jobs: dict[str, list[str]], index: int, folder: str) -> None:
+        self._start = (target, jobs, index, folder)
+        self.process: Any = None
+        self.pipe: Any = None
+        self.unanswered = 0
+
+    def start(self) -> None:
+        """Starts the process, in place of the one before."""
+        self.kill()
+        target, *arguments = self._start
+        context = multiprocessing.get_context("forkserver")
+        self.pipe, end = context.Pipe()
+        self.process = context.Process(target=target, args=(end, *arguments), daemon=True)
+        self.process.start()
+        end.close()
+        self.unanswered = 1  # it says that it is ready
+
+    def signal(self, number: int) -> None:
+        os.kill(self.process.pid, number)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.join(WAIT_S)
+            self.process.close()
+            self.pipe.close()
+            self.process = None
+
+    def ask(self, what: str) -> None:
+        self.pipe.send(what)
+        self.unanswered += 1
+
+    def answer(self) -> Any:
+        assert self.pipe.poll(WAIT_S), "no answer: it hangs"
+        self.unanswered -= 1
+        return self.pipe.recv()
+
+    def step(self) -> int:
+        """The number of a step that it has run."""
+        self.ask("step")
+        answer = self.answer()
+        assert isinstance(answer, int), answer
+        return answer
+
+    def has_room(self, room: bool) -> None:
+        """Lets the process write to files, or no more than a few bytes, as if the disk was full."""
+        _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (hard if room else 16, hard))
+
+
+class Job:
+    """All of them."""
+
+    def __init__(self, folder: str) -> None:
+        ps, *workers = (f"localhost:{port}" for port in _free_ports(3))
+        self.folder = folder
+        self.proxies = {name: Proxy(ps) for name in ("chief", "worker")}
+        self.ps = Role(_roles.serve, {"ps": [ps], "worker": workers}, 0, folder)
+        seen = {name: {"ps": [proxy.address], "worker": workers} for name, proxy in self.proxies.items()}
+        self.chief = Role(_roles.train, seen["chief"], 0, folder)
+        self.worker = Role(_roles.train, seen["worker"], 1, folder)
+        self.client = Role(
+            _roles.ask, seen["worker"], 1, folder
+        )  # by the worker it finds the others: as the worker sees them
+        self.roles = [self.ps, self.chief, self.worker, self.client]
+
+    def start(self) -> None:
+        for role in (self.ps, self.chief, self.worker):
+            role.start()
+            assert role.answer() == "ready"
+
+    def stop(self) -> None:
+        for role in self.roles:
+            role.kill()
+        for proxy in self.proxies.values():
+            proxy.close()
+
+    def start_client(self) -> Role:
+        self.client.start()
+        assert self.client.answer() == "ready"
+        return self.client
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@pytest.fixture(scope="module")
+def running_job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
+    needed = ["service", "connection", "transport.endpoint"]
+    preload = ["headrace", "headrace.train", *(f"headrace.cluster.{name}" for name in needed)]
+    multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
+    job = Job(str(tmp_path_factory.mktemp("checkpoints")))
+    try:
+        job.start()
+        yield job
+    finally:
+        job.stop()
+
+
+@pytest.fixture
+def job(running_job: Job) -> Iterator[Job]:
+    """The job, in which chief and worker can run steps; made whole after a test that fails."""
+    yield running_job
+    for proxy in running_job.proxies.values():
+        proxy.mend()
+    running_job.client.kill()
+    try:
+        for role in (running_job.chief, running_job.worker):
+            while role.unanswered:  # of a test that has failed
+                role.answer()
+            role.step()
+    except (AssertionError, OSError):
+        running_job.start()
+        raise
+
+
+def saved_step(job: Job) -> int:
+    """The step of the newest checkpoint."""
+    path = tf.train.latest_checkpoint(job.folder)
+    assert path is not None
+    return int(path.rpartition("-")[2])
+
+
+def error_of(answer: Any, *classes: str) -> str:
+    """The message of an error that a role has answered with."""
+    assert isinstance(answer, tuple) and answer[:1] == ("error",), answer
+    assert answer[1] in classes, answer
+    return str(answer[2])
+
+
+LOST = ("UnavailableError", "AbortedError")
+
+
+class TestParameterServer:
+    def test_ps_killed(self, job: Job) -> None:
+        """Monitored sessions wait for it, and go on from the last checkpoint; a plain session ends."""
+        client = job.start_client()
+        job.client.step()
+        job.worker.step()
+        seen, saved = job.chief.step(), saved_step(job)
+        job.ps.start()
+        assert job.ps.answer() == "ready"
+        client.ask("step")
+        message = error_of(client.answer(), *LOST)
+        assert PS in message and re.search(r"_roles\.py:\d+", message)
+        job.worker.ask("step")
+        assert saved < job.chief.step() <= seen
+        assert saved < job.worker.answer() <= seen + 2
+
+    def test_ps_stopped(self, job: Job) -> None:
+        """Silence ends the step; when the process goes on, so do the sessions, and nothing is lost."""
+        client, seen = job.start_client(), job.chief.step()
+        job.ps.signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        client.ask("step")
+        try:
+            message = error_of(client.answer(), *LOST)
+            assert PS in message
+            assert time.monotonic() - begin > LOST_S / 4  # found by silence
+        finally:
+            job.ps.signal(signal.SIGCONT)
+        assert seen < job.chief.step()
+        assert seen < job.worker.step()
+
+    def test_ps_partitioned(self, job: Job) -> None:
+        client, seen = job.start_client(), job.chief.step()
+        for proxy in job.proxies.values():
+            proxy.cut()
+        client.ask("step")
+        job.chief.ask("step")
+        assert PS in error_of(client.answer(), *LOST)
+        for proxy in job.proxies.values():
+            proxy.mend()
+        assert seen < job.chief.answer()
+
+    def test_ps_slow(self, job: Job) -> None:
+        """The steps take longer; nothing else happens."""
+        client = job.start_client()
+        seen = client.step()
+        job.ps.signal(signal.SIGSTOP)
+        client.ask("step")
+        assert not client.pipe.poll(LOST_S / 8)
+        job.ps.signal(signal.SIGCONT)
+        assert client.answer() == seen + 1
+
+    def test_ps_disk_full(self, job: Job) -> None:
+        """The save fails and names task and file; the checkpoint before stays the newest one."""
+        saved = saved_step(job)
+        job.ps.has_room(False)
+        message = _train_until_error(job.chief)
+        assert "too large" in message.lower() and job.folder in message and "job:ps" in message
+        assert saved_step(job) == saved
+        job.ps.has_room(True)
+        _train_until_saved(job, saved)
+
+
+class TestWorker:
+    def test_worker_killed(self, job: Job) -> None:
+        """The others go on; what it had on the parameter server ends with it."""
+        seen = job.worker.step()
+        job.worker.kill()
+        assert job.chief.step() == seen + 1
+        job.worker.start()
+        assert job.worker.answer() == "ready"
+        assert job.worker.step() == seen + 2
+
+    @pytest.mark.parametrize("role", ["worker", "chief"])
+    def test_worker_stopped(self, job: Job, role: str) -> None:
+        """The others go on; when it goes on, its session is made anew, and nothing is restored."""
+        stopped, other = (job.worker, job.chief) if role == "worker" else (job.chief, job.worker)
+        stopped.step()
+        stopped.signal(signal.SIGSTOP)
+        _pass(other, LOST_S)
+        seen = other.step()
+        stopped.signal(signal.SIGCONT)
+        assert seen < stopped.step() <= seen + 2
+
+    @pytest.mark.parametrize("role", ["worker", "chief"])
+    def test_worker_partitioned(self, job: Job, role: str) -> None:
+        """The others go on; its step ends, and its next session begins when the network is there again."""
+        apart, other = (job.worker, job.chief) if role == "worker" else (job.chief, job.worker)
+        apart.step()
+        job.proxies[role].cut()
+        apart.ask("step")
+        _pass(other, LOST_S)
+        assert not apart.pipe.poll(0)
+        seen = other.step()
+        job.proxies[role].mend()
+        assert seen < apart.answer() <= seen + 2
+
+    def test_worker_disconnected(self, job: Job) -> None:
+        seen = job.worker.step()
+        job.proxies["worker"].disconnect()
+        assert seen < job.worker.step() <= seen + 2
+
+    @pytest.mark.parametrize("role", ["worker", "chief"])
+    def test_worker_slow(self, job: Job, role: str) -> None:
+        slow, other = (job.worker, job.chief) if role == "worker" else (job.chief, job.worker)
+        seen = slow.step()
+        slow.signal(signal.SIGSTOP)
+        assert other.step() == seen + 1
+        slow.signal(signal.SIGCONT)
+        assert slow.step() == seen + 2
+
+    def test_worker_disk_full(self, job: Job) -> None:
+        """It writes nothing."""
+        job.worker.has_room(False)
+        seen = job.worker.step()
+        assert job.worker.step() == seen + 1
+        job.worker.has_room(True)
+
+
+class TestChief:
+    def test_chief_killed(self, job: Job) -> None:
+        """The others go on; the next chief restores the last checkpoint, and all go on from there."""
+        job.chief.step()
+        saved = saved_step(job)
+        job.chief.kill()
+        seen = job.worker.step()
+        job.chief.start()
+        assert job.chief.answer() == "ready"
+        assert saved < job.chief.step() <= max(seen, saved + 1)
+        assert saved < job.worker.step()
+
+    def test_chief_disk_full(self, job: Job) -> None:
+        """The save fails; the checkpoint before stays the newest one; the others go on."""
+        saved = saved_step(job)
+        job.chief.has_room(False)
+        message = _train_until_error(job.chief)
+        assert "too large" in message.lower() and job.folder in message
+        assert saved_step(job) == saved
+        job.worker.step()
+        job.chief.has_room(True)
+        _train_until_saved(job, saved)
+
+
+class TestClient:
+    def test_client_killed(self, job: Job) -> None:
+        """Its steps end on all tasks; variables stay."""
+        client = job.start_client()
+        seen = client.step()
+        client.ask("wait")
+        client.kill()
+        assert job.start_client().step() == seen + 1
+
+    def test_client_stopped(self, job: Job) -> None:
+        """The tasks take it for lost; when it goes on, its session has ended."""
+        client = job.start_client()
+        seen = client.step()
+        client.signal(signal.SIGSTOP)
+        _pass(job.worker, 2 * LOST_S)
+        client.signal(signal.SIGCONT)
+        client.ask("step")
+        assert PS in error_of(client.answer(), *LOST)
+        assert job.chief.step() > seen
+
+    def test_client_partitioned(self, job: Job) -> None:
+        client = job.start_client()
+        client.ask("wait")
+        job.proxies["worker"].cut()
+        assert PS in error_of(client.answer(), *LOST)
+        job.proxies["worker"].mend()
+        assert job.start_client().step() > 0
+
+    def test_client_slow(self, job: Job) -> None:
+        client = job.start_client()
+        seen = client.step()
+        client.signal(signal.SIGSTOP)
+        assert job.worker.step() == seen + 1
+        client.signal(signal.SIGCONT)
+        assert client.step() == seen + 2
+
+    def test_client_disk_full(self, job: Job, tmp_path: Path) -> None:
+        """The variables are written by their tasks; the client writes what names the checkpoint, and fails to."""
+        client, saved = job.start_client(), saved_step(job)
+        client.has_room(False)
+        client.ask("save")
+        assert "too large" in error_of(client.answer(), "ResourceExhaustedError").lower()
+        assert saved_step(job) == saved
+
+
+def _pass(role: Role, seconds: float) -> None:
+    """Time in which others see that a process is silent, while this one runs steps."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        role.step()
+
+
+def _train_until_error(role: Role) -> str:
+    for _ in range(10):
+        role.ask("step")
+        answer = role.answer()
+        if not isinstance(answer, int):
+            return error_of(answer, "ResourceExhaustedError")
+    raise AssertionError("it has saved")
+
+
+def _train_until_saved(job: Job, before: int) -> None:
+    for _ in range(10):
+        job.chief.step()
+        if saved_step(job) > before:
+            return
+    raise AssertionError("it does not save")
+
+
+def test_each_row_of_the_docs_has_its_test() -> None:
+    rows = re.findall(r"^\| (\w[\w ]*?) \| (\w[\w ]*?) \|.*`(test_\w+)`", DOCS.read_text(), re.MULTILINE)
+    assert {(role, event) for role, event, _ in rows} >= {
+        (role, event)
+        for role in ("parameter server", "worker", "chief", "client")
+        for event in ("killed", "stopped", "partitioned", "slow", "disk full")
+    }
+    tests = {name for one in (TestParameterServer, TestWorker, TestChief, TestClient) for name in vars(one)}
+    assert {name for *_, name in rows} <= tests
