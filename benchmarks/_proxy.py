@@ -8,6 +8,7 @@ import socket
 import threading
 
 CHUNK = 1 << 16
+LOOK_S = 0.05  # between two looks whether the target is there
 
 
 class Proxy:
@@ -19,6 +20,7 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"localhost:{self._listener.getsockname()[1]}"
         self._pairs: dict[socket.socket, socket.socket] = {}  # where the bytes of each go
+        self._waiting: list[socket.socket] = []  # for a target that is not there
         self._cut = self._break = self._closed = False
         self._wake, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
@@ -50,28 +52,24 @@ class Proxy:
                 for source in [] if self._cut else [self._listener, *self._pairs]:
                     selector.register(source, selectors.EVENT_READ)
                 selector.register(self._woken, selectors.EVENT_READ)
-                ready = [key.fileobj for key, _ in selector.select()]
+                ready = [key.fileobj for key, _ in selector.select(LOOK_S if self._waiting else None)]
             if self._woken in ready:
                 self._woken.recv(CHUNK)
             elif not self._cut:
                 for source in ready:
                     self._forward(source)
+                self._waiting = [near for near in self._waiting if not self._connected(near)]
             if self._break or self._closed:
                 self._break = False
-                for source in list(self._pairs):
+                for source in [*self._pairs, *self._waiting]:
                     self._end(source)
+                self._waiting.clear()
         for one in (self._listener, self._wake, self._woken):
             one.close()
 
     def _forward(self, source: socket.socket) -> None:
         if source is self._listener:
-            near = source.accept()[0]
-            try:
-                far = socket.create_connection(self._target)
-            except OSError:  # nobody is there
-                near.close()
-                return
-            self._pairs.update({near: far, far: near})
+            self._waiting.append(source.accept()[0])
         elif source in self._pairs:
             try:
                 data = source.recv(CHUNK)
@@ -80,6 +78,14 @@ class Proxy:
                 data = b""
             if not data:
                 self._end(source)
+
+    def _connected(self, near: socket.socket) -> bool:
+        try:
+            far = socket.create_connection(self._target)
+        except OSError:  # nobody is there
+            return False
+        self._pairs.update({near: far, far: near})
+        return True
 
     def _end(self, source: socket.socket) -> None:
         for one in (source, self._pairs.pop(source, None)):

@@ -124,7 +124,9 @@ class Job:
             "chief": Task(work, seen["chief"], 0, folder, lost_seconds),
             "worker": Task(work, seen["worker"], 1, folder, lost_seconds),
         }
-        self.recovery_s = collections.defaultdict(list)  # until both workers went on, by what was done
+        self.recovery_s = collections.defaultdict(
+            list
+        )  # from the end of it until both workers went on, by what was done
         self.lost_steps = collections.defaultdict(list)
         self.last_step = 0
 
@@ -138,8 +140,8 @@ class Job:
         self._train(self._random.uniform(0.2, 1.0))
         before = max(max(steps) for steps in self._wait_for_steps(f"before {event}"))
         saved = self._saved_step()
-        begin = time.perf_counter()
         self._do(event)
+        begin = time.perf_counter()
         after = self._wait_for_steps(event)
         self.recovery_s[event].append(time.perf_counter() - begin)
         if event in ROLLS_BACK:

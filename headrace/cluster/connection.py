@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from headrace.cluster.health import Health, limits
+from headrace.cluster.health import Health, Told, limits
 from headrace.cluster.op_agreement import check_version
 from headrace.cluster.remote import SAY_AFTER, RemoteRuns, ask, lost_receiver
 from headrace.cluster.session_config import to_plain
@@ -81,7 +81,8 @@ class ClusterConnection:
         self._addresses = dict(addresses)
         self._own = own
         self._peers: dict[str, Peer] = {}
-        self._health = Health(endpoint, lambda task, error: None)  # what a lost task has to do ends with its connection
+        self._health = Health(endpoint, own, self.lose)
+        self._losers: list[Told] = []
         self._closed = False
         filters = [canonical_name(name) for name in config.device_filters]
         wanted = [task for task in addresses if task != own and _is_visible(task, filters)]
@@ -112,7 +113,9 @@ class ClusterConnection:
                     if error is None:
                         answers[task] = reply
                     else:
-                        failed.append(error)
+                        failed.append(
+                            lost_receiver(task, error) if isinstance(error, errors.UnavailableError) else error
+                        )
                     changed.notify_all()
 
             return done
@@ -124,7 +127,7 @@ class ClusterConnection:
         with changed:
             while len(answers) < len(wanted):
                 if failed:
-                    raise failed[0]
+                    raise errors.make_error(None, None, f"{failed[0].message} {at()}", failed[0].error_code)
                 missing = ", ".join(f"{t} at {self._peers[t].address}" for t in wanted if t not in answers)
                 if until is not None and monotonic() > until:
                     raise errors.DeadlineExceededError(
@@ -161,6 +164,14 @@ class ClusterConnection:
             peer.push("send", {"step": step, "key": key}, values, order=f"{step}/{key}")
 
         return send
+
+    def on_lost(self, lose: Told) -> None:
+        self._losers.append(lose)
+
+    def lose(self, task: str, error: errors.OpError) -> None:
+        """Nothing passes between this process and the task any more."""
+        for lose in self._losers:
+            lose(task, error)
 
     def reset(self, containers: Sequence[str]) -> None:
         """Empties containers on all tasks."""

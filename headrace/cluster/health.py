@@ -57,10 +57,12 @@ def limits() -> Limits:
 
 
 class Health:
-    """Thread-safe.  ``told`` is called once for each task that is lost, on the endpoint's I/O thread or that of the caller."""
+    """Thread-safe."""
 
-    def __init__(self, endpoint: Transport, told: Told) -> None:
+    def __init__(self, endpoint: Transport, own: str | None, told: Told) -> None:
+        """``own``: the task that this process is.  ``told`` is called once for each that is lost, mostly on the I/O thread."""
         self._endpoint = endpoint
+        self._introduction = {} if own is None else {"task": own}
         self._told = told
         self._machine = Membership(lost_seconds() * ANSWER_FACTOR)
         self._peers: dict[str, Peer] = {}
@@ -76,7 +78,7 @@ class Health:
             start = not self._ticks and not self._closed
             self._ticks = self._ticks or start
         peer.on_lost(lambda error: self._feed(Broken(task, error.message), peer))
-        peer.call("ping", {}, [], partial(self._answered, task, peer))
+        peer.call("ping", self._introduction, [], partial(self._answered, task, peer))
         if start:
             self._endpoint.later(PING_SECONDS, self._tick)
 

@@ -118,7 +118,9 @@ class Server:
         """The way of a session in this process to the other tasks."""
         connection = importlib.import_module("headrace.cluster.connection")
         task = self._worker.task
-        return connection.ClusterConnection(self._service.endpoint, self._addresses, config, task, task)
+        made = connection.ClusterConnection(self._service.endpoint, self._addresses, config, task, task)
+        self._service.connections.add(made)
+        return made
 
     def join(self) -> None:
         """Waits until there was a session on this server and all are closed.  Returns immediately if it is not started.

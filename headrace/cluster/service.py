@@ -9,6 +9,7 @@ import logging
 import re
 import secrets
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -57,6 +58,8 @@ class TaskService:
     _sessions: dict[str, RemoteSession] = field(default_factory=dict)
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
+    _senders: dict[str, str] = field(default_factory=dict)  # the connection by which each of the others sends
+    connections: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)  # of the sessions of this process
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     # ---- the handler
@@ -88,6 +91,9 @@ class TaskService:
         })  # fmt: skip
 
     def ping(self, message: _Message) -> None:
+        """Somebody looks whether this task is there; another task says who it is, as it is going to send."""
+        if "task" in message.payload:
+            self._senders[message.payload["task"]] = message.peer
         message.answer()
 
     def status(self, message: _Message) -> None:
@@ -166,7 +172,12 @@ class TaskService:
         return session
 
     def lost(self, peer: str, error: OpError) -> None:
-        """Ends the sessions of a client that is gone."""
+        """Ends the sessions of a client that is gone, and the steps that a task that is gone would have sent to."""
+        for task, sender in list(self._senders.items()):
+            if sender == peer:
+                del self._senders[task]
+                why = f"{task} can send nothing to {self.worker.task} any more: {error.message}"
+                self._task_lost(task, errors.UnavailableError(None, None, why))
         with self._lock:
             names = [name for name, session in self._sessions.items() if session.peer == peer]
         for name in names:
@@ -199,7 +210,7 @@ class TaskService:
             )
         with self._lock:
             if self._health is None:
-                self._health = Health(self.endpoint, self._task_lost)
+                self._health = Health(self.endpoint, self.worker.task, self._task_lost)
             peer = self._peers.get(address)
             if peer is None or peer.lost is not None:
                 peer = self._peers[address] = self.endpoint.connect(address)
@@ -207,11 +218,13 @@ class TaskService:
             return peer
 
     def _task_lost(self, task: str, error: OpError) -> None:
-        """Ends the steps that send to a task that is lost."""
+        """Ends the steps here that involve a task to or from which nothing comes any more."""
         with self._lock:
             sessions = list(self._sessions.values())
         for session in sessions:
             session.partitions.lose(task, error)
+        for connection in list(self.connections):
+            connection.lose(task, error)
 
     def close(self) -> None:
         """Ends all sessions and connections."""

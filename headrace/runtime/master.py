@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
-from headrace.core.errors import UnimplementedError
+from headrace.core.errors import OpError, UnimplementedError
 from headrace.core.process import no_collection
 from headrace.core.source import at
 from headrace.graph.graph import Graph
@@ -55,6 +55,9 @@ class Cluster(Protocol):
     def send_to(self, task: str) -> Send:
         """What sends to a task from here."""
 
+    def on_lost(self, lose: Callable[[str, OpError], None]) -> None:
+        """Calls ``lose(task, error)`` when nothing passes between this process and a task any more."""
+
     def close(self) -> None:
         """Says goodbye to all tasks."""
 
@@ -84,6 +87,8 @@ class Master:
         parts = {self.part_of(d.name) for d in self.devices}
         self._one_partition = len(parts) == 1 and task_of(next(iter(parts))) == self.worker.task
         self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
+        if cluster is not None:
+            cluster.on_lost(self._local.lose)
         self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()

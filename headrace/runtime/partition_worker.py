@@ -195,7 +195,7 @@ class PartitionWorker:
         self._rendezvous.abort(step, error)
 
     def lose(self, task: str, error: OpError) -> None:
-        """Ends the steps that involve a task to which nothing can be sent any more."""
+        """Ends the steps that involve a task: nothing passes between it and this one any more."""
         with self._lock:
             concerned = {handle for handle, one in self._partitions.items() if task in one.tasks}
             steps = [number for number in self._running if not concerned.isdisjoint(self._begun.get(number, ()))]

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from benchmarks._proxy import Proxy
 from headrace.cluster.connection import close_client_endpoint, forget_key, remember_key
 
 
@@ -224,6 +225,60 @@ def test_tasks_that_do_not_answer_are_named() -> None:
             tf.Session(server.target, config=tf.ConfigProto(operation_timeout_in_ms=300))
     finally:
         server._stop()
+
+
+def test_two_tasks_that_lose_each_other_end_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client reaches both, but what one sends to the other does not arrive."""
+    monkeypatch.setenv("HEADRACE_LOST_SECONDS", "1")
+    addresses = [f"localhost:{port}" for port in free_ports(3)]
+    proxy = Proxy(addresses[2])
+    spec = tf.train.ClusterSpec({"ps": addresses[:1], "worker": addresses[1:]})
+    of_ps = tf.train.ClusterSpec({"ps": addresses[:1], "worker": [addresses[1], proxy.address]})
+    x = tf.placeholder(tf.float32, [])
+    y = on("/job:worker/task:1", tf.negative, on("/job:ps", tf.square, x))
+    with ExitStack() as stack:
+        stack.callback(proxy.close)
+        for where, job, index in ((of_ps, "ps", 0), (spec, "worker", 1), (spec, "worker", 0)):
+            server = tf.train.Server(where, job, index, config=tf.ConfigProto(compile="off"))
+            stack.callback(server._stop)
+        with tf.Session(server.target) as session:
+            assert session.run(y, {x: 3.0}) == -9.0
+            proxy.cut()
+            for _ in range(2):  # the second step finds out sooner
+                with pytest.raises(
+                    tf.errors.UnavailableError, match=r"(?s)job:worker/replica:0/task:1 .*test_cluster\.py"
+                ):
+                    session.run(y, {x: 3.0})
+            assert session.run(on("/job:ps", tf.square, x), {x: 3.0}) == 9.0
+        proxy.mend()
+        with tf.Session(server.target) as session:
+            assert session.run(y, {x: 2.0}) == -4.0
+
+
+def test_a_step_runs_at_most_once(cluster: Cluster) -> None:
+    v = on("/job:ps", lambda: tf.Variable(0.0))
+    add = on("/job:ps", v.assign_add, 1.0)
+    with tf.Session(cluster.workers[0].target) as session:
+        session.run(v.initializer)
+        assert session.run(add) == 1.0
+        (remote,) = cluster.ps._service._sessions.values()
+        handle = max(remote.partitions._partitions)
+        ended: list[Any] = []
+        for again in (False, True):
+            if again:
+                remote.partitions.end(7)
+            for _ in range(2):
+                remote.partitions.run_here(handle, 7, [], lambda results, error: ended.append(error), None)
+        assert session.run(v) == 2.0
+    assert ended[0] is None
+    assert all(isinstance(e, tf.errors.AbortedError) and "at most once" in str(e) for e in ended[1:])
+
+
+@pytest.mark.parametrize("setting", ["soon", "0", "-1", "inf"])
+def test_the_time_until_a_task_is_lost_is_checked(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_LOST_SECONDS", setting)
+    with pytest.raises(ValueError, match=f"HEADRACE_LOST_SECONDS must be a number of seconds above 0, got '{setting}'"):
+        Cluster()
 
 
 PROGRAM = """

@@ -123,3 +123,21 @@ def test_the_server_lets_go_of_a_client_that_crashed(make_endpoint):
     assert server.links() == {}
     gc.collect()
     until(lambda: shared_files() == 0, "letting go of shared memory")
+
+
+def test_a_stopped_process_is_waited_for_and_not_taken_for_a_stranger(start, make_endpoint):
+    """Handshakes that nobody answers say nothing of keys."""
+    process, peer = start()
+    ask(peer, "echo")
+    process.send_signal(signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)
+    try:
+        late = make_endpoint(limits=replace(DEFAULT_LIMITS, handshake=0.2)).connect(peer.address)
+        answers = Answers()
+        late.call("echo", {}, [], answers)
+        with pytest.raises(errors.UnavailableError, match="has not answered"):  # while several handshakes fail
+            ask(late, "echo", timeout=2.0)
+        assert late.lost is None
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert answers.wait()[0][2] is None

@@ -197,6 +197,50 @@ class TestMonitoredSessions:
                 assert chief.run() >= 1  # the worker may have brought it further meanwhile
             assert call.result(WAIT_S) >= 1
 
+    def test_the_next_chief_opens_the_token_queue_again(self, make_server: ServerMaker) -> None:
+        target = make_server(1).target
+        for _ in range(2):
+            (chief,) = replicas(1)
+            hooks = [chief.optimizer.make_session_run_hook(is_chief=True, num_tokens=0)]
+            with (
+                chief.graph.as_default(),
+                tf.train.MonitoredTrainingSession(target, hooks=hooks) as chief.sess,
+            ):
+                assert [chief.run(), chief.run()] == [1, 2]
+
+    def test_a_chief_that_lost_a_task_does_not_stop_the_others(self, make_server: ServerMaker) -> None:
+        """A worker waits for its token while the chief makes a new session; then both go on."""
+        target, (chief, worker) = make_server(2).target, replicas(2)
+        lost, ready, steps = threading.Event(), threading.Event(), threading.Event()
+
+        def work() -> list[int]:
+            assert ready.wait(WAIT_S)
+            hooks = [worker.optimizer.make_session_run_hook(is_chief=False)]
+            with (
+                worker.graph.as_default(),
+                tf.train.MonitoredTrainingSession(target, is_chief=False, hooks=hooks) as worker.sess,
+            ):
+                steps.set()
+                return [int(worker.run()) for _ in range(2)]
+
+        def lose(step_context: Any) -> None:
+            if not lost.is_set():
+                lost.set()
+                raise tf.errors.AbortedError(None, None, "a parameter server is lost")
+
+        with threads(1) as begin:
+            call = begin(work)
+            hooks = [chief.optimizer.make_session_run_hook(is_chief=True, num_tokens=0)]
+            with (
+                chief.graph.as_default(),
+                tf.train.MonitoredTrainingSession(target, hooks=hooks) as chief.sess,
+            ):
+                ready.set()
+                assert steps.wait(WAIT_S)
+                chief.sess.run_step_fn(lose)
+                assert [int(chief.run()) for _ in range(2)] == [1, 2]
+                assert call.result(WAIT_S) == [1, 2]
+
     def test_default_tokens_let_replicas_begin(self, make_server: ServerMaker) -> None:
         """By default each replica may compute one batch more for the first step."""
         [member] = replicas(1)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import headrace as tf
+from headrace.library.train.saver.builder import BaseSaverBuilder
 
 
 def manager(**arguments: Any) -> tf.train.SessionManager:
@@ -142,6 +143,69 @@ def test_a_worker_waits_until_the_model_is_ready(v: Any) -> None:
         timer.start()
         assert m.wait_for_session(server.target, max_wait_secs=20).run(v) == 1
         timer.join()
+
+
+# ---- after the loss of a task
+
+
+def test_only_what_has_no_value_any_more_is_restored(tmp_path: Path) -> None:
+    """Two containers of a server stand for two parameter servers: one of them loses what it has."""
+    target = tf.train.Server.create_local_server().target
+    stays = tf.Variable(1, name="stays")
+    with tf.container("box"):
+        goes = tf.Variable(2, name="goes")
+        also = tf.get_variable("also", initializer=3, use_resource=True)
+    creator = tf.train.ChiefSessionCreator(master=target, checkpoint_dir=str(tmp_path))
+    change = [v.assign(v + 10) for v in (stays, goes, also)]
+    variables = [stays, goes, also]
+    with creator.create_session() as sess:
+        assert sess.run(variables) == [1, 2, 3]
+        creator._scaffold.saver.save(sess, str(tmp_path / "model"), write_meta_graph=False)
+        sess.run(change)
+    with creator.create_session() as sess:
+        assert sess.run(variables) == [11, 12, 13]  # all have a value: nothing is restored
+    tf.Session.reset(target, ["box"])
+    with creator.create_session() as sess:
+        assert sess.run(variables) == [11, 2, 3]
+        sess.run(change)
+    again = tf.train.ChiefSessionCreator(creator._scaffold, target, checkpoint_dir=str(tmp_path))
+    with again.create_session() as sess:
+        assert sess.run(variables) == [1, 2, 3]  # a chief that starts restores everything
+
+
+def test_without_a_checkpoint_everything_is_initialised_again(v: Any) -> None:
+    target = tf.train.Server.create_local_server().target
+    creator = tf.train.ChiefSessionCreator(master=target)
+    with creator.create_session() as sess:
+        assert sess.run(v) == 1
+    tf.Session.reset(target)
+    with creator.create_session() as sess:
+        assert sess.run(v) == 1
+
+
+def test_everything_is_restored_where_more_than_variables_is_saved(tmp_path: Path) -> None:
+    """Of other things nobody asks whether they have lost what they held."""
+
+    class Note(BaseSaverBuilder.SaveableObject):
+        def __init__(self) -> None:
+            super().__init__(None, [BaseSaverBuilder.SaveSpec(tf.constant(7), "", "note", tf.int32)], "note")
+
+        def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+            return tf.identity(restored_tensors[0]).op
+
+    target = tf.train.Server.create_local_server().target
+    stays = tf.Variable(1, name="stays")
+    with tf.container("box"):
+        goes = tf.Variable(2, name="goes")
+    tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, Note())
+    change = [v.assign(v + 10) for v in (stays, goes)]
+    creator = tf.train.ChiefSessionCreator(master=target, checkpoint_dir=str(tmp_path))
+    with creator.create_session() as sess:
+        creator._scaffold.saver.save(sess, str(tmp_path / "model"), write_meta_graph=False)
+        sess.run(change)
+    tf.Session.reset(target, ["box"])
+    with creator.create_session() as sess:
+        assert sess.run([stays, goes]) == [1, 2]
 
 
 # ---- Scaffold
