@@ -37,7 +37,7 @@ class IOLoop:
         self._epoll.register(self._wake, select.EPOLLIN)
         self._readers: dict[Any, tuple[Take, AbstractContextManager[Any]]] = {}
         self._by_descriptor: dict[int, Any] = {}
-        self._unseen: dict[Any, None] = {}  # sockets that may have something of which their descriptors do not tell
+        self._unseen: dict[Any, bool] = {}  # sockets that may have something of which their descriptors do not tell
         self._actions: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
@@ -66,7 +66,7 @@ class IOLoop:
         """Something was sent on a socket, whose lock the caller holds: has something come meanwhile?"""
         if sockets.readable(socket):
             with self._lock:
-                self._unseen[socket] = None
+                self._unseen[socket] = False
                 self._rouse()
 
     def _rouse(self) -> None:
@@ -100,7 +100,7 @@ class IOLoop:
         self._by_descriptor[descriptor] = socket
         self._epoll.register(descriptor, select.EPOLLIN)
         with self._lock:
-            self._unseen[socket] = None
+            self._unseen[socket] = False
 
     def unread(self, socket: zmq.Socket[Any]) -> None:
         if self._readers.pop(socket, None) is not None:
@@ -147,9 +147,9 @@ class IOLoop:
             if descriptor == self._wake:
                 os.eventfd_read(self._wake)
             elif descriptor in self._by_descriptor:  # not closed by an action
-                unseen[self._by_descriptor[descriptor]] = None
-        for socket in unseen:
-            self._take_from(socket)
+                unseen[self._by_descriptor[descriptor]] = True
+        for socket, told in unseen.items():
+            self._take_from(socket, told)
         for key, work in list(self._busy.items()):
             if not work():
                 self._busy.pop(key, None)
@@ -164,15 +164,20 @@ class IOLoop:
         for _ in range(len(self._actions)):
             self._actions.popleft()()
 
-    def _take_from(self, socket: Any) -> None:
+    def _take_from(self, socket: Any, told: bool) -> None:
+        """Takes what has come.  ``told``: the descriptor says that something has, which is seldom wrong."""
         for _ in range(TURN):
             if socket not in self._readers:  # closed by what came before
                 return
             take, lock = self._readers[socket]
             with lock:
-                if not sockets.readable(socket):
+                if not (told or sockets.readable(socket)):
                     return
-                frames = sockets.receive(socket)
+                try:
+                    frames = sockets.receive(socket)
+                except zmq.Again:
+                    return
+            told = False
             take(frames)
         with self._lock:
-            self._unseen[socket] = None
+            self._unseen[socket] = False

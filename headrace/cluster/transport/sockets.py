@@ -27,7 +27,6 @@ Socket = zmq.Socket[Any]
 # As plain numbers: operators of pyzmq's enumerations take longer than a send.
 _LAST: Final = int(zmq.NOBLOCK)
 _MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
-_EVENTS: Final = zmq.EVENTS
 _READABLE: Final = int(zmq.POLLIN)
 
 
@@ -51,8 +50,7 @@ def receive(socket: Socket) -> list[bytes]:
 
 def readable(socket: Socket) -> bool:
     """Whether a message is there."""
-    events: int = socket.getsockopt(_EVENTS)  # type: ignore[assignment]
-    return bool(events & _READABLE)
+    return bool(zmq.zmq_poll([(socket, _READABLE)], 0))  # half the time of asking the socket for its events
 
 
 class CurveKeys:
