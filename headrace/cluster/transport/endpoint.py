@@ -32,6 +32,7 @@ from headrace.cluster.transport.interface import (
     Lost,
     Peer,
     Reply,
+    total,
 )
 from headrace.cluster.transport.io_loop import IOLoop
 from headrace.cluster.transport.keys import check_key_for, cluster_key, numeric, split_address, url
@@ -108,11 +109,7 @@ class Endpoint:
 
     def links(self) -> dict[str, LinkStatistics]:
         connections: list[Connection] = [*self._clients, *self._by_identity.values()]
-        links: dict[str, LinkStatistics] = {}
-        for connection in connections:  # several may lead to one address
-            name = connection.link.name
-            links[name] = links.get(name, LinkStatistics()) + connection.link.statistics
-        return links
+        return total((connection.link.name, connection.link.statistics) for connection in connections)
 
     def refused(self) -> dict[str, int]:
         return dict(self.refusals)

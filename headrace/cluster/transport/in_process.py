@@ -22,6 +22,7 @@ from headrace.cluster.transport.interface import (
     LinkStatistics,
     Lost,
     Peer,
+    total,
 )
 from headrace.cluster.transport.io_loop import IOLoop
 from headrace.cluster.transport.keys import split_address
@@ -95,7 +96,7 @@ class InProcessEndpoint:
         return end
 
     def links(self) -> dict[str, LinkStatistics]:
-        return {end.link.name: end.link.statistics for end in list(self.ends)}
+        return total((end.link.name, end.link.statistics) for end in list(self.ends))
 
     def refused(self) -> dict[str, int]:
         return dict(self.refusals)

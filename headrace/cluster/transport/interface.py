@@ -19,7 +19,7 @@ later ones too; ``Transport.connect`` gives a new one.  A process that has resta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -77,6 +77,14 @@ class LinkStatistics:
         )  # fmt: skip
 
 
+def total(links: Iterable[tuple[str, LinkStatistics]]) -> dict[str, LinkStatistics]:
+    """The sum for each name: a process may have several connections to one address."""
+    sums: dict[str, LinkStatistics] = {}
+    for name, statistics in links:
+        sums[name] = sums[name] + statistics if name in sums else statistics
+    return sums
+
+
 @dataclass(frozen=True, slots=True)
 class RemoteNode:
     """The node of another task that an error names: the ``op`` of the error."""
@@ -123,7 +131,7 @@ class Transport(Protocol):
         """Begins to connect, and goes on trying for ``timeout`` seconds (None: until it is closed)."""
 
     def links(self) -> dict[str, LinkStatistics]:
-        """What has passed, by peer: addresses of those this endpoint connected to, names of those that connected here."""
+        """What has passed over what is connected now: by the address of each peer, by the name of each who connected here."""
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Runs the action on the I/O thread after so long, unless the endpoint is closed by then."""
