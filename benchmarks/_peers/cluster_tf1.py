@@ -96,10 +96,17 @@ class Builder:
         tf = self._tf
         with tf.device(f"/job:ps/task:{number % self._servers}"):
             variable = tf.get_variable(
-                f"{name}_{number}_of_{self._servers}", shape, initializer=tf.zeros_initializer(), use_resource=False
+                f"{name}_{number}_of_{self._servers}", shape, initializer=self._zeros, use_resource=False
             )
         self.variables.append(variable)
         return variable
+
+    def _zeros(self, shape, dtype, partition_info=None):
+        """Zeros whose pages are committed when they are touched, if they are many."""
+        tf = self._tf
+        if "tensorflow" in tf.__name__ and shape and shape[0] > MEGABYTE:
+            return tf.raw_ops.Empty(shape=shape, dtype=dtype, init=False)  # its zeros would write all pages
+        return tf.zeros(shape, dtype)
 
     def _dense(self, name, shapes):
         tf = self._tf

@@ -13,6 +13,7 @@ from headrace.core.dtypes import ANY, FLOATING, INDEX, REAL
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
+from headrace.resources.lazy_memory import LARGE, zeros
 from headrace.resources.value import TORCH_DTYPES
 
 _SMALL = 4096  # the largest value, in elements, followed while building
@@ -46,6 +47,9 @@ def _(node, grad):
 def _(dims, value):
     if dims and min(dims) < 0:
         raise ValueError(f"Fill dimensions must be >= 0, got {dims}")
+    if type(value) is torch.Tensor and value.device.type == "cpu" and math.prod(dims) * value.itemsize >= LARGE:
+        if not value.view(1).view(torch.uint8).any():
+            return zeros(dims, value.dtype)
     return value.expand(dims).clone(memory_format=torch.contiguous_format)
 
 

@@ -7,6 +7,7 @@ reordered three times in every training step.  Shape and values are TF1's in any
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -208,6 +209,22 @@ def _(ref, value, validate_shape, use_locking):
 resource_form(
     assign, "AssignVariableOp", names={"ref": "resource", "T": "dtype"}, drop=["validate_shape", "use_locking"]
 )
+
+
+assign_own = op(
+    "_AssignOwn(ref: ref T, value: T; validate_shape: bool = True, use_locking: bool = True) -> (output_ref: ref T)",
+    T=ANY, writes=True, opaque=True, stateful=True,
+)  # fmt: skip
+assign_own.not_differentiable()
+assign_own.shape(lambda ref, value, validate_shape, use_locking: ref.merge_with(value) if validate_shape else value)
+
+
+@assign_own.kernel
+def _(ref, value, validate_shape, use_locking):
+    """Assigns a value that nothing else uses, which may become the buffer."""
+    with ref.lock if use_locking else nullcontext():
+        ref.assign(value, validate_shape, own=True)
+    return ref
 
 
 def _assign_array(ref, value, validate_shape):

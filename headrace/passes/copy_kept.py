@@ -1,8 +1,10 @@
 """Copy kept: what a node keeps when the step is over (an element of a queue) gets memory of its own.
 
     QueueEnqueueV2(%q, %feed)      ->      %c = _Own(%feed)   QueueEnqueueV2(%q, %c)
+    Assign(%v, %large)             ->      _AssignOwn(%v, %large)
 
-A feed is the caller's memory, a read is a variable's, and a view may be either.  A value that nobody else uses is not copied.
+A feed is the caller's memory, a read is a variable's, and a view may be either.  A value that nobody else uses is not copied.  A large one
+that is assigned may become the variable's first buffer.
 """
 
 from __future__ import annotations
@@ -11,15 +13,22 @@ from headrace.core.registry import REGISTRY
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 _WITHOUT_MEMORY = ("resource", "variant")
+LARGE = 64 << 20  # bytes: a copy of less is soon made
 
 
 def copy_kept(graph: StepGraph) -> StepGraph:
     """Adds a copy before each use that keeps a value which something else may share."""
     keepers = [n for n in graph.nodes if n.op_def.traits.keeps]
-    if not keepers:
+    large = [n for n in graph.nodes if n.type == "Assign" and _nbytes(n.inputs[1]) >= LARGE]
+    if not keepers and not large:
         return graph
     users = graph.users()
     fetched = set(graph.fetches)
+    for node in large:
+        value = node.inputs[1]
+        received = value.op.op_def.traits.asynchronous  # lies in a buffer of the transport, which needs it back
+        if _is_fresh(value) and not received and len(users[value]) == 1 and value not in fetched:
+            node.op_def = REGISTRY.get("_AssignOwn")
     for node in keepers:
         for i, value in enumerate(node.inputs):
             if value.dtype._is_ref_dtype or value.dtype.name in _WITHOUT_MEMORY:
@@ -43,3 +52,9 @@ def _is_fresh(value: Value) -> bool:
     traits = value.op.op_def.traits
     shared = traits.constant or traits.reads_buffer or traits.feed or traits.host_output or traits.view
     return not (shared or traits.identity or traits.compiled)
+
+
+def _nbytes(value: Value) -> int:
+    """The size where it is known; 0 otherwise."""
+    elements = value.shape.num_elements()
+    return 0 if elements is None else elements * value.dtype.size

@@ -74,8 +74,8 @@ class Variable:
     def initialized(self) -> bool:
         return hasattr(self, "value")
 
-    def assign(self, value: Any, validate_shape: bool = True) -> None:
-        """Stores a copy.  Keeps the buffer when the shape is unchanged."""
+    def assign(self, value: Any, validate_shape: bool = True, own: bool = False) -> None:
+        """Stores a copy.  Keeps the buffer when the shape is unchanged; a new one may be the value itself if that is its ``own``."""
         if not isinstance(value, torch.Tensor):  # strings
             self.hold(value.copy())
             return
@@ -88,7 +88,7 @@ class Variable:
             raise ValueError(
                 f"Assign requires shapes of both tensors to match. lhs shape= {list(declared)} rhs shape= {list(value.shape)}"
             )
-        self.hold(self._laid_out(value.to(self.device, copy=True)))
+        self.hold(self._laid_out(value.to(self.device, copy=not own)))
 
     def _laid_out(self, value: Any) -> Any:
         order = self.order
