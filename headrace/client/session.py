@@ -31,7 +31,7 @@ from headrace.runtime.explain import explain_request
 from headrace.runtime.explanation import Explanation
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
-from headrace.runtime.target import SCHEME, Offer, connect_elsewhere, find, reset_elsewhere, targets
+from headrace.runtime.target import SCHEME, Offer, check_config, connect_elsewhere, find, reset_elsewhere, targets
 from headrace.runtime.worker import LocalWorker
 
 _live: weakref.WeakSet[BaseSession] = weakref.WeakSet()
@@ -153,6 +153,7 @@ class BaseSession:
         self._graph = context.get_default_graph() if graph is None else graph
         worker = None if offered is None else offered.worker
         self._config = _config(worker, config)
+        check_config(target, self._config)
         self._target = target
         self._closed = False
         self._calls: dict[Any, _Call] = {}
@@ -164,7 +165,12 @@ class BaseSession:
             cluster = connect_elsewhere(target, self._config)
         elif offered is not None and offered.connect is not None:
             cluster = offered.connect(self._config)
-        self._master = Master(self._graph, self._config, worker, cluster)
+        try:
+            self._master = Master(self._graph, self._config, worker, cluster)
+        except BaseException:
+            if cluster is not None:
+                cluster.close()
+            raise
         self._resources = self._master.registered.resources
         _live.add(self)
 

@@ -20,9 +20,9 @@ from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import Peer, Transport
 from headrace.core import errors
 from headrace.core.config import ConfigProto
-from headrace.core.device import canonical_name, same_or_matches
+from headrace.core.device import same_or_matches
 from headrace.core.source import at
-from headrace.runtime.device import Device, task_of
+from headrace.runtime.device import Device, checked_filters, task_of
 from headrace.runtime.partition_worker import Send, Task
 
 log = logging.getLogger("headrace.cluster")
@@ -84,7 +84,7 @@ class ClusterConnection:
         self._health = Health(endpoint, own, self.lose)
         self._losers: list[Told] = []
         self._closed = False
-        filters = [canonical_name(name) for name in config.device_filters]
+        filters = checked_filters(config.device_filters)
         wanted = [task for task in addresses if task != own and _is_visible(task, filters)]
         wanted.sort(key=lambda task: task != first)
         try:

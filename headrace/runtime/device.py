@@ -132,10 +132,7 @@ def local_devices(device_count: dict[str, int] | None = None, prefix: str = LOCA
 
 def visible_devices(devices: Sequence[Device], filters: Sequence[str]) -> list[Device]:
     """The devices that match one of the filters, ``ConfigProto.device_filters``; all of them if there is no filter."""
-    try:
-        wanted = [canonical_name(name) for name in filters]
-    except ValueError as e:
-        raise InvalidArgumentError(None, None, f"ConfigProto.device_filters: {e} {at()}") from None
+    wanted = checked_filters(filters)
     visible = [d for d in devices if not wanted or any(same_or_matches(name, d.name) for name in wanted)]
     if not any(d.device_type == "CPU" for d in visible):
         raise InvalidArgumentError(
@@ -144,6 +141,14 @@ def visible_devices(devices: Sequence[Device], filters: Sequence[str]) -> list[D
             f"are {', '.join(d.name for d in devices)}; a filter is a part of such a name, like '/job:worker/task:0' {at()}",
         )  # fmt: skip
     return visible
+
+
+def checked_filters(filters: Sequence[str]) -> list[str]:
+    """``ConfigProto.device_filters`` as the names of devices are written; an error if one is no part of such a name."""
+    try:
+        return [canonical_name(name) for name in filters]
+    except ValueError as e:
+        raise InvalidArgumentError(None, None, f"ConfigProto.device_filters: {e} {at()}") from None
 
 
 def task_of(device: str) -> str:

@@ -74,12 +74,12 @@ class Master:
         self._owns_worker = worker is None
         self._cluster = cluster
         self.worker = worker or LocalWorker(config)
-        timeout = config.operation_timeout_in_ms / 1000
-        self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         others = [] if cluster is None else list(cluster.tasks)
         mine = self.worker.devices if cluster is None or cluster.includes_own else []
         everywhere = [*mine, *(d for task in others for d in task.devices)]
         self.devices = visible_devices(everywhere, config.device_filters)
+        timeout = config.operation_timeout_in_ms / 1000
+        self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         self.planner = Planner(self.registered, config, [d.name for d in self.devices])
         self.after_each_pass = PlacementLog() if config.log_device_placement else None
         self.part_of = part_of(self.devices, config.partition)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.core.config import ConfigProto
+from headrace.core.errors import UnimplementedError
+from headrace.core.source import at
 from headrace.runtime.worker import LocalWorker
 
 SCHEME = "grpc://"
@@ -52,6 +54,17 @@ def find(target: str) -> Offer | None:
 def targets() -> list[str]:
     with _lock:
         return sorted(_offers)
+
+
+def check_config(target: str, config: ConfigProto) -> None:
+    """Raises if the configuration asks for another cluster than that of the target."""
+    jobs = getattr(config.cluster_def, "job", config.cluster_def)
+    if target and jobs:
+        raise UnimplementedError(
+            None, None,
+            f"ConfigProto(cluster_def=...) is not supported: the cluster of {target} is the one its servers were made with, "
+            f"tf.train.Server(cluster, ...). Received {config.cluster_def!r} {at()}",
+        )  # fmt: skip
 
 
 def connect_elsewhere(target: str, config: ConfigProto) -> Any:
