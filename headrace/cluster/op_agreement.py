@@ -1,4 +1,4 @@
-"""Whether a task means the same ops as a client: Headrace's own at the first word, a user's when a partition that uses them comes."""
+"""Whether a task means the same ops as a client: Headrace's own when a session begins, a user's when a partition uses them."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
+from headrace.cluster.admission import SESSIONS, Admission, Once
 from headrace.cluster.health import Health, lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.remote import lost_receiver
@@ -55,6 +56,7 @@ class TaskService:
     incarnation: int = field(default_factory=lambda: secrets.randbits(53))
     begun_at: float = field(default_factory=monotonic)
     version: list[str] = field(default_factory=own_version)
+    admission: Admission = field(default_factory=Admission)
     _sessions: dict[str, RemoteSession] = field(default_factory=dict)
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
@@ -72,6 +74,13 @@ class TaskService:
         if answer is None:
             fail(errors.UNIMPLEMENTED, f"{self.worker.task} knows no method {method!r}", "")
             return
+        if method not in _ONE_WAY:
+            admitted = self.admission.admit(peer)
+            if isinstance(admitted, str):
+                fail(errors.RESOURCE_EXHAUSTED, f"{self.worker.task} refuses {method!r}: {admitted}", "")
+                return
+            once = Once(admitted)
+            reply, fail = once.around(reply), once.around(fail)
         work = partial(self._answer, answer, _Message(peer, self.incarnation, payload, tensors, reply, fail))
         if method in _QUICK:
             work()
@@ -101,7 +110,7 @@ class TaskService:
         message.answer({
             "task": self.worker.task, "address": self.addresses.get(self.worker.task, ""),
             **process_status(self.begun_at), **worker_status(self.worker),
-            **transport_status(self.endpoint, self.addresses, message.peer),
+            **transport_status(self.endpoint, self.addresses, message.peer, {"too many calls": self.admission.refused}),
         })  # fmt: skip
 
     def open(self, message: _Message) -> None:
@@ -115,7 +124,12 @@ class TaskService:
             message.peer, graph, PartitionWorker(Planner(graph, config), partial(self._send_to, addresses))
         )
         with self._lock:
-            self._sessions[name] = session
+            problem = self._session_problem(name)
+            if problem is None:
+                self._sessions[name] = session
+        if problem is not None:
+            graph.close()
+            raise problem
         log.info("%s: a session begins (%s)", self.worker.task, name)
         message.answer()
 
@@ -170,6 +184,16 @@ class TaskService:
                 f"{self.worker.task} has no session {payload['session']}: it was started again, or took the client for lost",
             )  # fmt: skip
         return session
+
+    def _session_problem(self, name: str) -> OpError | None:
+        """Why no session of this name can begin."""
+        if name in self._sessions:
+            return errors.AlreadyExistsError(None, None, f"{self.worker.task} has a session {name} already")
+        if len(self._sessions) >= SESSIONS:
+            return errors.ResourceExhaustedError(
+                None, None, f"{self.worker.task} has {len(self._sessions)} sessions, and more are not accepted"
+            )
+        return None
 
     def lost(self, peer: str, error: OpError) -> None:
         """Ends the sessions of a client that is gone, and the steps that a task that is gone would have sent to."""
@@ -275,4 +299,5 @@ _METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
     "close": TaskService.close_session,
     "reset": TaskService.reset,
 }
+_ONE_WAY: Final = frozenset({"abort", "send"})  # these are not answered
 _QUICK: Final = frozenset({"hello", "ping", "run", "abort", "send"})  # these neither plan nor wait

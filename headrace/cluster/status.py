@@ -47,8 +47,13 @@ def process_status(begun_at: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def transport_status(endpoint: Transport | None, addresses: Mapping[str, str], asker: str) -> dict[str, Any]:
-    """The links by peer, without that of ``asker``, and what was refused.  Peers that are tasks have the task's name."""
+def transport_status(
+    endpoint: Transport | None, addresses: Mapping[str, str], asker: str, refused: Mapping[str, int]
+) -> dict[str, Any]:
+    """The links by peer, without that of ``asker``, and what was refused.  Peers that are tasks have the task's name.
+
+    ``refused``: what others than the endpoint have refused.
+    """
     if endpoint is None:
         return {"links": [], "refused": {}}
     tasks = {address: task for task, address in addresses.items()}
@@ -58,7 +63,8 @@ def transport_status(endpoint: Transport | None, addresses: Mapping[str, str], a
             address = name.partition("#")[0]  # what connected here is numbered
             peer = tasks.get(address, address)
             links[peer] = links.get(peer, LinkStatistics()) + statistics
-    return {"links": [_link(peer, one) for peer, one in links.items()], "refused": endpoint.refused()}
+    refusals = {reason: count for reason, count in {**endpoint.refused(), **refused}.items() if count}
+    return {"links": [_link(peer, one) for peer, one in links.items()], "refused": refusals}
 
 
 def _wait(waiting: Waiting) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any, Final
 
-from headrace.core.errors import OpError
+from headrace.core.errors import OpError, ResourceExhaustedError
 from headrace.resources.waiting import Done
 
 ENDED_STEPS: Final = 1024  # of these a late message is known to be late
+UNTAKEN: Final = 100_000  # messages that may wait for a taker; also the steps that may have something here
 
 Message = Sequence[Any]
 
@@ -53,8 +54,11 @@ class _StepTable:
 class Rendezvous:
     """Thread-safe; callbacks run outside the lock, on the thread that sent what was missing."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = UNTAKEN) -> None:
+        """``most``: messages that may wait for a taker, and steps.  Who sends more ends the step."""
         self._lock = threading.Lock()
+        self._most = most
+        self.untaken = 0
         self._steps: dict[int, _StepTable] = {}
         self._ended: OrderedDict[int, None] = OrderedDict()
 
@@ -69,15 +73,24 @@ class Rendezvous:
             if table is None or table.error is not None:
                 return
             waiting = table.takers.get(key)
-            if not waiting:
+            full = not waiting and self.untaken >= self._most
+            if not waiting and not full:
                 table.messages.setdefault(key, deque()).append(message)
+                self.untaken += 1
                 return
-            taker = waiting.popleft()
-            taker.messages[key] = message
-            taker.missing.discard(key)
-            if taker.missing:
-                return
-        taker.done(taker.values(), None)
+            if waiting:
+                taker = waiting.popleft()
+                taker.messages[key] = message
+                taker.missing.discard(key)
+                if taker.missing:
+                    return
+        if full:
+            self.abort(step, self._refusal(f"messages wait to be taken, so {key} was not accepted"))
+        else:
+            taker.done(taker.values(), None)
+
+    def _refusal(self, what: str) -> OpError:
+        return ResourceExhaustedError(None, None, f"{self._most} {what}")
 
     def recv(self, step: int, keys: Sequence[str], done: Done) -> _Taker | None:
         """Takes one message under each key: ``done`` gets all their values.  None if all were there."""
@@ -90,6 +103,7 @@ class Rendezvous:
                     there = table.messages.get(key)
                     if there:
                         taker.messages[key] = there.popleft()
+                        self.untaken -= 1
                         taker.missing.discard(key)
                     else:
                         table.takers.setdefault(key, deque()).append(taker)
@@ -97,6 +111,8 @@ class Rendezvous:
                     return taker
         if table is None:
             error = OpError(None, None, f"step {step} is over", 1)
+            if step not in self._ended:
+                error = self._refusal(f"steps have messages to be taken, so step {step} was not accepted")
         done(None if error else taker.values(), error)
         return None
 
@@ -109,6 +125,7 @@ class Rendezvous:
             table.error = error
             takers = {taker for waiting in table.takers.values() for taker in waiting}
             table.takers.clear()
+            self.untaken -= sum(map(len, table.messages.values()))
             table.messages.clear()
         for taker in takers:
             taker.done(None, error)
@@ -116,7 +133,9 @@ class Rendezvous:
     def end(self, step: int) -> None:
         """Forgets the step."""
         with self._lock:
-            self._steps.pop(step, None)
+            table = self._steps.pop(step, None)
+            if table is not None:
+                self.untaken -= sum(map(len, table.messages.values()))
             self._ended[step] = None
             while len(self._ended) > ENDED_STEPS:
                 self._ended.popitem(last=False)
@@ -127,7 +146,7 @@ class Rendezvous:
 
     def _table(self, step: int) -> _StepTable | None:
         table = self._steps.get(step)
-        if table is None and step not in self._ended:
+        if table is None and step not in self._ended and len(self._steps) < self._most:
             table = self._steps[step] = _StepTable()
         return table
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from headrace.core.errors import AbortedError, OpError
 from headrace.passes.pipeline import Options, rewrite_placed
@@ -26,6 +26,7 @@ from headrace.runtime.plan import StepPlan
 from headrace.runtime.planner import Planner
 
 Send = Callable[[int, str, Sequence[Any]], None]  # (step, key, values)
+ABORTED_STEPS: Final = 1024  # of one session: partitions of these that come late do not begin
 
 
 class Runs(Protocol):
@@ -189,6 +190,8 @@ class PartitionWorker:
         with self._lock:
             self._aborted[step] = error
             self._begun.setdefault(step, set())
+            while len(self._aborted) > ABORTED_STEPS:
+                del self._aborted[next(iter(self._aborted))]
             running = list(self._running.get(step, ()))
         for one in running:
             one.cancel(error)

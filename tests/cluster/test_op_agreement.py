@@ -172,6 +172,6 @@ class TestPython:
     ) -> None:
         monkeypatch.setattr("headrace.client.session.find", lambda target: None)
         y = tf.py_func(lambda: np.float32(1.0), [], tf.float32)
-        with tf.Session(servers[1].target) as session:
-            with pytest.raises(tf.errors.InvalidArgumentError, match="a client that is no task of the cluster has none"):
-                session.run(y)
+        says, task = "a client that is no task of the cluster has none", tf.Session(servers[1].target)
+        with task as session, pytest.raises(tf.errors.InvalidArgumentError, match=says):
+            session.run(y)

@@ -64,12 +64,12 @@ def test_isolated_sessions_share_no_state_on_any_task(cluster: Cluster) -> None:
 def test_steps_end_in_time(cluster: Cluster) -> None:
     queue = on("/job:ps", lambda: tf.FIFOQueue(3, tf.float32, [[]]))
     y = on("/job:worker", lambda: on("/job:ps", queue.dequeue) * 2.0)
-    with cluster.session(operation_timeout_in_ms=300) as session:
-        with pytest.raises(tf.errors.DeadlineExceededError, match="the step ran out of time"):
-            session.run(y)
+    late, says = tf.errors.DeadlineExceededError, "the step ran out of time"
+    with cluster.session(operation_timeout_in_ms=300) as session, pytest.raises(late, match=says):
+        session.run(y)
     with cluster.session() as session:
         options = tf.RunOptions(timeout_in_ms=300)
-        with pytest.raises(tf.errors.DeadlineExceededError, match="the step ran out of time"):
+        with pytest.raises(late, match=says):
             session.run(y, options=options)
         session.run(queue.enqueue(4.0))
         assert session.run(y) == 8.0, "the step that was ended has taken nothing"
@@ -89,9 +89,9 @@ def test_soft_placement_stays_on_the_task(cluster: Cluster) -> None:
 
 def test_a_task_that_is_not_there_is_an_error_even_softly(cluster: Cluster) -> None:
     y = on("/job:worker/task:5", lambda: tf.constant(1.0, name="lost") + 1.0)
-    with cluster.session(allow_soft_placement=True) as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="/job:worker/task:5"):
-            session.run(y)
+    softly = cluster.session(allow_soft_placement=True)
+    with softly as session, pytest.raises(tf.errors.InvalidArgumentError, match="/job:worker/task:5"):
+        session.run(y)
 
 
 def test_placements_are_logged_with_their_tasks(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
@@ -126,7 +126,9 @@ def test_every_session_sees_the_devices_of_the_cluster(cluster: Cluster, where: 
 
 
 def test_another_cluster_is_refused(cluster: Cluster) -> None:
-    says = r"cluster_def=...\) is not supported: the cluster of grpc://localhost:\d+ is the one its servers were made with"
+    says = (
+        r"cluster_def=...\) is not supported: the cluster of grpc://localhost:\d+ is the one its servers were made with"
+    )
     with pytest.raises(tf.errors.UnimplementedError, match=says) as raised:
         cluster.session(cluster_def=cluster.spec.as_cluster_def())
     assert "test_session_config.py" in str(raised.value)

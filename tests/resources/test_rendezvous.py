@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.core.errors import AbortedError
+from headrace.core.errors import AbortedError, ResourceExhaustedError
 from headrace.resources.rendezvous import ENDED_STEPS, Rendezvous
 
 
@@ -95,3 +95,31 @@ def test_what_comes_after_the_end_is_dropped(table, done):
     for step in range(2, ENDED_STEPS + 3):
         table.end(step)
     assert len(table._ended) == ENDED_STEPS
+
+
+def test_a_step_that_sends_too_much_is_ended(done):
+    table = Rendezvous(most=2)
+    table.send(1, "a", [1.0])
+    table.send(1, "b", [2.0])
+    table.send(2, "c", [3.0])
+    assert table.untaken == 2
+    table.recv(2, ["c"], done)
+    error = done.calls[0][1]
+    assert isinstance(error, ResourceExhaustedError)
+    assert "2 messages wait to be taken, so c was not accepted" in error.message
+    table.recv(1, ["a", "b"], done)
+    assert done.calls[1] == ([1.0, 2.0], None) and table.untaken == 0
+
+
+def test_too_many_steps(done):
+    table = Rendezvous(most=2)
+    table.send(1, "a", [1.0])
+    table.send(2, "a", [1.0])
+    table.recv(3, ["a"], done)
+    error = done.calls[0][1]
+    assert "2 steps have messages to be taken, so step 3 was not accepted" in error.message
+    table.end(1)
+    assert table.untaken == 1
+    table.abort(2, error)
+    assert table.untaken == 0
+    assert table.recv(3, ["a"], done) is not None

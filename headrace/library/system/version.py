@@ -5,7 +5,7 @@ Programs decide by ``tf.__version__`` which names to use, so it says 1.15.  Head
 
 from __future__ import annotations
 
-from headrace.core.version import HEADRACE_VERSION
+from headrace.core.version import HEADRACE_VERSION as HEADRACE_VERSION
 
 VERSION = "1.15.5"
 GIT_VERSION = f"headrace-{HEADRACE_VERSION}"

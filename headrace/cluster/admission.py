@@ -1,0 +1,74 @@
+"""Admission: how much one client, and all together, may ask of a task before it has answered.
+
+A member of the cluster may ask for anything, but not for everything at the same time: each call under way may hold a thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+CALLS_OF_ONE: Final = 1024
+CALLS_OF_ALL: Final = 8192
+SESSIONS: Final = 1024
+
+
+class Admission:
+    """Counts the calls under way by connection.  Thread-safe."""
+
+    def __init__(self, of_one: int = CALLS_OF_ONE, of_all: int = CALLS_OF_ALL) -> None:
+        self.of_one = of_one
+        self.of_all = of_all
+        self.refused = 0
+        self._under_way: Counter[str] = Counter()
+        self._all = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """The calls under way."""
+        return self._all
+
+    def admit(self, peer: str) -> Callable[[], None] | str:
+        """Notes a call of a connection: what to call when it is answered, or in words why it is refused."""
+        with self._lock:
+            if self._under_way[peer] >= self.of_one:
+                self.refused += 1
+                return f"{self.of_one} calls of {peer} are under way, and more of one client are not accepted"
+            if self._all >= self.of_all:
+                self.refused += 1
+                return f"{self.of_all} calls are under way, and more are not accepted"
+            self._under_way[peer] += 1
+            self._all += 1
+        return partial(self._leave, peer)
+
+    def _leave(self, peer: str) -> None:
+        with self._lock:
+            self._all -= 1
+            self._under_way[peer] -= 1
+            if not self._under_way[peer]:
+                del self._under_way[peer]
+
+
+class Once:
+    """Answers a call, and says so once."""
+
+    __slots__ = ("_answered",)
+
+    def __init__(self, answered: Callable[[], None]) -> None:
+        self._answered: list[Callable[[], None]] = [answered]
+
+    def around(self, answer: Callable[..., None]) -> Callable[..., None]:
+        """``answer``, which ends the call unless it raises."""
+
+        def answer_and_tell(*arguments: Any) -> None:
+            answer(*arguments)
+            try:
+                answered = self._answered.pop()
+            except IndexError:  # the second answer
+                return
+            answered()
+
+        return answer_and_tell

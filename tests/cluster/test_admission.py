@@ -1,0 +1,141 @@
+"""Members that ask for too much: calls under way, sessions, and messages that nobody takes are bounded."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import headrace as tf
+from headrace.cluster import service as service_module
+from headrace.cluster.admission import Admission, Once
+from headrace.cluster.connection import close_client_endpoint
+from headrace.cluster.remote import ask
+from headrace.cluster.session_config import to_plain
+from headrace.cluster.transport import open_endpoint
+
+
+class TestAdmission:
+    def test_each_has_a_share(self) -> None:
+        admission = Admission(of_one=2, of_all=3)
+        first, second = admission.admit("a"), admission.admit("a")
+        assert callable(first) and callable(second)
+        assert admission.admit("a") == "2 calls of a are under way, and more of one client are not accepted"
+        third = admission.admit("b")
+        assert callable(third)
+        assert admission.admit("c") == "3 calls are under way, and more are not accepted"
+        assert (len(admission), admission.refused) == (3, 2)
+        first()
+        assert callable(admission.admit("a"))
+        assert len(admission) == 3
+
+    def test_nothing_is_kept_of_those_that_are_gone(self) -> None:
+        admission = Admission()
+        for peer in range(100):
+            admission.admit(f"peer {peer}")()  # type: ignore[operator]
+        assert not admission._under_way and len(admission) == 0
+
+    def test_an_answer_counts_once_and_only_if_it_was_given(self) -> None:
+        ended: list[int] = []
+        once = Once(lambda: ended.append(1))
+
+        def too_large(*arguments: Any) -> None:
+            raise TypeError("too large")
+
+        with pytest.raises(TypeError):
+            once.around(too_large)({}, [])
+        assert not ended
+        once.around(lambda *arguments: None)(3, "failed", "")
+        once.around(lambda *arguments: None)({}, [])
+        assert ended == [1]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tf.train.Server]:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        address = f"localhost:{one.getsockname()[1]}"
+    made = tf.train.Server({"worker": [address]}, config=tf.ConfigProto(compile="off"))
+    yield made
+    made._stop()
+    close_client_endpoint()
+
+
+@pytest.fixture
+def connect(server: tf.train.Server) -> Iterator[Callable[[], Any]]:
+    """Connections of a member, each of its own."""
+    endpoint = open_endpoint()
+    yield lambda: endpoint.connect(server.target.partition("://")[2])
+    endpoint.close()
+
+
+class Answers:
+    def __init__(self) -> None:
+        self.errors: list[Any] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, reply: Any, values: Any, error: Any) -> None:
+        with self._changed:
+            self.errors.append(error)
+            self._changed.notify_all()
+
+    def wait(self, count: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.errors) >= count, 30), len(self.errors)
+
+
+def test_calls_that_are_not_answered(server: tf.train.Server, connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    service, held = server._service, []
+    service.admission = Admission(of_one=20, of_all=30)
+    pool = service.worker.pool
+    submit = pool.submit
+    monkeypatch.setattr(pool, "submit", held.append)
+    flooding, other, answers, others = connect(), connect(), Answers(), Answers()
+    for _ in range(500):
+        flooding.call("status", {}, [], answers)
+    answers.wait(480)
+    assert len(held) == len(service.admission) == 20
+    assert all(isinstance(error, tf.errors.ResourceExhaustedError) for error in answers.errors)
+    assert "/job:worker/replica:0/task:0 refuses 'status': 20 calls of" in answers.errors[0].message
+    ask(other, "hello", {}, seconds=30)  # others are served
+    for _ in range(12):
+        other.call("status", {}, [], others)
+    others.wait(2)
+    assert "30 calls are under way" in others.errors[0].message
+    monkeypatch.setattr(pool, "submit", submit)
+    for work in held:
+        work()
+    answers.wait(500)
+    others.wait(12)
+    assert len(service.admission) == 0
+    assert ask(flooding, "status", {}, seconds=30)["refused"] == {"too many calls": 482}
+
+
+def test_sessions(server: tf.train.Server, connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "SESSIONS", 3)
+    peer, config = connect(), to_plain(tf.ConfigProto())
+    for i in range(3):
+        ask(peer, "open", {"session": f"s{i}", "config": config}, seconds=30)
+    with pytest.raises(tf.errors.AlreadyExistsError, match="has a session s1 already"):
+        ask(peer, "open", {"session": "s1", "config": config}, seconds=30)
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="has 3 sessions, and more are not accepted"):
+        ask(peer, "open", {"session": "s3", "config": config}, seconds=30)
+    assert len(server._worker.sessions()) == 3
+    ask(peer, "close", {"session": "s0"}, seconds=30)
+    ask(peer, "open", {"session": "s3", "config": config}, seconds=30)
+
+
+def test_messages_that_nobody_takes(server: tf.train.Server, connect: Any) -> None:
+    rendezvous = server._worker.rendezvous
+    rendezvous._most = 50
+    peer = connect()
+    for i in range(400):
+        peer.push("send", {"step": i % 80, "key": f"key {i}"}, [])
+    for i in range(400):
+        peer.push("abort", {"session": "none", "step": i, "code": 1, "message": ""}, [])
+    ask(peer, "hello", {}, seconds=30)  # it comes after the pushes
+    assert rendezvous.untaken <= 50 and len(rendezvous) <= 50
+    x = tf.placeholder(tf.float32, [])
+    with tf.Session(server.target) as session:  # what sends nothing goes on
+        assert session.run(x * 2.0, {x: 4.0}) == 8.0
