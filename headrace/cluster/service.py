@@ -119,7 +119,7 @@ class TaskService:
         config = from_plain(message.payload["config"], self.worker.config)
         timeout = config.operation_timeout_in_ms / 1000
         graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
-        addresses = {**self.addresses, **message.payload["cluster"]}  # a worker that came later knows more
+        addresses = {**message.payload["cluster"], **self.addresses}  # the client may know workers that came later
         session = RemoteSession(
             message.peer, graph, PartitionWorker(Planner(graph, config), partial(self._send_to, addresses))
         )

@@ -116,14 +116,14 @@ def test_sessions(server: tf.train.Server, connect: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(service_module, "SESSIONS", 3)
     peer, config = connect(), to_plain(tf.ConfigProto())
     for i in range(3):
-        ask(peer, "open", {"session": f"s{i}", "config": config}, seconds=30)
+        ask(peer, "open", {"session": f"s{i}", "config": config, "cluster": {}}, seconds=30)
     with pytest.raises(tf.errors.AlreadyExistsError, match="has a session s1 already"):
-        ask(peer, "open", {"session": "s1", "config": config}, seconds=30)
+        ask(peer, "open", {"session": "s1", "config": config, "cluster": {}}, seconds=30)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="has 3 sessions, and more are not accepted"):
-        ask(peer, "open", {"session": "s3", "config": config}, seconds=30)
+        ask(peer, "open", {"session": "s3", "config": config, "cluster": {}}, seconds=30)
     assert len(server._worker.sessions()) == 3
     ask(peer, "close", {"session": "s0"}, seconds=30)
-    ask(peer, "open", {"session": "s3", "config": config}, seconds=30)
+    ask(peer, "open", {"session": "s3", "config": config, "cluster": {}}, seconds=30)
 
 
 def test_messages_that_nobody_takes(server: tf.train.Server, connect: Any) -> None:
