@@ -47,6 +47,8 @@ STUBBORN = """
     child = subprocess.Popen(["sleep", "600"], start_new_session=True)
     print("begun", os.getpid(), child.pid, sys.argv[1:], flush=True)
     if "fail" in sys.argv and task == {"type": "worker", "index": 0}:
+        while not os.path.exists("all have begun"):
+            time.sleep(0.1)
         sys.exit("the worker gives up")
     time.sleep(600)
 """
@@ -189,6 +191,7 @@ def test_the_readme_on_three_nodes(nodes: Nodes, tmp_path: Path) -> None:
 def test_a_failure_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:
     """The others are stopped, and the exit code is that of the first that failed.  The program gets the flags it should."""
     job = Launched(tmp_path, 2, "--address", nodes.address, "--ps=1", "--flags", "stubborn.py", "fail", "--own=3")
+    (tmp_path / "all have begun").touch()
     code, errors = job.end()
     assert code == 1
     assert "[worker 0] the worker gives up\n" in errors
