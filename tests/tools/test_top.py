@@ -206,3 +206,29 @@ class TestProblems:
         monkeypatch.setenv("HEADRACE_CLUSTER_KEY", "another key than the servers have")
         assert show_cluster(cluster[0].target, as_json=True) == 1
         assert "another cluster key" in capsys.readouterr().err
+
+
+def test_a_terminal_shows_it_anew_until_ctrl_c(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FakeOverview:
+        def __init__(self, target: str) -> None:
+            self.samples = iter([*samples(), samples()[1]])
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def sample(self) -> Any:
+            try:
+                return next(self.samples)
+            except StopIteration:
+                raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("headrace.tools.top.Overview", FakeOverview)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert show_cluster("grpc://host0:2222", interval=0.0) == 0
+    text = capsys.readouterr().out
+    assert text.count("Ctrl-C ends") == 2 and "who waits on what" in text
