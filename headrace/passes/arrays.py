@@ -34,11 +34,11 @@ def on_arrays(
         return {}
     sources: dict[Value, Value] = {}
     users: dict[Value, list[Node]] = {}
-    around: dict[Node, set[Value]] = {}  # of the chosen nodes: what each takes and makes
+    around: dict[Node, set[Value]] = {}  # of the chosen nodes: what each takes and makes, apart from what is free
     for node in order:
         inputs = [sources.get(value, value) for value in tensor_inputs(node)]
         if node in chosen:
-            around[node] = {*inputs, *node.outputs}
+            around[node] = {v for v in (*inputs, *node.outputs) if not is_free(v.op)}
         if node.op_def.traits.identity:
             sources[node.outputs[0]] = sources.get(node.inputs[0], node.inputs[0])
             continue
@@ -49,26 +49,23 @@ def on_arrays(
                 users[value] = [node]
     taken = {sources.get(v, v) for v in escaping}
 
-    def conversions(node: Node, changed: Node | None) -> int:
+    def cost(node: Node, changed: Node | None) -> int:
         """What converting the values around a node costs while ``changed`` is on tensors."""
         units = 0
         for value in around[node]:
-            if not is_free(value.op):
-                units += conversion(value, changed)
+            takers = users.get(value, ())
+            if value.op in chosen and value.op is not changed:
+                if value in taken or changed in takers or not chosen.keys() >= set(takers):
+                    units += TO_TENSOR
+            elif any(n in chosen and n is not changed for n in takers):
+                units += TO_ARRAY
         return units
-
-    def conversion(value: Value, changed: Node | None) -> int:
-        takers = users.get(value, ())
-        if value.op in chosen and value.op is not changed:
-            wanted = value in taken or changed in takers or not chosen.keys() >= set(takers)
-            return TO_TENSOR if wanted else 0
-        return TO_ARRAY if any(n in chosen and n is not changed for n in takers) else 0
 
     for _ in range(ROUNDS):
         before = len(chosen)
         for node in list(chosen):
-            now = conversions(node, None)
-            if now > SAVED and SAVED + conversions(node, node) < now:
+            now = cost(node, None)
+            if now > SAVED and SAVED + cost(node, node) < now:
                 del chosen[node]
         if len(chosen) == before:
             break

@@ -227,6 +227,8 @@ def _constants(values: Sequence[Value], first: int) -> dict[int, Node]:
 
 def put_constants(graph: StepGraph, constants: Mapping[int, Node]) -> StepGraph:
     """The body with copies of constants where it uses the feeds at these positions; the arrays themselves are shared."""
+    if not constants:
+        return graph
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
     for i, outer in constants.items():

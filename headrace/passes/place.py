@@ -163,8 +163,9 @@ class _Placer:
         """The device types that all nodes have kernels for."""
         types = self._types
         for node in nodes:
-            if not all(self._has_kernel(node, t) for t in types):
-                types = frozenset(t for t in types if self._has_kernel(node, t))
+            missing = [t for t in types if not self._has_kernel(node, t)]
+            if missing:
+                types = types.difference(missing)
         return types
 
     def _match(self, wish: Parts, types: frozenset[str]) -> str:

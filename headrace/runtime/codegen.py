@@ -158,6 +158,8 @@ class _Writer:
     def arguments(self, node: Node, device: Any, as_arrays: bool) -> list[str]:
         """The expressions of the inputs, each in the form that the kernel takes."""
         if node.op_def.takes_tensors:
+            if as_arrays:
+                return [self.held.array(v, node) for v in node.inputs]
             args = zip(node.op_def.signature.inputs, node.inputs, strict=True)
             return [self.argument(node, arg, v, i, device, as_arrays) for i, (arg, v) in enumerate(args)]
         arguments = []

@@ -103,12 +103,12 @@ class Cutter:
         graph = self.graph
         fed = {v.op for v in graph.feeds}
         for node in graph.nodes:
-            if node not in fed:
-                if node not in self.homes.spans and not is_free(node):
-                    home = self.homes.of_node[node]
-                    self._devices.setdefault(home, node.device)
-                    for value in node.outputs:
-                        self._put(value, home, value)
+            if node not in fed and node not in self.homes.spans and not is_free(node):
+                home = self.homes.of_node[node]
+                self._devices.setdefault(home, node.device)
+                for value in node.outputs:
+                    self._here[value, home] = value
+                    self._native[value] = [home]
         self._nodes = {part: [] for part in parts}
         feeds_of: dict[str, list[Value]] = {part: [] for part in parts}
         for value, where in zip(graph.feeds, feeds, strict=True):
