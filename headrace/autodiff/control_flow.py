@@ -3,7 +3,8 @@
 A conditional's gradient is a conditional; a loop's gradient is a loop that runs as many iterations, backwards.  A gradient
 body gets what it needs of the forward body from a *stash*: the forward node gets one more output that holds, for the branch
 taken or for each iteration, exactly the values asked for.  Shapes are stashed as shapes, not as the tensors that have them;
-constants are built again; captured values are captured again.
+constants are built again; captured values are captured again.  There is a stash for each device that nodes of the body ask for,
+so that values wait for the gradient where they were made.
 
     %y = While(%x; body: x -> x * w)
 
@@ -13,7 +14,9 @@ constants are built again; captured values are captured again.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.autodiff.gradients import BODY_RULES, differentiate, is_trainable, zeros
@@ -23,6 +26,7 @@ from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape
 from headrace.graph import context, raw_ops
 from headrace.graph.body import FuncGraph
+from headrace.graph.body_read import held_bodies
 from headrace.graph.convert import convert_to_tensor, make_constant
 from headrace.graph.functional import (
     add_output,
@@ -38,30 +42,43 @@ from headrace.graph.handle import value_of
 from headrace.graph.infer import constant_value
 from headrace.graph.operation import Operation, Tensor
 
+StashKey = tuple[str, Tensor | None]  # the device of the values, or a variant that is alone: it may be on any device
+WHOLE: StashKey = ("", None)  # of the only stash
+
 _LIKE = {"ZerosLike": 0, "OnesLike": 1}
 
 
-class GradientBody(FuncGraph):
-    """The body of a gradient.  Tensors of the forward body used in it come from the stash.
+@dataclass(slots=True)
+class Stash:
+    """Values that a forward body hands to its gradient together.  ``argument`` holds them in the gradient's body."""
 
-    With a ``name`` it is a function that serves every call of the forward function: its captures come from the stash too.
+    argument: Tensor
+    values: list[Tensor] = field(default_factory=list)  # of the forward body
+    popped: Operation | None = None
+
+    @property
+    def rest(self) -> Tensor:
+        """The stash without the values of this body."""
+        if self.popped is None:
+            raise ValueError("nothing was stashed")
+        return self.popped._outputs[0]
+
+
+class GradientBody(FuncGraph):
+    """The body of a gradient.  Tensors of the forward body used in it come from a stash.
+
+    With a ``name`` it is a function that serves every call of the forward function: its captures come from the stash too, of
+    which there is one.
     """
 
     def __init__(self, outer_graph: Graph, forward: FuncGraph, swap: bool = False, name: str = "") -> None:
         super().__init__(f"the gradient of {forward.description}", outer_graph, name)
         self.forward = forward
         self.swap = swap  # tensors wait in the host's memory
-        self.stashed: dict[Tensor, Tensor] = {}
-        self.stash: Tensor | None = None  # the argument that holds what this body pops
-        self._popped: Operation | None = None
+        self.stashes: dict[StashKey, Stash] = {}
+        self._stashed: dict[Tensor, Tensor] = {}
+        self._by_device = not name and _asks_for_devices(forward)
         self._sources = {} if name else {inner: outer for outer, inner in forward.captures.items()}
-
-    @property
-    def rest(self) -> Tensor:
-        """The stash without the values of this body."""
-        if self._popped is None:
-            raise ValueError("nothing was stashed")
-        return self._popped._outputs[0]
 
     def create_op(self, op_type: Any, inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Operation:
         definition = op_type if isinstance(op_type, OpDef) else REGISTRY.get(op_type)
@@ -84,7 +101,7 @@ class GradientBody(FuncGraph):
         return super()._own(tensor, op_type)
 
     def _from_forward(self, tensor: Tensor) -> Tensor:
-        copy = self.stashed.get(tensor, self._copied.get(tensor))
+        copy = self._stashed.get(tensor, self._copied.get(tensor))
         if copy is not None:
             return copy
         if tensor in self._sources:
@@ -100,39 +117,88 @@ class GradientBody(FuncGraph):
             return copy
         if self.swap and tensor.dtype.base_dtype.is_floating and tensor._shape.ndims != 0:
             return self._swapped(tensor)
-        copy = self.stashed[tensor] = self._pop(tensor)
-        return copy
+        return self._pop(tensor, self._key(tensor))
 
     def _swapped(self, tensor: Tensor) -> Tensor:
         with self.forward.as_default(), self.forward.plain_scopes():
             out: Tensor = raw_ops._SwapOut(tensor)
-        popped = self.stashed[out] = self._pop(out)
+        popped = self._pop(out, self._key(tensor))
         with self.as_default(), self.plain_scopes():
             back: Tensor = raw_ops._SwapIn(popped, T=tensor.dtype.base_dtype)
         back.set_shape(tensor._shape)
         self._copied[tensor] = back
         return back
 
-    def _pop(self, tensor: Tensor) -> Tensor:
-        """One more value from the stash."""
-        if self._popped is None:
-            variant = dtypes.variant
-            if self.stash is None:
-                self.stash = self._new_arg(variant, TensorShape([]), "stash")
+    def _key(self, tensor: Tensor) -> StashKey:
+        """The stash that a value belongs in."""
+        if not self._by_device:
+            return WHOLE
+        return ("", tensor) if tensor.dtype.base_dtype is dtypes.variant else (_device(tensor, self.forward), None)
+
+    def _pop(self, tensor: Tensor, key: StashKey) -> Tensor:
+        """One more value from a stash."""
+        variant = dtypes.variant
+        stash = self.stashes.get(key)
+        if stash is None:
+            stash = self.stashes[key] = Stash(self._new_arg(variant, TensorShape([]), "stash"))
+        if stash.popped is None:
             with self.plain_scopes():
-                self._popped = self.create_op("_PopStash", [self.stash], [variant], name="pop", attrs={"T": ()})
-        popped = self._popped
+                stash.popped = self.create_op("_PopStash", [stash.argument], [variant], name="pop", attrs={"T": ()})
+        popped = stash.popped
         value = Tensor(popped, len(popped._outputs), tensor.dtype.base_dtype, tensor._shape)
         popped._outputs = (*popped._outputs, value)
         popped._attrs["T"] = (*popped._attrs["T"], tensor.dtype.base_dtype)
+        stash.values.append(tensor)
+        self._stashed[tensor] = value
         return value
 
-    def push(self, rest: Tensor) -> Tensor:
+    def push(self, rest: Tensor, key: StashKey = WHOLE) -> Tensor:
         """In the forward body: the stash with the values of this body on top."""
         with self.forward.as_default(), self.forward.plain_scopes():
-            values = [value_of(t) for t in self.stashed]
-            stash: Tensor = raw_ops._PushStash(rest, values)
-            return stash
+            pushed: Tensor = raw_ops._PushStash(rest, [value_of(t) for t in self.stashes[key].values])
+            return pushed
+
+
+def _empty(key: StashKey) -> Tensor:
+    """A stash without values, in the current graph.  One of several is on the device of its values."""
+    graph = context.get_default_graph()
+    free = contextlib.nullcontext() if key == WHOLE else graph.colocate_with(None, ignore_existing=True)
+    with free, graph.device(key[0]) if key[0] else contextlib.nullcontext():
+        empty: Tensor = raw_ops._EmptyStash(purpose=key[0] if key[1] is None else key[1].name)
+    return empty
+
+
+def _asks_for_devices(body: FuncGraph) -> bool:
+    """Whether nodes of a body, or of bodies in it, ask for a device."""
+    bodies = [body]
+    for graph in bodies:
+        for op in graph.get_operations():
+            if op.device and not op.op_def.traits.feed:
+                return True
+            bodies += [held for held in held_bodies(op) if held not in bodies]
+    return False
+
+
+def _device(tensor: Tensor, body: FuncGraph) -> str:
+    """The device that the maker of a value of a body asks for.
+
+    That of a loop variable is the maker of its next value; what a conditional or loop gives is made inside it.
+    """
+    seen: set[Tensor] = set()
+    while tensor not in seen:
+        seen.add(tensor)
+        op = tensor.op
+        if tensor in body.args:
+            tensor = body.outputs[body.args.index(tensor)]
+        elif "then_branch" in op.attrs:
+            body = op.attrs["then_branch"]
+            tensor = body.outputs[tensor.value_index]
+        elif "body" in op.attrs and tensor.value_index >= first_result(op):
+            body = op.attrs["body"]
+            tensor = body.outputs[tensor.value_index - first_result(op)]
+        elif op.op_def.traits.host_output and op.inputs and not op.device:
+            tensor = op.inputs[0]  # a shape is taken where the value is
+    return tensor.op.device
 
 
 def _dense(grad: Any) -> Tensor:
@@ -178,18 +244,17 @@ def if_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -> 
 
 
 def _stash_branches(op: Operation, graph: Graph, bodies: Sequence[GradientBody]) -> None:
-    """Makes the forward branches stash values and the gradient branches receive the stash."""
-    if not any(body.stashed for body in bodies):
-        return
-    outputs = []
-    for body in bodies:
-        with body.forward.as_default(), body.forward.plain_scopes():
-            empty = raw_ops._EmptyStash()
-        outputs.append(body.push(empty) if body.stashed else empty)
-    stash = graph._own(add_output(op, outputs), "gradient")
-    for body in bodies:
-        if body.stash is not None:
-            body.captures[stash] = body.stash
+    """Makes the forward branches stash values and the gradient branches receive the stashes."""
+    for key in dict.fromkeys(key for body in bodies for key in body.stashes):
+        outputs = []
+        for body in bodies:
+            with body.forward.as_default(), body.forward.plain_scopes():
+                empty = _empty(key)
+            outputs.append(body.push(empty, key) if key in body.stashes else empty)
+        stash = graph._own(add_output(op, outputs), "gradient")
+        for body in bodies:
+            if key in body.stashes:
+                body.captures[stash] = body.stashes[key].argument
 
 
 # ---- loops
@@ -231,10 +296,10 @@ def loop_gradient(op: Operation, grads: Sequence[Any], wanted: Sequence[bool]) -
     ]
     positions = [first + j for j in variables] + [first + j for j, _ in summed]
     sources = [op.inputs[p] for p in positions]
-    if backward.stash is not None:
-        backward.args.append(backward.stash)
-        backward.outputs.append(backward.rest)
-        initial.append(graph._own(_stash_loop(op, backward), "gradient"))
+    for key, stash in backward.stashes.items():
+        backward.args.append(stash.argument)
+        backward.outputs.append(stash.rest)
+        initial.append(graph._own(_stash_loop(op, backward, key), "gradient"))
     times = op._outputs[0] if out else op.inputs[0]
     node = build_repeat(
         graph._own(times, "gradient"), [graph._own(t, "gradient") for t in initial], backward, "Repeat",
@@ -253,11 +318,11 @@ def _sum(x: Tensor, y: Tensor) -> Tensor:
     return total
 
 
-def _stash_loop(op: Operation, backward: GradientBody) -> Tensor:
+def _stash_loop(op: Operation, backward: GradientBody, key: StashKey) -> Tensor:
     """Makes the forward loop stash the values of each iteration; the whole stash is one more result of it."""
     with op.graph.as_default(), outside(op.graph):
-        empty: Tensor = raw_ops._EmptyStash()
-    return add_variable(op, empty, backward.push)
+        empty = _empty(key)
+    return add_variable(op, empty, lambda rest: backward.push(rest, key))
 
 
 class _Reach:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.autodiff.control_flow import GradientBody
+from headrace.autodiff.control_flow import WHOLE, GradientBody, Stash
 from headrace.autodiff.gradients import BODY_RULES, differentiate, is_trainable, zeros
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
@@ -57,7 +57,7 @@ class FunctionGradient:
                 self.parts = [(j, 1) for j in self.asked]
                 self.slot = len(f.outputs)
                 body.outputs = [inputs[j] for j in self.asked]  # stand-ins: of the same types and shapes
-                body.stash = body.add_arg(dtypes.variant, TensorShape([]), "stash")
+                body.stashes[WHOLE] = Stash(body.add_arg(dtypes.variant, TensorShape([]), "stash"))
                 f.outputs.append(None)  # type: ignore[arg-type]  # until the stash is built
             try:
                 gradients = differentiate(
@@ -86,7 +86,7 @@ class FunctionGradient:
 
     def _stash(self) -> None:
         f, body = self.f, self.body
-        if not self.whole and not body.stashed:
+        if not body.stashes:
             return
         with f.as_default(), f.plain_scopes():
             empty = raw_ops._EmptyStash()
@@ -94,7 +94,7 @@ class FunctionGradient:
         if self.slot is None:
             self.slot = len(f.outputs)
             f.outputs.append(stash)
-            body.args.append(body.stash)  # type: ignore[arg-type]
+            body.args.append(body.stashes[WHOLE].argument)
         else:
             f.outputs[self.slot] = stash
 

@@ -14,10 +14,11 @@ from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 
-empty = op("_EmptyStash() -> (stash: variant)", opaque=True)
-empty.shape(lambda: ())
+# What it is for tells it from stashes of other devices: no pass takes one for the other.
+empty = op('_EmptyStash(; purpose: string = "") -> (stash: variant)', opaque=True)
+empty.shape(lambda purpose: ())
 empty.not_differentiable()
-empty.kernel(lambda: ())
+empty.kernel(lambda purpose: ())
 
 push = op(
     "_PushStash(rest: variant, values: list(T)) -> (stash: variant)",

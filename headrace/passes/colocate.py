@@ -86,6 +86,8 @@ def _join(node: Node, scopes: Sequence[Mapping[str, Node]], union: _Union, leade
     for group in node.colocation:
         name = group.removeprefix("loc:@")
         leader = next((names[name] for names in scopes if name in names), None)
+        if leader is not None and held_bodies(leader) and takes_state(node):
+            continue  # what the leader hands on may be on any of its devices
         # Its members share a device even if the node it is named after was pruned.
         union.unite(node, leader or leaders.setdefault(group, node))
 

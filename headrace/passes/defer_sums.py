@@ -120,7 +120,7 @@ class _Deferred:
     def _collect(self, key: _Key, term: Node) -> None:
         value = key[0]
         scalar = TensorShape([])
-        empty = self.loop.before(term, "_EmptyStash", [], [(variant, scalar)])
+        empty = self.loop.before(term, "_EmptyStash", [], [(variant, scalar)], purpose=value.op.name)
         so_far = self.loop.add_variable(empty)
         pushed = self.loop.inside(term, "_PushRow", [so_far, value], [(variant, scalar)], T=value.dtype.base_dtype)
         self.loop.body.fetches.append(pushed)
