@@ -1,7 +1,8 @@
 """Model parallelism: an LSTM of three layers, each on a device of its own, trained on the rows of handwritten digits.
 
-The layers are unrolled over time, so a device computes a time step of its layer while the one below computes the next: data flow
-makes the pipeline (white paper 7).  Run it with `python examples/model_parallel.py`, or `--device GPU` for three GPUs.
+Each device holds the weights of its layer and computes its gradients; only outputs and their gradients go from one to the next
+(white paper 7).  The layers are unrolled over time, so that a device can compute a time step while the one below computes the
+next.  Run it with `python examples/model_parallel.py`, or `--device GPU` for three GPUs.
 """
 
 import argparse

@@ -70,6 +70,26 @@ def test_layers_send_each_other_only_their_outputs_and_the_gradients_of_these(ex
     assert matrices == [(names["BATCH"], names["UNITS"])] * (8 * 2 * 2)
 
 
+@pytest.mark.parametrize(("gather", "messages"), [(True, 1), (False, 8)])
+def test_time_steps_of_a_layer_are_sent_together_or_apart(example, monkeypatch, gather, messages):
+    """Apart they are a pipeline: a layer begins when the one below has computed its first time step."""
+    names = example("model_parallel")
+    tf = names["tf"]
+    config = tf.ConfigProto(device_count={"CPU": 3}, gather_transfers=gather)
+    names["main"].__globals__["config"] = lambda options: config
+    outputs = {}
+    send = Rendezvous.send
+
+    def counted(table, step, key, message):
+        if "CPU:0>" in key and any(np.shape(v) == (names["BATCH"], names["UNITS"]) for v in message):
+            outputs[step] = outputs.get(step, 0) + 1
+        send(table, step, key, message)
+
+    monkeypatch.setattr(Rendezvous, "send", counted)
+    names["main"](["--steps", "2"])
+    assert set(outputs.values()) == {messages}
+
+
 def test_steps_run_at_the_same_time(example, monkeypatch):
     names = example("concurrent_steps")
     session_class = names["tf"].Session

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import headrace as tf
+from headrace import extend
+from headrace.core.registry import REGISTRY
 from headrace.graph import raw_ops
 from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.partition import partition
@@ -115,6 +117,20 @@ def test_feeds_and_fetches_of_any_place(session, messages):
     assert not messages  # each feed went to where it is used
 
 
+def test_constants_are_copied_once_and_never_sent(session, messages):
+    x = tf.placeholder(tf.float32, [3])
+    large = on("/cpu:0", tf.constant, np.arange(3000, dtype=np.float32).reshape(1000, 3))
+    here = on("/cpu:0", lambda: tf.reduce_sum(large * x))
+    there = on("/cpu:1", lambda: tf.reduce_sum(large + x))
+    session.run([here, there], {x: np.ones(3)})
+    plan = plan_of(session, [here, there], [x])
+    members = {m.name[-5:]: m for m in plan.partitions.members}
+    kept = [m.worker.plan(m.handle) for m in members.values()]
+    session.run([here, there], {x: np.ones(3)})
+    assert not messages and len(members) == 2
+    assert [m.worker.plan(m.handle) for m in members.values()] == kept  # registered once, with its constants
+
+
 @pytest.mark.parametrize("dtype", [tf.int32, tf.bool, tf.complex64, tf.bfloat16, tf.string])
 def test_values_of_all_kinds_cross(session, dtype):
     x = tf.placeholder(dtype, [2])
@@ -186,6 +202,21 @@ def test_partial_runs(session):
 
 
 # ---- how a step ends
+
+
+def test_devices_work_at_the_same_time(session):
+    """A kernel that blocks its thread until the other device's kernel has begun; on one device it would wait for ever."""
+    together = threading.Barrier(2)
+    meet = extend.op("Meet(x: float32) -> (y: float32)", stateful=True)
+    try:
+        meet.shape(lambda x: x)
+        meet.kernel(lambda x: together.wait(30) * 0 + x)
+        x = tf.placeholder(tf.float32, [2])
+        both = [on(f"/cpu:{i}", lambda: extend.raw_ops.Meet(tf.exp(x))) for i in range(2)]
+        for value in session.run(both, {x: [0.0, 0.0]}):
+            assert value.tolist() == [1.0, 1.0]
+    finally:
+        REGISTRY.remove("Meet")
 
 
 def test_the_first_error_ends_all_partitions_and_the_next_step_is_clean(session):
