@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from headrace.core.errors import AbortedError, OpError, UnavailableError
 from headrace.core.source import at
-from headrace.resources.step import Step
+from headrace.resources.step import Step, Waiting
 from headrace.runtime.partition_worker import PartitionWorker, Runs
 
 
@@ -60,6 +60,7 @@ class PartitionedStep:
         step.divided = True
         run = _Run(self, number)
         events = step.events()
+        step.waits[run] = _Awaited(None, run)
         try:
             for i, member in enumerate(self.members):
                 worker = member.worker
@@ -75,6 +76,7 @@ class PartitionedStep:
             raise
         finally:
             step.forget(events)
+            step.waits.pop(run, None)
             for worker in self._workers:
                 worker.end(number)
         if run.error is not None:
@@ -97,8 +99,18 @@ def _located(error: BaseException) -> BaseException:
     return error
 
 
+class _Awaited(Waiting):
+    """What the thread of a step waits for: partitions of other threads and tasks."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        assert self.wait is not None
+        return self.wait.describe()
+
+
 class _Run:
-    """One step under way."""
+    """One step under way.  Is the `Wait` for its partitions."""
 
     def __init__(self, plan: PartitionedStep, number: int) -> None:
         self._plan = plan
@@ -107,6 +119,7 @@ class _Run:
         self.error: BaseException | None = None
         self.begun = 0
         self.over = 0
+        self.ended: set[int] = set()
 
     def done(self, index: int, events: SimpleQueue[Any]) -> Any:
         """What a partition calls when it is over."""
@@ -129,9 +142,17 @@ class _Run:
     def note(self, event: Any) -> None:
         index, results, error = event
         self.over += 1
+        self.ended.add(index)
         if error is None:
             for position, value in zip(self._plan.members[index].fetches, results, strict=True):
                 self.results[position] = value
+
+    def cancel(self, error: Exception) -> None:
+        self.fail(error)
+
+    def describe(self) -> str:
+        members = [member.name for i, member in enumerate(self._plan.members) if i < self.begun and i not in self.ended]
+        return f"partitions that have not ended: {', '.join(members)}; each task says in its log what its own waits for"
 
     def wait_for_all(self, events: SimpleQueue[Any]) -> None:
         """Waits until every partition that was begun has ended: the next step finds nothing of this one."""

@@ -45,6 +45,30 @@ def train(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     server._stop()
 
 
+def train_together(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
+    """One of two synchronous replicas, the workers 2 and 3; the first is the chief.  Their variables are in a container."""
+    import headrace as tf
+
+    os.environ.update(SETTINGS)
+    server = tf.train.Server(tf.train.ClusterSpec(jobs), "worker", index)
+    worker, is_chief = f"/job:worker/task:{index}", index == 2
+    place = tf.train.replica_device_setter(cluster=tf.train.ClusterSpec(jobs), worker_device=worker)
+    with tf.container("together"), tf.device(place):
+        step = tf.train.get_or_create_global_step()
+        loss = tf.reduce_sum(tf.square(tf.get_variable("w", [4], initializer=tf.zeros_initializer()) - 1.0))
+        optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.01), replicas_to_aggregate=2)
+        train_op = optimizer.minimize(loss, step)
+    session = tf.train.MonitoredTrainingSession(
+        server.target, is_chief, f"{folder}/together" if is_chief else None, save_checkpoint_steps=5,
+        hooks=[optimizer.make_session_run_hook(is_chief)], config=tf.ConfigProto(device_filters=["/job:ps", worker]),
+        save_summaries_steps=None, log_step_count_steps=None,
+    )  # fmt: skip
+    pipe.send("ready")
+    with session:
+        _answer(pipe, {"step": lambda: int(session.run(train_op))})
+    server._stop()
+
+
 def ask(pipe: Any, jobs: Jobs, index: int, folder: str) -> None:
     """A client that is no task: a plain session on the cluster of a worker, which can also wait at a queue."""
     import headrace as tf

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,22 @@ def test_a_lost_task_ends_the_step_with_its_name(cluster: Cluster) -> None:
         with pytest.raises((tf.errors.UnavailableError, tf.errors.AbortedError)):
             session.run(y)
         assert session.run(on("/job:worker/task:0", tf.square, tf.constant(3.0))) == 9.0  # the rest is there
+
+
+def test_a_client_says_on_which_task_its_step_waits(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.client.session.find", lambda target: None)
+    queue = on("/job:ps", lambda: tf.FIFOQueue(3, tf.float32, [[]]))
+    take, put = on("/job:ps", queue.dequeue), on("/job:ps", queue.enqueue, 1.0)
+    with tf.Session(f"grpc://{cluster.addresses[0]}") as session, ThreadPoolExecutor(1) as pool:
+        call = pool.submit(session.run, take)
+        for _ in range(1000):
+            if said := session.waiting():
+                break
+            threading.Event().wait(0.01)
+        assert "partitions that have not ended: /job:ps/replica:0/task:0" in said
+        session.run(put)
+        assert call.result(30) == 1.0
+        assert session.waiting() == ""
 
 
 def test_tasks_that_do_not_answer_are_named() -> None:

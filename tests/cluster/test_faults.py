@@ -87,7 +87,7 @@ class Job:
     """All of them."""
 
     def __init__(self, folder: str) -> None:
-        ps, *workers = (f"localhost:{port}" for port in _free_ports(3))
+        ps, *workers = (f"localhost:{port}" for port in _free_ports(5))
         self.folder = folder
         self.proxies = {name: Proxy(ps) for name in ("chief", "worker")}
         self.ps = Role(_roles.serve, {"ps": [ps], "worker": workers}, 0, folder)
@@ -97,7 +97,9 @@ class Job:
         self.client = Role(
             _roles.ask, seen["worker"], 1, folder
         )  # by the worker it finds the others: as the worker sees them
-        self.roles = [self.ps, self.chief, self.worker, self.client]
+        direct = {"ps": [ps], "worker": workers}
+        self.together = [Role(_roles.train_together, direct, index, folder) for index in (2, 3)]
+        self.roles = [self.ps, self.chief, self.worker, self.client, *self.together]
 
     def start(self) -> None:
         for role in (self.ps, self.chief, self.worker):
@@ -357,6 +359,33 @@ class TestClient:
         client.ask("save")
         assert "too large" in error_of(client.answer(), "ResourceExhaustedError").lower()
         assert saved_step(job) == saved
+
+
+class TestSynchronous:
+    def test_chief_killed_while_replicas_wait(self, job: Job) -> None:
+        """A replica waits for a token until the next chief hands one out."""
+        chief, replica = job.together
+        for role in (chief, replica):
+            role.start()
+            assert role.answer() == "ready"
+        for role in (chief, replica, chief, replica):
+            role.ask("step")
+        answers = [role.answer() for role in (chief, replica, chief, replica)]
+        assert all(isinstance(answer, int) for answer in answers), answers
+        chief.kill()
+        for _ in range(10):  # as long as there are tokens
+            replica.ask("step")
+            if not replica.pipe.poll(1.0):
+                break
+            assert isinstance(replica.answer(), int)
+        assert replica.unanswered == 1
+        chief.start()
+        assert chief.answer() == "ready"
+        chief.ask("step")
+        assert isinstance(chief.answer(), int)
+        assert isinstance(replica.answer(), int)
+        replica.kill()
+        chief.kill()
 
 
 def _pass(role: Role, seconds: float) -> None:
