@@ -238,3 +238,24 @@ def test_a_large_message_does_not_hold_up_small_ones(pair):
         count += 1
     assert answers.wait()[0][2] is None
     assert count > 5  # many small ones in the time of a large one
+
+
+@ALL
+def test_closing_with_an_error_is_a_loss_for_who_waits(pair):
+    peer, answers, told = pair[1], Answers(), []
+    peer.on_lost(told.append)
+    ask(peer, "echo")
+    peer.call("silence", {}, [], answers)
+    error = errors.UnavailableError(None, None, "too slow")
+    peer.close(error)
+    assert answers.wait()[0][2] is error
+    until(lambda: told == [error], "loss")
+    assert peer.lost is error
+
+
+@ALL
+def test_actions_for_later_run_on_the_thread_of_the_endpoint(pair):
+    ran: list[str] = []
+    pair[0].later(0.01, lambda: ran.append(threading.current_thread().name))
+    until(lambda: ran, "the action")
+    assert ran[0].startswith("headrace-")
