@@ -213,7 +213,7 @@ resource_form(
 
 assign_own = op(
     "_AssignOwn(ref: ref T, value: T; validate_shape: bool = True, use_locking: bool = True) -> (output_ref: ref T)",
-    T=ANY, writes=True, opaque=True, stateful=True,
+    T=ANY, writes=True, opaque=True, stateful=True, keeps=True,
 )  # fmt: skip
 assign_own.not_differentiable()
 assign_own.shape(lambda ref, value, validate_shape, use_locking: ref.merge_with(value) if validate_shape else value)

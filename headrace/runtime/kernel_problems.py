@@ -230,7 +230,7 @@ def _sharing_problems(op_def: OpDef, inputs: Sequence[Any], outputs: Sequence[An
         if isinstance(holder, Variable) and holder.initialized:
             problems += [
                 f"the variable of input {n} shares memory with input {i} afterwards: copy the value"
-                for i, v in plain if share(v, holder.value)
+                for i, v in plain if share(v, holder.value) and not op_def.traits.keeps
             ]  # fmt: skip
             if not op_def.traits.view:
                 problems += [
