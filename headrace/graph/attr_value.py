@@ -76,8 +76,11 @@ def _put(target: Any, field: str, value: Any, repeated: bool) -> None:
         setattr(target, field, value)
 
 
-def tensor(array: Any, dtype: DType | None = None) -> Any:
-    """An array as a TensorProto; a constant of bfloat16 is held as float32."""
+def tensor(array: Any, dtype: DType | None = None, shape: Any = None) -> Any:
+    """An array as a TensorProto; a constant of bfloat16 is held as float32.
+
+    In a larger ``shape`` the last element stands for those that are missing.
+    """
     element_type = dtype or (dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype))
     array = np.asarray(array)
     if element_type == dtypes.bfloat16 and array.dtype != np.uint16:
@@ -90,13 +93,14 @@ def tensor(array: Any, dtype: DType | None = None) -> Any:
         raise ValueError(f"Cannot create a tensor proto whose content is larger than 2GB: it has {array.nbytes} bytes")
     field = _BY_VALUE.get(element_type.name)
     message = protos().TensorProto()
-    if array.size == 1 or element_type.is_complex or element_type.is_bool:
+    if field is not None and (
+        array.size == 1 or shape is not None or element_type.is_complex or element_type.is_bool
+    ):
         message.dtype = element_type.as_datatype_enum
-        message.tensor_shape.CopyFrom(TensorShape(array.shape).as_proto())
-        if field is not None:
-            getattr(message, field).extend(_numbers(array, element_type))
-            return message
-    message.ParseFromString(tensor_proto.encode(array, element_type))
+        getattr(message, field).extend(_numbers(array, element_type))
+    else:
+        message.ParseFromString(tensor_proto.encode(array, element_type))
+    message.tensor_shape.CopyFrom(TensorShape(array.shape if shape is None else shape).as_proto())
     return message
 
 

@@ -116,8 +116,9 @@ def _(condition, t, e):
     rows, dims = condition.tuple, result.tuple
     if rows is None or len(rows) == 0 or (len(rows) == 1 and dims is None):
         return result
-    if len(rows) == 1 and len(dims) > 1:
-        return result.merge_with([rows[0], *dims[1:]])
+    if len(rows) == 1:  # checked only: TensorFlow does not learn the number of rows from the condition
+        result.merge_with([rows[0], *dims[1:]] if dims else condition)
+        return result
     return result.merge_with(condition)
 
 

@@ -229,6 +229,15 @@ class TestTools:
             np.testing.assert_array_equal(back, array)
         assert tf.make_ndarray(tf.make_tensor_proto(7, tf.float32, [2])).tolist() == [7, 7]
 
+    def test_the_last_element_stands_for_those_that_are_missing(self):
+        few = tf.make_tensor_proto([1.0, 2.0], shape=[2, 2])
+        assert list(few.float_val) == [1, 2] and not few.tensor_content
+        assert tf.make_ndarray(few).tolist() == [[1, 2], [2, 2]]
+        assert list(tf.make_tensor_proto(1, shape=[3]).int_val) == [1]
+        assert list(tf.make_tensor_proto("a", shape=[3]).string_val) == [b"a"]
+        assert list(tf.make_tensor_proto(1 + 2j, shape=[3]).dcomplex_val) == [1, 2]
+        assert tf.make_tensor_proto([1.0, 2.0], shape=[2]).tensor_content
+
 
 def test_without_tensorboard_the_message_says_what_to_install():
     program = (

@@ -60,6 +60,7 @@ WITHOUT_SAMPLES = {
     "_ArrayItem": "takes or gives the gradient of an array of tensors; tests/library/control/test_tensor_array.py runs it",
     "_ArrayUnstacked": "takes or gives the gradient of an array of tensors; tests/library/control/test_tensor_array.py runs it",
     "_ArrayStacked": "takes or gives the gradient of an array of tensors; tests/library/control/test_tensor_array.py runs it",
+    "_ElementShape": "takes an array of tensors; tests/library/control/test_tensor_array_gradient.py runs it",
     "_ArraySplit": "takes or gives the gradient of an array of tensors; tests/library/control/test_tensor_array.py runs it",
     "_ArrayConcat": "takes or gives the gradient of an array of tensors; tests/library/control/test_tensor_array.py runs it",
     "Switch": "a primitive of control flow; tests/runtime/test_framed.py runs it",
@@ -67,6 +68,10 @@ WITHOUT_SAMPLES = {
     "Enter": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     "Exit": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     "NextIteration": "a primitive of control flow; tests/runtime/test_framed.py runs it",
+    **dict.fromkeys(
+        ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity"),
+        "passes a variable on; tests/library/control/test_while_loop.py runs it",
+    ),
     "LoopCond": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     "RecordInput": "reads files; tests/library/input/test_record_input.py runs it",
     "Unstage": "has no input that could wait for a put; tests/library/queue/test_staging.py runs it",

@@ -210,8 +210,8 @@ class _Loop:
             if not _is_reference(leaves[i]) or source_of(leaves[i]) is not variable:
                 raise ValueError(
                     f"Input tensor '{handle.name}' enters the loop as a reference to variable {variable.op.name!r}, but is "
-                    f"{leaves[i]!r} after one iteration, which is incompatible with expected {dtype}_ref of that variable; return "
-                    f"the reference or an assignment to it {at()}"
+                    f"{leaves[i]!r} after one iteration, which is incompatible with expected {dtype}_ref of that variable; "
+                    f"return the reference or an assignment to it {at()}"
                 )
             leaves[i] = leaves[i].op
         return leaves
@@ -270,8 +270,8 @@ def _expand(leaf: Any, shape: TensorShape) -> list[TensorShape]:
     if isinstance(leaf, SparseTensor):  # the invariant is the shape of its dense_shape
         if shape.ndims not in (None, 1):
             raise ValueError(
-                f"Expected a shape with 1 dimension. Obtained: {shape} which has {shape.ndims} dimensions: the shape invariant of "
-                f"a SparseTensor is the shape of its dense_shape {at()}"
+                f"Expected a shape with 1 dimension. Obtained: {shape} which has {shape.ndims} dimensions: the shape invariant "
+                f"of a SparseTensor is the shape of its dense_shape {at()}"
             )
         return _sparse_shapes(shape.as_list()[0] if shape.ndims else None)
     if isinstance(leaf, IndexedSlices):

@@ -74,7 +74,9 @@ def copy_some_through(
 
     def chosen(old: Any, new: Any) -> Any:
         if isinstance(new, Tensor) and new.shape.ndims == 2:
-            return raw_ops.SelectV2(finished, old, new, name="Select")
+            selected: Tensor = raw_ops.SelectV2(finished, old, new, name="Select")
+            selected._shape = new._shape  # TensorFlow does not learn the size of the batch from the lengths
+            return selected
         return choose(array.reshape(finished, [-1]), old, new)
 
     flat = [chosen(zero, new) for zero, new in zip(zero_outputs, outputs, strict=True)]

@@ -230,7 +230,11 @@ def make_tensor_proto(
     """An array, or what one can be made of, as a TensorProto."""
     with Graph().as_default():
         tensor = constant(values, dtype, shape, verify_shape=verify_shape)
-    return attr_value.tensor(tensor.op.attrs["value"], tensor.dtype.base_dtype)
+        array = tensor.op.attrs["value"]
+        few = array if shape is None else constant(values, dtype).op.attrs["value"]
+    if 0 < few.size < array.size:
+        return attr_value.tensor(few, tensor.dtype.base_dtype, array.shape)
+    return attr_value.tensor(array, tensor.dtype.base_dtype)
 
 
 def make_ndarray(tensor: Any) -> Any:

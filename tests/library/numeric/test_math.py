@@ -11,6 +11,13 @@ def run(tensor, feed=None):
         return session.run(tensor, feed)
 
 
+def test_cast_of_what_no_integer_is():
+    """As TensorFlow's kernels on this kind of processor: the nearest integer, nothing for NaN."""
+    x = tf.constant([np.inf, -np.inf, np.nan])
+    for dtype in (tf.int32, tf.int64):
+        assert run(tf.cast(x, dtype)).tolist() == [dtype.max, dtype.min, 0]
+
+
 def test_cast():
     x = tf.constant([1.9, -1.9, 0.0])
     assert tf.cast(x, tf.float32) is x
