@@ -1,4 +1,4 @@
-"""``python -m headrace.tensorflow program.py args``, or ``-m module args``: runs a TensorFlow 1 program on Headrace."""
+"""``python -m headrace.tensorflow program.py args``, ``-m module args`` or ``-c code args``: TensorFlow 1 code on Headrace."""
 
 from __future__ import annotations
 
@@ -11,22 +11,30 @@ from types import ModuleType
 
 from headrace.tensorflow import install
 
-USAGE = """usage: python -m headrace.tensorflow [-m] program [arguments ...]
+USAGE = """usage: python -m headrace.tensorflow [-m module | -c code | program] [arguments ...]
 
 Runs a program written for TensorFlow 1 on Headrace, without changing it: `import tensorflow` in it, and in what it
-imports, means Headrace. The program is a file, or a module after -m. See also: headrace port program.py"""
+imports, means Headrace. The program is a file, a module after -m (`-m pytest old_test.py`), or the code after -c. See
+also: headrace port program.py"""
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs the program; its end is the end of the process."""
-    if not argv or argv[0] in ("-h", "--help") or argv == ["-m"]:
-        print(USAGE, file=sys.stdout if argv and argv[0] != "-m" else sys.stderr)
-        return 0 if argv and argv[0] != "-m" else 2
+    if argv and argv[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    if not argv or argv in (["-m"], ["-c"]):
+        print(USAGE, file=sys.stderr)
+        return 2
     install()
     if argv[0] == "-m":
         sys.argv[:] = argv[1:]
         runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
         return 0
+    if argv[0] == "-c":
+        sys.argv[:] = ["-c", *argv[2:]]
+        sys.path[0] = ""
+        return _execute(argv[1], "<string>", None)
     sys.argv[:] = argv
     sys.path[0] = os.path.dirname(os.path.abspath(argv[0]))
     return _run(argv[0])
@@ -39,11 +47,16 @@ def _run(path: str) -> int:
     except OSError as error:
         print(f"headrace.tensorflow: cannot open {path!r}: {error.strerror}", file=sys.stderr)
         return 2
-    # The program is the main module, and stays it to the end: threads and functions of its own find their names.
+    return _execute(source, path, path)
+
+
+def _execute(source: str | bytes, title: str, path: str | None) -> int:
+    """Runs the code as the main module, which it stays to the end: threads and functions of its own find their names."""
     module = ModuleType("__main__")
-    module.__file__ = path
+    if path is not None:
+        module.__file__ = path
     sys.modules["__main__"] = module
-    exec(compile(source, path, "exec"), module.__dict__)
+    exec(compile(source, title, "exec"), module.__dict__)
     return 0
 
 

@@ -8,24 +8,37 @@ from __future__ import annotations
 
 # Module -> the places where its names are, the first one that has a name wins; "" is the top.
 _PYTHON = """
+client.client_lib            .
 client.device_lib            library.system.device_list
 client.session               .
 client.timeline              profiler
+compat.compat                compat
 data.ops.dataset_ops         data
 data.ops.iterator_ops        data
+data.ops.readers             data
 data.util.nest               nest
 eager.backprop               .
 eager.context                .
 eager.def_function           .
 eager.function               contrib.eager .
+eager.test                   test
+estimator.canned.dnn         estimator
+estimator.canned.head        estimator
+estimator.canned.linear      estimator
 estimator.estimator          estimator
+estimator.estimator_lib      estimator
 estimator.export.export      estimator.export
+estimator.export.export_output estimator.export
+estimator.inputs.inputs      estimator.inputs
 estimator.inputs.numpy_io    estimator.inputs
 estimator.inputs.pandas_io   estimator.inputs
 estimator.model_fn           estimator
 estimator.run_config         estimator
 estimator.training           estimator
-feature_column.feature_column  feature_column
+feature_column.feature_column feature_column
+feature_column.feature_column_lib feature_column
+feature_column.feature_column_v2 feature_column
+framework.common_shapes      .
 framework.constant_op        .
 framework.device             .
 framework.dtypes             .
@@ -36,16 +49,20 @@ framework.graph_io           train io
 framework.graph_util         graph_util
 framework.graph_util_impl    graph_util
 framework.importer           .
+framework.indexed_slices     .
 framework.load_library       .
 framework.meta_graph         train
 framework.ops                .
 framework.random_seed        random .
 framework.smart_cond         contrib.framework
 framework.sparse_tensor      .
+framework.tensor_conversion  .
 framework.tensor_shape       .
 framework.tensor_spec        .
 framework.tensor_util        . contrib.util
 framework.test_util          test
+framework.type_spec          .
+framework.versions           . version
 keras                        keras
 layers.base                  layers
 layers.convolutional         layers
@@ -53,43 +70,85 @@ layers.core                  layers
 layers.layers                layers
 layers.normalization         layers
 layers.pooling               layers
+layers.utils                 contrib.slim.utils
 lib.io.file_io               library.system.file_io gfile io.gfile
 lib.io.python_io             python_io
 lib.io.tf_record             python_io
+ops.array_grad               .
 ops.array_ops                .
 ops.bitwise_ops              bitwise
 ops.candidate_sampling_ops   nn
 ops.check_ops                . debugging
 ops.clip_ops                 .
-ops.confusion_matrix         math .
-ops.control_flow_ops         .
 ops.cond_v2                  .
+ops.confusion_matrix         math .
+ops.control_flow_grad        .
+ops.control_flow_ops         .
+ops.critical_section_ops     .
 ops.ctc_ops                  nn
 ops.custom_gradient          .
+ops.data_flow_grad           .
 ops.data_flow_ops            . queue library.queue.barrier library.queue.staging library.input.record_input
 ops.distributions            distributions
 ops.distributions.bernoulli  distributions
-ops.distributions.categorical  distributions
-ops.distributions.distribution  distributions
-ops.distributions.kullback_leibler  distributions
+ops.distributions.beta       distributions
+ops.distributions.categorical distributions
+ops.distributions.dirichlet  distributions
+ops.distributions.distribution distributions
+ops.distributions.distributions distributions
+ops.distributions.exponential distributions
+ops.distributions.gamma      distributions
+ops.distributions.kullback_leibler distributions
+ops.distributions.laplace    distributions
+ops.distributions.multinomial distributions
 ops.distributions.normal     distributions
+ops.distributions.student_t  distributions
+ops.distributions.uniform    distributions
 ops.embedding_ops            nn
 ops.functional_ops           .
-ops.gen_array_ops            . raw_ops
-ops.gen_audio_ops            library.signal.audio audio
-ops.gen_math_ops             . math raw_ops
-ops.gen_nn_ops               nn raw_ops
-ops.gen_state_ops            . raw_ops
+ops.gen_array_ops            library.system.generated_ops .
+ops.gen_audio_ops            library.signal.audio audio library.system.generated_ops
+ops.gen_bitwise_ops          library.system.generated_ops
+ops.gen_candidate_sampling_ops library.system.generated_ops
+ops.gen_control_flow_ops     library.system.generated_ops
+ops.gen_ctc_ops              library.system.generated_ops
+ops.gen_data_flow_ops        library.system.generated_ops
+ops.gen_functional_ops       library.system.generated_ops
+ops.gen_image_ops            library.system.generated_ops
+ops.gen_io_ops               library.system.generated_ops
+ops.gen_linalg_ops           library.system.generated_ops
+ops.gen_list_ops             library.system.generated_ops
+ops.gen_logging_ops          library.system.generated_ops
+ops.gen_lookup_ops           library.system.generated_ops
+ops.gen_manip_ops            library.system.generated_ops
+ops.gen_math_ops             library.system.generated_ops . math
+ops.gen_nn_ops               library.system.generated_ops nn
+ops.gen_parsing_ops          library.system.generated_ops
+ops.gen_random_ops           library.system.generated_ops
+ops.gen_resource_variable_ops library.system.generated_ops
+ops.gen_script_ops           library.system.generated_ops
+ops.gen_set_ops              library.system.generated_ops
+ops.gen_sparse_ops           library.system.generated_ops
+ops.gen_spectral_ops         library.system.generated_ops
+ops.gen_state_ops            library.system.generated_ops .
+ops.gen_stateless_random_ops library.system.generated_ops
+ops.gen_string_ops           library.system.generated_ops
+ops.gen_summary_ops          library.system.generated_ops
 ops.gradient_checker         test
 ops.gradients                .
 ops.gradients_impl           .
+ops.gradients_util           .
 ops.histogram_ops            .
+ops.image_grad               .
 ops.image_ops                image
 ops.image_ops_impl           image
 ops.init_ops                 . initializers library.state.initializers
 ops.io_ops                   . train
 ops.linalg                   linalg
 ops.linalg.linalg            linalg
+ops.linalg.linalg_impl       linalg .
+ops.linalg.linear_operator   linalg
+ops.linalg_grad              .
 ops.linalg_ops               linalg .
 ops.logging_ops              .
 ops.lookup_ops               lookup . contrib.lookup
@@ -99,37 +158,60 @@ ops.losses.losses_impl       losses
 ops.losses.util              losses
 ops.manip_ops                manip
 ops.map_fn                   .
+ops.math_grad                .
 ops.math_ops                 . math
 ops.metrics                  metrics
 ops.metrics_impl             metrics
 ops.nn                       nn
+ops.nn_fused_batchnorm       nn
+ops.nn_grad                  .
 ops.nn_impl                  nn
 ops.nn_ops                   nn
 ops.numerics                 .
 ops.parsing_ops              . io
 ops.partitioned_variables    .
+ops.quantized_ops            quantization
 ops.random_ops               . random
 ops.resource_variable_ops    library.state.resource_variable raw_ops .
 ops.rnn                      nn library.rnn.private
 ops.rnn_cell                 nn.rnn_cell library.rnn.private
 ops.rnn_cell_impl            nn.rnn_cell library.rnn.cell library.rnn.private
+ops.rnn_grad                 .
 ops.script_ops               .
 ops.seq2seq                  contrib.legacy_seq2seq
 ops.session_ops              . library.state.session_tensor
 ops.sets                     sets
+ops.sets_impl                sets
+ops.signal                   signal
+ops.signal.dct_ops           signal
+ops.signal.fft_ops           signal spectral .
+ops.signal.mel_ops           signal
+ops.signal.mfcc_ops          signal
+ops.signal.reconstruction_ops signal
+ops.signal.shape_ops         signal
+ops.signal.signal            signal
+ops.signal.spectral_ops      signal
+ops.signal.window_ops        signal
+ops.sort_ops                 .
+ops.sparse_grad              .
 ops.sparse_ops               . sparse
 ops.special_math_ops         . math
 ops.spectral_ops             signal spectral
 ops.standard_ops             .
+ops.state_grad               .
 ops.state_ops                .
+ops.stateless_random_ops     random
 ops.string_ops               strings .
 ops.summary_ops              summary
 ops.template                 .
 ops.tensor_array_ops         .
+ops.unconnected_gradients    .
 ops.variable_scope           .
+ops.variable_v1              .
 ops.variables                .
 ops.while_v2                 .
 platform.app                 app
+platform.benchmark           test
 platform.flags               flags
 platform.gfile               gfile
 platform.googletest          test
@@ -137,36 +219,52 @@ platform.resource_loader     resource_loader
 platform.sysconfig           sysconfig
 platform.test                test
 platform.tf_logging          logging
+profiler.model_analyzer      profiler
+profiler.option_builder      profiler
+profiler.profiler            profiler
+pywrap_tensorflow            train raw_ops
 saved_model.builder          saved_model.builder
+saved_model.builder_impl     saved_model.builder
 saved_model.constants        saved_model.constants
 saved_model.loader           saved_model.loader
-saved_model.signature_constants  saved_model.signature_constants
-saved_model.signature_def_utils  saved_model.signature_def_utils
+saved_model.loader_impl      saved_model.loader
+saved_model.main_op          saved_model.main_op
+saved_model.main_op_impl     saved_model.main_op
+saved_model.signature_constants saved_model.signature_constants
+saved_model.signature_def_utils saved_model.signature_def_utils
+saved_model.signature_def_utils_impl saved_model.signature_def_utils
+saved_model.simple_save      saved_model
 saved_model.tag_constants    saved_model.tag_constants
 saved_model.utils            saved_model.utils
+saved_model.utils_impl       saved_model.utils
 summary.summary              summary
 summary.summary_iterator     train
+summary.text_summary         summary
 summary.writer.writer        summary
 summary.writer.writer_cache  summary
 tools.freeze_graph           graph_util
 training.adadelta            train
 training.adagrad             train
+training.adagrad_da          train
 training.adam                train
-training.basic_session_run_hooks  train estimator
-training.checkpoint_management  train
+training.basic_session_run_hooks train estimator
+training.checkpoint_management train
 training.checkpoint_utils    train
 training.coordinator         train
 training.device_setter       train
 training.evaluation          contrib.training
 training.ftrl                train
+training.gen_training_ops    library.system.generated_ops
 training.gradient_descent    train
 training.input               train
-training.learning_rate_decay  train
+training.learning_rate_decay train
 training.momentum            train
 training.monitored_session   train
 training.moving_averages     train library.train.moving_averages
 training.optimizer           train
 training.proximal_adagrad    train
+training.proximal_gradient_descent train
+training.py_checkpoint_reader train
 training.queue_runner        train
 training.queue_runner_impl   train
 training.rmsprop             train
@@ -177,12 +275,17 @@ training.session_run_hook    train
 training.slot_creator        library.train.optimizer.slot_creator
 training.summary_io          summary train
 training.supervisor          train
-training.sync_replicas_optimizer  train
+training.sync_replicas_optimizer train
 training.training            train
 training.training_ops        raw_ops
 training.training_util       train
+training.warm_starting_util  train
 util.compat                  compat
+util.deprecation             library.system.decorators
 util.nest                    nest
+util.tf_contextlib           library.system.decorators
+util.tf_decorator            library.system.decorators
+util.tf_export               library.system.decorators
 util.tf_inspect              library.system.inspect
 """
 

@@ -221,3 +221,91 @@ def test_functions_are_inspected_as_python_does(clean: None) -> None:
     assert tf_inspect.getargspec(lambda a, b=1, *c, **d: 0) == (["a", "b"], "c", "d", (1,))
     assert tf_inspect.isclass(int) and not tf_inspect.isfunction(int)
     assert tf_inspect.getfullargspec(headrace.nn.relu).args == ["features", "name"]
+
+
+OLD_TEST = """
+import tensorflow as tf
+from tensorflow.python.framework import test_util
+from tensorflow.python.ops import gen_array_ops, gen_nn_ops
+from tensorflow.python.platform import test
+
+class OldTest(test_util.TensorFlowTestCase):
+    def testGenerated(self):
+        with self.test_session(use_gpu=True):
+            self.assertAllEqual(gen_array_ops.reshape([1, 2, 3, 4], [2, 2]).eval(), [[1, 2], [3, 4]])
+            self.assertAllEqual(gen_nn_ops.relu_grad([1.0, 2.0], [0.0, 1.0]).eval(), [0.0, 2.0])
+            with self.assertRaisesRegexp(ValueError, "must be rank 1"):
+                gen_array_ops.reshape([1, 2], [[2]])
+
+    def testFails(self):
+        self.assertEqual(1, 2)
+
+if __name__ == "__main__":
+    test.main()
+"""
+
+
+def test_pytest_runs_an_old_test(tmp_path: Path) -> None:
+    (tmp_path / "old_test.py").write_text(OLD_TEST)
+    command = [
+        sys.executable,
+        "-m",
+        "headrace.tensorflow",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "old_test.py",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=ENVIRONMENT, cwd=tmp_path)
+    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "testFails" in done.stdout
+
+
+def test_code_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "neighbour.py").write_text("import tensorflow as tf\nTHREE = tf.constant(3)\n")
+    code = "import sys, tensorflow as tf, neighbour; print(tf.Session().run(neighbour.THREE), sys.argv, __name__)"
+    command = [sys.executable, "-m", "headrace.tensorflow", "-c", code, "--n=3"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=ENVIRONMENT, cwd=tmp_path)
+    assert done.stdout == "3 ['-c', '--n=3'] __main__\n", done.stderr
+
+
+@pytest.mark.parametrize("argv", [[], ["-m"], ["-c"]])
+def test_nothing_to_run(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    from headrace.tensorflow.__main__ import main
+
+    assert main(argv) == 2 and "usage:" in capsys.readouterr().err
+
+
+def test_every_module_of_the_table_is_there() -> None:
+    from headrace.tensorflow.finder import targets
+
+    missing = [
+        module for module in names.MODULES if module != "python.keras" and targets(f"tensorflow.{module}") is None
+    ]
+    absent = [f"{m}: {place}" for m, where in names.MODULES.items() for place in where if place and _absent(place)]
+    assert not missing and not absent, (missing, absent)
+
+
+def _absent(place: str) -> bool:
+    from headrace.tensorflow.finder import target
+
+    return place not in ("keras", "data") and target(place) is None
+
+
+def test_old_decorators() -> None:
+    from headrace.library.system import decorators
+
+    @decorators.tf_export("old.name")
+    @decorators.deprecated("2016-11-30", "Use another.")
+    def old(x: int) -> int:
+        """Doc."""
+        return x + 1
+
+    @decorators.deprecated_args(None, "Leave it out.", "y")
+    def other(x: int, y: int = 0) -> int:
+        return x + y
+
+    assert old(1) == 2 and old.__doc__ == "Doc." and other(1, y=2) == 3
+    assert decorators.unwrap(old)[1].__name__ == "old"
