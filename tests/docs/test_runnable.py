@@ -11,6 +11,7 @@ PAGES = [
     "coordination.md",
     "devices.md",
     "partitions.md",
+    "porting.md",
     "eager.md",
     "estimator.md",
     "explain.md",
