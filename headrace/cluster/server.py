@@ -24,7 +24,7 @@ from headrace.runtime.worker import LocalWorker
 
 LOCAL: Final = {"localhost": ["localhost:0"]}  # port 0: any that is free
 PROTOCOL: Final = "grpc"
-JOIN_SECONDS: Final = 10.0  # without a session, until `join` returns; HEADRACE_JOIN_SECONDS wins
+JOIN_SECONDS: Final = 90.0  # without a session, until `join` returns: workers of an Estimator begin up to 60 s later
 _free_ports = itertools.count(40000)
 
 
@@ -57,7 +57,6 @@ class Server:
         address = self._addresses[prefix]
         named = [] if address.endswith(":0") else [f"{PROTOCOL}://{address}"]
         self._targets = list(dict.fromkeys([self._target, *named]))  # sessions may name it as the cluster does
-        self._patience = JOIN_SECONDS
         self._service: Any = None
         self._started = False
         if start:
@@ -129,7 +128,7 @@ class Server:
         A server of several tasks waits a while longer for the next session: workers come and go.
         """
         if self._started:
-            self._worker.wait_for_sessions(_join_seconds(self._patience) if len(self._addresses) > 1 else 0.0)
+            self._worker.wait_for_sessions(_join_seconds() if len(self._addresses) > 1 else 0.0)
 
     def _withdraw(self) -> None:
         for target in self._targets:
@@ -201,10 +200,10 @@ def _check(definition: ServerDef) -> None:
         )
 
 
-def _join_seconds(default: float) -> float:
+def _join_seconds() -> float:
     setting = os.environ.get("HEADRACE_JOIN_SECONDS", "")
     try:
-        return float(setting) if setting else default
+        return float(setting) if setting else JOIN_SECONDS
     except ValueError:
         raise ValueError(f"HEADRACE_JOIN_SECONDS must be a number of seconds, got {setting!r}") from None
 

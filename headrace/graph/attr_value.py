@@ -93,9 +93,7 @@ def tensor(array: Any, dtype: DType | None = None, shape: Any = None) -> Any:
         raise ValueError(f"Cannot create a tensor proto whose content is larger than 2GB: it has {array.nbytes} bytes")
     field = _BY_VALUE.get(element_type.name)
     message = protos().TensorProto()
-    if field is not None and (
-        array.size == 1 or shape is not None or element_type.is_complex or element_type.is_bool
-    ):
+    if field is not None and (array.size == 1 or shape is not None or element_type.is_complex or element_type.is_bool):
         message.dtype = element_type.as_datatype_enum
         getattr(message, field).extend(_numbers(array, element_type))
     else:

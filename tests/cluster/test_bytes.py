@@ -36,9 +36,7 @@ class Traffic:
 
     def _count(self) -> np.ndarray:
         ways = [(WORKER, ("ps", i)) for i in range(self.servers)]
-        return np.array(
-            [(self._cluster.bytes_between(a, b), self._cluster.bytes_between(b, a)) for a, b in ways]
-        ).T
+        return np.array([(self._cluster.bytes_between(a, b), self._cluster.bytes_between(b, a)) for a, b in ways]).T
 
     def of(self, fetches: Any, feeds: dict[Any, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Bytes of a step to each server, and from each."""

@@ -331,7 +331,7 @@ def test_a_program_of_three_processes(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(PROGRAM))
     addresses = [f"localhost:{port}" for port in free_ports(3)]
-    environment = {**os.environ, "HEADRACE_COMPILE": "off", "HEADRACE_JOIN_SECONDS": "8"}
+    environment = {**os.environ, "HEADRACE_COMPILE": "off", "HEADRACE_JOIN_SECONDS": "25"}
 
     def start(job: str, index: int) -> subprocess.Popen[str]:
         arguments = [str(script), job, str(index), addresses[0], ",".join(addresses[1:])]

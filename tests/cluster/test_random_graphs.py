@@ -37,9 +37,7 @@ def three_processes() -> Iterator[tf.train.Server]:
         for index in (1, 2):
             command = [sys.executable, "-c", textwrap.dedent(SERVER), str(index), ",".join(hosts)]
             environment = {**os.environ, "HEADRACE_COMPILE": "off", "OMP_NUM_THREADS": "1"}
-            other = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-            )
+            other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
             stack.enter_context(other)
             stack.callback(other.kill)
             others.append(other)

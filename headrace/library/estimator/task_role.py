@@ -39,7 +39,6 @@ def serve(config: RunConfig) -> None:
     """A parameter server: holds variables until no session uses them any more."""
     server = _start_server(config)
     assert server is not None  # a cluster has a chief too
-    server._patience = max(server._patience, MAX_DELAY_SECS)  # a worker that begins late must find it
     server.join()
 
 

@@ -48,13 +48,11 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     noted: list[Any] = []
 
     class FakeServer:
-        _patience = 10.0
-
         def __init__(self, cluster: Any, job: str, index: int, protocol: Any, config: Any) -> None:
             noted.append(("server", job, index))
 
         def join(self) -> None:
-            noted.append(("join", self._patience))
+            noted.append(("join",))
 
     monkeypatch.setattr(task_role, "Server", FakeServer)
     monkeypatch.setattr(task_role.time, "sleep", lambda seconds: noted.append(("sleep", seconds)))
@@ -76,7 +74,7 @@ class TestRoles:
     ) -> None:
         be(monkeypatch, "ps", 1)
         assert run(regressor(tmp_path)) == (None, [])
-        assert events == [("server", "ps", 1), ("join", 60.0)], "workers begin up to 60 s later"
+        assert events == [("server", "ps", 1), ("join",)]
 
     @pytest.mark.parametrize(
         ("job", "index", "most", "delays"),
