@@ -9,6 +9,7 @@ The processes are forked from one that has imported Headrace, so that a start ta
 
 import argparse
 import collections
+import contextlib
 import multiprocessing
 import os
 import random
@@ -210,8 +211,9 @@ class Job:
         for name, task in reversed(self.tasks.items()):
             deadline = time.monotonic() + PATIENCE_S
             while task.process.is_alive() and time.monotonic() < deadline:
-                if name != "ps":
-                    task.drain()  # it may be sending
+                with contextlib.suppress(EOFError, OSError):  # it may be sending, or have closed the pipe
+                    while task.pipe.poll():
+                        task.pipe.recv()
                 task.process.join(0.1)
             statuses[name] = task.process.exitcode
         if any(status != 0 for status in statuses.values()):
