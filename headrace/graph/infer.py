@@ -10,6 +10,7 @@ several outputs.  It raises ValueError for inputs that can never work.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -108,13 +109,26 @@ def _shape(value: Any) -> TensorShape:
     return value if isinstance(value, TensorShape) else as_shape(value)
 
 
+_RANK = re.compile(r"^Shape (\([^()]*\)) must have rank (at least |at most )?(\d+)")
+
+
+def in_op_words(text: str) -> str:
+    """TensorFlow's words for a wrong rank in a shape rule, where ``TensorShape`` has other ones."""
+
+    def put(match: re.Match[str]) -> str:
+        rank = sum(bool(size.strip()) for size in match[1][1:-1].split(","))
+        return f"Shape must be {match[2] or ''}rank {match[3]} but is rank {rank}"
+
+    return _RANK.sub(put, text)
+
+
 def shape_error(
     op_def: OpDef, name: str | None, inputs: Sequence[Tensor], attrs: dict[str, Any], error: Exception, source: Source
 ) -> str:
     """What is wrong, the op, what it received, and the user's line."""
     shapes = ", ".join(str(t._shape) for t in inputs)
     label = (name or op_def.name).rstrip("/")
-    text = f"{error} for '{label}' (op: '{op_def.name}') with input shapes: {shapes}"
+    text = f"{in_op_words(str(error))} for '{label}' (op: '{op_def.name}') with input shapes: {shapes}"
     hosts = [
         f"{arg.name} = {known_value(t)}"
         for arg, t in zip(op_def.signature.inputs, group_inputs(op_def, inputs, attrs), strict=True)

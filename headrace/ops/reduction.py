@@ -321,7 +321,7 @@ def _running(name, accumulate, neutral):
     @definition.shape
     def _(x, axis, exclusive, reverse):
         if isinstance(axis, int) and x.ndims is not None and not -x.ndims <= axis < x.ndims:
-            raise ValueError(f"axis {axis} is not in [{-x.ndims}, {x.ndims})")
+            raise ValueError(f"Expected scan axis in the range [{-x.ndims}, {x.ndims}), but got {axis}")
         return x
 
     @definition.kernel

@@ -18,7 +18,7 @@ from headrace.core.dtypes import DType
 from headrace.core.registry import OpDef
 from headrace.core.shape import TensorShape
 from headrace.core.wording import UNEXPLAINED, is_from_below, place
-from headrace.graph.infer import check_ranks, group_inputs
+from headrace.graph.infer import check_ranks, group_inputs, in_op_words
 from headrace.resources.invoke import arguments
 from headrace.resources.value import from_numpy
 from headrace.resources.variable import Variable
@@ -65,7 +65,7 @@ def shapes_refused(op_def: OpDef, attrs: dict[str, Any], values: Sequence[Any]) 
             arguments.append([look(v) for v in value] if arg.is_list else look(value))
         op_def.shape_fn(*arguments, *[attrs[name] for name in op_def.attr_names])
     except Exception as error:  # noqa: BLE001 - a rule that cannot judge these values has nothing to say about them
-        return None if is_from_below(error) else str(error)
+        return None if is_from_below(error) else in_op_words(str(error))
     return None
 
 

@@ -1,0 +1,91 @@
+"""TensorFlow's fixed phrases: old tests and programs match on them, and on the phase in which the error comes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+
+def late(value: Any) -> Any:
+    """A tensor whose shape and value are known only when it runs."""
+    return tf.placeholder_with_default(value, None)
+
+
+IMAGE = np.zeros([1, 4, 4, 4], np.float32)
+
+BUILDING: dict[str, tuple[Callable[[], Any], str]] = {
+    "at least rank": (lambda: tf.matrix_band_part(tf.zeros([3]), 0, 0), "must be at least rank 2 but is rank 1"),
+    "rank": (
+        lambda: tf.nn.conv2d(tf.zeros([4, 4]), tf.zeros([1, 1, 1, 1]), [1, 1, 1, 1], "SAME"),
+        "Shape must be rank 4 but is rank 2",
+    ),
+    "rank of a shape": (lambda: tf.reshape(tf.zeros([4]), [[2, 2]]), "Shape must be rank 1 but is rank 2"),
+    "at most rank": (lambda: tf.manip.roll([1, 2], [[1]], 0), "Shape must be at most rank 1 but is rank 2"),
+    "block size": (lambda: tf.space_to_depth(IMAGE, 0), "block_size' of 0 must be at least minimum 2"),
+    "negative paddings": (lambda: tf.pad([1, 2], [[-1, 0]]), "[Pp]addings|negative"),
+    "ways to split": (lambda: tf.raw_ops.Split(axis=0, value=[1, 2], num_split=0), "must be at least minimum 1"),
+    "invalid strides": (
+        lambda: tf.nn.conv2d(IMAGE, tf.zeros([1, 1, 4, 1]), [1, 0, 1, 1], "SAME"), "strides"
+    ),
+    "duplicate axes": (lambda: tf.reduce_sum(tf.zeros([2, 2]), [0, 0]), "[Dd]uplicate"),
+    "unsorted segments": (
+        lambda: tf.unsorted_segment_sum(tf.zeros([3, 2]), tf.zeros([2], tf.int32), 2), "does not start with segment_ids.shape"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BUILDING)
+def test_while_building(case: str) -> None:
+    build, words = BUILDING[case]
+    with pytest.raises(ValueError, match=words):
+        build()
+
+
+RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
+    "labels of rank 2": (
+        lambda: tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=late(np.zeros([2, 3], np.float32)), labels=late([[1, 1]])),
+        "labels must be 1-D|must be rank 1|Shape must be rank 1",
+    ),
+    "not invertible": (lambda: tf.matrix_inverse(late(np.ones([2, 2], np.float32))), "Input is not invertible"),
+    "segment ids": (
+        lambda: tf.segment_sum(late([[1.0], [2.0]]), late([0, 0, 1])),
+        "segment ids should be the same size as dimension 0 of input",
+    ),
+    "segment out of range": (
+        lambda: tf.unsorted_segment_sum(late([1.0, 2.0]), late([0, 7]), 3), r"segment_ids\[1\] = 7 is out of range \[0, 3\)"
+    ),
+    "chosen rows": (
+        lambda: tf.sparse_segment_sum(late([[1.0], [2.0]]), late([0, 9]), late([0, 0])), r"indices\[1\] == 9 out of range \[0, 2\)"
+    ),
+    "axis of cumsum": (lambda: tf.cumsum(late([1.0, 2.0]), late(np.int32(3))), r"Expected scan axis in the range \[-1, 1\), but got 3"),
+    "matrix sizes": (lambda: tf.matmul(late(np.ones([1, 3], np.float32)), late(np.ones([4, 2], np.float32))), "Dimensions must be equal"),
+    "rank": (lambda: tf.nn.conv2d(late(np.ones([4, 4], np.float32)), tf.zeros([1, 1, 1, 1]), [1, 1, 1, 1], "SAME"),
+             "Shape must be rank 4 but is rank 2"),
+    "lengths": (
+        lambda: tf.reverse_sequence(late([[1, 2], [3, 4]]), late([1, 5]), 1, batch_axis=0), r"seq_lens\(1\) > input.dims\(1\)"
+    ),
+    "indices of an update": (lambda: tf.gather(late([1.0, 2.0]), late([5])), r"indices\[0\] = 5 is not in \[0, 2\)"),
+    "volumes": (
+        lambda: tf.raw_ops.AvgPool3DGrad(
+            orig_input_shape=late(np.int32([1, 4, 4, 4, 1])), grad=late(np.ones([1, 1, 1, 1, 1], np.float32)),
+            ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID",
+        ),
+        r"grad must have shape \[1, 2, 2, 2, 1\]",
+    ),
+    "channels": (
+        lambda: tf.nn.fused_batch_norm(late(np.ones([1, 2, 2, 3], np.float32)), late([1.0]), late([0.0]))[0],
+        "scale must have the same number of elements as the channels of x",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RUNNING)
+def test_when_it_runs(case: str) -> None:
+    build, words = RUNNING[case]
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        node = build()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            session.run(node)
