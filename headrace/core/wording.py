@@ -31,6 +31,14 @@ def is_from_below(error: BaseException) -> bool:
     return not (code.co_filename.startswith(_PACKAGE) and code.co_code[last.tb_lasti] == _RAISE)
 
 
+def cause(error: BaseException) -> BaseException | None:
+    """What to raise an explanation of the exception ``from``: itself if a user's code raised it, else nothing."""
+    last = _innermost(error)
+    filename = "" if last is None else last.tb_frame.f_code.co_filename
+    inside = filename.startswith((_PACKAGE, "<headrace ")) or "site-packages" in filename
+    return None if inside and is_from_below(error) else error
+
+
 def place(error: BaseException) -> str:
     """The innermost line of Headrace's own that the exception passed: ``ops/matmul.py:107``; '' if none."""
     where = ""

@@ -8,12 +8,14 @@ from typing import Any
 from headrace.core import errors
 from headrace.core.registry import OpDef
 from headrace.core.source import user_source
+from headrace.core.wording import is_from_below
 from headrace.eager.tensor import EagerHandle
 from headrace.runtime.failure import error_class
+from headrace.runtime.refusal import refusal
 
 
-def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any]) -> BaseException:
-    """What to raise instead of ``error``."""
+def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> BaseException:
+    """What to raise instead of ``error``; ``attrs`` are the node's, all of them."""
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
     unset = _unset(error, inputs)
@@ -23,6 +25,8 @@ def explain(error: BaseException, op_def: OpDef, inputs: Sequence[Any]) -> BaseE
             f"Error while reading variable {unset.op.name}: it was never given a value (made at {unset.op.source}); "
             "assign to it first"
         )
+    elif op_def.built_in and is_from_below(error):
+        raised_class, message = refusal(op_def, attrs, [t._value for t in inputs], error)
     else:
         raised_class, message = error_class(error)
         raised_class = getattr(error, "eager_error_class", raised_class)

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
+from headrace.core.wording import cause
 from headrace.passes.step_graph import Value
 from headrace.resources import saving
 from headrace.resources.dispatch import below_autograd
@@ -101,7 +102,7 @@ def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         with below_autograd():
             return program.call(*feeds)  # type: ignore[no-any-return]
     except Exception as e:
-        raise explain(e, program) from e
+        raise explain(e, program) from cause(e)
 
 
 class StepRun:

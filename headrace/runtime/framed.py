@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.core import errors
 from headrace.core.dtypes import int32
+from headrace.core.wording import cause
 from headrace.passes.pipeline import Context, Stage, run_stage
 from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources.interrupt import Shield
@@ -138,7 +139,7 @@ class FramedPlan:
                 with self.gate:
                     values = program.call(*ready.inputs)  # type: ignore[union-attr]
         except Exception as e:
-            raise explain(e, program) from e  # type: ignore[arg-type]
+            raise explain(e, program) from cause(e)  # type: ignore[arg-type]
         if primitive == "switch":
             data, pred = values
             return [DEAD, data] if self._decided(pred, ready, program) else [data, DEAD]

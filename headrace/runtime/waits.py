@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from headrace.core.errors import CancelledError, DeadlineExceededError, OpError
+from headrace.core.wording import cause
 from headrace.passes.step_graph import Node
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.invoke import flat_outputs
@@ -68,7 +69,7 @@ class Waits:
             wait = program.call(*inputs, done, self.step)
         except Exception as e:
             del self._begun[number]
-            raise explain(e, program) from e
+            raise explain(e, program) from cause(e)
         if wait is not None:
             self.step.waits[number] = Waiting(node, wait)
 
@@ -125,7 +126,7 @@ class Waits:
             except Exception as e:  # noqa: BLE001 - an error of the node like others
                 error = e
         if error is not None:
-            raise self._explained(error, node, program, inputs) from error
+            raise self._explained(error, node, program, inputs) from cause(error)
         return token, flat_outputs(node.op_def, result) if node.op_def.traits.asynchronous else result
 
     def _end_of_the_only(self, reason: OpError) -> Event | None:

@@ -27,14 +27,13 @@ BUILDING: dict[str, tuple[Callable[[], Any], str]] = {
     "block size": (lambda: tf.space_to_depth(IMAGE, 0), "block_size' of 0 must be at least minimum 2"),
     "negative paddings": (lambda: tf.pad([1, 2], [[-1, 0]]), "[Pp]addings|negative"),
     "ways to split": (lambda: tf.raw_ops.Split(axis=0, value=[1, 2], num_split=0), "must be at least minimum 1"),
-    "invalid strides": (
-        lambda: tf.nn.conv2d(IMAGE, tf.zeros([1, 1, 4, 1]), [1, 0, 1, 1], "SAME"), "strides"
-    ),
+    "invalid strides": (lambda: tf.nn.conv2d(IMAGE, tf.zeros([1, 1, 4, 1]), [1, 0, 1, 1], "SAME"), "strides"),
     "duplicate axes": (lambda: tf.reduce_sum(tf.zeros([2, 2]), [0, 0]), "[Dd]uplicate"),
     "unsorted segments": (
-        lambda: tf.unsorted_segment_sum(tf.zeros([3, 2]), tf.zeros([2], tf.int32), 2), "does not start with segment_ids.shape"
+        lambda: tf.unsorted_segment_sum(tf.zeros([3, 2]), tf.zeros([2], tf.int32), 2),
+        "does not start with segment_ids.shape",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BUILDING)
@@ -46,7 +45,9 @@ def test_while_building(case: str) -> None:
 
 RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
     "labels of rank 2": (
-        lambda: tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=late(np.zeros([2, 3], np.float32)), labels=late([[1, 1]])),
+        lambda: tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
+            features=late(np.zeros([2, 3], np.float32)), labels=late([[1, 1]])
+        ),
         "labels must be 1-D|must be rank 1|Shape must be rank 1",
     ),
     "not invertible": (lambda: tf.matrix_inverse(late(np.ones([2, 2], np.float32))), "Input is not invertible"),
@@ -55,23 +56,37 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
         "segment ids should be the same size as dimension 0 of input",
     ),
     "segment out of range": (
-        lambda: tf.unsorted_segment_sum(late([1.0, 2.0]), late([0, 7]), 3), r"segment_ids\[1\] = 7 is out of range \[0, 3\)"
+        lambda: tf.unsorted_segment_sum(late([1.0, 2.0]), late([0, 7]), 3),
+        r"segment_ids\[1\] = 7 is out of range \[0, 3\)",
     ),
     "chosen rows": (
-        lambda: tf.sparse_segment_sum(late([[1.0], [2.0]]), late([0, 9]), late([0, 0])), r"indices\[1\] == 9 out of range \[0, 2\)"
+        lambda: tf.sparse_segment_sum(late([[1.0], [2.0]]), late([0, 9]), late([0, 0])),
+        r"indices\[1\] == 9 out of range \[0, 2\)",
     ),
-    "axis of cumsum": (lambda: tf.cumsum(late([1.0, 2.0]), late(np.int32(3))), r"Expected scan axis in the range \[-1, 1\), but got 3"),
-    "matrix sizes": (lambda: tf.matmul(late(np.ones([1, 3], np.float32)), late(np.ones([4, 2], np.float32))), "Dimensions must be equal"),
-    "rank": (lambda: tf.nn.conv2d(late(np.ones([4, 4], np.float32)), tf.zeros([1, 1, 1, 1]), [1, 1, 1, 1], "SAME"),
-             "Shape must be rank 4 but is rank 2"),
+    "axis of cumsum": (
+        lambda: tf.cumsum(late([1.0, 2.0]), late(np.int32(3))),
+        r"Expected scan axis in the range \[-1, 1\), but got 3",
+    ),
+    "matrix sizes": (
+        lambda: tf.matmul(late(np.ones([1, 3], np.float32)), late(np.ones([4, 2], np.float32))),
+        "Dimensions must be equal",
+    ),
+    "rank": (
+        lambda: tf.nn.conv2d(late(np.ones([4, 4], np.float32)), tf.zeros([1, 1, 1, 1]), [1, 1, 1, 1], "SAME"),
+        "Shape must be rank 4 but is rank 2",
+    ),
     "lengths": (
-        lambda: tf.reverse_sequence(late([[1, 2], [3, 4]]), late([1, 5]), 1, batch_axis=0), r"seq_lens\(1\) > input.dims\(1\)"
+        lambda: tf.reverse_sequence(late([[1, 2], [3, 4]]), late([1, 5]), 1, batch_axis=0),
+        r"seq_lens\(1\) > input.dims\(1\)",
     ),
     "indices of an update": (lambda: tf.gather(late([1.0, 2.0]), late([5])), r"indices\[0\] = 5 is not in \[0, 2\)"),
     "volumes": (
         lambda: tf.raw_ops.AvgPool3DGrad(
-            orig_input_shape=late(np.int32([1, 4, 4, 4, 1])), grad=late(np.ones([1, 1, 1, 1, 1], np.float32)),
-            ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID",
+            orig_input_shape=late(np.int32([1, 4, 4, 4, 1])),
+            grad=late(np.ones([1, 1, 1, 1, 1], np.float32)),
+            ksize=[1, 2, 2, 2, 1],
+            strides=[1, 2, 2, 2, 1],
+            padding="VALID",
         ),
         r"grad must have shape \[1, 2, 2, 2, 1\]",
     ),
@@ -79,7 +94,7 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tf.nn.fused_batch_norm(late(np.ones([1, 2, 2, 3], np.float32)), late([1.0]), late([0.0]))[0],
         "scale must have the same number of elements as the channels of x",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", RUNNING)

@@ -14,8 +14,9 @@ from headrace.core.wording import UNEXPLAINED, is_from_below
 
 # How torch, numpy and CPython put it.  Most texts are told by where they were raised; these would betray a text handed on.
 FROM_BELOW = re.compile(
-    r"\w+_?\(\): |object is not|Boolean value of|ZeroDivision|size of tensor a|mat1 and mat2|unsupported operand|broadcast together"
-    r"|not implemented for '|has no attribute|has no len|Dimension out of range|must be within|NoneType|positional argument"
+    r"\w+_?\(\): |object is not|Boolean value of|ZeroDivision|size of tensor a|mat1 and mat2|unsupported operand"
+    r"|broadcast together|not implemented for '|has no attribute|has no len|Dimension out of range|must be within|NoneType"
+    r"|positional argument"
     r"|list index|tuple index|index out of range in self|invalid literal|values to unpack|not iterable|shape '\["
     r"|aten::|torch|numpy|ndarray|setting an array|object of type|tensor\("
 )

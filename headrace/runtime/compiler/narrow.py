@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.core.errors import OpError
+from headrace.core.wording import cause
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.variable import Variable
@@ -43,7 +44,7 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
         try:
             return program.call(*arguments)
         except Exception as e:
-            raise explain(e, program) from e
+            raise explain(e, program) from cause(e)
 
     programs: dict[str, Program] = {}
     return run

@@ -165,7 +165,7 @@ def test_wrong_settings(make: object, message: str) -> None:
 
 def test_wrong_calls() -> None:
     queue, _ = names()
-    with pytest.raises(ValueError, match="must have rank 0"):
+    with pytest.raises(ValueError, match="must be rank 0"):
         tf.TextLineReader().read_up_to(queue, [1, 2])
     with pytest.raises(ValueError, match="Not a valid compression_type: 'ZIP'"):
         tf.TFRecordReader(options="ZIP")
