@@ -126,16 +126,19 @@ class RayCluster:
                 raise RuntimeError(f"the cluster is closed {at()}")
             bundle = self._free_bundles.pop() if self._free_bundles else self._reserve(1, placement.PACK)[0]
             (task,) = make_tasks([TaskName("worker", len(self._worker_hosts))], [bundle])
-            if self._local and task.host != self._here:
-                ray.kill(task.actor)
-                raise RuntimeError(
-                    f"{task.name} was placed on {task.host}, but the others listen on {self._here} only, where all began {at()}"
-                )
-            self._set_address(task)
-            self._worker_hosts.append(task.address)
-            with self._changed:
-                others = [other for other in self._tasks.values() if other.name.job != "worker"]
-            self._launch([task], spec_of([*others, task]))
+            try:
+                if self._local and task.host != self._here:
+                    raise RuntimeError(
+                        f"{task.name} was placed on {task.host}, but all others are on {self._here} and listen there only {at()}"
+                    )
+                self._set_address(task)
+                self._worker_hosts.append(task.address)
+                with self._changed:
+                    others = [other for other in self._tasks.values() if other.name.job != "worker"]
+                self._launch([task], spec_of([*others, task]))
+            except BaseException:
+                self._drop(task)
+                raise
             return task.name.index
 
     def remove_worker(self, index: int) -> None:
@@ -146,10 +149,7 @@ class RayCluster:
                 there = [name.index for name in self._tasks if name.job == "worker"]
                 raise ValueError(f"there is no worker {index}; the workers are {there} {at()}")
             self._stop([task])
-            with self._changed:
-                del self._tasks[task.name]
-            ray.kill(task.actor)
-            self._free_bundles.append(task.bundle)
+            self._drop(task)
 
     def close(self) -> None:
         """Ends all tasks: SIGTERM, and SIGKILL three seconds later.  An interrupt meanwhile kills them immediately."""
@@ -298,6 +298,16 @@ class RayCluster:
         with self._changed:
             while any(task.ended is None for task in tasks) and monotonic() < end:
                 self._changed.wait(MOMENT)
+
+    def _drop(self, task: RunningTask) -> None:
+        """Forgets a worker; what it has still running ends with its actor."""
+        with self._changed:
+            task.stopping = True
+            self._tasks.pop(task.name, None)
+            if self._failed is task:
+                self._failed = None
+        ray.kill(task.actor)
+        self._free_bundles.append(task.bundle)
 
 
 def _key() -> str:

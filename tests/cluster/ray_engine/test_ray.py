@@ -54,7 +54,7 @@ STUBBORN = """
     task = json.loads(os.environ["TF_CONFIG"])["task"]
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    print("begun", os.getpid(), child.pid, sys.argv[1:], flush=True)
+    print("begun", os.getpid(), child.pid, sys.argv[1:], "in", os.getcwd(), flush=True)
     if "fail" in sys.argv and task == {"type": "worker", "index": 0}:
         while not os.path.exists("all have begun"):
             time.sleep(0.1)
@@ -215,7 +215,9 @@ def test_a_failure_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:
 
 
 def test_control_c_stops_all(nodes: Nodes, tmp_path: Path) -> None:
-    job = Launched(tmp_path, 2, "--address", nodes.address, "--ps", "1", "--workers", "1", "stubborn.py")
+    """Ray has brought the program's folder to the nodes."""
+    job = Launched(tmp_path, 2, "--address", nodes.address, "--ps", "1", "--working-dir", str(tmp_path), "stubborn.py")
+    assert all(f" in {tmp_path}\n" not in line for line in job.lines)
     job.process.send_signal(signal.SIGINT)
     code, errors = job.end()
     assert code == 130
