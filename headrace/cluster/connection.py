@@ -81,7 +81,7 @@ class ClusterConnection:
         self._addresses = dict(addresses)
         self._own = own
         self._peers: dict[str, Peer] = {}
-        self._health = Health(endpoint, own, self.lose)
+        self._health = Health(endpoint, None, self.lose)
         self._losers: list[Told] = []
         self._closed = False
         filters = checked_filters(config.device_filters)

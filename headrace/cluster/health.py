@@ -59,10 +59,13 @@ def limits() -> Limits:
 class Health:
     """Thread-safe."""
 
-    def __init__(self, endpoint: Transport, own: str | None, told: Told) -> None:
-        """``own``: the task that this process is.  ``told`` is called once for each that is lost, mostly on the I/O thread."""
+    def __init__(self, endpoint: Transport, sender: str | None, told: Told) -> None:
+        """``sender``: the task that sends over these connections; None if they are a session's, which says so itself.
+
+        ``told`` is called once for each task that is lost, mostly on the I/O thread.
+        """
         self._endpoint = endpoint
-        self._introduction = {} if own is None else {"task": own}
+        self._introduction = {} if sender is None else {"task": sender}
         self._told = told
         self._machine = Membership(lost_seconds() * ANSWER_FACTOR)
         self._peers: dict[str, Peer] = {}

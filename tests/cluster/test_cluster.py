@@ -233,6 +233,24 @@ def test_a_client_says_on_which_task_its_step_waits(cluster: Cluster, monkeypatc
         assert session.waiting() == ""
 
 
+def test_the_end_of_a_session_is_no_loss_for_another(cluster: Cluster) -> None:
+    """Two sessions of one process, which take and put over the same tasks."""
+    queue = on("/job:ps", lambda: tf.FIFOQueue(3, tf.float32, [[]], shared_name="q"))
+    y = on("/job:worker/task:0", tf.negative, on("/job:ps", queue.dequeue))
+    put = on("/job:ps", queue.enqueue, on("/job:worker/task:0", tf.identity, tf.constant(2.0)))
+    with tf.Session(cluster.workers[0].target) as session, ThreadPoolExecutor(1) as pool:
+        call = pool.submit(session.run, y)
+        for _ in range(1000):
+            if session.waiting():
+                break
+            threading.Event().wait(0.01)
+        with tf.Session(cluster.workers[0].target) as other:
+            assert other.run(on("/job:ps", tf.square, on("/job:worker/task:0", tf.constant, 3.0))) == 9.0
+        assert not call.done()
+        session.run(put)
+        assert call.result(30) == -2.0
+
+
 def test_tasks_that_do_not_answer_are_named() -> None:
     ports = free_ports(2)
     spec = tf.train.ClusterSpec({"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{ports[1]}"]})
