@@ -1,7 +1,8 @@
 """Null steps over a cluster of processes (Fig. 7 of the paper), beside TensorFlow over gRPC on the same cores in the same run.
 
 In a step each worker reads parameters from the parameter servers, scales them, and the servers subtract the result: 16 scalars, 32 rows of a
-table, or all of a dense vector.  Both libraries' processes run all the time; they are asked in turn for a short sample.
+table, or all of a dense vector.  Both libraries' processes run all the time; they are asked in turn for a short sample.  Beside that, how often
+a second one task runs a cached subgraph.
 
 TensorFlow runs in an environment of its own: give its Python with `--tf-python` or $HEADRACE_TF_PYTHON.
 """
@@ -16,11 +17,14 @@ import sys
 import time
 from statistics import median
 
-from benchmarks import _harness
+from benchmarks import _dispatches, _harness
 
 MODULE = "benchmarks._peers.cluster_tf1"
 CASES = ("scalar", "sparse_1024", "sparse_16384", "dense_10", "dense_100")
 AIMS = {"scalar": 0.3, "sparse": 0.3, "dense": 0.6}
+PAPER_MS = {"scalar": 1.85, "sparse_1024": 6.93, "sparse_16384": 5.36, "dense_100": 148.0}
+"""The paper's median step with one worker and 16 parameter servers, each on a machine of its own, in 2016."""
+DISPATCHES = {"in process": 10_000, "over sockets": 3_000}  # a second, at least
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -147,14 +151,35 @@ def main(argv=None):
     parser.add_argument("--cases", nargs="*", default=CASES, help="(default: all)")
     parser.add_argument("--workers", nargs="*", type=int, default=(1, 2, 4))
     parser.add_argument("--servers", nargs="*", type=int, default=(1, 2))
+    parser.add_argument("--parts", nargs="*", default=("dispatches", "steps"), help="(default: all)")
     options = parser.parse_args(argv)
+    result = {}
+    if "dispatches" in options.parts:
+        result["dispatches"] = _measure_dispatches(options.rounds)
+    if "steps" in options.parts:
+        result["points"] = _measure_steps(options)
+    if set(options.parts) >= {"dispatches", "steps"} and not options.alone and tuple(options.cases) == CASES:
+        print(f"saved to {_harness.save('cluster', result)}")
+
+
+def _measure_dispatches(rounds):
+    samples = {name: [] for name in DISPATCHES}
+    for _ in range(rounds):
+        samples["in process"].append(_dispatches.in_process())
+        samples["over sockets"].append(_dispatches.over_sockets(f"localhost:{_free_ports(1)[0]}"))
+    for name, rates in samples.items():
+        missed = "" if median(rates) >= DISPATCHES[name] else f"  * aim: {DISPATCHES[name]:,}"
+        print(f"cached subgraphs {name}: {median(rates):,.0f} a second ({min(rates):,.0f} to {max(rates):,.0f}){missed}")
+    return samples
+
+
+def _measure_steps(options):
     python = None if options.alone else _harness.tensorflow_python(options.tf_python)
     begin = time.perf_counter()
     points = [point for servers in options.servers for point in measure(python, servers, options)]
     print(_report(points))
     print(f"{time.perf_counter() - begin:.0f} s")
-    if python and tuple(options.cases) == CASES:
-        print(f"saved to {_harness.save('cluster', {'points': points})}")
+    return points
 
 
 def _report(points):
@@ -173,10 +198,13 @@ def _report(points):
                 f"{ratio:.2f}{'' if ratio <= aim else '*'}", f"{min(ratios['step']):.2f}-{max(ratios['step']):.2f}",
                 f"{median(ratios['processor']):.2f}",
             ]  # fmt: skip
+        paper = PAPER_MS.get(point["case"]) if point["workers"] == 1 else None
+        cells.append("" if paper is None else _harness.duration(paper / 1e3))
         rows.append((f"{point['case']}, {point['workers']} workers, {point['servers']} ps", *cells))
     header = ["", "step", "processor"]
     if any("tensorflow" in point for point in points):
         header += ["TensorFlow", "processor", "ratio", "range", "processor ratio"]
+    header.append("paper")
     return _harness.table(header, rows)
 
 

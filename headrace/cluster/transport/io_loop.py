@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
 
 import zmq
@@ -165,19 +165,21 @@ class IOLoop:
             self._actions.popleft()()
 
     def _take_from(self, socket: Any, told: bool) -> None:
-        """Takes what has come.  ``told``: the descriptor says that something has, which is seldom wrong."""
-        for _ in range(TURN):
-            if socket not in self._readers:  # closed by what came before
-                return
-            take, lock = self._readers[socket]
-            with lock:
-                if not (told or sockets.readable(socket)):
-                    return
-                try:
-                    frames = sockets.receive(socket)
-                except zmq.Again:
-                    return
-            told = False
-            take(frames)
-        with self._lock:
-            self._unseen[socket] = False
+        """Takes what has come.  ``told``: the descriptor says that something has, which is seldom wrong.
+
+        All messages are received before the first is taken: who waits for it needs the interpreter from then on.
+        """
+        if socket not in self._readers:  # closed
+            return
+        take, lock = self._readers[socket]
+        messages = []
+        with lock, suppress(zmq.Again):
+            while (told or sockets.readable(socket)) and len(messages) < TURN:
+                messages.append(sockets.receive(socket))
+                told = False
+        if len(messages) == TURN:
+            with self._lock:
+                self._unseen[socket] = False
+        for frames in messages:
+            if socket in self._readers:  # not closed by the one before
+                take(frames)
