@@ -1,7 +1,7 @@
 """How many times a second one task runs a small subgraph that it has cached, several under way: for `cluster.py`.
 
-Both by the clock and by the processor time of this process, which other work on the machine disturbs less.  Over sockets this process is the
-client only.
+Both by the clock and by the processor time of this process, which other work on the machine disturbs less.  Over sockets
+this process is the client only.
 """
 
 import itertools

@@ -1,8 +1,8 @@
 """Null steps over a cluster of processes (Fig. 7 of the paper), beside TensorFlow over gRPC on the same cores in the same run.
 
-In a step each worker reads parameters from the parameter servers, scales them, and the servers subtract the result: 16 scalars, 32 rows of a
-table, or all of a dense vector.  Both libraries' processes run all the time; they are asked in turn for a short sample.  Beside that, how often
-a second one task runs a cached subgraph.
+In a step each worker reads parameters from the parameter servers, scales them, and the servers subtract the result: 16 scalars,
+32 rows of a table, or all of a dense vector.  Both libraries' processes run all the time; they are asked in turn for a short
+sample.  Beside that, how often a second one task runs a cached subgraph.
 
 TensorFlow runs in an environment of its own: give its Python with `--tf-python` or $HEADRACE_TF_PYTHON.
 """

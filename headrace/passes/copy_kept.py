@@ -3,8 +3,8 @@
     QueueEnqueueV2(%q, %feed)      ->      %c = _Own(%feed)   QueueEnqueueV2(%q, %c)
     Assign(%v, %large)             ->      _AssignOwn(%v, %large)
 
-A feed is the caller's memory, a read is a variable's, and a view may be either.  A value that nobody else uses is not copied.  A large one
-that is assigned may become the variable's first buffer.
+A feed is the caller's memory, a read is a variable's, and a view may be either.  A value that nobody else uses is not copied.
+A large one that is assigned may become the variable's first buffer.
 """
 
 from __future__ import annotations

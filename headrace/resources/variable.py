@@ -75,7 +75,7 @@ class Variable:
         return hasattr(self, "value")
 
     def assign(self, value: Any, validate_shape: bool = True, own: bool = False) -> None:
-        """Stores a copy.  Keeps the buffer when the shape is unchanged; a new one may be the value itself if that is its ``own``."""
+        """Stores a copy.  Keeps the buffer when the shape is unchanged.  ``own``: the value may become the new one."""
         if not isinstance(value, torch.Tensor):  # strings
             self.hold(value.copy())
             return

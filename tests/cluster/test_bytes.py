@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cluster.local_cluster import LocalCluster, local_cluster
 
 import headrace as tf
-from cluster.local_cluster import LocalCluster, local_cluster
 
 PS, WORKER = ("ps", 0), ("worker", 0)
 SLACK = 1200  # payloads: names of sessions and keys, numbers of steps

@@ -1,4 +1,4 @@
-"""Random programs over three processes give what one process gives: loops, conditionals, variables, gradients, cut at random places."""
+"""Random programs with loops, conditionals and variables, cut at random places over three processes: the results of one."""
 
 import os
 import subprocess
@@ -9,12 +9,12 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
+from cluster.local_cluster import free_ports
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from runtime.test_random_partitions import Program
 
 import headrace as tf
-from cluster.local_cluster import free_ports
-from runtime.test_random_partitions import Program
 
 EXAMPLES = int(os.environ.get("HEADRACE_RANDOM_GRAPHS", "6"))
 SERVER = """

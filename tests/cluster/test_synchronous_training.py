@@ -1,4 +1,4 @@
-"""Synchronous replicas over sockets train as one session with all their batches in one does; a backup worker is not waited for."""
+"""Synchronous replicas over sockets train as one session with all batches in one does; a stopped worker is not waited for."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cluster.local_cluster import LocalCluster, local_cluster
 
 import headrace as tf
-from cluster.local_cluster import LocalCluster, local_cluster
 
 STEPS, WAIT_S = 4, 60.0
 RANDOM = np.random.RandomState(0)
@@ -120,8 +120,8 @@ def test_replicas_train_as_one_large_batch(workers: int, servers: int) -> None:
 def test_a_stopped_worker_is_not_waited_for() -> None:
     """Two of three gradients make a step, and the third worker does nothing.
 
-    Its tokens go to the others, who hand in gradients too late for a step, which are dropped.  All replicas have one batch, so that
-    the result does not depend on whose gradients come first.
+    Its tokens go to the others, who hand in gradients too late for a step, which are dropped.  All replicas have one batch, so
+    that the result does not depend on whose gradients come first.
     """
     batch = slice(0, 1)  # of the steps: always the first
 

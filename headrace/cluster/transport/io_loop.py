@@ -1,7 +1,7 @@
 """The I/O thread of an endpoint: sockets that are ready, actions from other threads, timers.
 
-Knows nothing of messages.  Other threads may send on a socket under the lock that it is read with, and say so by `sent`.  ZeroMQ's
-descriptor of a socket tells of a message once: whatever uses the socket next, a send too, may use up what it tells.
+Knows nothing of messages.  Other threads may send on a socket under the lock that it is read with, and say so by `sent`:
+ZeroMQ's descriptor of a socket tells of a message once, and whatever uses the socket next, a send too, may use up what it tells.
 """
 
 from __future__ import annotations

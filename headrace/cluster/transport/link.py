@@ -1,7 +1,7 @@
 """One end of one connection, without its sockets: what is sent as which message, and what a message means.
 
-``pack`` may be called from any thread.  ``send``, ``tell`` and ``expect`` are called under the lock of the connection; everything else
-is for the endpoint's I/O thread.
+``pack`` may be called from any thread.  ``send``, ``tell`` and ``expect`` are called under the lock of the connection;
+everything else is for the endpoint's I/O thread.
 """
 
 from __future__ import annotations
