@@ -59,7 +59,7 @@ class Task:
         for stream in (self.process.stdin, self.process.stdout):
             stream.close()
         try:
-            self.process.wait(0 if "ps" in self.process.args else 10)
+            self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -1,8 +1,8 @@
 """One task of a cluster, for `cluster.py`: the same text for Headrace and TensorFlow (compat.v1).
 
-`python -m benchmarks._peers.cluster_tf1 headrace|tensorflow JOB INDEX PS_HOSTS WORKER_HOSTS`.  A parameter server runs until it
-is stopped.  A worker reads commands from standard input, one a line, and answers each with a line of JSON: `prepare NAME` builds a
-case and initialises its variables where nobody has, `run NAME SECONDS` runs steps for so long.
+`python -m benchmarks._peers.cluster_tf1 headrace|tensorflow JOB INDEX PS_HOSTS WORKER_HOSTS`.  A parameter server runs until its
+standard input ends.  A worker reads commands from there, one a line, and answers each with a line of JSON: `prepare NAME` builds
+a case and initialises its variables where nobody has, `run NAME SECONDS` runs steps for so long.
 """
 
 import importlib
@@ -28,7 +28,7 @@ def main(library, job, index, ps_hosts, worker_hosts):
     server = tf.train.Server(cluster, job_name=job, task_index=int(index))
     print(json.dumps({"version": tf.__version__}), flush=True)
     if job == "ps":
-        server.join()
+        sys.stdin.read()  # ends with the benchmark, however that ends
     else:
         answer_commands(Task(tf, server, cluster, int(index)))
 
