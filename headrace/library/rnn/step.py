@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.core import dtypes
 from headrace.core.shape import TensorShape
-from headrace.graph import raw_ops
+from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
 from headrace.library import nest
@@ -75,7 +75,8 @@ def copy_some_through(
     def chosen(old: Any, new: Any) -> Any:
         if isinstance(new, Tensor) and new.shape.ndims == 2:
             selected: Tensor = raw_ops.SelectV2(finished, old, new, name="Select")
-            selected._shape = new._shape  # TensorFlow does not learn the size of the batch from the lengths
+            if not context.executing_eagerly():
+                selected._shape = new._shape  # TensorFlow does not learn the size of the batch from the lengths
             return selected
         return choose(array.reshape(finished, [-1]), old, new)
 
