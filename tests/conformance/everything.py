@@ -27,7 +27,8 @@ def main() -> int:
     chosen = parser.parse_args()
     with Oracle() as oracle:
         draw = partial(run.random_calls, examples=chosen.examples, number=chosen.seed)
-        parts = goldens.parts(oracle, draw, partial(flow.programs, ways=("interpreted", "lowered")))
+        programs = partial(flow.programs, ways=("interpreted", "lowered"))
+        parts = goldens.parts(oracle, draw, programs, flow.state_programs)
     print(f"\n{summary(parts, oracle.version)}")
     return 1 if any(part.differences for part in parts) else 0
 

@@ -1,5 +1,8 @@
 """Every program of tests/golden/control_flow_cases.py in the three ways to run it, against the kept results of TensorFlow.
 
+`state_programs` does so with those of state_flow_cases.py, which read and write variables, and with drawn ones, which must give
+what their statements give in plain Python.
+
 `make conformance` runs them interpreted and lowered; compiling all of them takes torch's compiler hours, so that is asked for:
 `python tests/conformance/flow.py` runs all three ways, `--seeds 64:80` takes some of the programs, `--ways interpreted,lowered`
 some of the ways, and `--drawn 20` adds programs that TensorFlow has not seen, whose ways must agree with one another.
@@ -22,6 +25,7 @@ sys.path[:1] = [str(ROOT), str(ROOT / "tests")]
 
 import numpy as np  # noqa: E402 - the path is set above
 from conformance.part import Part  # noqa: E402
+from golden import state_flow_cases as state_flow  # noqa: E402
 from golden.control_flow_cases import DRAWN, SEEDS, record  # noqa: E402
 
 import headrace as tf  # noqa: E402
@@ -72,6 +76,21 @@ def programs(
             differences += [f"program {seed}, {way}: {problem}"] if problem else []
             print(f"{seed:7} {way:12} {time.time() - start:6.1f} s  {problem or 'as expected'}", flush=True)
     return Part("control flow", f"{len(seeds) + drawn} programs, {', '.join(ways)}", differences)
+
+
+def state_programs(oracle: object = None, ways: Sequence[str] = ("interpreted", "lowered"), drawn: int = 40) -> Part:
+    """Runs the programs with state, those kept and as many drawn ones as asked for."""
+    kept = json.loads(KEPT.with_name("state_flow.json").read_text())
+    more = random.Random(1).sample(range(state_flow.DRAWN, 10**6), drawn)
+    differences = []
+    for seed in [*state_flow.SEEDS, *more]:
+        program = state_flow.grow(seed)
+        wanted = kept.get(str(seed)) or state_flow.expected(*program)
+        for way in ways:
+            found = state_flow.record(tf, *program, WAYS[way])
+            if not np.allclose(found, wanted, rtol=1e-9, atol=1e-12):
+                differences.append(f"program {seed} with state, {way}: {found} instead of {wanted}")
+    return Part("state", f"{len(state_flow.SEEDS) + drawn} programs, {', '.join(ways)}", differences)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -29,3 +29,11 @@ def test_an_error_is_reported(capsys, monkeypatch):
     monkeypatch.setattr(flow, "record", fails)
     assert flow.main(["--seeds", "5:7", "--ways", "interpreted"]) == 1
     assert "2 programs, interpreted: 2 differ" in capsys.readouterr().out
+
+
+def test_programs_with_state(monkeypatch):
+    monkeypatch.setattr(flow.state_flow, "SEEDS", range(70, 72))
+    part = flow.state_programs(drawn=1)
+    assert (part.compared, part.differences) == ("3 programs, interpreted, lowered", [])
+    monkeypatch.setattr(flow.state_flow, "record", lambda tf, program, resource, config: [0.0] * (4 + resource))
+    assert len(flow.state_programs(drawn=0, ways=["interpreted"]).differences) == 2
