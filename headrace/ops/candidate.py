@@ -156,6 +156,9 @@ class FixedUnigram(Weighted):
 
     def prepare(self, attrs) -> None:
         unigrams = _vocabulary(attrs["vocab_file"]) if attrs["vocab_file"] else list(attrs["unigrams"])
+        if attrs["num_reserved_ids"] < 0:
+            message = f"num_reserved_ids must not be negative, got {attrs['num_reserved_ids']}"
+            raise errors.InvalidArgumentError(None, None, message)
         weights = np.concatenate(
             [np.zeros(attrs["num_reserved_ids"]), np.asarray(unigrams, float) ** attrs["distortion"]]
         )

@@ -82,6 +82,8 @@ def _dense(encoded, name, dtype, shape, default, where):
             raise ValueError(
                 f"{where}, Feature: {name} (data type: {_NAMES[_KINDS[dtype]]}) is required but could not be found."
             )
+        if _size(default) != math.prod(shape):
+            raise ValueError(f"{where}, Feature: {name}: the default has {_size(default)} values, the shape is {list(shape)}")
         return _listed(default)
     if len(values) != math.prod(shape):
         raise ValueError(
@@ -122,7 +124,9 @@ def _is_variable(shape):
 
 
 def _name(names, i):
-    return f"Name: {names[i].decode('utf-8', 'replace')}" if len(names) else "Name: <unknown>"
+    if names.size and i >= len(np.atleast_1d(names)):
+        raise ValueError(f"Expected names to be a vector with a name for each example, got shape {list(names.shape)}")
+    return f"Name: {np.atleast_1d(names)[i].decode('utf-8', 'replace')}" if names.size else "Name: <unknown>"
 
 
 def _text(keys):

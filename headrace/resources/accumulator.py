@@ -244,6 +244,8 @@ class _Accumulator(Driver):
 
     def set_global_step(self, step: int) -> None:
         """Gradients of steps before `step` are late from now on."""
+        if not isinstance(step, int):
+            raise ValueError(f"new_global_step must be a scalar, got {step}")
         with self._lock:
             current, self._machine.time_step = self._machine.time_step, step
         if step < current:

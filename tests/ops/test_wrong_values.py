@@ -111,7 +111,7 @@ def test_refused_when_it_runs(case: str) -> None:
 
 
 BUILDING: dict[str, tuple[Callable[[], Any], str]] = {
-    "shape of rank 2": (lambda: tf.sparse_to_dense([1], [[5], [3]], 1, 0), "Shape must be rank 1, got"),
+    "shape of rank 2": (lambda: tf.sparse_to_dense([1], [[5], [3]], 1, 0), "Shape must be rank 1 but is rank 2"),
     "sparse axes of rank 2": (lambda: tf.sparse_reduce_sum(entries(), [[0]]), "should be a scalar or a vector"),
     "sparse axis": (lambda: tf.sparse_reduce_sum(entries(), 2), "Invalid reduction dimension 2"),
     "no classes": (lambda: tf.multinomial(EMPTY, 3), "num_classes should be positive"),
