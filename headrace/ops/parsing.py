@@ -83,7 +83,9 @@ def _dense(encoded, name, dtype, shape, default, where):
                 f"{where}, Feature: {name} (data type: {_NAMES[_KINDS[dtype]]}) is required but could not be found."
             )
         if _size(default) != math.prod(shape):
-            raise ValueError(f"{where}, Feature: {name}: the default has {_size(default)} values, the shape is {list(shape)}")
+            raise ValueError(
+                f"{where}, Feature: {name}: the default has {_size(default)} values, the shape is {list(shape)}"
+            )
         return _listed(default)
     if len(values) != math.prod(shape):
         raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import torch
 
 from headrace.core import errors
@@ -161,7 +162,7 @@ def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:
     parts = []
     for value in node.inputs:
         held_value = _held(value, program, held)
-        known = getattr(held_value, "shape", None)  # None of a variable without a value
+        known = held_value.shape if isinstance(held_value, (torch.Tensor, np.ndarray)) else None
         shape = f"[{', '.join(_static(value))}]" if known is None else list(known)
         parts.append(f"{client_name(value)} {value.dtype.base_dtype.name}{shape}")
     return f"\n\t inputs: {', '.join(parts)}" if parts else ""
