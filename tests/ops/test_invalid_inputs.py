@@ -6,7 +6,7 @@ Each op's first sample is spoilt in many ways (tests/ops/invalid.py), while buil
 import re
 
 import pytest
-from invalid import Spoilt, attempts, samples
+from ops.invalid import Spoilt, attempts, samples
 
 import headrace as tf
 from headrace.core.registry import REGISTRY
