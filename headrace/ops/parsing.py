@@ -126,9 +126,10 @@ def _is_variable(shape):
 
 
 def _name(names, i):
-    if names.size and i >= len(np.atleast_1d(names)):
-        raise ValueError(f"Expected names to be a vector with a name for each example, got shape {list(names.shape)}")
-    return f"Name: {np.atleast_1d(names)[i].decode('utf-8', 'replace')}" if names.size else "Name: <unknown>"
+    listed = np.atleast_1d(np.asarray(names, dtype=object))
+    if listed.size and i >= len(listed):
+        raise ValueError(f"Expected names to be a vector with a name for each example, got {len(listed)}")
+    return f"Name: {listed[i].decode('utf-8', 'replace')}" if listed.size else "Name: <unknown>"
 
 
 def _text(keys):

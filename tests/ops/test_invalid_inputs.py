@@ -22,6 +22,7 @@ FROM_BELOW = re.compile(
 )
 ACCEPTED = (ValueError, TypeError, NotImplementedError)
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, of NaN; a user's program sees no error
 SAMPLES = samples()
 PARTS = 16
 
