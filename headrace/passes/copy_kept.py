@@ -10,8 +10,10 @@ A large one that is assigned may become the variable's first buffer.
 from __future__ import annotations
 
 from headrace.core.registry import REGISTRY
+from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
+ASSIGN = Ops("Assign")
 _WITHOUT_MEMORY = ("resource", "variant")
 LARGE = 64 << 20  # bytes: a copy of less is soon made
 
@@ -19,7 +21,7 @@ LARGE = 64 << 20  # bytes: a copy of less is soon made
 def copy_kept(graph: StepGraph) -> StepGraph:
     """Adds a copy before each use that keeps a value which something else may share."""
     keepers = [n for n in graph.nodes if n.op_def.traits.keeps]
-    large = [n for n in graph.nodes if n.type == "Assign" and _nbytes(n.inputs[1]) >= LARGE]
+    large = [n for n in graph.nodes if n in ASSIGN and _nbytes(n.inputs[1]) >= LARGE]
     if not keepers and not large:
         return graph
     users = graph.users()

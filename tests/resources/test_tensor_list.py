@@ -1,5 +1,6 @@
 """Persistent arrays: every version keeps its items, whichever is used next."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,8 +50,8 @@ def test_any_history_of_versions(history):
 
 
 def test_sums_of_gradients():
-    full = TensorList([None, 1, None])
-    few = FewTensors.of([1, 2, 2], [10, 5, 6])
+    full = TensorList([None, np.array(1), None])
+    few = FewTensors.of([1, 2, 2], [np.array(10), np.array(5), np.array(6)])
     assert full.add(few).items() == [None, 11, 11]
     assert few.add(full).items() == [None, 11, 11]
     assert full.add(TensorList([7])).items() == [7, 1, None]

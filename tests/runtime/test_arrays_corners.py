@@ -49,7 +49,7 @@ def test_a_running_sum_along_no_axis():
     with tf.Session(config=OFF) as session:
         session.run(tf.global_variables_initializer())
         assert session.run(total, {axis: -1}).tolist() == [[6.0, 4.0], [14.0, 8.0]]
-        with pytest.raises(tf.errors.InvalidArgumentError, match="out of range"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected scan axis in the range"):
             session.run(total, {axis: 5})
 
 
@@ -79,7 +79,7 @@ def test_rounding_decides_whether_a_matrix_is_singular(build, dtype):
         try:
             assert session.run(build(given)).shape == (3, 3)
         except tf.errors.InvalidArgumentError as error:
-            assert "singular" in error.message or "positive-definite" in error.message
+            assert "not invertible" in error.message or "Cholesky decomposition was not successful" in error.message
 
 
 def test_a_computed_key_finds_a_vector(monkeypatch):

@@ -1,8 +1,8 @@
 """The messages of the control channel, and what they carry.
 
 A message is two frames: the head, one of the structs below, and the body, what travels inline: tensors, then payload.  Buffers
-that are too large for that are *aside*, in one region of shared memory or of the bulk channel: one after the other, each at a multiple of
-64 bytes.
+that are too large for that are *aside*, in one region of shared memory or of the bulk channel: one after the other, each at a
+multiple of 64 bytes.
 """
 
 from __future__ import annotations

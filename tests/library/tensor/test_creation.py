@@ -82,7 +82,7 @@ def test_one_hot_dtypes_must_agree():
 
 @pytest.mark.parametrize("dims", [2, [[2]], [[2], [3]]])
 def test_fill_wants_a_vector(dims):
-    with pytest.raises(ValueError, match="dims must be a vector, got"):
+    with pytest.raises(ValueError, match="Shape must be rank 1 but is rank"):
         tf.fill(dims, 1)
 
 
