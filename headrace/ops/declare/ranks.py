@@ -174,7 +174,7 @@ ParseExample  serialized=1 names=1 sparse_keys=0 dense_keys=0
 ParseExampleV2  serialized=1- names=1- sparse_keys=1 dense_keys=1 ragged_keys=1
 ParseSequenceExample  serialized=1 debug_name=1
 ParseSingleExample  serialized=0
-ParseSingleSequenceExample  serialized=0 context_sparse_keys=0 context_dense_keys=0 feature_list_sparse_keys=0 debug_name=0
+ParseSingleSequenceExample  context_sparse_keys=0 context_dense_keys=0 feature_list_sparse_keys=0 feature_list_dense_keys=0
 Qr  input=2+
 QuantizeAndDequantizeV2  input_min=0 input_max=0
 QuantizeV2  min_range=0 max_range=0
