@@ -2,7 +2,7 @@
 
 They are those of TensorFlow's shape functions, and of its kernels for gradients.  They are checked before the op's shape
 rule, in TensorFlow's words, while a graph is built; and again, with the ranks that inputs turn out to have, when a kernel has
-failed.  The table stands by itself because TensorFlow can be asked for it: tests/conformance/ranks.py compares the two.
+failed.  The table was taken from TensorFlow by asking it, op by op, which ranks it refuses.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ ReverseSequence  seq_lengths=1
 ReverseV2  axis=1
 Roll  input=1+ shift=1- axis=1-
 SampleDistortedBoundingBoxV2  image_size=1 bounding_boxes=3 min_object_covered=0
-ScatterNd  indices=1+ updates=1+ shape=1
+ScatterNd  indices=1+ shape=1
 ScatterNdNonAliasingAdd  input=1+ indices=1+
 SegmentMax  data=1+ segment_ids=1
 SegmentMean  data=1+ segment_ids=1
