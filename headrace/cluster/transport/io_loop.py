@@ -172,7 +172,7 @@ class IOLoop:
         if socket not in self._readers:  # closed
             return
         take, lock = self._readers[socket]
-        messages = []
+        messages: list[list[bytes]] = []
         with lock, suppress(zmq.Again):
             while (told or sockets.readable(socket)) and len(messages) < TURN:
                 messages.append(sockets.receive(socket))
