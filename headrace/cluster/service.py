@@ -19,7 +19,7 @@ from typing import Any, Final
 from headrace.cluster.admission import SESSIONS, Admission, Once
 from headrace.cluster.health import Health, lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
-from headrace.cluster.remote import lost_receiver
+from headrace.cluster.remote import ask, lost_receiver
 from headrace.cluster.session_config import from_plain
 from headrace.cluster.status import process_status, transport_status, worker_status
 from headrace.cluster.transport.interface import Fail, Peer, Reply, Transport
@@ -216,8 +216,12 @@ class TaskService:
             session.partitions.close()
 
     def _send_to(self, addresses: Mapping[str, str], task: str) -> Send:
-        """What sends to another task of a session's cluster."""
+        """What sends to another task of a session's cluster.  Waits until that task answers: what is sent must arrive."""
         peer = self._peer(addresses, task)
+        try:
+            ask(peer, "ping", {}, seconds=lost_seconds())
+        except OpError as e:
+            raise lost_receiver(task, e) from None
 
         def send(step: int, key: str, values: Sequence[Any]) -> None:
             if peer.lost is not None:

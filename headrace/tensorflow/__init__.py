@@ -22,7 +22,8 @@ from headrace.tensorflow.finder import ROOT, Finder, Module
 __all__ = ["install", "installed", "uninstall"]
 
 _finder = Finder()
-_NO_TENSORFLOW = "tensorboard.compat.notf"
+# TensorBoard looks for this module to decide whether to write files by itself or through TensorFlow.
+_no_tensorflow = ModuleType("tensorboard.compat.notf")
 
 
 def installed() -> bool:
@@ -42,8 +43,7 @@ def install() -> None:
             "`python -m headrace.tensorflow program.py`"
         )
     sys.meta_path.insert(0, _finder)
-    # TensorBoard looks for this module to decide whether to write files by itself or through TensorFlow.
-    sys.modules.setdefault(_NO_TENSORFLOW, ModuleType(_NO_TENSORFLOW))
+    sys.modules.setdefault(_no_tensorflow.__name__, _no_tensorflow)
 
 
 def uninstall() -> None:
@@ -51,6 +51,7 @@ def uninstall() -> None:
     if not installed():
         return
     sys.meta_path.remove(_finder)
-    sys.modules.pop(_NO_TENSORFLOW, None)
+    if sys.modules.get(_no_tensorflow.__name__) is _no_tensorflow:  # not somebody else's
+        del sys.modules[_no_tensorflow.__name__]
     for name in [name for name, module in sys.modules.items() if isinstance(module, Module)]:
         del sys.modules[name]

@@ -13,9 +13,6 @@ client.device_lib            library.system.device_list
 client.session               .
 client.timeline              profiler
 compat.compat                compat
-data.ops.dataset_ops         data
-data.ops.iterator_ops        data
-data.ops.readers             data
 data.util.nest               nest
 eager.backprop               .
 eager.context                .
@@ -60,7 +57,7 @@ framework.tensor_conversion  .
 framework.tensor_shape       .
 framework.tensor_spec        .
 framework.tensor_util        . contrib.util
-framework.test_util          test
+framework.test_util          test library.testing.test_case
 framework.type_spec          .
 framework.versions           . version
 keras                        keras

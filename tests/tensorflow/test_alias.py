@@ -121,6 +121,19 @@ def test_install_and_uninstall(clean: None) -> None:
     assert "tensorflow" not in sys.modules and "tensorflow.nn" not in sys.modules
 
 
+def test_uninstall_leaves_what_others_put_there(clean: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may tell TensorBoard by itself that there is no TensorFlow."""
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.notf", ModuleType("tensorboard.compat.notf"))
+    alias.install()
+    alias.uninstall()
+    assert "tensorboard.compat.notf" in sys.modules
+    monkeypatch.delitem(sys.modules, "tensorboard.compat.notf")
+    alias.install()
+    assert "tensorboard.compat.notf" in sys.modules
+    alias.uninstall()
+    assert "tensorboard.compat.notf" not in sys.modules
+
+
 def test_the_real_one_is_already_there(clean: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorflow", ModuleType("tensorflow"))
     with pytest.raises(ImportError, match=r"already imported.*python -m headrace.tensorflow"):

@@ -177,9 +177,9 @@ class IOLoop:
             while (told or sockets.readable(socket)) and len(messages) < TURN:
                 messages.append(sockets.receive(socket))
                 told = False
-        if len(messages) == TURN:
-            with self._lock:
-                self._unseen[socket] = False
         for frames in messages:
             if socket in self._readers:  # not closed by the one before
                 take(frames)
+        if messages and socket in self._readers:
+            with lock:  # there may be more; and an answer that `take` sent may have used up what the descriptor tells
+                self.sent(socket)

@@ -240,6 +240,9 @@ class TestCase(Assertions, unittest.TestCase):
         return thread
 
 
+TensorFlowTestCase = TestCase  # its name in tensorflow.python.framework.test_util
+
+
 def _placed(session: Session, use_gpu: bool, force_gpu: bool) -> Any:
     if force_gpu:
         return session.graph.device(gpu_device_name() or "/device:GPU:0")
