@@ -45,6 +45,21 @@ def test_call_returns_what_it_was_sent(pair, elements):
 
 
 @ALL
+def test_many_connect_at_the_same_time(make_endpoint):
+    """No handshake is overlooked: the answer to one may use up what the socket tells of the next."""
+    servers = [make_endpoint(echo, "localhost:0") for _ in range(3)]
+    clients = [make_endpoint() for _ in range(3)]
+    for _ in range(5):
+        answers = Answers()
+        peers = [client.connect(server.address) for client in clients for server in servers for _ in range(3)]
+        for peer in peers:
+            peer.call("echo", {}, [], answers)
+        assert [error for _, _, error in answers.wait(len(peers)) if error is not None] == []
+        for peer in peers:
+            peer.close()
+
+
+@ALL
 def test_a_large_payload_needs_no_tensors(pair):
     payload = {"text": "x" * 3_000_000}
     assert ask(pair[1], "echo", payload)[0] == payload
