@@ -1,0 +1,114 @@
+"""Whole programs, from the start of the process to its end: Headrace with its defaults beside TensorFlow.
+
+The programs of `_programs` say `import tensorflow.compat.v1 as tf`, and run unchanged under both. Each run is a process of its
+own with an empty cache of compiled code; the two take turns. `--steps` is a factor of the programs' steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import _harness
+
+FOLDER = Path(__file__).parent / "_programs"
+STEPS = {
+    "logistic": 60_000,
+    "mlp": 4_000,
+    "convolutional": 300,
+    "autoencoder": 2_500,
+    "vae": 4_000,
+    "gan": 4_000,
+    "unrolled_rnn": 1_000,
+    "dynamic_rnn": 500,
+    "hidden_markov": 400,
+    "word2vec": 8_000,
+    "dqn": 15_000,
+    "policy_gradient": 800,
+    "towers": 1_000,
+}
+FRAMEWORKS = ("headrace", "headrace-off", "tensorflow")
+LIMIT_S = 600.0
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measures, prints the table, saves the numbers."""
+    options = _options(argv)
+    tf_python = _harness.tensorflow_python()
+    result: dict[str, Any] = {"rounds": options.rounds, "factor": options.steps, "programs": {}}
+    for name in options.programs or list(STEPS):
+        steps = max(1, round(STEPS[name] * options.steps))
+        runs: dict[str, list[float]] = {framework: [] for framework in options.frameworks}
+        says: dict[str, str] = {}
+        print(f"{name} ({steps} steps):", end="", flush=True)
+        for number in range(options.rounds):
+            for framework in options.frameworks if number % 2 == 0 else reversed(options.frameworks):
+                seconds, says[framework] = run(framework, name, steps, tf_python)
+                runs[framework].append(seconds)
+                print(f" {framework} {seconds:.1f}", end="", flush=True)
+        print(flush=True)
+        result["programs"][name] = {"steps": steps, "seconds": runs, "says": says}
+        path = _harness.save("programs", result, options.out)
+    print(_harness.table(["", *options.frameworks, "ratio"], rows(result["programs"], options.frameworks)))
+    print(f"saved to {path}")
+
+
+def run(framework: str, name: str, steps: int, tf_python: str) -> tuple[float, str]:
+    """How long the program took, and what it printed last; an error if it failed."""
+    ours = framework != "tensorflow"
+    command = [sys.executable, "-m", "headrace.tensorflow"] if ours else [tf_python]
+    with tempfile.TemporaryDirectory(prefix="headrace-bench-") as cache:
+        environment = {
+            **os.environ, "PYTHONPATH": f"{_harness.ROOT}{os.pathsep}{FOLDER}", "TF_CPP_MIN_LOG_LEVEL": "3",
+            "TORCHINDUCTOR_CACHE_DIR": cache, "HEADRACE_COMPILE": "off" if framework == "headrace-off" else "auto",
+        }  # fmt: skip
+        begin = time.perf_counter()
+        done = subprocess.run(
+            [*command, str(FOLDER / f"{name}.py"), str(steps)],
+            env=environment, capture_output=True, text=True, timeout=LIMIT_S,
+        )  # fmt: skip
+        seconds = time.perf_counter() - begin
+    if done.returncode:
+        raise RuntimeError(f"{name} failed under {framework}: {done.stderr[-2000:]}")
+    return seconds, done.stdout.strip().splitlines()[-1]
+
+
+def rows(programs: dict[str, Any], frameworks: list[str]) -> list[list[str]]:
+    """A row for each program, and the geometric mean of the ratios."""
+    table, ratios = [], []
+    for name, entry in programs.items():
+        seconds = {framework: statistics.median(runs) for framework, runs in entry["seconds"].items()}
+        ratio = ""
+        if "tensorflow" in seconds and "headrace" in seconds:
+            ratios.append(seconds["headrace"] / seconds["tensorflow"])
+            ratio = f"{ratios[-1]:.2f}"
+        table.append([name, *(f"{seconds[framework]:.1f} s" for framework in frameworks), ratio])
+    if ratios:
+        mean = math.exp(statistics.fmean(map(math.log, ratios)))
+        table.append(["geometric mean", *[""] * len(frameworks), f"{mean:.2f}"])
+    return table
+
+
+def _options(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks programs", description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add(
+        "--programs", nargs="+", choices=list(STEPS), metavar="NAME", help=f"which of {', '.join(STEPS)} (default: all)"
+    )
+    add("--frameworks", nargs="+", choices=FRAMEWORKS, default=["headrace", "tensorflow"], help="(default: two)")
+    add("--rounds", type=int, default=3, help="runs of each, in turn (default: %(default)s)")
+    add("--steps", type=float, default=1.0, metavar="FACTOR", help="of the programs' steps (default: %(default)s)")
+    add("--out", type=Path, default=_harness.RESULTS, help="folder of the results (default: %(default)s)")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()
