@@ -128,7 +128,5 @@ class Health:
             self._told(task, error)
 
     def _answered(self, task: str, peer: Peer, reply: dict[str, Any], values: list[Any], error: OpError | None) -> None:
-        if error is None:
-            self.heard(
-                task, reply["incarnation"], peer
-            )  # an error is that of a connection that has ended: `on_lost` tells
+        if error is None:  # else the connection has ended, and `on_lost` tells
+            self.heard(task, reply["incarnation"], peer)

@@ -14,9 +14,8 @@ from typing import Final
 from headrace.core.errors import ABORTED, UNAVAILABLE
 
 PING_SECONDS: Final = 1.0
-ANSWER_FACTOR: Final = (
-    6.0  # a task that is connected, but busy, has so many times longer to answer than one that is silent
-)
+# A task that is connected, but busy, has so many times longer to answer than one that is silent.
+ANSWER_FACTOR: Final = 6.0
 
 
 # ---- events

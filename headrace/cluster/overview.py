@@ -17,7 +17,6 @@ from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import Peer, Transport
 from headrace.cluster.transport.keys import split_address
 from headrace.core.errors import InvalidArgumentError, OpError
-from headrace.core.source import at
 
 SCHEME: Final = "grpc://"
 PATIENCE: Final = 2.0  # seconds that a task has to answer
@@ -95,6 +94,6 @@ def _address(target: str) -> str:
         valid = False
     if not valid:
         raise InvalidArgumentError(
-            None, None, f"a target is {SCHEME}host:port, the address of any task: received {target!r} {at()}"
+            None, None, f"a target is {SCHEME}host:port, the address of any task: received {target!r}"
         )
     return address

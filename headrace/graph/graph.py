@@ -17,10 +17,9 @@ from headrace.core.device import DeviceSpec
 from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.source import Source, at, user_source
-from headrace.core.wording import UNEXPLAINED, is_from_below, place
 from headrace.graph import context
 from headrace.graph.added_attr import AddedAttrs, added, checked_attr_scope, checked_kernel_labels
-from headrace.graph.infer import infer_shapes, shape_error
+from headrace.graph.infer import infer_shapes, rule_error, shape_error
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.scope import ColocationScope, ControlScope, DeviceScope, ThreadScopes, setting
 from headrace.graph.text import to_text
@@ -93,11 +92,9 @@ class Graph:
         try:
             shapes = infer_shapes(definition, inputs, attrs, len(output_dtypes))
         except Exception as e:
-            if definition.built_in and is_from_below(e):
-                e = ValueError(f"{UNEXPLAINED} ({type(e).__name__} at {place(e)})")
-            elif not isinstance(e, ValueError):
+            if (problem := rule_error(definition, e)) is None:
                 raise
-            raise ValueError(shape_error(definition, name, inputs, attrs, e, user_source(2))) from None
+            raise ValueError(shape_error(definition, name, inputs, attrs, problem, user_source(2))) from None
         scopes = self._scopes
         with self._lock:
             full_name = self._node_name(name or definition.name.lstrip("_"))

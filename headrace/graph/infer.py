@@ -18,6 +18,7 @@ import numpy as np
 
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape, as_shape
+from headrace.core.wording import UNEXPLAINED, is_from_below, place
 
 if TYPE_CHECKING:
     from headrace.core.source import Source
@@ -120,6 +121,13 @@ def in_op_words(text: str) -> str:
         return f"Shape must be {match[2] or ''}rank {match[3]} but is rank {rank}"
 
     return _RANK.sub(put, text)
+
+
+def rule_error(definition: OpDef, error: Exception) -> Exception | None:
+    """What a shape rule has against the inputs.  None: the rule of a user's op failed in a way of its own."""
+    if definition.built_in and is_from_below(error):
+        return ValueError(f"{UNEXPLAINED} ({type(error).__name__} at {place(error)})")
+    return error if isinstance(error, ValueError) else None
 
 
 def shape_error(

@@ -1,7 +1,6 @@
 """Clusters over sockets: sessions on several tasks, errors with their lines, lost tasks, programs of several processes."""
 
 import os
-import socket
 import subprocess
 import sys
 import textwrap
@@ -14,20 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cluster.local_cluster import free_ports
 
 import headrace as tf
 from benchmarks._proxy import Proxy
 from headrace.cluster.connection import close_client_endpoint, forget_key, remember_key
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 class Cluster:

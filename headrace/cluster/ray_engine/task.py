@@ -39,7 +39,7 @@ class RunningTask:
 
     @property
     def exit_code(self) -> int:
-        """As a shell gives it: 128 and the number of the signal that killed the program; 1 if the task is lost."""
+        """The exit code that a shell would show: 128 and the number of a signal that killed the program; 1 for a lost task."""
         if isinstance(self.ended, int):
             return self.ended if self.ended >= 0 else 128 - self.ended
         return 1
@@ -54,6 +54,7 @@ class RunningTask:
 
 def make_tasks(names: Sequence[TaskName], bundles: Sequence[placement.Bundle]) -> list[RunningTask]:
     """An actor for each task in its bundle; their hosts and addresses are known when this returns."""
+    # Ray pickles the classes of actors, whatever one does; by value, the actor's process imports neither Headrace nor torch.
     ray.cloudpickle.register_pickle_by_value(actor)
     make_actor = ray.remote(actor.TaskActor).options
     tasks = [
