@@ -101,6 +101,72 @@ def check_fetching_nothing_does_not_wait():
             assert returned < 0.7 * whole
 
 
+def check_large_feeds_do_not_wait_for_the_step_before():
+    """An interpreted step copies its feed while the kernels of the step before still run."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [4096, 4096])
+        total = tf.get_variable("total", [4096, 4096], initializer=tf.zeros_initializer())
+        value = x
+        for _ in range(200):
+            value = tf.matmul(value, x) * 1e-4
+        step = total.assign_add(value).op
+        with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+            session.run(tf.global_variables_initializer())
+            batches = [np.random.RandomState(i).randn(4096, 4096).astype(np.float32) for i in range(2)]
+            for batch in batches:
+                session.run(step, {x: batch})
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for batch in batches:
+                session.run(step, {x: batch})
+            returned = time.perf_counter() - start
+            torch.cuda.synchronize()
+            whole = time.perf_counter() - start
+            print(f"   two steps returned after {returned * 1e3:.1f} ms of {whole * 1e3:.1f}")
+            assert returned < 0.5 * whole
+
+
+def check_copies_run_beside_kernels_and_are_whole():
+    from headrace.resources.copies import to_device, to_host
+
+    gpu = torch.device("cuda", 0)
+    for _ in range(20):
+        host = torch.randn(1 << 22)
+        torch.cuda._sleep(100_000_000)  # some 50 ms
+        start = time.perf_counter()
+        there = to_device(host, gpu)
+        begun = time.perf_counter() - start
+        twice = there * 2.0
+        del there  # its memory is not given away before the kernel has read it
+        others = [torch.zeros(1 << 22, device=gpu) for _ in range(4)]
+        (back, text) = to_host([twice, "text"])
+        assert begun < 0.04, f"the copy waited for the kernels before it: {begun} s"
+        assert text == "text" and torch.equal(back, host * 2.0)
+        del others
+
+
+def check_a_step_cut_between_host_and_device_is_the_same():
+    def run(cut):
+        rng = np.random.RandomState(0)
+        with tf.Graph().as_default():
+            with tf.device("/cpu:0"):
+                table = tf.get_variable("table", initializer=rng.randn(1000, 64).astype(np.float32))
+                ids = tf.placeholder(tf.int32, [512])
+                rows = tf.nn.embedding_lookup(table, ids)
+            with tf.device(ACCELERATOR):
+                w = tf.get_variable("w", initializer=rng.randn(64, 64).astype(np.float32) * 0.1)
+                loss = tf.reduce_mean(tf.square(tf.matmul(rows, w) - 1.0))
+            train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+            with tf.Session(config=tf.ConfigProto(compile="off", partition=cut, precision="highest")) as session:
+                session.run(tf.global_variables_initializer())
+                found = [session.run([loss, train], {ids: rng.randint(0, 1000, 512)})[0] for _ in range(20)]
+                return found, session.run(table)
+
+    (cut, cut_table), (whole, table) = run("always"), run("auto")
+    np.testing.assert_allclose(cut, whole, rtol=1e-4)
+    np.testing.assert_allclose(cut_table, table, rtol=1e-4, atol=1e-6)
+
+
 def check_feeds_that_overlap_do_not_mix():
     """Many steps in flight, each with its own batch, in one array or in many: every one must be counted once."""
     for mode in ("always", "off"):

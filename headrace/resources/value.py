@@ -12,6 +12,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
+from headrace.resources.copies import to_device
 
 TORCH_DTYPES: dict[DType, torch.dtype] = {
     dtypes.float16: torch.float16,
@@ -89,7 +90,7 @@ def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Va
         if tensor.dtype != wanted:
             tensor = tensor.to(wanted)
     if device is not None and device.type != "cpu":
-        tensor = tensor.to(device, non_blocking=True)
+        tensor = to_device(tensor, device)
     return tensor
 
 

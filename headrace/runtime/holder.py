@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from headrace.passes.step_graph import Node, Value
+from headrace.resources.copies import to_device
 from headrace.resources.invoke import host_value
 from headrace.resources.value import as_tensor, is_null, refuse_meta, zeros_for
 from headrace.runtime.number import number, tensor_of
@@ -101,8 +102,9 @@ class Holder:
         if self.is_meta(value) and device.type != "meta":
             return f"{bind('g', zeros_for if is_null(place) else refuse_meta)}({name}, {bind('d', device)})"
         # A transfer to the host must be awaited: kernels there read the bytes immediately.
-        waits = "" if device.type == "cpu" else ", non_blocking=True"
-        return f"{name}.to({bind('d', device)}{waits})"
+        if device.type == "cpu":
+            return f"{name}.to({bind('d', device)})"
+        return f"{bind('g', to_device)}({name}, {bind('d', device)})"
 
     def array(self, value: Value, node: Node) -> str:
         """The value as a numpy array."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from headrace.core.dtypes import ANY
 from headrace.core.registry import op
+from headrace.resources.copies import to_host
 from headrace.resources.step import current
 
 send = op(
@@ -20,7 +21,7 @@ send.shape(lambda values, key, destination, times: [])
 
 @send.kernel
 def _(values, key, destination, times):
-    message = [v.cpu() if hasattr(v, "cpu") else v for v in values]
+    message = to_host(values)
     for _ in range(times):
         current.step.post.send(destination, key, message)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from headrace.resources.copies import to_device
 from headrace.resources.variable import Variable
 
 log = logging.getLogger("headrace.compile")
@@ -76,7 +77,7 @@ class GraphedCall:
         done.record()
 
     def _plain(self, inputs: Sequence[Any], buffers: Sequence[Any]) -> Any:
-        moved = [t.to(self._device, non_blocking=True) for t in inputs]
+        moved = [to_device(t, self._device) for t in inputs]
         return self._compiled(*moved, *self._captured, *buffers)
 
     def _capture(self, inputs: Sequence[Any], buffers: list[Any]) -> bool:

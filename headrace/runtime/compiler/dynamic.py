@@ -18,6 +18,7 @@ from headrace.core.dtypes import DType
 from headrace.graph.infer import group_inputs
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node, Value
+from headrace.resources.copies import to_device
 from headrace.resources.invoke import bind_attrs, extras
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable
@@ -46,7 +47,7 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
     otherwise = generate([*constants, *region.nodes], [*plain, *region.refs], region.outputs, binder, "region").call
 
     def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
-        moved = inputs if device.type == "cpu" else [t.to(device, non_blocking=True) for t in inputs]
+        moved = inputs if device.type == "cpu" else [to_device(t, device) for t in inputs]
         if not holds([t.shape for t in moved]):
             return otherwise(*inputs, *refs)
         arguments = [*moved, *captured, *[r.value for r in refs]]
