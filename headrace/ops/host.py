@@ -299,8 +299,11 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def _decode(value):
+    bare = value.rstrip(b"=")
+    if len(bare) % 4 == 1:
+        raise errors.InvalidArgumentError(None, None, f"Base64 string length cannot be 1 modulo 4: {value!r}")
     try:
-        return base64.b64decode(value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4), b"-_", validate=True)
+        return base64.b64decode(bare + b"=" * (-len(bare) % 4), b"-_", validate=True)
     except ValueError:
         raise errors.InvalidArgumentError(None, None, f"Invalid character found in base64: {value!r}") from None
 

@@ -163,11 +163,15 @@ def depth_max(input, ksize, strides, data_format):
         raise NotImplementedError(
             "MaxPooling supports exactly one of pooling across depth or pooling across width/height."
         )
-    if depth % size or size != channel(strides, data_format):
-        raise NotImplementedError(
-            "Depthwise max pooling requires the depth window to evenly divide the input depth and to equal the stride: "
-            f"window {size}, stride {channel(strides, data_format)}, depth {depth}"
-        )
+    for wrong, rule in (
+        (depth % size, "evenly divide the input depth"),
+        (size != channel(strides, data_format), "equal the depth stride"),
+    ):
+        if wrong:
+            raise NotImplementedError(
+                f"Depthwise max pooling requires the depth window to {rule}: "
+                f"window {size}, stride {channel(strides, data_format)}, depth {depth}"
+            )
     return input.unflatten(-1, (depth // size, size)).amax(-1)
 
 

@@ -15,6 +15,7 @@ from headrace.core.dtypes import ANY, FLOATING, INDEX, REAL, bfloat16, float16, 
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
+from headrace.ops.shared.bounds import check_bounds, check_order
 from headrace.ops.shared.gamma import sample_slope
 
 _SQRT_2 = math.sqrt(2.0)
@@ -134,17 +135,14 @@ uniform_int.not_differentiable()
 
 @uniform_int.shape
 def _(shape, minval, maxval, seed, seed2):
-    for name, bound in (("minval", minval), ("maxval", maxval)):
-        if isinstance(bound, list):
-            raise ValueError(f"{name} must be a scalar, got a list of {len(bound)} values")
+    check_bounds(minval, maxval)
     return dims(shape)
 
 
 def _draw_int(dtype):
     def draw(shape, minval, maxval, seed, seed2, *, state, device):
-        if minval >= maxval:
-            raise ValueError(f"Need minval < maxval, got {minval} >= {maxval}")
-        return torch.randint(minval, maxval, shape, generator=state, dtype=dtype, device=device)
+        check_order(math.prod(shape), minval, maxval)
+        return torch.randint(minval, max(maxval, minval + 1), shape, generator=state, dtype=dtype, device=device)
 
     return draw
 

@@ -15,6 +15,7 @@ import torch
 from headrace.core.dtypes import FLOATING, INDEX, REAL, int32, int64, uint32, uint64
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
+from headrace.ops.shared.bounds import check_bounds, check_order
 
 _WORD = 0xFFFFFFFF
 _FACTORS = np.array([[0xCD9E8D57], [0xD2511F53]], np.uint64)
@@ -198,7 +199,8 @@ def _(shape, seed, dtype):
 
 
 stateless_int = op(
-    "StatelessRandomUniformInt(shape: host T, seed: Tseed, minval: dtype, maxval: dtype) -> (output: dtype)",
+    "StatelessRandomUniformInt(shape: host T, seed: Tseed, minval: host dtype, maxval: host dtype)"
+    " -> (output: dtype)",
     T=INDEX, Tseed=INDEX, dtype=INDEX,
 )  # fmt: skip
 stateless_int.not_differentiable()
@@ -207,24 +209,24 @@ stateless_int.not_differentiable()
 @stateless_int.shape
 def _(shape, seed, minval, maxval):
     check_seed(seed)
-    minval.with_rank(0)
-    maxval.with_rank(0)
+    check_bounds(minval, maxval)
     return _shape(shape)
 
 
 @stateless_int.kernel(dtype=int32)
 def _(shape, seed, minval, maxval):
     count = math.prod(shape)
-    low = minval.to(torch.int64)
+    check_order(count, minval, maxval)
     drawn = stream(seed, count, seed.device)[:count]
-    return (low + drawn % (maxval - low)).to(torch.int32).reshape(shape)
+    return (minval + drawn % max(maxval - minval, 1)).to(torch.int32).reshape(shape)
 
 
 @stateless_int.kernel(dtype=int64)
 def _(shape, seed, minval, maxval):
     count = math.prod(shape)
+    check_order(count, minval, maxval)
     pair = stream(seed, 2 * count, seed.device).reshape(-1, 2)[:count]
-    span = maxval - minval
+    span = max(maxval - minval, 1)
     # The number is unsigned: first its half is divided, because int64 can hold that.
     half = ((pair[:, 1] << 31) & 0x7FFFFFFFFFFFFFFF) | (pair[:, 0] >> 1)
     rest = (half % span) * 2 + (pair[:, 0] & 1)

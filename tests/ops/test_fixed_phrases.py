@@ -90,6 +90,13 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
         ),
         r"grad must have shape \[1, 2, 2, 2, 1\]",
     ),
+    "bounds of random integers": (lambda: tf.random_uniform([3], late(5), 5, tf.int32), "Need minval < maxval, got 5 >= 5"),
+    "bounds of stateless integers": (
+        lambda: tf.random.stateless_uniform([3], [1, 2], 7, late(5), tf.int32),
+        "Need minval < maxval, got 7 >= 5",
+    ),
+    "length of base64": (lambda: tf.decode_base64(late("abcde")), "Base64 string length cannot be 1 modulo 4"),
+    "letters of base64": (lambda: tf.decode_base64(late("a$cd")), "Invalid character found in base64"),
     "channels": (
         lambda: tf.nn.fused_batch_norm(late(np.ones([1, 2, 2, 3], np.float32)), late([1.0]), late([0.0]))[0],
         "scale must have the same number of elements as the channels of x",
@@ -104,3 +111,25 @@ def test_when_it_runs(case: str) -> None:
         node = build()
         with pytest.raises(tf.errors.InvalidArgumentError, match=words):
             session.run(node)
+
+
+DEPTH_POOLS = {
+    "stride": ([1, 1, 1, 2], [1, 1, 1, 1], "depth window to equal the depth stride"),
+    "depth": ([1, 1, 1, 3], [1, 1, 1, 3], "depth window to evenly divide the input depth"),
+    "both": ([1, 2, 1, 2], [1, 1, 1, 2], "exactly one of pooling across depth or pooling across width/height"),
+}
+
+
+@pytest.mark.parametrize("case", DEPTH_POOLS)
+def test_pools_across_the_depth(case: str) -> None:
+    ksize, strides, words = DEPTH_POOLS[case]
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        pooled = tf.nn.max_pool(IMAGE, ksize, strides, "SAME")
+        with pytest.raises(tf.errors.UnimplementedError, match=words):
+            session.run(pooled)
+
+
+def test_no_integers_need_no_range() -> None:
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        empty = [tf.random_uniform([0], 5, 5, tf.int32), tf.random.stateless_uniform([0], [1, 2], 5, 5, tf.int64)]
+        assert [v.shape for v in session.run(empty)] == [(0,), (0,)]
