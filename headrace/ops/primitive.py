@@ -11,21 +11,20 @@ import torch
 from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 
-switch = op(
-    "Switch(data: T, pred: bool) -> (output_false: T, output_true: T)",
-    T=ANY,
-    primitive="switch",
-    view=True,
-    opaque=True,
-)
-switch.shape(lambda data, pred: [data, data])
-switch.kernel(lambda data, pred: (data, data))
-
-merge = op("Merge(inputs: N*T) -> (output: T, value_index: int32)", T=ANY, primitive="merge", view=True, opaque=True)
-merge.kernel(lambda inputs: (inputs[0], torch.tensor(0, dtype=torch.int32)))
+_TRAITS = {"T": ANY, "view": True, "opaque": True}
 
 
-@merge.shape
+def _both(signature, primitive, shape, kernel):
+    """Declares an op on values and its form for references, which passes the variable itself on, to be written to.
+
+    ``{ref}`` in the signature stands before the types that are references in the second form.
+    """
+    for prefix, ref in (("", ""), ("Ref", "ref ")):
+        declared = op(prefix + signature.format(ref=ref), primitive=primitive, **_TRAITS)
+        declared.shape(shape)
+        declared.kernel(kernel)
+
+
 def _merged(inputs):
     first = inputs[0]
     if any(s.tuple is None or len(s.tuple) != len(first.tuple or ()) for s in inputs) or first.tuple is None:
@@ -34,49 +33,53 @@ def _merged(inputs):
     return [[d[0] if all(x == d[0] for x in d) else None for d in dims], ()]
 
 
-enter = op(
-    "Enter(data: T; frame_name: string, is_constant: bool = False, parallel_iterations: int = 10) -> (output: T)",
-    T=ANY, primitive="enter", view=True, opaque=True,
-)  # fmt: skip
-enter.shape(lambda data, frame_name, is_constant, parallel_iterations: data)
-enter.kernel(lambda data, frame_name, is_constant, parallel_iterations: data)
-
-for _name, _primitive in (("Exit", "exit"), ("NextIteration", "next")):
-    _pass = op(f"{_name}(data: T) -> (output: T)", T=ANY, primitive=_primitive, view=True, opaque=True)
-    _pass.shape(lambda data: data)
-    _pass.kernel(lambda data: data)
-
-# ---- of references: they pass the variable itself on, so that what comes after them can write to it
-
-ref_switch = op(
-    "RefSwitch(data: ref T, pred: bool) -> (output_false: ref T, output_true: ref T)",
-    T=ANY, primitive="switch", view=True, opaque=True,
-)  # fmt: skip
-ref_switch.shape(lambda data, pred: [data, data])
-ref_switch.kernel(lambda data, pred: (data, data))
-
-ref_merge = op(
-    "RefMerge(inputs: ref N*T) -> (output: ref T, value_index: int32)", T=ANY, primitive="merge", view=True, opaque=True
+_both(
+    "Switch(data: {ref}T, pred: bool) -> (output_false: {ref}T, output_true: {ref}T)",
+    "switch",
+    lambda data, pred: [data, data],
+    lambda data, pred: (data, data),
 )
-ref_merge.shape(_merged)
-ref_merge.kernel(lambda inputs: (inputs[0], torch.tensor(0, dtype=torch.int32)))
+_both(
+    "Merge(inputs: {ref}N*T) -> (output: {ref}T, value_index: int32)",
+    "merge",
+    _merged,
+    lambda inputs: (inputs[0], torch.tensor(0, dtype=torch.int32)),
+)
+_both(
+    "Enter(data: {ref}T; frame_name: string, is_constant: bool = False, parallel_iterations: int = 10)"
+    " -> (output: {ref}T)",
+    "enter",
+    lambda data, frame_name, is_constant, parallel_iterations: data,
+    lambda data, frame_name, is_constant, parallel_iterations: data,
+)
+for _name, _primitive in (("Exit", "exit"), ("NextIteration", "next")):
+    _both(f"{_name}(data: {{ref}}T) -> (output: {{ref}}T)", _primitive, lambda data: data, lambda data: data)
 
-ref_enter = op(
-    "RefEnter(data: ref T; frame_name: string, is_constant: bool = False, parallel_iterations: int = 10) -> (output: ref T)",
-    T=ANY, primitive="enter", view=True, opaque=True,
-)  # fmt: skip
-ref_enter.shape(lambda data, frame_name, is_constant, parallel_iterations: data)
-ref_enter.kernel(lambda data, frame_name, is_constant, parallel_iterations: data)
-
-for _name, _primitive in (("RefExit", "exit"), ("RefNextIteration", "next")):
-    _pass = op(f"{_name}(data: ref T) -> (output: ref T)", T=ANY, primitive=_primitive, view=True, opaque=True)
-    _pass.shape(lambda data: data)
-    _pass.kernel(lambda data: data)
-
-ref_identity = op("RefIdentity(input: ref T) -> (output: ref T)", T=ANY, view=True, opaque=True)
+ref_identity = op("RefIdentity(input: ref T) -> (output: ref T)", **_TRAITS)
 ref_identity.shape(lambda input: input)
 ref_identity.kernel(lambda input: input)
 ref_identity.gradient(lambda node, grad: grad)
+
+# It counts as a write to each of its variables, because what comes after it may write to any: reads of them are kept apart.
+ref_select = op(
+    "RefSelect(index: host int32, inputs: ref N*T) -> (output: ref T)", writes=True, stateful=True, **_TRAITS
+)
+
+
+@ref_select.shape
+def _(index, inputs):
+    if isinstance(index, list):
+        raise ValueError(f"Shape must be rank 0 but is rank 1: index is a list of {len(index)} numbers")
+    same = all(s.is_fully_defined() and s == inputs[0] for s in inputs)
+    return inputs[0] if same else None
+
+
+@ref_select.kernel
+def _(index, inputs):
+    if not 0 <= index < len(inputs):
+        raise ValueError(f"Index must be in the range [0, {len(inputs)}) but got {index}")
+    return inputs[index]
+
 
 loop_cond = op("LoopCond(input: bool) -> (output: bool)", primitive="plain", view=True, opaque=True)
 loop_cond.shape(lambda input: input)

@@ -69,7 +69,7 @@ WITHOUT_SAMPLES = {
     "Exit": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     "NextIteration": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     **dict.fromkeys(
-        ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity"),
+        ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "RefSelect"),
         "passes a variable on; tests/library/control/test_while_loop.py runs it",
     ),
     "LoopCond": "a primitive of control flow; tests/runtime/test_framed.py runs it",

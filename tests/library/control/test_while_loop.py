@@ -374,6 +374,26 @@ class TestReferences:
         assert self.session.run(list(merged), {pred: True}) == [2.0, 1]
         assert self.session.run(list(merged), {pred: False}) == [-8.0, 0]
 
+    def test_select(self):
+        other = tf.Variable(5.0, use_resource=False)
+        index = tf.placeholder(tf.int32, [])
+        chosen = tf.raw_ops.RefSelect(index=index, inputs=[self.ref, other._ref()])
+        before = tf.identity(self.v)
+        with tf.control_dependencies([before]):
+            written = tf.assign_add(chosen, 10.0)
+        with tf.control_dependencies([written]):
+            after = before + 0.5  # of what was read before
+        self.session.run(other.initializer)
+        assert self.session.run([tf.identity(chosen), written], {index: 1}) == [5.0, 15.0]
+        assert self.session.run([before, written, after], {index: 0}) == [1.0, 11.0, 1.5]
+        assert self.session.run([self.v, other]) == [11.0, 15.0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Index must be in the range \[0, 2\) but got 2"):
+            self.session.run(written, {index: 2})
+        with pytest.raises(ValueError, match="Shape must be rank 0 but is rank 1"):
+            tf.raw_ops.RefSelect(index=[0], inputs=[self.ref, other._ref()])
+        matrix = tf.Variable([[1.0]], use_resource=False)
+        assert tf.raw_ops.RefSelect(index=0, inputs=[self.ref, matrix._ref()]).shape.ndims is None
+
     def test_a_loop_of_primitives(self):
         ops = tf.raw_ops
         count = ops.Enter(data=tf.constant(0), frame_name="frame")
