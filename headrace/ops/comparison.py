@@ -129,7 +129,7 @@ def _rows(condition, t):
     return condition
 
 
-def _select(condition, t, e):
+def select_anywhere(condition, t, e):
     if type(condition) is torch.Tensor and (
         t.shape != e.shape or (condition.ndim and condition.shape not in (t.shape, t.shape[:1]))
     ):
@@ -144,7 +144,7 @@ def _mismatch(condition, t, e):
     )
 
 
-select.kernel(_select)
+select.kernel(select_anywhere)
 
 
 @select.kernel(T=dtypes.string)
