@@ -26,6 +26,7 @@ from headrace.runtime.compiler.arrange import refuse_negative_indices, store_wha
 from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
+from headrace.runtime.compiler.one_library import install as build_kernels_together
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.recorder import Recorder
@@ -34,8 +35,12 @@ from headrace.runtime.threads import having_threads
 log = logging.getLogger("headrace.compile")
 _numbers = itertools.count()
 
-# Images are channels-last already; inductor would rearrange tensors that only look channels-first.
-OPTIONS: dict[str, Any] = {"config_patches": {"layout_optimization": False}}
+OPTIONS: dict[str, Any] = {
+    "config_patches": {
+        "layout_optimization": False,  # images are channels-last already; inductor would rearrange what only looks channels-first
+        "cpp.vec_isa_ok": True,  # does not build a library first, only to see whether one can be built: 3 s of processor time
+    }
+}
 
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
 CompileRegion = Callable[[Region, Binder], Call]
@@ -198,17 +203,25 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
     if _no_compiler and all(f.device.type == "cpu" for f in fakes):
         raise CannotCompile(_no_compiler[0])
     process.quieten_compiler()
+    build_kernels_together()
     store_what_libraries_read(graph)
     refuse_negative_indices(graph)
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
     # Left alone, inductor fixes the number of threads in the loops it writes, unless it is that of the machine's cores.
     patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
-    try:
+
+    def compiled() -> Any:
         with having_threads(threads):
             return standalone_compile(
                 graph, list(fakes), dynamic_shapes="from_graph", options={"config_patches": patches}
             )
+
+    try:
+        return compiled()
     except Exception as e:
+        if "C++ compile error" in str(e) and patches.pop("cpp.vec_isa_ok", False):
+            del OPTIONS["config_patches"]["cpp.vec_isa_ok"]  # perhaps the C++ compiler is older than the processor
+            return compiled()
         if "InvalidCxxCompiler" not in str(e):
             raise
         _no_compiler.append("no C++ compiler was found (CXX, g++): nothing will be compiled for the CPU")

@@ -53,21 +53,23 @@ def put(parts: dict[str, Any]) -> Code:
             define(name)
         if not hasattr(getattr(torch.ops, family), name):
             raise NeedsCompiler(f"it calls torch.ops.{family}.{name}, which this process does not have")
-    namespace: dict[str, Any] = {name: _library(path) for name, path in parts["kernels"].items()}
+    namespace: dict[str, Any] = {
+        name: getattr(_library(path), kernel) for name, (path, kernel) in parts["kernels"].items()
+    }
     namespace[_CATALOGUE] = SimpleNamespace(**{name: getattr(torch, name) for name in parts["torch"]})
     exec(compile(parts["text"], parts["path"], "exec"), namespace)
     code: Code = namespace[_RUNNER]([]).call
     return code
 
 
-def _kernels(module: dict[str, Any], used: set[str]) -> dict[str, str]:
-    """The kernels written in C++, by name, with the shared library of each."""
+def _kernels(module: dict[str, Any], used: set[str]) -> dict[str, tuple[str, str]]:
+    """The kernels written in C++, by name: the shared library of each, and its name there."""
     libraries = {}
     for name in used:
-        library = getattr(module[name], "__self__", None)
-        path = getattr(library, "__file__", None)
-        if isinstance(module[name], BuiltinFunctionType) and path is not None and module[name].__name__ == "kernel":
-            libraries[name] = path
+        kernel = module[name]
+        path = getattr(getattr(kernel, "__self__", None), "__file__", None)
+        if isinstance(kernel, BuiltinFunctionType) and path is not None and kernel.__name__.startswith("kernel"):
+            libraries[name] = path, kernel.__name__
     return libraries
 
 
@@ -122,7 +124,7 @@ def _is_torchs(value: ast.expr) -> bool:
 
 @cache
 def _library(path: str) -> Any:
-    """The kernel in a shared library that torch's compiler built.  It asks this variable how to find a tensor's memory."""
+    """A shared library of kernels that torch's compiler built, as a module.  It asks this variable how to find a tensor's memory."""
     pointer: Any = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
     os.environ["_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = str(pointer)
     spec = importlib.util.spec_from_file_location(f"{Path(path).stem}.kernel", path)
@@ -130,4 +132,4 @@ def _library(path: str) -> Any:
         raise NeedsCompiler(f"{path} is no library of Python's")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.kernel
+    return module
