@@ -13,6 +13,7 @@ from headrace.cluster.transport.interface import Peer
 from headrace.cluster.transport.portable_codec import encode_portable
 from headrace.core import errors
 from headrace.core.errors import OpError
+from headrace.core.proto import protos
 from headrace.passes.portable import Portable
 from headrace.resources.waiting import Done
 
@@ -88,6 +89,20 @@ class RemoteRuns:
             ended, self._ended = self._ended, []
         payload = {"session": self._session, "handle": handle, "step": step, "seconds": seconds, "ended": ended}
         self._peer.call("run", payload, [_plain(value) for value in feeds], answered)
+
+    def trace(self, handle: int) -> int:
+        traced: int = self._ask("trace", handle)["handle"]
+        self._origins[traced] = self._origins[handle]
+        return traced
+
+    def statistics(self, handle: int) -> Any:
+        return protos().StepStats.FromString(self._ask("statistics", handle)["statistics"])
+
+    def _ask(self, method: str, handle: int) -> dict[str, Any]:
+        try:
+            return ask(self._peer, method, {"session": self._session, "handle": handle})
+        except OpError as e:
+            raise self._explained(e, self._origins[handle]) from e
 
     def abort(self, step: int, error: OpError) -> None:
         payload = {"session": self._session, "step": step, "code": error.error_code, "message": error.message}

@@ -140,6 +140,15 @@ class TaskService:
         handle = self._session(payload).partitions.register(data, {}, payload["routes"])
         message.answer({"handle": handle})
 
+    def trace(self, message: _Message) -> None:
+        """Keeps a partition once more, for steps that are traced."""
+        message.answer({"handle": self._session(message.payload).partitions.trace(message.payload["handle"])})
+
+    def statistics(self, message: _Message) -> None:
+        """What a traced partition did in its last step."""
+        stats = self._session(message.payload).partitions.statistics(message.payload["handle"])
+        message.answer({"statistics": stats.SerializeToString()})
+
     def run(self, message: _Message) -> None:
         payload = message.payload
         partitions = self._session(payload).partitions
@@ -297,6 +306,8 @@ _METHODS: Final[dict[str, Callable[[TaskService, _Message], None]]] = {
     "status": TaskService.status,
     "open": TaskService.open,
     "register": TaskService.register,
+    "trace": TaskService.trace,
+    "statistics": TaskService.statistics,
     "run": TaskService.run,
     "abort": TaskService.abort,
     "send": TaskService.send,

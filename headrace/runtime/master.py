@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from headrace.core.config import ConfigProto, RunMetadata
@@ -194,21 +195,32 @@ class Master:
     def run_traced(self, plan: StepPlan, feeds: Sequence[Any], metadata: RunMetadata) -> tuple[Any, ...]:
         """Runs a step, interpreted, and says in ``metadata`` when each node ran."""
         with self._lock:
+            if plan.traced is None:
+                plan.traced = self._make_traced(plan)
             traced = plan.traced
-            if traced is None:
-                binder = TracedGraph(self.registered)
-                assert binder.recorder is not None
-                traced_plan = make_plan(plan.request, binder, self.planner.options())
-                note_effects(traced_plan, Effects(plan.writes, plan.saves, plan.saves_elsewhere), self.registered)
-                traced = plan.traced = TracedPlan(traced_plan, binder.recorder)
         host = self.worker.device("").name
         with traced.lock:
-            traced.recorder.start()
+            recorder = traced.recorder
+            if recorder is None:
+                results = entry(plan)(traced.plan, feeds)
+                assert isinstance(traced.plan.partitions, PartitionedStep)
+                metadata.step_stats = traced.plan.partitions.statistics()
+                return results
+            recorder.start()
             results = entry(plan)(traced.plan, feeds)
-            metadata.step_stats = step_stats(traced.recorder, host)
+            metadata.step_stats = step_stats(recorder, host)
             if self.config.graph_options.build_cost_model > 0:
-                metadata.cost_graph = cost_graph(traced.plan, traced.recorder, host)
+                metadata.cost_graph = cost_graph(traced.plan, recorder, host)
             return results
+
+    def _make_traced(self, plan: StepPlan) -> TracedPlan:
+        """The plan whose steps are traced: one for all devices of this process, or by partitions if other tasks have some."""
+        if isinstance(plan.partitions, PartitionedStep) and not plan.partitions.is_local:
+            return TracedPlan(replace(plan, partitions=plan.partitions.traced()), None)
+        binder = TracedGraph(self.registered)
+        traced_plan = make_plan(plan.request, binder, self.planner.options())
+        note_effects(traced_plan, Effects(plan.writes, plan.saves, plan.saves_elsewhere), self.registered)
+        return TracedPlan(traced_plan, binder.recorder)
 
     def partition_graphs(self, plan: StepPlan) -> list[Any]:
         """What the plan runs in this process, as GraphDefs: one for each partition."""

@@ -22,8 +22,10 @@ from headrace.resources.step import Step
 from headrace.resources.waiting import Done, Wait
 from headrace.runtime.device import Device
 from headrace.runtime.executor import execute
-from headrace.runtime.plan import StepPlan
+from headrace.runtime.plan import StepPlan, make_plan
 from headrace.runtime.planner import Planner
+from headrace.runtime.registered import TracedGraph
+from headrace.runtime.step_stats import step_stats
 
 Send = Callable[[int, str, Sequence[Any]], None]  # (step, key, values)
 ABORTED_STEPS: Final = 1024  # of one session: partitions of these that come late do not begin
@@ -37,6 +39,12 @@ class Runs(Protocol):
 
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Begins to run a partition in a step, and tells ``done`` its results or its error."""
+
+    def trace(self, handle: int) -> int:
+        """Keeps a partition once more, with code that notes when each node runs; returns the handle to run that by."""
+
+    def statistics(self, handle: int) -> Any:
+        """What a traced partition did in its last step, as StepStats."""
 
     def abort(self, step: int, error: OpError) -> None:
         """Ends the partitions of a step, and keeps out those that have not begun."""
@@ -95,6 +103,7 @@ class Registered(NamedTuple):
     plan: StepPlan
     sends: Mapping[str, Send]
     tasks: frozenset[str]  # those that its steps involve
+    traced: TracedGraph | None = None  # what its plan is bound to if its steps are traced
 
 
 class PartitionWorker:
@@ -122,9 +131,23 @@ class PartitionWorker:
         self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, frozenset(routes.values()))
         return handle
 
-    def _make(self, blueprint: PartitionBlueprint) -> StepPlan:
+    def trace(self, handle: int) -> int:
+        traced, new = TracedGraph(self._graph), next(self._handles)
+        partition = self._partitions[handle]
+        self._partitions[new] = partition._replace(plan=self._make(partition.blueprint, traced), traced=traced)
+        return new
+
+    def statistics(self, handle: int) -> Any:
+        traced = self._partitions[handle].traced
+        assert traced is not None
+        return step_stats(traced.recorder, self._graph.worker.device("").name)
+
+    def _make(self, blueprint: PartitionBlueprint, traced: TracedGraph | None = None) -> StepPlan:
         generation = self._graph.resources.generation  # a reset from now on makes the plan old
-        plan = self._planner.plan(blueprint)
+        if traced is None:
+            plan = self._planner.plan(blueprint)
+        else:
+            plan = make_plan(blueprint, traced, self._planner.options())
         plan.generation = generation
         return plan
 
@@ -137,7 +160,7 @@ class PartitionWorker:
         """The plan of a partition; made anew after a reset of containers."""
         partition = self._partitions[handle]
         if partition.plan.generation != self._graph.resources.generation:
-            partition = partition._replace(plan=self._make(partition.blueprint))
+            partition = partition._replace(plan=self._make(partition.blueprint, partition.traced))
             self._partitions[handle] = partition
         return partition.plan
 
@@ -152,7 +175,10 @@ class PartitionWorker:
         try:
             mine = steps.start(until)
             try:
-                mine.post = StepPost(step, self._rendezvous, self._partitions[handle].sends)
+                partition = self._partitions[handle]
+                mine.post = StepPost(step, self._rendezvous, partition.sends)
+                if partition.traced is not None:
+                    partition.traced.recorder.start()
                 self._enter(step, handle, mine)
                 with mine.entered():
                     results = execute(self.plan(handle), feeds)

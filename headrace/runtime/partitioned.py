@@ -6,7 +6,7 @@ import itertools
 import os
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -86,6 +86,22 @@ class PartitionedStep:
     def abort(self, number: int, error: OpError) -> None:
         for worker in self._workers:
             worker.abort(number, error)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all partitions are in this process."""
+        return all(isinstance(worker, PartitionWorker) for worker in self._workers)
+
+    def traced(self) -> PartitionedStep:
+        """The step with code that notes when each node runs."""
+        return PartitionedStep([replace(m, handle=m.worker.trace(m.handle)) for m in self.members], self._fetches)
+
+    def statistics(self) -> Any:
+        """What the last step did, if it was traced: the StepStats of all partitions, each by its task's clock."""
+        first, *others = (member.worker.statistics(member.handle) for member in self.members)
+        for other in others:
+            first.MergeFrom(other)
+        return first
 
     @property
     def size(self) -> int:

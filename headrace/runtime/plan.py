@@ -117,10 +117,10 @@ class Part:
 
 @dataclass(slots=True)
 class TracedPlan:
-    """The plan of the same step whose code notes when each node ran.  One step at a time may use it."""
+    """A step's plan with code that notes when each node runs.  One step at a time may use it."""
 
     plan: StepPlan
-    recorder: Recorder
+    recorder: Recorder | None  # None where the partitions of the plan have recorders of their own
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 

@@ -148,7 +148,7 @@ class TracedGraph(RegisteredGraph):
 
     def __init__(self, graph: RegisteredGraph) -> None:
         self._graph = graph
-        self.recorder = Recorder(graph.torch_device)
+        self.recorder: Recorder = Recorder(graph.torch_device)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._graph, name)
