@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from types import CodeType
 from typing import Any, Protocol
 
 import numpy as np
@@ -328,12 +329,17 @@ def generate(
         script.namespace["quiet"] = np.errstate
     returned = f"({', '.join(results)}{',' if results else ''})"
     text, numbered = script.assemble(len(inputs), returned, (), held.read_as_arrays, quiet)
-    code = compile(text, f"<headrace {title}>", "exec")
-    exec(code, script.namespace)
+    exec(_code(text) if outermost else compile(text, f"<headrace {title}>", "exec"), script.namespace)
     # The function is taken out of its globals: no circle keeps what they hold when the plan is dropped.
     long = bool(writer.bodies) or sum(n.op_def.kernels.inline is None for n in numbered.values()) >= LONG
     small = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.bodies))
     return Program(script.namespace.pop("strand"), text, numbered, held.names, tuple(writer.bodies), long, small)
+
+
+@lru_cache(16)
+def _code(text: str) -> CodeType:
+    """The compiled text.  Partitions that do the same, towers for instance, share it: a tenth of the time to plan them."""
+    return compile(text, "<headrace strand>", "exec")
 
 
 def generate_begin(

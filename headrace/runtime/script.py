@@ -12,7 +12,8 @@ from typing import Any
 from headrace.passes.step_graph import Node
 from headrace.runtime.recorder import Recorder
 
-_LITERALS = (bool, int, str, type(None))
+_LITERALS = (bool, int, type(None))
+_SHORT = 24  # characters of a text: names of other partitions are longer, and equal strands stay equal without them
 _OWNED = re.compile(r"\b[vt]\d+\b")
 
 
@@ -51,7 +52,7 @@ class Script:
 
     def literal(self, value: Any) -> str:
         """An expression for a value: written out where that is short, else bound."""
-        if isinstance(value, _LITERALS) and type(value) in _LITERALS:
+        if type(value) in _LITERALS or (type(value) is str and len(value) <= _SHORT):
             return repr(value)
         if type(value) is float and value == value and value not in (float("inf"), float("-inf")):
             return repr(value)
