@@ -6,7 +6,6 @@ A member of the cluster may ask for anything, but not for everything at the same
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -23,7 +22,7 @@ class Admission:
         self.of_one = of_one
         self.of_all = of_all
         self.refused = 0
-        self._under_way: Counter[str] = Counter()
+        self._under_way: dict[str, int] = {}
         self._all = 0
         self._lock = threading.Lock()
 
@@ -34,13 +33,14 @@ class Admission:
     def admit(self, peer: str) -> Callable[[], None] | str:
         """Notes a call of a connection: what to call when it is answered, or in words why it is refused."""
         with self._lock:
-            if self._under_way[peer] >= self.of_one:
+            under_way = self._under_way.get(peer, 0)
+            if under_way >= self.of_one:
                 self.refused += 1
                 return f"{self.of_one} calls of {peer} are under way, and more of one client are not accepted"
             if self._all >= self.of_all:
                 self.refused += 1
                 return f"{self.of_all} calls are under way, and more are not accepted"
-            self._under_way[peer] += 1
+            self._under_way[peer] = under_way + 1
             self._all += 1
         return partial(self._leave, peer)
 

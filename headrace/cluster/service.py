@@ -81,11 +81,11 @@ class TaskService:
                 return
             once = Once(admitted)
             reply, fail = once.around(reply), once.around(fail)
-        work = partial(self._answer, answer, _Message(peer, self.incarnation, payload, tensors, reply, fail))
+        message = _Message(peer, self.incarnation, payload, tensors, reply, fail)
         if method in _QUICK:
-            work()
+            self._answer(answer, message)
         else:
-            self.worker.pool.submit(work)
+            self.worker.pool.submit(partial(self._answer, answer, message))
 
     def _answer(self, answer: Callable[[TaskService, _Message], None], message: _Message) -> None:
         try:
@@ -273,7 +273,7 @@ class TaskService:
             self.endpoint.close()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Message:
     peer: str
     incarnation: int

@@ -88,20 +88,19 @@ def encode_tensors(values: Sequence[Any]) -> tuple[list[TensorHeader], list[Buff
     """The headers, and as many buffers of bytes.  Buffers share memory with the tensors where they can."""
     headers, buffers = [], []
     for value in values:
-        header, buffer = _encode(value)
+        if isinstance(value, torch.Tensor):
+            header, buffer = _encode_torch(value)
+        elif isinstance(value, (np.ndarray, np.generic)):
+            header, buffer = _encode_numpy(value)
+        elif value is None:
+            header, buffer = TensorHeader(NOTHING, (), 0), b""
+        else:
+            raise TypeError(
+                f"a tensor to send is a torch tensor, a numpy array or None: received {type(value).__name__}"
+            )
         headers.append(header)
         buffers.append(buffer)
     return headers, buffers
-
-
-def _encode(value: Any) -> tuple[TensorHeader, Buffer]:
-    if isinstance(value, torch.Tensor):
-        return _encode_torch(value)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _encode_numpy(value)
-    if value is None:
-        return TensorHeader(NOTHING, (), 0), b""
-    raise TypeError(f"a tensor to send is a torch tensor, a numpy array or None: received {type(value).__name__}")
 
 
 def _encode_torch(value: torch.Tensor) -> tuple[TensorHeader, Buffer]:
@@ -161,7 +160,7 @@ def _decode(header: TensorHeader, buffer: Buffer) -> Any:
     view = memoryview(buffer).cast("B")
     if view.nbytes != header.nbytes:
         raise MalformedError(f"a tensor of {header.nbytes} bytes came with {view.nbytes}")
-    count = _count(header.shape)
+    count = _count(header.shape) if header.shape else 1
     if header.dtype == STRINGS:
         return _decode_strings(header, view, count)
     if header.dtype == NOTHING:
@@ -174,7 +173,9 @@ def _decode(header: TensorHeader, buffer: Buffer) -> Any:
     if count * element.itemsize != view.nbytes:
         raise MalformedError(f"a tensor of {header.dtype} and shape {header.shape} came with {view.nbytes} bytes")
     deep = len(header.shape) > NUMPY_DIMENSIONS and header.dtype in _STORED
-    array = _over(view, element, (count,) if deep else header.shape)
+    array: np.ndarray[Any, Any] = np.ndarray((count,) if deep else header.shape, element, view)
+    if view.readonly or not array.flags.aligned:
+        array = array.copy()
     if header.dtype in _STORED:
         tensor = torch.from_numpy(array)
         if header.dtype in _STAND_INS:
@@ -195,12 +196,6 @@ def _count(shape: tuple[int, ...]) -> int:
         if bound >= 1 << 48:
             raise MalformedError(f"no tensor has the shape {shape}")
     return count
-
-
-def _over(view: memoryview, element: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """The elements in the buffer itself, or a copy where it may not be written or is not aligned."""
-    array: np.ndarray[Any, Any] = np.ndarray(shape, element, view)
-    return array.copy() if view.readonly or not array.flags.aligned else array
 
 
 def _decode_strings(header: TensorHeader, view: memoryview, count: int) -> Any:

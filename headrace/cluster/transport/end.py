@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.interface import Done, LinkStatistics, Payload, Tensors
-from headrace.cluster.transport.link import Build, Link, Outlet, Packed, call_back, tell_done
+from headrace.cluster.transport.link import Build, Link, Outlet, Packed, call_back
 from headrace.core.errors import CancelledError, OpError, UnavailableError
 
 
@@ -88,7 +88,7 @@ class CallingEnd(End):
 
         def begin() -> None:
             if self.over is not None:
-                tell_done(done, {}, [], self.over)
+                call_back(done, {}, [], self.over)
                 return
             if timeout is not None:
                 late = UnavailableError(None, None, f"{self.address} has not answered {method!r} within {timeout} s")
@@ -97,7 +97,7 @@ class CallingEnd(End):
             self.send_later(build, packed)
 
         if not self.endpoint.loop.submit(begin):
-            tell_done(done, {}, [], self.over or self.closed())
+            call_back(done, {}, [], self.over or self.closed())
 
     def push(self, method: str, payload: Payload, tensors: Tensors, order: str = "") -> None:
         self.send(lambda cargo: wire.Push(method, order, cargo), self.link.pack(payload, tensors))

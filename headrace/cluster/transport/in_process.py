@@ -123,9 +123,11 @@ class _End(End):
 
     def transmit(self, frames: list[bytes]) -> None:
         assert self.other is not None
-        self.other.submit(partial(self.other.receive, frames))
+        self.other.endpoint.loop.submit(partial(self.other.receive, frames))
 
     def receive(self, frames: list[bytes]) -> None:
+        if self.over is not None:
+            return
         try:
             self.link.receive(wire.decode_head(frames[0]), frames[1])
         except MalformedError as e:

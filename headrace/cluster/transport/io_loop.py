@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import zmq
@@ -59,7 +59,8 @@ class IOLoop:
             if self._stopped:
                 return False
             self._actions.append(action)
-            self._rouse()
+            if self._asleep:
+                self._rouse()
         return True
 
     def sent(self, socket: zmq.Socket[Any]) -> None:
@@ -67,10 +68,11 @@ class IOLoop:
         if sockets.readable(socket):
             with self._lock:
                 self._unseen[socket] = False
-                self._rouse()
+                if self._asleep:
+                    self._rouse()
 
     def _rouse(self) -> None:
-        if self._asleep and not self._stopped:
+        if not self._stopped:
             self._asleep = False
             os.eventfd_write(self._wake, 1)
 
@@ -173,10 +175,13 @@ class IOLoop:
             return
         take, lock = self._readers[socket]
         messages: list[list[bytes]] = []
-        with lock, suppress(zmq.Again):
-            while (told or sockets.readable(socket)) and len(messages) < TURN:
-                messages.append(sockets.receive(socket))
-                told = False
+        with lock:
+            try:
+                while (told or sockets.readable(socket)) and len(messages) < TURN:
+                    messages.append(sockets.receive(socket))
+                    told = False
+            except zmq.Again:
+                pass
         for frames in messages:
             if socket in self._readers:  # not closed by the one before
                 take(frames)

@@ -35,10 +35,11 @@ Build = Callable[[wire.Cargo], wire.Call | wire.Push | wire.Reply]
 Loaded = wire.Call | wire.Push | wire.Reply
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Packed:
     """A message's buffers, copied.  Those in ``aside`` are too large for the control channel and have no place yet."""
 
+    nbytes: int  # of all
     payload: bytes
     headers: list[TensorHeader]
     body: bytes
@@ -100,20 +101,22 @@ class Link:
         headers, buffers = encode_tensors(tensors)
         if len(headers) > self._limits.tensors:
             raise TypeError(f"a message has at most {self._limits.tensors} tensors: received {len(headers)}")
-        nbytes = len(data) + sum(header.nbytes for header in headers)
+        nbytes = len(data)
+        for header in headers:
+            nbytes += header.nbytes
         if nbytes > self._limits.message:
             raise TypeError(f"a message has at most {self._limits.message} bytes: received {nbytes}")
         outgoing = self.outgoing
         if nbytes <= (self._limits.inline if outgoing is None else self._limits.shared):
-            return Packed(data, headers, b"".join((*buffers, data)))
+            return Packed(nbytes, data, headers, b"".join((*buffers, data)))
         payload_aside = len(data) > self._limits.shared
         moved = [data, *buffers] if payload_aside else buffers
         body = b"" if payload_aside else data
         if outgoing is not None:
             segment = outgoing.place(moved, [memoryview(one).nbytes for one in moved])
             if segment is not None:
-                return Packed(data, headers, body, (), segment, payload_aside)
-        return Packed(data, headers, body, tuple(bytearray(one) for one in moved), None, payload_aside)
+                return Packed(nbytes, data, headers, body, (), segment, payload_aside)
+        return Packed(nbytes, data, headers, body, tuple(bytearray(one) for one in moved), None, payload_aside)
 
     def send(self, build: Build, packed: Packed) -> None:
         """Sends a packed message."""
@@ -122,7 +125,7 @@ class Link:
             region = self._offer(packed.aside)
         cargo = wire.Cargo(len(packed.payload), packed.headers, packed.segment, region, packed.payload_aside)
         self._sent[0] += 1
-        self._sent[1] += cargo.nbytes
+        self._sent[1] += packed.nbytes
         if packed.segment is not None:
             self._shared += sum(cargo.aside())
         self._outlet.transmit([wire.encode_head(build(cargo)), packed.body])
@@ -157,13 +160,13 @@ class Link:
         """Ends a call whose answer nobody waits for any more."""
         done = self._calls.pop(number, None)
         if done is not None:
-            tell_done(done, {}, [], error)
+            call_back(done, {}, [], error)
 
     def end(self, error: OpError) -> None:
         """The connection is over."""
         calls, self._calls = self._calls, {}
         for done in calls.values():
-            tell_done(done, {}, [], error)
+            call_back(done, {}, [], error)
         self._partly.clear()
         self._after.clear()
         self._arrived.clear()
@@ -200,16 +203,15 @@ class Link:
     def _receive_loaded(self, head: Loaded, body: Buffer) -> None:
         cargo = head.cargo
         wire.check_cargo(cargo, len(body), self._limits.message, self._limits.tensors)
-        nbytes = wire.offsets(cargo.aside())[1]
         region: Buffer | None = None
         if cargo.segment is not None:
             if self.incoming is None:
                 raise MalformedError("a segment came from a peer that shares no memory")
-            region = self.incoming.region(cargo.segment, nbytes)
+            region = self.incoming.region(cargo.segment, wire.offsets(cargo.aside())[1])
         elif cargo.bulk:
             if self.receiver is None:
                 raise MalformedError("a region was announced, and there is no bulk channel")
-            self.receiver.expect(cargo.bulk, nbytes)
+            self.receiver.expect(cargo.bulk, wire.offsets(cargo.aside())[1])
             self._partly[cargo.bulk] = (head, body)
             self._grant()
         self._queue(head, body, region)
@@ -264,7 +266,7 @@ class Link:
         if isinstance(head, wire.Reply):
             done = self._calls.pop(head.number, None)
             if done is not None:
-                tell_done(done, payload, tensors, None)
+                call_back(done, payload, tensors, None)
             return
         number = head.number if isinstance(head, wire.Call) else 0
         answer = Answer(self, number)
@@ -280,7 +282,7 @@ class Link:
         done = self._calls.pop(head.number, None)
         if done is not None:
             node = RemoteNode(head.node) if head.node else None
-            tell_done(done, {}, [], make_error(None, node, head.message, head.code))
+            call_back(done, {}, [], make_error(None, node, head.message, head.code))
 
     def answer(self, build: Build, packed: Packed) -> None:
         """Sends a packed answer.  From any thread."""
@@ -312,11 +314,6 @@ class Answer:
         if number:
             self._number = 0
             link.submit(lambda: link.tell(wire.Failure(number, code, message[:65_536], node)))
-
-
-def tell_done(done: Done, payload: dict[str, Any], tensors: list[Any], error: OpError | None) -> None:
-    """Tells the answer to a call."""
-    call_back(done, payload, tensors, error)
 
 
 def call_back(callback: Callable[..., None], *arguments: Any) -> None:

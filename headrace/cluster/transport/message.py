@@ -49,7 +49,10 @@ class Cargo(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     @property
     def nbytes(self) -> int:
         """All of it."""
-        return self.payload + sum(header.nbytes for header in self.tensors)
+        total = self.payload
+        for header in self.tensors:
+            total += header.nbytes
+        return total
 
     def aside(self) -> list[int]:
         """The sizes of the buffers that are aside."""
@@ -168,15 +171,17 @@ def check_cargo(cargo: Cargo, body: int, max_bytes: int, max_tensors: int) -> No
     """Refuses cargo that is too large or does not fit the body that it came with."""
     if len(cargo.tensors) > max_tensors:
         raise MalformedError(f"a message has at most {max_tensors} tensors: received {len(cargo.tensors)}")
-    sizes = [cargo.payload, *(header.nbytes for header in cargo.tensors)]
-    if min(sizes) < 0 or sum(sizes) > max_bytes:
-        raise MalformedError(f"a message has at most {max_bytes} bytes: received {sum(sizes)}")
+    nbytes = least = cargo.payload
+    for header in cargo.tensors:
+        nbytes += header.nbytes
+        least = min(least, header.nbytes)
+    if least < 0 or nbytes > max_bytes:
+        raise MalformedError(f"a message has at most {max_bytes} bytes: received {nbytes}")
     if cargo.segment is not None and cargo.bulk:
         raise MalformedError("tensors are in shared memory or in the bulk channel, not in both")
-    if sum(sizes) - sum(cargo.aside()) != body:
-        raise MalformedError(
-            f"a message of {sum(sizes)} bytes, {sum(cargo.aside())} of them aside, has a body of {body}"
-        )
+    aside = sum(cargo.aside())
+    if nbytes - aside != body:
+        raise MalformedError(f"a message of {nbytes} bytes, {aside} of them aside, has a body of {body}")
 
 
 def split(cargo: Cargo, body: Buffer, region: Any) -> tuple[Buffer, list[Buffer]]:

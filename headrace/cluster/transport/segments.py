@@ -154,6 +154,8 @@ class OutgoingSegments:
 
     def take_forgotten(self) -> list[int]:
         """The numbers of segments that were given up since the last call: the receiver may let go of them."""
+        if not self._forgotten:
+            return []
         with self._lock:
             numbers, self._forgotten = self._forgotten, []
             return numbers
