@@ -40,9 +40,6 @@ def _machine(name: str) -> str:
     return {"arm64": "aarch64", "amd64": "x86_64"}.get(name.lower(), name.lower())
 
 
-ANY_RANK: Final = 99
-"""More dimensions than any tensor has: the greatest rank of an input that may have any."""
-
 MACHINE: Final = _machine(platform.machine())
 
 
@@ -64,6 +61,7 @@ class Traits:
     view: bool = False  # an output may share memory with an input
     pairs: bool = False  # of a view: output i with input i only
     dynamic_shape: bool = False  # output shape depends on input values
+    lenient: bool = False  # its kernel takes shapes that its rule refuses: the rule is asked when it runs, too
     opaque: bool = False  # the compiler must not look inside
     opaque_on_cpu: bool = False  # opaque on the CPU only, where the kernel is faster than compiled code
     transfers: bool = False  # moves its inputs to its device itself
@@ -171,7 +169,9 @@ class OpDef:
         self.traits = traits
         self.location = location
         self.attr_names = tuple(a.name for a in signature.attrs)
-        self.ranks: tuple[tuple[int, int, int], ...] = ()  # of inputs: position, least and greatest rank
+        self.ranks = tuple(
+            (i, *a.ranks) for i, a in enumerate(signature.inputs) if a.ranks
+        )  # position, least, greatest
         # Whether each input is one tensor: no list, no host value, no handle.
         self.takes_tensors = not any(a.is_list or a.host or a.ref for a in signature.inputs)
         self.shape_fn: Rule | None = None

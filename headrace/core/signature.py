@@ -10,6 +10,8 @@
 Inputs stand before the semicolon, attributes after it.  A capitalised type that is not a dtype name is a type
 variable; its allowed dtypes are given beside the text (``T=NUMERIC``).  ``host`` marks an input whose *value*
 decides shapes: kernels receive it as plain Python numbers, shape rules as numbers with ``None`` for unknown ones.
+A number in brackets is the rank of an input, ``input: T[4]``; ``[2+]`` is two or more, ``[1-]`` one at most.
+An attribute may have a least value or length, ``block_size: int >= 2``, or choices, ``padding: string in {SAME, VALID}``.
 ``ref`` marks a handle to mutable state; ``resource T`` the handle of a resource variable whose elements are T (``resource``
 alone is the handle of anything else: a table, a queue).
 
@@ -37,7 +39,10 @@ class _Required:
 REQUIRED: Final = _Required()
 
 SCALAR_KINDS: Final = ("bool", "int", "float", "string", "type", "shape", "tensor", "func", "any")
-_TYPE = re.compile(r"(\w+\*)?\w+\Z|list\(\w+\)\Z")
+_ATTR = re.compile(r"\s*(\w+(?:\(\w+\))?)\s*(?:>=\s*(-?\d+)\s*)?(?:in\s*\{([^}]*)\}\s*)?(?:=\s*(.*))?\Z", re.S)
+_TYPE = re.compile(r"((?:\w+\*)?\w+|list\(\w+\))(?:\[(\d)([+-]?)\])?\Z")
+ANY_RANK: Final = 99
+"""More dimensions than any tensor has: the greatest rank of an input that may have any."""
 _HEAD = re.compile(r"^\s*([A-Za-z_>][A-Za-z0-9_>]*)\s*\((.*)\)\s*->\s*\((.*)\)\s*$", re.S)
 
 
@@ -53,6 +58,9 @@ class Arg:
     host: bool = False
     ref: bool = False
     resource: bool = False  # of a ref: the handle of a resource variable
+    ranks: tuple[int, int] | None = (
+        None  # of an input: the least and the greatest, as TensorFlow's shape functions have them
+    )
 
     @property
     def is_list(self) -> bool:
@@ -62,7 +70,14 @@ class Arg:
         type_text = self.dtype.name if self.dtype else self.type_attr or f"list({self.type_list_attr})"
         counted = f"{self.number_attr}*{type_text}" if self.number_attr else type_text
         words = ["host"] * self.host + [self.handle_word] * self.ref + [counted]
-        return f"{self.name}: {' '.join(words)}"
+        return f"{self.name}: {' '.join(words)}{self._rank_text}"
+
+    @property
+    def _rank_text(self) -> str:
+        if self.ranks is None:
+            return ""
+        least, greatest = self.ranks
+        return f"[{least}+]" if greatest == ANY_RANK else f"[{greatest}{'' if least == greatest else '-'}]"
 
     @property
     def handle_word(self) -> str:
@@ -77,14 +92,32 @@ class Attr:
     kind: str
     default: Any = REQUIRED
     inferred: bool = False
-    minimum: int = 0
+    minimum: int | None = None  # the least number, or the least length of a list
+    choices: tuple[str, ...] = ()  # the texts that it may be, if not any
 
     @property
     def is_list(self) -> bool:
         return self.kind.startswith("list(")
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.kind}" + ("" if self.default is REQUIRED else f" = {self.default!r}")
+        least = "" if self.minimum is None else f" >= {self.minimum}"
+        choices = f" in {{{', '.join(self.choices)}}}" if self.choices else ""
+        return f"{self.name}: {self.kind}{least}{choices}" + (
+            "" if self.default is REQUIRED else f" = {self.default!r}"
+        )
+
+    def check(self, value: Any) -> None:
+        """ValueError, in TF1's words, for a value below the minimum or none of the choices."""
+        if self.minimum is not None:
+            number = len(value) if self.is_list else value
+            if number < self.minimum:
+                what = "Length" if self.is_list else "Value"
+                raise ValueError(f"{what} for attr '{self.name}' of {number} must be at least minimum {self.minimum}")
+        if self.choices and value not in self.choices:
+            listed = ", ".join(f'"{choice}"' for choice in self.choices)
+            raise ValueError(
+                f"Value for attr '{self.name}' of \"{value}\" is not in the list of allowed values: {listed}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +151,13 @@ def _split(text: str, separator: str = ",") -> list[str]:
 def _is_open(text: str) -> bool:
     """Whether a bracket or a quote is open at the end.  Quick, since import reads hundreds of signatures."""
     count = text.count
-    return count("(") > count(")") or count("[") > count("]") or count('"') % 2 == 1 or count("'") % 2 == 1
+    return (
+        count("(") > count(")")
+        or count("{") > count("}")
+        or count("[") > count("]")
+        or count('"') % 2 == 1
+        or count("'") % 2 == 1
+    )
 
 
 def _parse_arg(text: str, where: str) -> Arg:
@@ -131,19 +170,23 @@ def _parse_arg(text: str, where: str) -> Arg:
         raise ValueError(f"{where}: {unknown[0]!r} in {text.strip()!r} is not known; known: host, ref, resource")
     host, resource = "host" in words[:-1], "resource" in words[:-1]
     ref = resource or "ref" in words[:-1]
-    spec = words[-1]
     number: str | None = None
-    if not _TYPE.match(spec):
+    match = _TYPE.match(words[-1])
+    if match is None:
+        spec = words[-1]
         raise ValueError(f"{where}: {spec!r} in {text.strip()!r} is not a type; types are T, float32, N*T and list(T)")
+    spec, rank, how = match.groups()
+    ranks = None if rank is None else (0 if how == "-" else int(rank), ANY_RANK if how == "+" else int(rank))
     if spec.startswith("list("):
-        return Arg(name.strip(), type_list_attr=spec[5:-1], host=host, ref=ref, resource=resource)
+        return Arg(name.strip(), type_list_attr=spec[5:-1], host=host, ref=ref, resource=resource, ranks=ranks)
     if "*" in spec:
         number, spec = spec.split("*")
     dtype = dtypes.as_dtype(spec) if spec in _DTYPE_NAMES else None
     type_attr = None if dtype else spec
     return Arg(
-        name.strip(), dtype=dtype, type_attr=type_attr, number_attr=number, host=host, ref=ref, resource=resource
-    )
+        name.strip(), dtype=dtype, type_attr=type_attr, number_attr=number, host=host, ref=ref, resource=resource,
+        ranks=ranks,
+    )  # fmt: skip
 
 
 _DTYPE_NAMES: Final = frozenset(
@@ -156,16 +199,19 @@ def _parse_attr(text: str, where: str) -> Attr:
     name, colon, rest = text.partition(":")
     if not colon:
         raise ValueError(f"{where}: expected 'name: kind [= default]', got {text!r}")
-    kind, equals, default_text = rest.partition("=")
-    kind = kind.strip().replace(" ", "")
+    match = _ATTR.match(rest)
+    if match is None:
+        raise ValueError(f"{where}: expected 'name: kind [>= number] [in {{texts}}] [= default]', got {text!r}")
+    kind, least, choices, default_text = match.groups()
     kind = {"str": "string", "list(str)": "list(string)"}.get(kind, kind)
     base = kind[5:-1] if kind.startswith("list(") else kind
     if base not in SCALAR_KINDS:
         raise ValueError(f"{where}: attribute {name.strip()!r} has unknown kind {kind!r}; known: {SCALAR_KINDS}")
     default: Any = REQUIRED
-    if equals:
+    if default_text is not None:
         default = _parse_default(kind, default_text.strip())
-    return Attr(name.strip(), kind, default)
+    texts = () if choices is None else tuple(choice.strip() for choice in choices.split(","))
+    return Attr(name.strip(), kind, default, False, None if least is None else int(least), texts)
 
 
 # What most defaults are: literal_eval calls the compiler, and there are hundreds of signatures to read at import.

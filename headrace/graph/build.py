@@ -197,7 +197,16 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def checked_attr(op_def: OpDef, attr: Attr, value: Any) -> Any:
-    """The attribute's value in its canonical form, or a TypeError that names it."""
+    """The attribute's value in its canonical form: TypeError if it is of another kind, ValueError if it is not allowed."""
+    canonical = _canonical(op_def, attr, value)
+    try:
+        attr.check(canonical)
+    except ValueError as e:
+        raise ValueError(f"{e} for '{op_def.name}' Op (at {user_source(2)})") from None
+    return canonical
+
+
+def _canonical(op_def: OpDef, attr: Attr, value: Any) -> Any:
     kind = attr.kind[5:-1] if attr.is_list else attr.kind
     check = _CHECKS[kind]
     try:

@@ -85,6 +85,3 @@ from headrace.ops import (
 
 # Kernels for ops that are declared by now.
 from headrace.ops import arm as arm
-from headrace.ops.declare.ranks import install as _install_ranks
-
-_install_ranks()

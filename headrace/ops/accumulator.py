@@ -99,7 +99,7 @@ def _check_taken(accumulator, dtype):
 
 apply_sparse = op(
     "SparseAccumulatorApplyGradient(handle: resource, local_step: host int64, gradient_indices: int64, "
-    "gradient_values: dtype, gradient_shape: host int64; has_known_shape: bool) -> ()",
+    "gradient_values: dtype, gradient_shape: host int64[1]; has_known_shape: bool) -> ()",
     dtype=SUMMED, stateful=True, host=True,
 )  # fmt: skip
 apply_sparse.not_differentiable()

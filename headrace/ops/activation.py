@@ -35,7 +35,7 @@ def activation(name, types, gradient):
 
 def activation_grad(name, types, second="features"):
     """``NameGrad(gradients, features) -> (backprops)``; ``second`` is "outputs" where it is taken from those."""
-    op_def = op(f"{name}(gradients: T, {second}: T) -> (backprops: T)", T=types)
+    op_def = op(f"{name}(gradients: T, {second}: T) -> (backprops: T)", T=types, lenient=True)
     op_def.shape(lambda gradients, features: gradients.merge_with(features))
     return op_def
 
@@ -113,7 +113,7 @@ def _(node, grad):
 
 
 leaky_relu_grad = op(
-    "LeakyReluGrad(gradients: T, features: T; alpha: float = 0.2) -> (backprops: T)", T=FLOATING
+    "LeakyReluGrad(gradients: T, features: T; alpha: float = 0.2) -> (backprops: T)", T=FLOATING, lenient=True
 )  # fmt: skip
 leaky_relu_grad.shape(lambda gradients, features, alpha: gradients.merge_with(features))
 piecewise_linear(leaky_relu_grad)
@@ -177,7 +177,7 @@ softsign_grad.kernel(lambda gradients, features: gradients / (features.abs() + 1
 
 # ---- BiasAdd
 
-bias_add = op('BiasAdd(value: T, bias: T; data_format: string = "NHWC") -> (output: T)', T=NUMERIC)
+bias_add = op('BiasAdd(value: T[2+], bias: T[1]; data_format: string = "NHWC") -> (output: T)', T=NUMERIC)
 
 
 def channel_axis(rank, data_format):
@@ -236,12 +236,14 @@ def _(value, bias, data_format):
     return np.add(value, bias if data_format == "NHWC" else bias.reshape(-1, *[1] * (value.ndim - 2)))
 
 
-bias_add_v1 = op("BiasAddV1(value: T, bias: T) -> (output: T)", T=NUMERIC)
+bias_add_v1 = op("BiasAddV1(value: T[2+], bias: T[1]) -> (output: T)", T=NUMERIC)
 bias_add_v1.shape(lambda value, bias: bias_add_shape(value, bias, "NHWC"))
 bias_add_v1.gradient(lambda node, grad: [grad, raw_ops.BiasAddGrad(grad)])
 bias_add_v1.kernel(lambda value, bias: add_bias(value, bias, "NHWC"))
 
-bias_add_grad = op('BiasAddGrad(out_backprop: T; data_format: string = "NHWC") -> (output: T)', T=NUMERIC)
+bias_add_grad = op(
+    'BiasAddGrad(out_backprop: T[2+]; data_format: string = "NHWC") -> (output: T)', T=NUMERIC, lenient=True
+)
 
 
 @bias_add_grad.shape

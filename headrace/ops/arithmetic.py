@@ -255,7 +255,7 @@ def _add_up(inputs):
     return total
 
 
-add_n = op("AddN(inputs: N*T) -> (sum: T)", T=NUMERIC, view=True)
+add_n = op("AddN(inputs: N*T) -> (sum: T)", T=NUMERIC, view=True, lenient=True)
 add_n.shape(_merged)
 add_n.gradient(lambda node, grad: [grad] * len(node.inputs))
 add_n.kernel(_add_up)
@@ -270,12 +270,12 @@ def _(inputs):
     return total
 
 
-accumulate = op("AccumulateNV2(inputs: N*T; shape: shape) -> (sum: T)", T=NUMERIC, view=True)
+accumulate = op("AccumulateNV2(inputs: N*T; shape: shape) -> (sum: T)", T=NUMERIC, view=True, lenient=True)
 accumulate.shape(lambda inputs, shape: _merged([shape, *inputs]))
 accumulate.gradient(lambda node, grad: [grad] * len(node.inputs))
 accumulate.kernel(lambda inputs, shape: _add_up(inputs))
 
-clip = op("ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> (output: T)", T=REAL)
+clip = op("ClipByValue(t: T, clip_value_min: T, clip_value_max: T) -> (output: T)", T=REAL, lenient=True)
 
 
 @clip.shape
@@ -317,7 +317,7 @@ widen(clip, _clip)
 
 # ---- what broadcasting did, undone
 
-sum_to = op("_SumToShape(x: T, shape: host Tshape) -> (y: T)", T=NUMERIC, Tshape=dtypes.INDEX, view=True)
+sum_to = op("_SumToShape(x: T, shape: host Tshape[1]) -> (y: T)", T=NUMERIC, Tshape=dtypes.INDEX, view=True)
 sum_to.shape(lambda x, shape: None if shape is None else tuple(shape))
 sum_to.gradient(lambda node, grad: [raw_ops.BroadcastTo(grad, raw_ops.Shape(node.inputs[0])), None])
 

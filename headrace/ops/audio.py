@@ -45,7 +45,7 @@ def _samples(data):
 
 
 decode = op(
-    "DecodeWav(contents: string; desired_channels: int = -1, desired_samples: int = -1) "
+    "DecodeWav(contents: string[0]; desired_channels: int = -1, desired_samples: int = -1) "
     "-> (audio: float32, sample_rate: int32)",
     host=True,
     dynamic_shape=True,
@@ -71,7 +71,7 @@ def _(contents, desired_channels, desired_samples):
     return from_numpy(signal), torch.tensor(rate, dtype=torch.int32)
 
 
-encode = op("EncodeWav(audio: float32, sample_rate: int32) -> (contents: string)", host=True)
+encode = op("EncodeWav(audio: float32[2], sample_rate: int32[0]) -> (contents: string)", host=True, lenient=True)
 encode.not_differentiable()
 
 
@@ -94,9 +94,10 @@ def _(audio, sample_rate):
 # ---- spectra
 
 spectrogram = op(
-    "AudioSpectrogram(input: float32; window_size: int, stride: int, magnitude_squared: bool = False) "
+    "AudioSpectrogram(input: float32[2]; window_size: int, stride: int, magnitude_squared: bool = False) "
     "-> (spectrogram: float32)",
     view=False,
+    lenient=True,
 )
 
 
@@ -127,7 +128,7 @@ def _(input, window_size, stride, magnitude_squared):
 
 
 mfcc = op(
-    "Mfcc(spectrogram: float32, sample_rate: host int32; upper_frequency_limit: float = 4000.0, "
+    "Mfcc(spectrogram: float32[3], sample_rate: host int32[0]; upper_frequency_limit: float = 4000.0, "
     "lower_frequency_limit: float = 20.0, filterbank_channel_count: int = 40, dct_coefficient_count: int = 13) "
     "-> (output: float32)",
     view=False,

@@ -9,7 +9,7 @@ from headrace.core.registry import op
 from headrace.ops.shared.refuse import expect_inside
 
 gather_tree = op(
-    "GatherTree(step_ids: T, parent_ids: T, max_sequence_lengths: int32, end_token: T) -> (beams: T)",
+    "GatherTree(step_ids: T[3], parent_ids: T[3], max_sequence_lengths: int32[1], end_token: T[0]) -> (beams: T)",
     T=(dtypes.int32,),
 )
 gather_tree.not_differentiable()

@@ -179,7 +179,7 @@ def _vocabulary(path):
         return [float(line.rsplit(b",", 1)[-1]) for line in file if line.strip()]
 
 
-_INPUTS = "true_classes: int64; num_true: int, num_sampled: int, unique: bool"
+_INPUTS = "true_classes: int64[2]; num_true: int, num_sampled: int, unique: bool"
 _OUTPUTS = "(sampled_candidates: int64, true_expected_count: float32, sampled_expected_count: float32)"
 _SEEDS = "seed: int = 0, seed2: int = 0"
 
@@ -223,8 +223,8 @@ _declare("LearnedUnigramCandidateSampler", LearnedUnigram)
 _declare("ThreadUnsafeUnigramCandidateSampler", LearnedUnigram)
 _declare(
     "FixedUnigramCandidateSampler", FixedUnigram,
-    ', vocab_file: string = "", distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1,'
-    " shard: int = 0, unigrams: list(float) = []",
+    ', vocab_file: string = "", distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int >= 1 = 1,'
+    " shard: int >= 0 = 0, unigrams: list(float) = []",
 )  # fmt: skip
 
 every = op(f"AllCandidateSampler({_INPUTS}, {_SEEDS}) -> {_OUTPUTS}", stateful=True, random=True, host=True)
@@ -240,7 +240,7 @@ def _(true_classes, num_true, num_sampled, unique, seed, seed2):
 
 
 hits = op(
-    f"ComputeAccidentalHits(true_classes: int64, sampled_candidates: int64; num_true: int, {_SEEDS})"
+    f"ComputeAccidentalHits(true_classes: int64[2], sampled_candidates: int64[1]; num_true: int, {_SEEDS})"
     " -> (indices: int32, ids: int64, weights: float32)",
     dynamic_shape=True,
 )  # fmt: skip

@@ -190,16 +190,18 @@ def sizes_shape(sizes, rank):
         raise ValueError("Shape must be rank 1 but is rank 0")
     if len(sizes) != rank:
         raise ValueError(f"Conv backprop requires sizes of {rank} elements, but got: {sizes}")
+    if any(n is not None and n < -1 for n in sizes):
+        raise ValueError(f"Invalid value in tensor used for shape: {min(n for n in sizes if n is not None)}")
     return TensorShape([None if n is None or n < 0 else n for n in sizes])
 
 
 def input_gradient_shape(rank, sizes, grad, data_format):
     """The sizes asked for; an unknown batch is the gradient's."""
-    shape = sizes_shape(sizes, rank)
-    dims = list(shape.tuple)
-    if dims[0] is None:
-        dims[0] = grad.with_rank(rank).tuple[0]
-    return TensorShape(dims)
+    dims = list(sizes_shape(sizes, rank).tuple)
+    batch = grad.with_rank(rank).tuple[0]
+    if None not in (dims[0], batch) and dims[0] != batch:
+        raise ValueError(f"Dimensions must be equal, but are {dims[0]} and {batch}: the batches")
+    return TensorShape([batch if dims[0] is None else dims[0], *dims[1:]])
 
 
 # ---- declarations
@@ -219,11 +221,15 @@ def attributes(node):
 
 def declare(forward, to_input, to_filter, attrs, rank, index="int32", depthwise=False, **types):
     """The three ops of one kind of convolution; each is in the gradients of the others."""
-    conv = op(f"{forward}(input: T, filter: T; {attrs}) -> (output: T)", T=FLOATING)
-    back_input = op(f"{to_input}(input_sizes: host {index}, filter: T, out_backprop: T; {attrs}) -> (output: T)",
-                    T=FLOATING, **types)  # fmt: skip
-    back_filter = op(f"{to_filter}(input: T, filter_sizes: host int32, out_backprop: T; {attrs}) -> (output: T)",
-                     T=FLOATING)  # fmt: skip
+    conv = op(f"{forward}(input: T[{rank}], filter: T[{rank}]; {attrs}) -> (output: T)", T=FLOATING, lenient=rank == 5)
+    back_input = op(
+        f"{to_input}(input_sizes: host {index}[1], filter: T[{rank}], out_backprop: T[{rank}]; {attrs}) -> (output: T)",
+        T=FLOATING, **types,
+    )  # fmt: skip
+    back_filter = op(
+        f"{to_filter}(input: T[{rank}], filter_sizes: host int32[1], out_backprop: T[{rank}]; {attrs}) -> (output: T)",
+        T=FLOATING, lenient=rank == 5,
+    )  # fmt: skip
     normal = _NORMALIZE[len(conv.attr_names)]
 
     @conv.shape
@@ -234,8 +240,12 @@ def declare(forward, to_input, to_filter, attrs, rank, index="int32", depthwise=
     def _(sizes, filter, grad, *values):
         strides, padding, explicit, data_format, dilations = normal(*values)
         check_window(to_input, rank, data_format, padding, rank == 4, strides=strides, dilations=dilations)
-        filter.with_rank(rank)
-        return input_gradient_shape(rank, sizes, grad.with_rank(rank), data_format)
+        made, received = filter.with_rank(rank).tuple[-1], channel(grad.with_rank(rank).tuple, data_format)
+        if not depthwise and None not in (made, received) and made != received:
+            raise ValueError(
+                f"Dimensions must be equal, but are {received} and {made}: the channels of out_backprop and filter"
+            )
+        return input_gradient_shape(rank, sizes, grad, data_format)
 
     @back_filter.shape
     def _(input, sizes, grad, *values):

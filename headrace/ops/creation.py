@@ -18,7 +18,7 @@ from headrace.resources.value import TORCH_DTYPES
 
 _SMALL = 4096  # the largest value, in elements, followed while building
 
-fill = op("Fill(dims: host index_type, value: T) -> (output: T)", T=ANY, index_type=INDEX)
+fill = op("Fill(dims: host index_type[1], value: T[0]) -> (output: T)", T=ANY, index_type=INDEX)
 
 
 @fill.shape
@@ -65,7 +65,7 @@ def _(dims, value):
 
 # ---- sequences
 
-range_op = op("Range(start: host Tidx, limit: host Tidx, delta: host Tidx) -> (output: Tidx)", Tidx=REAL)
+range_op = op("Range(start: host Tidx[0], limit: host Tidx[0], delta: host Tidx[0]) -> (output: Tidx)", Tidx=REAL)
 range_op.not_differentiable()
 
 
@@ -104,7 +104,9 @@ def _range(start, limit, delta, *, device, dtype=None):
 for _dtype in REAL:
     range_op.kernel(partial(_range, dtype=TORCH_DTYPES[_dtype]), Tidx=_dtype)
 
-lin_space = op("LinSpace(start: T, stop: T, num: host Tidx) -> (output: T)", T=FLOATING, Tidx=INDEX)
+lin_space = op(
+    "LinSpace(start: T[0], stop: T[0], num: host Tidx[0]) -> (output: T)", T=FLOATING, Tidx=INDEX, lenient=True
+)
 lin_space.not_differentiable()
 
 
@@ -130,7 +132,7 @@ def _(start, stop, num):
 # ---- one hot
 
 one_hot = op(
-    "OneHot(indices: TI, depth: host int32, on_value: T, off_value: T; axis: int = -1) -> (output: T)",
+    "OneHot(indices: TI, depth: host int32[0], on_value: T[0], off_value: T[0]; axis: int = -1) -> (output: T)",
     T=ANY, TI=(dtypes.uint8, dtypes.int8, *INDEX),
 )  # fmt: skip
 one_hot.not_differentiable()

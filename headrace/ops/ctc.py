@@ -14,13 +14,13 @@ import torch
 from headrace.core.dtypes import ANY, float32, float64, resource, variant
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries
+from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries, static_rank
 from headrace.resources.dispatch import autograd
 
 # ---- the loss
 
 ctc_loss = op(
-    "CTCLoss(inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32;"
+    "CTCLoss(inputs: T[3], labels_indices: int64[2], labels_values: int32[1], sequence_length: int32[1];"
     " preprocess_collapse_repeated: bool = False, ctc_merge_repeated: bool = True,"
     " ignore_longer_outputs_than_inputs: bool = False) -> (loss: T, gradient: T)",
     T=(float32, float64), opaque=True,
@@ -161,17 +161,17 @@ def _(node, loss_grad, gradient_grad):
 # ---- how far apart sequences are
 
 distance = op(
-    "EditDistance(hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: host int64,"
-    " truth_indices: int64, truth_values: T, truth_shape: host int64; normalize: bool = True) -> (output: float32)",
-    T=tuple(t for t in ANY if t not in (resource, variant)), host=True,
+    "EditDistance(hypothesis_indices: int64[2], hypothesis_values: T[1], hypothesis_shape: host int64[1],"
+    " truth_indices: int64[2], truth_values: T[1], truth_shape: host int64[1]; normalize: bool = True) -> (output: float32)",
+    T=tuple(t for t in ANY if t not in (resource, variant)), host=True, lenient=True,
 )  # fmt: skip
 distance.not_differentiable()
 
 
 @distance.shape
 def _(hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, normalize):
-    entries(hypothesis_indices, hypothesis_values)
-    entries(truth_indices, truth_values)
+    static_rank(entries(hypothesis_indices, hypothesis_values)[1], hypothesis_shape)
+    static_rank(entries(truth_indices, truth_values)[1], truth_shape)
     if hypothesis_shape is None or truth_shape is None:
         return None
     if len(hypothesis_shape) != len(truth_shape):

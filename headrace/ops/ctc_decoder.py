@@ -14,14 +14,21 @@ import torch
 from headrace.core import errors
 from headrace.core.dtypes import float32, float64
 from headrace.core.registry import op
+from headrace.core.shape import TensorShape
 
 
-def _check_lengths(shape, lengths):
+def _checked_lengths(shape, lengths):
+    """The lengths of the sequences; those below zero count as zero."""
     steps, batch, _ = shape
-    if len(lengths) != batch or (batch and (min(lengths) < 0 or max(lengths) > steps)):
+    if not steps or any(isinstance(n, list) for n in lengths):
+        raise ValueError(
+            f"max_time must not be 0 and sequence_length a vector, got inputs of shape {list(shape)} and {lengths}"
+        )
+    if len(lengths) != batch or (batch and max(lengths) > steps):
         raise errors.FailedPreconditionError(
             None, None, f"sequence_length must hold {batch} numbers up to {steps}, got {lengths}"
         )
+    return [max(n, 0) for n in lengths]
 
 
 def _merged(labels):
@@ -44,7 +51,7 @@ def _vector(numbers):
 # ---- the best class of every step
 
 greedy = op(
-    "CTCGreedyDecoder(inputs: T, sequence_length: int32; merge_repeated: bool = False)"
+    "CTCGreedyDecoder(inputs: T[3], sequence_length: int32[1]; merge_repeated: bool = False)"
     " -> (decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T)",
     T=(float32, float64), host=True, dynamic_shape=True,
 )  # fmt: skip
@@ -54,7 +61,7 @@ greedy.not_differentiable()
 @greedy.shape
 def _(inputs, sequence_length, merge_repeated):
     dims = inputs.with_rank(3).tuple or (None, None, None)
-    sequence_length.with_rank(1)
+    sequence_length.with_rank(1).merge_with(TensorShape([dims[1]]))
     if dims[2] == 0:
         raise ValueError(f"num_classes must be at least 1, got inputs of shape {inputs}")
     return [(None, 2), (None,), (2,), (dims[1], 1)]
@@ -64,8 +71,7 @@ def _(inputs, sequence_length, merge_repeated):
 def _(inputs, sequence_length, merge_repeated):
     """-> the parts of a sparse tensor, and minus the sum of the scores taken."""
     steps, batch, classes = inputs.shape
-    lengths = sequence_length.tolist()
-    _check_lengths(inputs.shape, lengths)
+    lengths = _checked_lengths(inputs.shape, sequence_length.tolist())
     best, choice = inputs.max(2)
     within = torch.arange(steps)[:, None] < sequence_length
     rows = [labels[:length] for labels, length in zip(choice.t().tolist(), lengths, strict=True)]
@@ -76,7 +82,7 @@ def _(inputs, sequence_length, merge_repeated):
 # ---- the best labels
 
 beam = op(
-    "CTCBeamSearchDecoder(inputs: T, sequence_length: int32; beam_width: int, top_paths: int,"
+    "CTCBeamSearchDecoder(inputs: T[3], sequence_length: int32[1]; beam_width: int, top_paths: int,"
     " merge_repeated: bool = True) -> (decoded_indices: top_paths*int64, decoded_values: top_paths*int64,"
     " decoded_shape: top_paths*int64, log_probability: T)",
     T=(float32, float64), host=True, dynamic_shape=True,
@@ -87,7 +93,7 @@ beam.not_differentiable()
 @beam.shape
 def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
     dims = inputs.with_rank(3).tuple or (None, None, None)
-    sequence_length.with_rank(1)
+    sequence_length.with_rank(1).merge_with(TensorShape([dims[1]]))
     if dims[2] == 0:
         raise ValueError(f"num_classes must be at least 1, got inputs of shape {inputs}")
     if not 1 <= top_paths <= beam_width:
@@ -205,8 +211,7 @@ def _labels(number, keys, batch, labels):
 @beam.kernel
 def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
     """-> the parts of a sparse tensor for each of the best paths, in three lists, and their log-probabilities."""
-    lengths = sequence_length.tolist()
-    _check_lengths(inputs.shape, lengths)
+    lengths = _checked_lengths(inputs.shape, sequence_length.tolist())
     batch, labels = inputs.shape[1], inputs.shape[2] - 1
     order = sorted(range(batch), key=lambda row: -lengths[row])
     scores = _log_softmax(inputs.numpy().astype(np.float64))

@@ -139,7 +139,7 @@ def _(bytes, out_type, little_endian):
 
 
 padded_raw = op(
-    "DecodePaddedRaw(input_bytes: string, fixed_length: host int32; out_type: type, little_endian: bool = True)"
+    "DecodePaddedRaw(input_bytes: string, fixed_length: host int32[0]; out_type: type, little_endian: bool = True)"
     " -> (output: out_type)",
     out_type=tuple(t for t in _RAW if not t.is_complex and t is not dtypes.bool), host=True,
 )  # fmt: skip
@@ -189,9 +189,9 @@ def _(bytes, compression_type):
 # ---- comma-separated values
 
 csv = op(
-    "DecodeCSV(records: string, record_defaults: list(OUT_TYPE); field_delim: string = \",\","
+    "DecodeCSV(records: string, record_defaults: list(OUT_TYPE)[1-]; field_delim: string = \",\","
     ' use_quote_delim: bool = True, na_value: string = "", select_cols: list(int) = []) -> (output: list(OUT_TYPE))',
-    OUT_TYPE=(dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string), host=True,
+    OUT_TYPE=(dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string), host=True, lenient=True,
 )  # fmt: skip
 csv.not_differentiable()
 
@@ -330,7 +330,7 @@ def _field(field, default, missing, column, row):
 
 # ---- files
 
-read_file = op("ReadFile(filename: string) -> (contents: string)", host=True, stateful=True, reads=True)
+read_file = op("ReadFile(filename: string[0]) -> (contents: string)", host=True, stateful=True, reads=True)
 read_file.not_differentiable()
 read_file.shape(lambda filename: filename.with_rank(0))
 
@@ -347,7 +347,7 @@ def _(filename):
         return array_of([file.read()], ())
 
 
-write_file = op("WriteFile(filename: string, contents: string) -> ()", host=True, stateful=True)
+write_file = op("WriteFile(filename: string[0], contents: string[0]) -> ()", host=True, stateful=True)
 write_file.not_differentiable()
 
 
@@ -372,7 +372,11 @@ def _(filename, contents):
 
 
 matching_files = op(
-    "MatchingFiles(pattern: string) -> (filenames: string)", host=True, stateful=True, reads=True, dynamic_shape=True
+    "MatchingFiles(pattern: string[1-]) -> (filenames: string)",
+    host=True,
+    stateful=True,
+    reads=True,
+    dynamic_shape=True,
 )
 matching_files.not_differentiable()
 

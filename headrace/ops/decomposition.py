@@ -44,7 +44,7 @@ def _explained(message):
         raise ValueError(message) from None
 
 
-inverse = op("MatrixInverse(input: T; adjoint: bool = False) -> (output: T)", T=MATRIX)
+inverse = op("MatrixInverse(input: T[2+]; adjoint: bool = False) -> (output: T)", T=MATRIX)
 inverse.shape(lambda input, adjoint: _square(input))
 
 
@@ -64,11 +64,11 @@ def _(node, grad):
     return raw_ops.Neg(product(y, product(grad, y, adj_y=True), adj_x=True))
 
 
-determinant = op("MatrixDeterminant(input: T) -> (output: T)", T=MATRIX)
+determinant = op("MatrixDeterminant(input: T[2+]) -> (output: T)", T=MATRIX)
 determinant.shape(lambda input: _batch(_square(input)))
 determinant.kernel(torch.linalg.det)
 
-log_determinant = op("LogMatrixDeterminant(input: T) -> (sign: T, log_abs_determinant: T)", T=MATRIX)
+log_determinant = op("LogMatrixDeterminant(input: T[2+]) -> (sign: T, log_abs_determinant: T)", T=MATRIX)
 log_determinant.shape(lambda input: [_batch(_square(input))] * 2)
 
 
@@ -83,7 +83,7 @@ exponential = op("MatrixExponential(input: T) -> (output: T)", T=MATRIX)
 exponential.shape(_square)
 exponential.kernel(torch.linalg.matrix_exp)
 
-square_root = op("MatrixSquareRoot(input: T) -> (output: T)", T=MATRIX)
+square_root = op("MatrixSquareRoot(input: T[2+]) -> (output: T)", T=MATRIX)
 square_root.shape(_square)
 
 
@@ -102,7 +102,7 @@ def _(input):
 
 # ---- decompositions
 
-cholesky = op("Cholesky(input: T) -> (output: T)", T=MATRIX)
+cholesky = op("Cholesky(input: T[2+]) -> (output: T)", T=MATRIX)
 cholesky.shape(_square)
 
 
@@ -138,7 +138,7 @@ def _thin(input, full_matrices):
     return shape.tuple[:-2], rows, columns, least
 
 
-qr = op("Qr(input: T; full_matrices: bool = False) -> (q: T, r: T)", T=MATRIX)
+qr = op("Qr(input: T[2+]; full_matrices: bool = False) -> (q: T, r: T)", T=MATRIX)
 
 
 @qr.shape
@@ -153,7 +153,7 @@ def _(input, full_matrices):
 
 qr.kernel(lambda input, full_matrices: tuple(torch.linalg.qr(input, "complete" if full_matrices else "reduced")))
 
-svd = op("Svd(input: T; compute_uv: bool = True, full_matrices: bool = False) -> (s: T, u: T, v: T)", T=MATRIX)
+svd = op("Svd(input: T[2+]; compute_uv: bool = True, full_matrices: bool = False) -> (s: T, u: T, v: T)", T=MATRIX)
 
 
 @svd.shape
@@ -182,7 +182,7 @@ def _(input, compute_uv, full_matrices):
     return s.to(input.dtype), u, vh.mH.contiguous().resolve_conj()
 
 
-eigen = op("SelfAdjointEigV2(input: T; compute_v: bool = True) -> (e: T, v: T)", T=MATRIX)
+eigen = op("SelfAdjointEigV2(input: T[2+]; compute_v: bool = True) -> (e: T, v: T)", T=MATRIX)
 
 
 @eigen.shape
@@ -209,7 +209,12 @@ def _(input, compute_v):
     return values.to(input.dtype), vectors
 
 
-lu = op("Lu(input: T; output_idx_type: type = int32) -> (lu: T, p: output_idx_type)", T=MATRIX, output_idx_type=INDEX)
+lu = op(
+    "Lu(input: T[2+]; output_idx_type: type = int32) -> (lu: T, p: output_idx_type)",
+    T=MATRIX,
+    output_idx_type=INDEX,
+    lenient=True,
+)
 
 
 @lu.shape
@@ -244,7 +249,7 @@ def _solution(matrix, rhs):
     return batch.concatenate([size if rows is None else rows, right.tuple[-1]])
 
 
-solve = op("MatrixSolve(matrix: T, rhs: T; adjoint: bool = False) -> (output: T)", T=MATRIX)
+solve = op("MatrixSolve(matrix: T[2+], rhs: T[2+]; adjoint: bool = False) -> (output: T)", T=MATRIX, lenient=True)
 solve.shape(lambda matrix, rhs, adjoint: _solution(matrix, rhs))
 
 
@@ -263,7 +268,8 @@ def _(node, grad):
 
 
 triangular = op(
-    "MatrixTriangularSolve(matrix: T, rhs: T; lower: bool = True, adjoint: bool = False) -> (output: T)", T=MATRIX
+    "MatrixTriangularSolve(matrix: T[2+], rhs: T[2+]; lower: bool = True, adjoint: bool = False) -> (output: T)",
+    T=MATRIX,
 )
 triangular.shape(lambda matrix, rhs, lower, adjoint: _solution(matrix, rhs))
 

@@ -162,7 +162,7 @@ unary("PopulationCount", _count_bits, INTEGER, out="uint8").not_differentiable()
 
 def _of_output(name, kernel, gradient, complex_kernel, array):
     """Declares ``Name(y, dy)``; ``array`` is its kernel on arrays of real numbers."""
-    definition = op(f"{name}(y: T, dy: T) -> (z: T)", T=FLOAT_OR_COMPLEX)
+    definition = op(f"{name}(y: T, dy: T) -> (z: T)", T=FLOAT_OR_COMPLEX, lenient=True)
     definition.shape(lambda y, dy: y.merge_with(dy))
     definition.gradient(lambda node, grad: list(gradient(*node.inputs, node.outputs[0], grad)))
     definition.kernel(kernel)

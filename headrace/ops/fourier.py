@@ -21,7 +21,7 @@ def _axes(rank):
 
 
 def _transform(name, transform, rank):
-    definition = op(f"{name}(input: Tcomplex) -> (output: Tcomplex)", Tcomplex=COMPLEX)
+    definition = op(f"{name}(input: Tcomplex[{rank}+]) -> (output: Tcomplex)", Tcomplex=COMPLEX)
     definition.shape(lambda input: input.with_rank_at_least(rank))
 
     @definition.kernel
@@ -103,7 +103,7 @@ _kept_shares = lru_cache(maxsize=64)(_shares)
 
 def _real_transform(rank, suffix):
     forward = op(
-        f"RFFT{suffix}(input: Treal, fft_length: host int32; Tcomplex: type = complex64) -> (output: Tcomplex)",
+        f"RFFT{suffix}(input: Treal[{rank}+], fft_length: host int32[1]; Tcomplex: type = complex64) -> (output: Tcomplex)",
         Treal=REAL_TYPES, Tcomplex=COMPLEX,
     )  # fmt: skip
     forward.shape(lambda input, fft_length, Tcomplex: _length_shape(input, fft_length, rank, True))  # noqa: N803
@@ -117,8 +117,8 @@ def _real_transform(rank, suffix):
             lambda input, fft_length, Tcomplex: torch.fft.rfftn(input, fft_length, _axes(rank)).to(Tcomplex)  # noqa: N803
         )
     inverse = op(
-        f"IRFFT{suffix}(input: Tcomplex, fft_length: host int32; Treal: type = float32) -> (output: Treal)",
-        Treal=REAL_TYPES, Tcomplex=COMPLEX,
+        f"IRFFT{suffix}(input: Tcomplex[{rank}+], fft_length: host int32[1]; Treal: type = float32) -> (output: Treal)",
+        Treal=REAL_TYPES, Tcomplex=COMPLEX, lenient=True,
     )  # fmt: skip
     inverse.shape(lambda input, fft_length, Treal: _length_shape(input, fft_length, rank, False))  # noqa: N803
     if rank == 1:

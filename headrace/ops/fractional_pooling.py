@@ -117,7 +117,9 @@ class _Regions(Resumable):
 
 
 def _pool(name, reduce):
-    definition = op(f"{name}(value: T; {_ATTRS}) -> {_OUT}", T=_TYPES, random=True, stateful=True, opaque=True)
+    definition = op(
+        f"{name}(value: T[4]; {_ATTRS}) -> {_OUT}", T=_TYPES, random=True, stateful=True, opaque=True, lenient=True
+    )
 
     @definition.shape
     def _(value, pooling_ratio, *rest):
@@ -154,7 +156,7 @@ def _pool(name, reduce):
 
 max_pool = _pool("FractionalMaxPool", _max)
 avg_pool = _pool("FractionalAvgPool", _avg)
-_SEQUENCES = "row_pooling_sequence: host int64, col_pooling_sequence: host int64; overlapping: bool = False"
+_SEQUENCES = "row_pooling_sequence: host int64[1], col_pooling_sequence: host int64[1]; overlapping: bool = False"
 
 
 @max_pool.gradient
@@ -186,9 +188,10 @@ def _spread(parts, shape, rows, columns):
 
 
 max_grad = op(
-    f"FractionalMaxPoolGrad(orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES}) -> (output: T)",
+    f"FractionalMaxPoolGrad(orig_input: T[4], orig_output: T[4], out_backprop: T[4], {_SEQUENCES}) -> (output: T)",
     T=_TYPES,
     opaque=True,
+    lenient=True,
 )
 max_grad.shape(lambda orig_input, *rest: orig_input.with_rank(4))
 
@@ -210,7 +213,7 @@ def _(orig_input, orig_output, grad, row_edges, column_edges, overlapping):
 
 
 avg_grad = op(
-    f"FractionalAvgPoolGrad(orig_input_tensor_shape: host int64, out_backprop: T, {_SEQUENCES}) -> (output: T)",
+    f"FractionalAvgPoolGrad(orig_input_tensor_shape: host int64[1], out_backprop: T[4], {_SEQUENCES}) -> (output: T)",
     T=_TYPES, opaque=True,
 )  # fmt: skip
 avg_grad.shape(lambda orig_input_tensor_shape, *rest: orig_input_tensor_shape)

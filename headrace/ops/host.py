@@ -185,6 +185,8 @@ def _(input, output_stream, end):
     if output_stream not in ("stdout", "stderr", *_LEVELS) and not output_stream.startswith("file://"):
         accepted = ", ".join(("stdout", "stderr", *_LEVELS))
         raise ValueError(f"Unknown output stream: {output_stream}, must be file://<path> or one of: {accepted}")
+    if input.ndims:
+        raise ValueError(f"input must be a scalar, but has rank: {input.ndims}")
     return []
 
 

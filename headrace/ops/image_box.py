@@ -54,18 +54,26 @@ def _draw(images, boxes, colors):
 def _drawn_shape(images, boxes, *colors):
     if images.with_rank(4).tuple[3] not in (None, 1, 3, 4):
         raise ValueError(f"images must have 1, 3 or 4 channels, got {images}")
-    boxes.with_rank(3)
+    sizes = boxes.with_rank(3).tuple
+    if sizes[2] not in (None, 4):
+        raise ValueError(f"Dimension must be 4 but is {sizes[2]}: boxes, got shape {boxes}")
+    images[:1].merge_with(boxes[:1])
     return images
 
 
-draw = op("DrawBoundingBoxes(images: T, boxes: float32) -> (output: T)", T=(dtypes.float32, dtypes.float16), view=True)
+draw = op(
+    "DrawBoundingBoxes(images: T[4], boxes: float32[3]) -> (output: T)",
+    T=(dtypes.float32, dtypes.float16),
+    view=True,
+    lenient=True,
+)
 draw.not_differentiable()
 draw.shape(_drawn_shape)
 draw.kernel(lambda images, boxes: _draw(images, boxes, None))
 
 draw_in = op(
-    "DrawBoundingBoxesV2(images: T, boxes: float32, colors: float32) -> (output: T)",
-    T=(dtypes.float32, dtypes.float16), view=True,
+    "DrawBoundingBoxesV2(images: T[3+], boxes: float32[3], colors: float32[2]) -> (output: T)",
+    T=(dtypes.float32, dtypes.float16), view=True, lenient=True,
 )  # fmt: skip
 draw_in.not_differentiable()
 draw_in.shape(_drawn_shape)
@@ -74,7 +82,7 @@ draw_in.kernel(lambda images, boxes, colors: _draw(images, boxes, colors if colo
 # ---- sampling
 
 sample = op(
-    "SampleDistortedBoundingBoxV2(image_size: host T, bounding_boxes: float32, min_object_covered: float32; "
+    "SampleDistortedBoundingBoxV2(image_size: host T[1], bounding_boxes: float32[3], min_object_covered: float32[0]; "
     "seed: int = 0, seed2: int = 0, aspect_ratio_range: list(float) = [0.75, 1.33], area_range: list(float) = [0.05, 1.0], "
     "max_attempts: int = 100, use_image_if_no_bounding_boxes: bool = False) "
     "-> (begin: T, size: T, bboxes: float32)",
@@ -249,10 +257,10 @@ def _check_boxes(boxes, scores):
 
 
 _T = (dtypes.float32, dtypes.float16)
-_LIMITS = "max_output_size: host int32, iou_threshold: host float32, score_threshold: host float32"
+_LIMITS = "max_output_size: host int32[0], iou_threshold: host float32[0], score_threshold: host float32[0]"
 _TRAITS = {"dynamic_shape": True}
 
-thin = op(f"NonMaxSuppressionV3(boxes: T, scores: T, {_LIMITS}) -> (selected_indices: int32)", T=_T, **_TRAITS)
+thin = op(f"NonMaxSuppressionV3(boxes: T[2], scores: T[1], {_LIMITS}) -> (selected_indices: int32)", T=_T, **_TRAITS)
 thin.not_differentiable()
 
 
@@ -268,7 +276,7 @@ def _(boxes, scores, limit, threshold, least):
 
 
 thin_padded = op(
-    f"NonMaxSuppressionV4(boxes: T, scores: T, {_LIMITS}; pad_to_max_output_size: bool = False) "
+    f"NonMaxSuppressionV4(boxes: T[2], scores: T[1], {_LIMITS}; pad_to_max_output_size: bool = False) "
     "-> (selected_indices: int32, valid_outputs: int32)",
     T=_T, **_TRAITS,
 )  # fmt: skip
@@ -293,7 +301,7 @@ def _(boxes, scores, limit, threshold, least, pad_to_max_output_size):
 
 
 thin_soft = op(
-    f"NonMaxSuppressionV5(boxes: T, scores: T, {_LIMITS}, soft_nms_sigma: host float32; "
+    f"NonMaxSuppressionV5(boxes: T[2], scores: T[1], {_LIMITS}, soft_nms_sigma: host float32[0]; "
     "pad_to_max_output_size: bool = False) -> (selected_indices: int32, selected_scores: T, valid_outputs: int32)",
     T=_T, **_TRAITS,
 )  # fmt: skip
@@ -316,8 +324,8 @@ def _(boxes, scores, limit, threshold, least, sigma, pad_to_max_output_size):
 
 
 thin_by = op(
-    "NonMaxSuppressionWithOverlaps(overlaps: float32, scores: float32, max_output_size: host int32, "
-    "overlap_threshold: host float32, score_threshold: host float32) -> (selected_indices: int32)",
+    "NonMaxSuppressionWithOverlaps(overlaps: float32[2], scores: float32[1], max_output_size: host int32[0], "
+    "overlap_threshold: host float32[0], score_threshold: host float32[0]) -> (selected_indices: int32)",
     **_TRAITS,
 )
 thin_by.not_differentiable()
@@ -341,10 +349,10 @@ def _(overlaps, scores, limit, threshold, least):
 
 for _name, _least in (
     ("NonMaxSuppression", "; iou_threshold: float = 0.5"),
-    ("NonMaxSuppressionV2", ", iou_threshold: host float32"),
+    ("NonMaxSuppressionV2", ", iou_threshold: host float32[0]"),
 ):
     _plain = op(
-        f"{_name}(boxes: T, scores: T, max_output_size: host int32{_least}) -> (selected_indices: int32)",
+        f"{_name}(boxes: T[2], scores: T[1], max_output_size: host int32[0]{_least}) -> (selected_indices: int32)",
         T=_T,
         **_TRAITS,
     )
@@ -363,11 +371,12 @@ for _name, _least in (
 # ---- by class, for a whole batch
 
 thin_classes = op(
-    "CombinedNonMaxSuppression(boxes: float32, scores: float32, max_output_size_per_class: host int32, "
-    "max_total_size: host int32, iou_threshold: host float32, score_threshold: host float32; pad_per_class: bool = False, "
-    "clip_boxes: bool = True) "
+    "CombinedNonMaxSuppression(boxes: float32[4], scores: float32[3], max_output_size_per_class: host int32[0], "
+    "max_total_size: host int32[0], iou_threshold: host float32[0], score_threshold: host float32[0]; "
+    "pad_per_class: bool = False, clip_boxes: bool = True) "
     "-> (nmsed_boxes: float32, nmsed_scores: float32, nmsed_classes: float32, valid_detections: int32)",
     **_TRAITS,
+    lenient=True,
 )
 thin_classes.not_differentiable()
 
@@ -388,6 +397,11 @@ def _(boxes, scores, per_class, total, threshold, least, pad_per_class, clip_box
         )
     if None not in (count, number) and count != number:
         raise ValueError(f"Dimensions must be equal, but are {count} and {number}: boxes and scores")
+    if None not in (batch, own) and batch != own:
+        raise ValueError(f"Dimensions must be equal, but are {batch} and {own}: the batches of boxes and scores")
+    for name, limit, least_limit in (("max_output_size_per_class", per_class, 0), ("max_total_size", total, 1)):
+        if limit is not None and limit < least_limit:
+            raise ValueError(f"{name} must be at least {least_limit}, got {limit}")
     size = _kept(per_class, total, classes, pad_per_class)
     batch = own if batch is None else batch
     return [(batch, size, 4), (batch, size), (batch, size), (batch,)]

@@ -132,7 +132,7 @@ def _check_channels(channels, accepted):
 _PNG = (dtypes.uint8, dtypes.uint16)
 
 decode_png = op(
-    "DecodePng(contents: string; channels: int = 0, dtype: type = uint8) -> (image: dtype)",
+    "DecodePng(contents: string[0]; channels: int = 0, dtype: type = uint8) -> (image: dtype)",
     dtype=_PNG, host=True, dynamic_shape=True,
 )  # fmt: skip
 decode_png.not_differentiable()
@@ -158,7 +158,7 @@ _JPEG = (
     "channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True, try_recover_truncated: bool = False, "
     'acceptable_fraction: float = 1.0, dct_method: string = ""'
 )
-decode_jpeg = op(f"DecodeJpeg(contents: string; {_JPEG}) -> (image: uint8)", host=True, dynamic_shape=True)
+decode_jpeg = op(f"DecodeJpeg(contents: string[0]; {_JPEG}) -> (image: uint8)", host=True, dynamic_shape=True)
 decode_jpeg.not_differentiable()
 
 
@@ -205,7 +205,7 @@ def _(contents, channels, ratio, fancy_upscaling, try_recover_truncated, accepta
 
 
 crop_jpeg = op(
-    f"DecodeAndCropJpeg(contents: string, crop_window: host int32; {_JPEG}) -> (image: uint8)",
+    f"DecodeAndCropJpeg(contents: string[0], crop_window: host int32[1]; {_JPEG}) -> (image: uint8)",
     host=True, dynamic_shape=True,
 )  # fmt: skip
 crop_jpeg.not_differentiable()
@@ -231,7 +231,7 @@ def _(contents, crop_window, channels, ratio, fancy_upscaling, try_recover_trunc
 
 
 jpeg_shape = op(
-    "ExtractJpegShape(contents: string; output_type: type = int32) -> (image_shape: output_type)",
+    "ExtractJpegShape(contents: string[0]; output_type: type = int32) -> (image_shape: output_type)",
     output_type=dtypes.INDEX, host=True,
 )  # fmt: skip
 jpeg_shape.not_differentiable()
@@ -244,7 +244,7 @@ def _(contents, output_type):
     return _owned(np.array([image.height, image.width, len(image.getbands())])).to(output_type)
 
 
-decode_gif = op("DecodeGif(contents: string) -> (image: uint8)", host=True, dynamic_shape=True)
+decode_gif = op("DecodeGif(contents: string[0]) -> (image: uint8)", host=True, dynamic_shape=True)
 decode_gif.not_differentiable()
 decode_gif.shape(lambda contents: (None, None, None, 3))
 
@@ -263,7 +263,7 @@ def _(contents):
     return _owned(_frames(image) if format == "gif" else _pixels(_loaded(image, format), 3, False)[None])
 
 
-decode_bmp = op("DecodeBmp(contents: string; channels: int = 0) -> (image: uint8)", host=True, dynamic_shape=True)
+decode_bmp = op("DecodeBmp(contents: string[0]; channels: int = 0) -> (image: uint8)", host=True, dynamic_shape=True)
 decode_bmp.not_differentiable()
 
 
@@ -284,7 +284,7 @@ def _(contents, channels):
 
 
 decode_any = op(
-    "DecodeImage(contents: string; channels: int = 0, dtype: type = uint8, expand_animations: bool = True) "
+    "DecodeImage(contents: string[0]; channels: int = 0, dtype: type = uint8, expand_animations: bool = True) "
     "-> (image: dtype)",
     dtype=(dtypes.uint8, dtypes.uint16, dtypes.float32), host=True, dynamic_shape=True,
 )  # fmt: skip
@@ -316,7 +316,7 @@ def _(contents, channels, dtype, expand_animations):
     return _owned(pixels)
 
 
-encode_png = op("EncodePng(image: T; compression: int = -1) -> (contents: string)", T=_PNG, host=True)
+encode_png = op("EncodePng(image: T[3+]; compression: int = -1) -> (contents: string)", T=_PNG, host=True)
 encode_png.not_differentiable()
 
 
@@ -346,9 +346,9 @@ def _(image, compression):
 
 
 encode_jpeg = op(
-    'EncodeJpeg(image: uint8; format: string = "", quality: int = 95, progressive: bool = False, '
-    'optimize_size: bool = False, chroma_downsampling: bool = True, density_unit: string = "in", x_density: int = 300, '
-    'y_density: int = 300, xmp_metadata: string = "") -> (contents: string)',
+    'EncodeJpeg(image: uint8[3]; format: string in {, grayscale, rgb} = "", quality: int = 95, progressive: bool = False, '
+    'optimize_size: bool = False, chroma_downsampling: bool = True, density_unit: string in {in, cm} = "in", '
+    'x_density: int = 300, y_density: int = 300, xmp_metadata: string = "") -> (contents: string)',
     host=True,
 )
 encode_jpeg.not_differentiable()
@@ -395,7 +395,9 @@ def _(
     )  # fmt: skip
 
 
-encode_jpeg_at = op("EncodeJpegVariableQuality(images: uint8, quality: host int32) -> (contents: string)", host=True)
+encode_jpeg_at = op(
+    "EncodeJpegVariableQuality(images: uint8[3], quality: host int32[0]) -> (contents: string)", host=True
+)
 encode_jpeg_at.not_differentiable()
 encode_jpeg_at.shape(lambda images, quality: ())
 encode_jpeg_at.kernel(lambda images, quality: _save_jpeg(to_numpy(images), "", quality, (1, 300, 300), subsampling=2))

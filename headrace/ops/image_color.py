@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from headrace.core import dtypes
+from headrace.core import dtypes, errors
 from headrace.core.registry import op
 
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
@@ -42,15 +42,26 @@ def _to_rgb(images):
     return ((pure - 1) * saturation[..., None] + 1) * value[..., None]
 
 
-to_hsv = op("RGBToHSV(images: T) -> (output: T)", T=_FLOATS)
-to_hsv.shape(_three)
-to_hsv.kernel(_to_hsv)
+def _of_three(convert):
+    def kernel(images):
+        if images.ndim and images.shape[-1] != 3:
+            raise errors.FailedPreconditionError(
+                None, None, f"input must have 3 channels but input only has {images.shape[-1]} channels"
+            )
+        return convert(images)
 
-to_rgb = op("HSVToRGB(images: T) -> (output: T)", T=_FLOATS)
+    return kernel
+
+
+to_hsv = op("RGBToHSV(images: T[1+]) -> (output: T)", T=_FLOATS)
+to_hsv.shape(_three)
+to_hsv.kernel(_of_three(_to_hsv))
+
+to_rgb = op("HSVToRGB(images: T[1+]) -> (output: T)", T=_FLOATS)
 to_rgb.not_differentiable()
 to_rgb.shape(_three)
-to_rgb.kernel(_to_rgb)
-contrast = op("AdjustContrastv2(images: T, contrast_factor: float32) -> (output: T)", T=_HALF)
+to_rgb.kernel(_of_three(_to_rgb))
+contrast = op("AdjustContrastv2(images: T[3+], contrast_factor: float32[0]) -> (output: T)", T=_HALF, lenient=True)
 
 
 @contrast.shape
@@ -69,7 +80,7 @@ def _adjusted(images, change):
     return _to_rgb(torch.stack(change(*hsv.unbind(-1)), -1)).to(images.dtype)
 
 
-hue = op("AdjustHue(images: T, delta: float32) -> (output: T)", T=_HALF)
+hue = op("AdjustHue(images: T[3+], delta: float32) -> (output: T)", T=_HALF, lenient=True)
 hue.shape(lambda images, delta: _three(images.with_rank_at_least(3)))
 
 
@@ -78,7 +89,7 @@ def _(images, delta):
     return _adjusted(images, lambda h, s, v: (torch.remainder(h + delta, 1.0), s, v))
 
 
-saturation = op("AdjustSaturation(images: T, scale: float32) -> (output: T)", T=_HALF)
+saturation = op("AdjustSaturation(images: T[3+], scale: float32) -> (output: T)", T=_HALF, lenient=True)
 saturation.shape(lambda images, scale: _three(images.with_rank_at_least(3)))
 
 

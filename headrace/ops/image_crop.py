@@ -12,9 +12,10 @@ from headrace.graph import raw_ops
 from headrace.ops.internal.opaque import is_traced
 
 crop = op(
-    "CropAndResize(image: T, boxes: float32, box_ind: int32, crop_size: host int32; "
+    "CropAndResize(image: T[4], boxes: float32[2], box_ind: int32[1], crop_size: host int32[1]; "
     'method: string = "bilinear", extrapolation_value: float = 0.0) -> (crops: float32)',
     T=REAL,
+    lenient=True,
 )
 
 
@@ -108,9 +109,10 @@ def _(node, grad):
 
 
 to_image = op(
-    "CropAndResizeGradImage(grads: float32, boxes: float32, box_ind: int32, image_size: host int32; T: type, "
-    'method: string = "bilinear") -> (output: T)',
+    "CropAndResizeGradImage(grads: float32[4], boxes: float32[2], box_ind: int32[1], image_size: host int32[1]; T: type, "
+    'method: string in {bilinear, nearest} = "bilinear") -> (output: T)',
     T=(dtypes.float32, dtypes.float16, dtypes.float64),
+    lenient=True,
 )
 
 
@@ -162,9 +164,11 @@ def _(grads, boxes, box_ind, image_size, T, method):
 
 
 to_boxes = op(
-    'CropAndResizeGradBoxes(grads: float32, image: T, boxes: float32, box_ind: int32; method: string = "bilinear") '
+    "CropAndResizeGradBoxes(grads: float32[4], image: T[4], boxes: float32[2], box_ind: int32[1]; "
+    'method: string in {bilinear} = "bilinear") '
     "-> (output: float32)",
     T=REAL,
+    lenient=True,
 )
 
 

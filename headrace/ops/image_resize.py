@@ -78,7 +78,7 @@ def _two(inside, outside, align_corners, half_pixel_centers, device):
     return before.clamp(min=0).long(), (before + 1).clamp(max=inside - 1).long(), at - before
 
 
-bilinear = op(f"ResizeBilinear(images: T, size: host int32; {_ATTRS}) -> (resized_images: float32)", T=REAL)
+bilinear = op(f"ResizeBilinear(images: T[4], size: host int32[1]; {_ATTRS}) -> (resized_images: float32)", T=REAL)
 bilinear.shape(_resized)
 
 
@@ -110,7 +110,7 @@ def _grad_through(name):
 
 bilinear.gradient(_grad_through("ResizeBilinearGrad"))
 
-bilinear_grad = op(f"ResizeBilinearGrad(grads: float32, original_image: T; {_ATTRS}) -> (output: T)", T=_FLOATS)
+bilinear_grad = op(f"ResizeBilinearGrad(grads: float32[4], original_image: T[4]; {_ATTRS}) -> (output: T)", T=_FLOATS)
 bilinear_grad.shape(lambda grads, original_image, *attrs: original_image)
 
 
@@ -143,7 +143,7 @@ def _nearest(inside, outside, align_corners, half_pixel_centers, device):
     return at.clamp(0, inside - 1).long()
 
 
-nearest = op(f"ResizeNearestNeighbor(images: T, size: host int32; {_ATTRS}) -> (resized_images: T)", T=REAL)
+nearest = op(f"ResizeNearestNeighbor(images: T[4], size: host int32[1]; {_ATTRS}) -> (resized_images: T)", T=REAL)
 nearest.shape(_resized)
 
 
@@ -169,7 +169,7 @@ def _(node, grad):
 
 
 nearest_grad = op(
-    f"ResizeNearestNeighborGrad(grads: T, size: host int32; {_ATTRS}) -> (output: T)",
+    f"ResizeNearestNeighborGrad(grads: T[4], size: host int32[1]; {_ATTRS}) -> (output: T)",
     T=(dtypes.uint8, dtypes.int8, dtypes.int32, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16),
 )
 nearest_grad.shape(_resized)
@@ -220,7 +220,7 @@ def _four(inside, outside, align_corners, half_pixel_centers, device):
     return [(row.long(), weight) for row, weight in zip(bounded, weights, strict=True)]
 
 
-bicubic = op(f"ResizeBicubic(images: T, size: host int32; {_ATTRS}) -> (resized_images: float32)", T=REAL)
+bicubic = op(f"ResizeBicubic(images: T[4], size: host int32[1]; {_ATTRS}) -> (resized_images: float32)", T=REAL)
 bicubic.shape(_resized)
 
 
@@ -241,7 +241,7 @@ def _(images, size, align_corners, half_pixel_centers):
 bicubic.gradient(_grad_through("ResizeBicubicGrad"))
 
 bicubic_grad = op(
-    f"ResizeBicubicGrad(grads: float32, original_image: T; {_ATTRS}) -> (output: T)",
+    f"ResizeBicubicGrad(grads: float32[4], original_image: T[4]; {_ATTRS}) -> (output: T)",
     T=(dtypes.float32, dtypes.float64),
 )  # fmt: skip
 bicubic_grad.shape(lambda grads, original_image, *attrs: original_image)
@@ -258,7 +258,9 @@ def _(grads, original_image, align_corners, half_pixel_centers):
 
 # ---- area
 
-area = op("ResizeArea(images: T, size: host int32; align_corners: bool = False) -> (resized_images: float32)", T=REAL)
+area = op(
+    "ResizeArea(images: T[4], size: host int32[1]; align_corners: bool = False) -> (resized_images: float32)", T=REAL
+)
 area.shape(_resized)
 
 

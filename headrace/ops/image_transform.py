@@ -13,7 +13,7 @@ from headrace.ops.shared.refuse import expect_sizes
 
 _NOISE = ("uniform", "gaussian", "zero")
 glimpse = op(
-    "ExtractGlimpse(input: float32, size: host int32, offsets: float32; centered: bool = True, normalized: bool = True, "
+    "ExtractGlimpse(input: float32[4], size: host int32[1], offsets: float32[2]; centered: bool = True, normalized: bool = True, "
     'uniform_noise: bool = True, noise: string = "uniform") -> (glimpse: float32)',
     random=True, stateful=True,
 )  # fmt: skip
@@ -86,10 +86,11 @@ _TYPES = (
     dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64,
 )  # fmt: skip
 project = op(
-    "ImageProjectiveTransformV2(images: dtype, transforms: float32, output_shape: host int32; interpolation: string) "
+    "ImageProjectiveTransformV2(images: dtype[4], transforms: float32, output_shape: host int32[1]; interpolation: string) "
     "-> (transformed_images: dtype)",
     dtype=_TYPES,
     view=False,
+    lenient=True,
 )
 
 

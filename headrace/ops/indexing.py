@@ -120,7 +120,7 @@ def _gather_strings(params, indices, axis, batch_dims):
 
 
 gather_v2 = op(
-    "GatherV2(params: Tparams, indices: Tindices, axis: host Taxis; batch_dims: int = 0) -> (output: Tparams)",
+    "GatherV2(params: Tparams[1+], indices: Tindices, axis: host Taxis[0]; batch_dims: int = 0) -> (output: Tparams)",
     Tparams=ANY, Tindices=INDEX, Taxis=INDEX,
 )  # fmt: skip
 gather_v2.shape(_gather_shape)
@@ -163,7 +163,7 @@ def _(node, grad):
 
 
 gather = op(
-    "Gather(params: Tparams, indices: Tindices; validate_indices: bool = True) -> (output: Tparams)",
+    "Gather(params: Tparams[1+], indices: Tindices; validate_indices: bool = True) -> (output: Tparams)",
     Tparams=ANY, Tindices=INDEX,
 )  # fmt: skip
 gather.shape(lambda params, indices, validate_indices: _gather_shape(params, indices, 0))
@@ -269,7 +269,7 @@ def _explain_nd(indices, shape):
 
 
 gather_nd = op(
-    "GatherNd(params: Tparams, indices: Tindices) -> (output: Tparams)", Tparams=ANY, Tindices=INDEX
+    "GatherNd(params: Tparams, indices: Tindices[1+]) -> (output: Tparams)", Tparams=ANY, Tindices=INDEX, lenient=True
 )  # fmt: skip
 
 
@@ -390,7 +390,7 @@ def scatter_nd_into(base, indices, updates, mode, owned=False):
 
 
 scatter_nd = op(
-    "ScatterNd(indices: Tindices, updates: T, shape: host Tindices) -> (output: T)", T=NOT_STRING, Tindices=INDEX
+    "ScatterNd(indices: Tindices[1+], updates: T, shape: host Tindices[1]) -> (output: T)", T=NOT_STRING, Tindices=INDEX
 )
 scatter_nd.shape(_scatter_shape)
 scatter_nd.gradient(lambda node, grad: [None, raw_ops.GatherNd(grad, node.inputs[0]), None])
@@ -412,7 +412,7 @@ move_as_signed(scatter_nd)
 
 def _tensor_scatter(name, first, mode, types):
     definition = op(
-        f"{name}({first}: T, indices: Tindices, updates: T) -> (output: T)", T=types, Tindices=INDEX
+        f"{name}({first}: T[1+], indices: Tindices[1+], updates: T) -> (output: T)", T=types, Tindices=INDEX
     )  # fmt: skip
     definition.shape(lambda base, indices, updates: _scatter_shape(indices, updates, base.tuple) or base)
     definition.kernel(lambda base, indices, updates: scatter_nd_into(base, indices, updates, mode))

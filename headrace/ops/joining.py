@@ -90,7 +90,7 @@ def _concat_gradient(grad, values, axis):
     return list(raw_ops.SplitV(grad, sizes, at, num_split=len(values)))
 
 
-concat_v2 = op("ConcatV2(values: N*T, axis: host Tidx) -> (output: T)", T=ANY, Tidx=INDEX)
+concat_v2 = op("ConcatV2(values: N*T, axis: host Tidx[0]) -> (output: T)", T=ANY, Tidx=INDEX)
 concat_v2.shape(_concat_shape)
 concat_v2.value(lambda node, *inputs: _concat_value(inputs[:-1], inputs[-1]))
 concat_v2.gradient(lambda node, grad: [*_concat_gradient(grad, node.inputs[:-1], node.inputs[-1]), None])
@@ -98,14 +98,14 @@ concat_v2.kernel(torch.cat)
 concat_v2.kernel(np.concatenate, T=dtypes.string)
 concat_v2.array_kernel(np.concatenate)
 
-concat = op("Concat(concat_dim: host int32, values: N*T) -> (output: T)", T=ANY)
+concat = op("Concat(concat_dim: host int32[0], values: N*T) -> (output: T)", T=ANY)
 concat.shape(lambda concat_dim, values: _concat_shape(values, concat_dim))
 concat.value(lambda node, axis, *values: _concat_value(values, axis))
 concat.gradient(lambda node, grad: [None, *_concat_gradient(grad, node.inputs[1:], node.inputs[0])])
 concat.kernel(lambda concat_dim, values: torch.cat(values, concat_dim))
 concat.kernel(lambda concat_dim, values: np.concatenate(values, concat_dim), T=dtypes.string)
 
-offset = op("ConcatOffset(concat_dim: host int32, shape: N*int32) -> (offset: N*int32)")
+offset = op("ConcatOffset(concat_dim: host int32[0], shape: N*int32[1]) -> (offset: N*int32)", lenient=True)
 offset.not_differentiable()
 
 
@@ -131,7 +131,7 @@ def _(concat_dim, shape):
 # ---- splitting
 
 
-split = op("Split(split_dim: host int32, value: T; num_split: int) -> (output: num_split*T)", T=ANY, view=True)
+split = op("Split(split_dim: host int32[0], value: T; num_split: int) -> (output: num_split*T)", T=ANY, view=True)
 split.gradient(lambda node, *grads: [None, raw_ops.ConcatV2(list(grads), node.inputs[0])])
 
 
@@ -177,7 +177,7 @@ def _(split_dim, value, num_split):
 split.kernel(lambda split_dim, value, num_split: np.split(value, num_split, split_dim), T=dtypes.string)
 
 split_v = op(
-    "SplitV(value: T, size_splits: host Tlen, split_dim: host int32; num_split: int) -> (output: num_split*T)",
+    "SplitV(value: T, size_splits: host Tlen[1], split_dim: host int32[0]; num_split: int) -> (output: num_split*T)",
     T=ANY, Tlen=INDEX, view=True,
 )  # fmt: skip
 split_v.gradient(lambda node, *grads: [raw_ops.ConcatV2(list(grads), node.inputs[2]), None, None])

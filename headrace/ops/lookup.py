@@ -12,6 +12,7 @@ from headrace.core import errors
 from headrace.core.dtypes import ANY, DType, float32, float64, int32, int64, resource, string, variant
 from headrace.core.file import open_to_read
 from headrace.core.registry import op
+from headrace.core.shape import TensorShape
 from headrace.ops.shared.string_array import array_of, on_host
 from headrace.resources.table import Table
 from headrace.resources.value import FROM_TORCH, TORCH_DTYPES
@@ -39,7 +40,11 @@ def _table(name, inputs="", options="", fixed=False):
     @definition.state
     def _(context):
         attrs = context.attrs
-        shape = attrs["value_shape"].as_list() if "value_shape" in attrs else ()
+        shape = attrs.get("value_shape", TensorShape([])).tuple
+        if shape is None or None in shape:
+            raise errors.InvalidArgumentError(
+                None, None, f"value_shape must be fully known, got {attrs['value_shape']}"
+            )
         dtypes = attrs["key_dtype"], attrs["value_dtype"]
         table = context.resource(
             Table, lambda: Table(context.name, *dtypes, fixed, shape), by_node_name=attrs["use_node_name_sharing"]
@@ -57,7 +62,7 @@ _table("HashTableV2", fixed=True)
 _table("MutableHashTableV2")
 _table("MutableHashTableOfTensorsV2", options=", value_shape: shape = []")
 _table(
-    "MutableDenseHashTableV2", "empty_key: key_dtype, deleted_key: key_dtype",
+    "MutableDenseHashTableV2", "empty_key: key_dtype[1-], deleted_key: key_dtype",
     ", value_shape: shape = [], initial_num_buckets: int = 131072, max_load_factor: float = 0.8",
 )  # fmt: skip
 

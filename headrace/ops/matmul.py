@@ -15,7 +15,7 @@ from headrace.resources.value import as_tensor
 INTEGERS = (int32, int64)
 TYPES = (*FLOAT_OR_COMPLEX, *INTEGERS)
 
-matmul = op("MatMul(a: T, b: T; transpose_a: bool = False, transpose_b: bool = False) -> (product: T)", T=TYPES)
+matmul = op("MatMul(a: T[2], b: T[2]; transpose_a: bool = False, transpose_b: bool = False) -> (product: T)", T=TYPES)
 
 
 def _inner(x, y):
@@ -82,7 +82,7 @@ def _(node, grad):
 
 SINGLE = (float32, bfloat16)
 sparse_matmul = op(
-    "SparseMatMul(a: Ta, b: Tb; transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False, "
+    "SparseMatMul(a: Ta[2], b: Tb[2]; transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False, "
     "b_is_sparse: bool = False) -> (product: float32)",
     Ta=SINGLE, Tb=SINGLE,
 )  # fmt: skip
@@ -108,7 +108,11 @@ def batched_product(x, y, adj_x, adj_y):
 
 
 def _batched(name, broadcasts):
-    definition = op(f"{name}(x: T, y: T; adj_x: bool = False, adj_y: bool = False) -> (output: T)", T=TYPES)
+    definition = op(
+        f"{name}(x: T[2+], y: T[2+]; adj_x: bool = False, adj_y: bool = False) -> (output: T)",
+        T=TYPES,
+        lenient=name == "BatchMatMul",
+    )
 
     @definition.shape
     def _(x, y, adj_x, adj_y):
@@ -162,7 +166,7 @@ batch_matmul_v2 = _batched("BatchMatMulV2", True)
 
 # ---- cross product
 
-cross = op("Cross(a: T, b: T) -> (product: T)", T=REAL)
+cross = op("Cross(a: T[1+], b: T[1+]) -> (product: T)", T=REAL, lenient=True)
 
 
 @cross.shape

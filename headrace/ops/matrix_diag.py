@@ -25,7 +25,7 @@ def _diagonal_size(rows, columns, lower=0, upper=0):
 
 # ---- whole tensors: Diag
 
-diag = op("Diag(diagonal: T) -> (output: T)", T=NUMERIC)
+diag = op("Diag(diagonal: T[1+]) -> (output: T)", T=NUMERIC, lenient=True)
 diag.shape(lambda diagonal: None if diagonal.tuple is None else diagonal.tuple * 2)
 diag.gradient(lambda node, grad: [raw_ops.DiagPart(grad)])
 diag.kernel(lambda diagonal: torch.diag(diagonal.reshape(-1)).reshape(diagonal.shape * 2))
@@ -60,7 +60,7 @@ def _(input):
 
 # ---- the last two dimensions
 
-matrix_diag = op("MatrixDiag(diagonal: T) -> (output: T)", T=_TYPES)
+matrix_diag = op("MatrixDiag(diagonal: T[1+]) -> (output: T)", T=_TYPES)
 matrix_diag.gradient(lambda node, grad: [raw_ops.MatrixDiagPart(grad)])
 matrix_diag.kernel(torch.diag_embed)
 
@@ -71,7 +71,7 @@ def _(diagonal):
     return None if dims is None else (*dims, dims[-1])
 
 
-matrix_diag_part = op("MatrixDiagPart(input: T) -> (diagonal: T)", T=_TYPES, view=True)
+matrix_diag_part = op("MatrixDiagPart(input: T[2+]) -> (diagonal: T)", T=_TYPES, view=True)
 matrix_diag_part.kernel(lambda input: input.diagonal(dim1=-2, dim2=-1))
 
 
@@ -89,7 +89,7 @@ def _(node, grad):
     return [raw_ops.MatrixSetDiag(raw_ops.ZerosLike(node.inputs[0]), grad)]
 
 
-matrix_set_diag = op("MatrixSetDiag(input: T, diagonal: T) -> (output: T)", T=_TYPES)
+matrix_set_diag = op("MatrixSetDiag(input: T[2+], diagonal: T[1+]) -> (output: T)", T=_TYPES)
 matrix_set_diag.kernel(lambda input, diagonal: torch.diagonal_scatter(input, diagonal, 0, -2, -1))
 
 
@@ -113,7 +113,7 @@ def _(node, grad):
 
 
 band_part = op(
-    "MatrixBandPart(input: T, num_lower: host Tindex, num_upper: host Tindex) -> (band: T)",
+    "MatrixBandPart(input: T, num_lower: host Tindex[0], num_upper: host Tindex[0]) -> (band: T)",
     T=_TYPES, Tindex=INDEX, view=True,
 )  # fmt: skip
 band_part.shape(lambda input, num_lower, num_upper: input.with_rank_at_least(2))
@@ -151,7 +151,7 @@ def _range(k):
     return lower, upper
 
 
-part_v2 = op("MatrixDiagPartV2(input: T, k: host int32, padding_value: host T) -> (diagonal: T)", T=_TYPES)
+part_v2 = op("MatrixDiagPartV2(input: T[2+], k: host int32[1-], padding_value: host T[0]) -> (diagonal: T)", T=_TYPES)
 
 
 @part_v2.shape
@@ -198,8 +198,21 @@ def _put(matrix, diagonal, lower, upper):
     return matrix
 
 
-set_v2 = op("MatrixSetDiagV2(input: T, diagonal: T, k: host int32) -> (output: T)", T=_TYPES)
-set_v2.shape(lambda input, diagonal, k: input.with_rank_at_least(2))
+set_v2 = op("MatrixSetDiagV2(input: T[2+], diagonal: T[1+], k: host int32[1-]) -> (output: T)", T=_TYPES)
+
+
+@set_v2.shape
+def _(input, diagonal, k):
+    dims = input.with_rank_at_least(2).tuple
+    lower, upper = _range(k)
+    if dims is None or lower is None or upper is None:
+        return input
+    lines = [] if lower == upper else [upper - lower + 1]
+    longest = None if None in dims[-2:] else _diagonal_size(*dims[-2:], lower, upper)
+    diagonal.merge_with([*dims[:-2], *lines, longest])
+    return input
+
+
 set_v2.kernel(lambda input, diagonal, k: _put(input, diagonal, *_range(k)))
 
 
@@ -223,8 +236,8 @@ def _matrix_size(longest, lower, upper, rows, columns):
 
 
 diag_v2 = op(
-    "MatrixDiagV2(diagonal: T, k: host int32, num_rows: host int32, num_cols: host int32, padding_value: host T) "
-    "-> (output: T)",
+    "MatrixDiagV2(diagonal: T[1+], k: host int32[1-], num_rows: host int32[0], num_cols: host int32[0], "
+    "padding_value: host T[0]) -> (output: T)",
     T=_TYPES,
 )
 

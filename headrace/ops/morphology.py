@@ -60,7 +60,7 @@ def _elements(filter):
     return [(i, j) for i in range(filter.shape[0]) for j in range(filter.shape[1])]
 
 
-dilation = op(f"Dilation2D(input: T, filter: T; {_ATTRS}) -> (output: T)", T=REAL, view=False)
+dilation = op(f"Dilation2D(input: T[4], filter: T[3]; {_ATTRS}) -> (output: T)", T=REAL, view=False, lenient=True)
 
 
 @dilation.shape
@@ -95,9 +95,10 @@ def _(node, grad):
 
 
 to_input = op(
-    f"Dilation2DBackpropInput(input: T, filter: T, out_backprop: T; {_ATTRS}) -> (in_backprop: T)",
+    f"Dilation2DBackpropInput(input: T[4], filter: T[3], out_backprop: T[4]; {_ATTRS}) -> (in_backprop: T)",
     T=FLOATING,
     view=False,
+    lenient=True,
 )
 
 
@@ -128,9 +129,10 @@ def _(input, filter, grad, strides, rates, padding):
 
 
 to_filter = op(
-    f"Dilation2DBackpropFilter(input: T, filter: T, out_backprop: T; {_ATTRS}) -> (filter_backprop: T)",
+    f"Dilation2DBackpropFilter(input: T[4], filter: T[3], out_backprop: T[4]; {_ATTRS}) -> (filter_backprop: T)",
     T=FLOATING,
     view=False,
+    lenient=True,
 )
 
 

@@ -13,7 +13,7 @@ from headrace.core.shape import TensorShape
 from headrace.ops.shared.string_array import array_of, listed
 
 string_ngrams = op(
-    "StringNGrams(data: string, data_splits: Tsplits; separator: string, ngram_widths: list(int), left_pad: string, "
+    "StringNGrams(data: string[1], data_splits: Tsplits[1]; separator: string, ngram_widths: list(int), left_pad: string, "
     "right_pad: string, pad_width: int, preserve_short_sequences: bool) -> (ngrams: string, ngrams_splits: Tsplits)",
     Tsplits=INDEX,
     host=True,

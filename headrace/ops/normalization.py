@@ -114,18 +114,19 @@ def declare(version):
     suffix = ("", "V2", "V3")[version - 1]
     letter = "T" if version == 1 else "U"
     types = {"T": (dtypes.float32,)} if version == 1 else {"T": HALF_OR_FLOAT, "U": (dtypes.float32,)}
+    images = "" if version == 3 else "[4]"  # or volumes
     third = f", reserve_space_3: {letter}" if version == 3 else ""
     forward = op(
-        f"FusedBatchNorm{suffix}(x: T, scale: {letter}, offset: {letter}, mean: {letter}, variance: {letter}; {STATISTICS}, "
-        f"is_training: bool = True) -> (y: T, batch_mean: {letter}, batch_variance: {letter}, reserve_space_1: {letter}, "
-        f"reserve_space_2: {letter}{third})",
+        f"FusedBatchNorm{suffix}(x: T{images}, scale: {letter}[1], offset: {letter}[1], mean: {letter}[1], "
+        f"variance: {letter}[1]; {STATISTICS}, is_training: bool = True) -> (y: T, batch_mean: {letter}, "
+        f"batch_variance: {letter}, reserve_space_1: {letter}, reserve_space_2: {letter}{third})",
         **types,
     )
     scale = "T" if version == 1 else "float32"
     last = (4, 5) if version == 3 else (3, 4)
     backward = op(
-        f"FusedBatchNormGrad{suffix}(y_backprop: T, x: T, scale: {scale}, reserve_space_1: {letter}, "
-        f"reserve_space_2: {letter}{third}; {GRAD_ATTRS}) -> (x_backprop: T, scale_backprop: {letter}, "
+        f"FusedBatchNormGrad{suffix}(y_backprop: T{images}, x: T{images}, scale: {scale}[1], reserve_space_1: {letter}[1], "
+        f"reserve_space_2: {letter}[1]{third}; {GRAD_ATTRS}) -> (x_backprop: T, scale_backprop: {letter}, "
         f"offset_backprop: {letter}, reserve_space_{last[0]}: {letter}, reserve_space_{last[1]}: {letter})",
         **types,
     )
@@ -142,6 +143,7 @@ def declare(version):
         )
         x = grad.merge_with(x).with_rank(len(data_format))
         statistic = TensorShape([channel(x.tuple, data_format)]).merge_with(scale)
+        statistic = statistic.merge_with(reserve_1).merge_with(reserve_2)
         return [x, statistic, statistic, TensorShape([0]), TensorShape([0])]
 
     @forward.gradient
@@ -171,8 +173,12 @@ batch_norm_v3, batch_norm_grad_v3 = declare(3)
 
 LRN = "depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5"
 
-lrn = op(f"LRN(input: T; {LRN}) -> (output: T)", T=HALF_OR_FLOAT)
-lrn_grad = op(f"LRNGrad(input_grads: T, input_image: T, output_image: T; {LRN}) -> (output: T)", T=HALF_OR_FLOAT)
+lrn = op(f"LRN(input: T[4]; {LRN}) -> (output: T)", T=HALF_OR_FLOAT, lenient=True)
+lrn_grad = op(
+    f"LRNGrad(input_grads: T[4], input_image: T[4], output_image: T[4]; {LRN}) -> (output: T)",
+    T=HALF_OR_FLOAT,
+    lenient=True,
+)
 
 
 @lrn.shape

@@ -19,7 +19,7 @@ _SMALL = 4096  # the largest value, in elements, followed while building
 
 # ---- Tile
 
-tile = op("Tile(input: T, multiples: host Tmultiples) -> (output: T)", T=ANY, Tmultiples=INDEX)
+tile = op("Tile(input: T, multiples: host Tmultiples[1]) -> (output: T)", T=ANY, Tmultiples=INDEX)
 tile.kernel(np.tile, T=dtypes.string)
 
 
@@ -104,13 +104,15 @@ def _unpad(node, grad):
     return raw_ops.Slice(grad, begin, raw_ops.Shape(input, out_type=node.attrs["Tpaddings"]))
 
 
-pad = op("Pad(input: T, paddings: host Tpaddings) -> (output: T)", T=ANY, Tpaddings=INDEX)
+pad = op("Pad(input: T, paddings: host Tpaddings[2]) -> (output: T)", T=ANY, Tpaddings=INDEX)
 pad.shape(_padded)
 pad.gradient(lambda node, grad: [_unpad(node, grad), None])
 pad.kernel(lambda input, paddings: torch.constant_pad_nd(input, _flat(input, paddings)))
 pad.kernel(lambda input, paddings: np.pad(input, paddings, constant_values=b""), T=dtypes.string)
 
-pad_v2 = op("PadV2(input: T, paddings: host Tpaddings, constant_values: host T) -> (output: T)", T=ANY, Tpaddings=INDEX)
+pad_v2 = op(
+    "PadV2(input: T, paddings: host Tpaddings[2], constant_values: host T[0]) -> (output: T)", T=ANY, Tpaddings=INDEX
+)
 pad_v2.shape(_padded)
 pad_v2.gradient(lambda node, grad: [_unpad(node, grad), None, None])
 pad_v2.kernel(lambda input, paddings, value: torch.constant_pad_nd(input, _flat(input, paddings), value))
@@ -122,7 +124,11 @@ pad_v2.kernel(
 # ---- MirrorPad: torch's own reflection knows three dimensions at most, so pieces are flipped and joined instead
 
 
-mirror_pad = op("MirrorPad(input: T, paddings: host Tpaddings; mode: string) -> (output: T)", T=ANY, Tpaddings=INDEX)
+mirror_pad = op(
+    "MirrorPad(input: T, paddings: host Tpaddings[2]; mode: string in {REFLECT, SYMMETRIC}) -> (output: T)",
+    T=ANY,
+    Tpaddings=INDEX,
+)
 mirror_pad.shape(_padded)
 
 
@@ -165,7 +171,9 @@ def _(input, paddings, mode):
 
 
 mirror_pad_grad = op(
-    "MirrorPadGrad(input: T, paddings: host Tpaddings; mode: string) -> (output: T)", T=dtypes.NUMERIC, Tpaddings=INDEX
+    "MirrorPadGrad(input: T, paddings: host Tpaddings[2]; mode: string in {REFLECT, SYMMETRIC}) -> (output: T)",
+    T=dtypes.NUMERIC,
+    Tpaddings=INDEX,
 )
 
 
@@ -204,7 +212,7 @@ def _(input, paddings, mode):
 
 # ---- reversing and rolling
 
-reverse = op("ReverseV2(tensor: T, axis: host Tidx) -> (output: T)", T=ANY, Tidx=INDEX)
+reverse = op("ReverseV2(tensor: T, axis: host Tidx[1]) -> (output: T)", T=ANY, Tidx=INDEX)
 reverse.gradient(lambda node, grad: [raw_ops.ReverseV2(grad, node.inputs[1]), None])
 
 
@@ -247,7 +255,9 @@ def _(node, tensor, axis):
 
 
 reverse_sequence = op(
-    "ReverseSequence(input: T, seq_lengths: Tlen; seq_dim: int, batch_dim: int = 0) -> (output: T)", T=ANY, Tlen=INDEX
+    "ReverseSequence(input: T, seq_lengths: Tlen[1]; seq_dim: int, batch_dim: int = 0) -> (output: T)",
+    T=ANY,
+    Tlen=INDEX,
 )
 
 
@@ -305,7 +315,9 @@ def _(input, seq_lengths, seq_dim, batch_dim):
     return result
 
 
-roll = op("Roll(input: T, shift: host Tshift, axis: host Taxis) -> (output: T)", T=ANY, Tshift=INDEX, Taxis=INDEX)
+roll = op(
+    "Roll(input: T[1+], shift: host Tshift[1-], axis: host Taxis[1-]) -> (output: T)", T=ANY, Tshift=INDEX, Taxis=INDEX
+)
 
 
 @roll.shape

@@ -149,7 +149,7 @@ def _check_shapes(label, shapes):
 # ---- a batch of examples
 
 parse_example = op(
-    "ParseExample(serialized: string, names: string, sparse_keys: Nsparse*string, dense_keys: Ndense*string,"
+    "ParseExample(serialized: string[1], names: string[1], sparse_keys: Nsparse*string[0], dense_keys: Ndense*string[0],"
     " dense_defaults: list(Tdense); sparse_types: list(type), dense_shapes: list(shape))"
     " -> (sparse_indices: Nsparse*int64, sparse_values: list(sparse_types), sparse_shapes: Nsparse*int64,"
     " dense_values: list(Tdense))",
@@ -212,9 +212,9 @@ def _dense_batch(batch, names, key, shape, default):
 
 
 parse_example_v2 = op(
-    "ParseExampleV2(serialized: string, names: string, sparse_keys: string, dense_keys: string, ragged_keys: string,"
-    " dense_defaults: list(Tdense); num_sparse: int, sparse_types: list(type), ragged_value_types: list(type),"
-    " ragged_split_types: list(type), dense_shapes: list(shape))"
+    "ParseExampleV2(serialized: string[1-], names: string[1-], sparse_keys: string[1], dense_keys: string[1],"
+    " ragged_keys: string[1], dense_defaults: list(Tdense); num_sparse: int, sparse_types: list(type),"
+    " ragged_value_types: list(type), ragged_split_types: list(type), dense_shapes: list(shape))"
     " -> (sparse_indices: num_sparse*int64, sparse_values: list(sparse_types), sparse_shapes: num_sparse*int64,"
     " dense_values: list(Tdense), ragged_values: list(ragged_value_types), ragged_row_splits: list(ragged_split_types))",
     sparse_types=VALUES, Tdense=VALUES, ragged_value_types=VALUES, ragged_split_types=(dtypes.int32, dtypes.int64),
@@ -284,7 +284,7 @@ def _ragged_batch(batch, names, key, dtype, split_type, rank):
 # ---- one example
 
 parse_single = op(
-    "ParseSingleExample(serialized: string, dense_defaults: list(Tdense); num_sparse: int, sparse_keys: list(string),"
+    "ParseSingleExample(serialized: string[0], dense_defaults: list(Tdense); num_sparse: int, sparse_keys: list(string),"
     " dense_keys: list(string), sparse_types: list(type), dense_shapes: list(shape))"
     " -> (sparse_indices: num_sparse*int64, sparse_values: list(sparse_types), sparse_shapes: num_sparse*int64,"
     " dense_values: list(Tdense))",
@@ -335,8 +335,8 @@ def _dense_single(encoded, key, shape, default, where):
 
 parse_sequence = op(
     "ParseSingleSequenceExample(serialized: string, feature_list_dense_missing_assumed_empty: string,"
-    " context_sparse_keys: Ncontext_sparse*string, context_dense_keys: Ncontext_dense*string,"
-    " feature_list_sparse_keys: Nfeature_list_sparse*string, feature_list_dense_keys: Nfeature_list_dense*string,"
+    " context_sparse_keys: Ncontext_sparse*string[0], context_dense_keys: Ncontext_dense*string[0],"
+    " feature_list_sparse_keys: Nfeature_list_sparse*string[0], feature_list_dense_keys: Nfeature_list_dense*string[0],"
     " context_dense_defaults: list(Tcontext_dense), debug_name: string; context_sparse_types: list(type) = [],"
     " feature_list_dense_types: list(type) = [], context_dense_shapes: list(shape) = [],"
     " feature_list_sparse_types: list(type) = [], feature_list_dense_shapes: list(shape) = [])"
@@ -427,7 +427,7 @@ def _list_dense(lists, key, dtype, shape, allowed, where):
 # ---- a batch of sequences
 
 parse_sequences = op(
-    "ParseSequenceExample(serialized: string, debug_name: string, context_dense_defaults: list(Tcontext_dense);"
+    "ParseSequenceExample(serialized: string[1], debug_name: string[1], context_dense_defaults: list(Tcontext_dense);"
     " feature_list_dense_missing_assumed_empty: list(string), context_sparse_keys: list(string),"
     " context_dense_keys: list(string), feature_list_sparse_keys: list(string), feature_list_dense_keys: list(string),"
     " Ncontext_sparse: int = 0, Ncontext_dense: int = 0, Nfeature_list_sparse: int = 0, Nfeature_list_dense: int = 0,"

@@ -93,7 +93,7 @@ def _vector(x):
         raise ValueError(f"unique expects a 1D vector, got shape {list(x.shape)}")
 
 
-unique = op("Unique(x: T; out_idx: type = int32) -> (y: T, idx: out_idx)", T=ANY, out_idx=INDEX, dynamic_shape=True)
+unique = op("Unique(x: T[1]; out_idx: type = int32) -> (y: T, idx: out_idx)", T=ANY, out_idx=INDEX, dynamic_shape=True)
 unique.not_differentiable()
 unique.shape(lambda x, out_idx: [(None,), x.with_rank(1)])
 
@@ -112,7 +112,7 @@ def _(x, out_idx):
 move_as_signed(unique)
 
 unique_counts = op(
-    "UniqueWithCounts(x: T; out_idx: type = int32) -> (y: T, idx: out_idx, count: out_idx)",
+    "UniqueWithCounts(x: T[1]; out_idx: type = int32) -> (y: T, idx: out_idx, count: out_idx)",
     T=ANY, out_idx=INDEX, dynamic_shape=True,
 )  # fmt: skip
 unique_counts.not_differentiable()
@@ -129,7 +129,7 @@ def _(x, out_idx):
 move_as_signed(unique_counts)
 
 unique_v2 = op(
-    "UniqueV2(x: T, axis: host Taxis; out_idx: type = int32) -> (y: T, idx: out_idx)",
+    "UniqueV2(x: T[1+], axis: host Taxis[1]; out_idx: type = int32) -> (y: T, idx: out_idx)",
     T=ANY, Taxis=INDEX, out_idx=INDEX, dynamic_shape=True,
 )  # fmt: skip
 unique_v2.not_differentiable()
@@ -157,7 +157,11 @@ def _(x, axis, out_idx):
 move_as_signed(unique_v2)
 
 list_diff = op(
-    "ListDiff(x: T, y: T; out_idx: type = int32) -> (out: T, idx: out_idx)", T=ANY, out_idx=INDEX, dynamic_shape=True
+    "ListDiff(x: T[1], y: T[1]; out_idx: type = int32) -> (out: T, idx: out_idx)",
+    T=ANY,
+    out_idx=INDEX,
+    dynamic_shape=True,
+    lenient=True,
 )
 list_diff.not_differentiable()
 list_diff.shape(lambda x, y, out_idx: [(None,), (None,)])
@@ -192,7 +196,7 @@ _KNOWN_TO_NUMPY = (
 _FEW_PARTS = 16  # beyond, sorting is quicker than comparing with each
 
 partition = op(
-    "DynamicPartition(data: T, partitions: int32; num_partitions: int) -> (outputs: num_partitions*T)",
+    "DynamicPartition(data: T, partitions: int32; num_partitions: int >= 1) -> (outputs: num_partitions*T)",
     T=ANY, dynamic_shape=True,
 )  # fmt: skip
 

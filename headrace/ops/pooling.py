@@ -21,6 +21,7 @@ from headrace.graph import raw_ops
 from headrace.ops.internal import opaque
 from headrace.ops.shared.refuse import expect_elements, expect_inside, expect_shape, expect_sizes
 from headrace.ops.shared.window import (
+    CHANNELS_FIRST,
     CHANNELS_LAST,
     arrange,
     channel,
@@ -261,7 +262,18 @@ def avg_pool_grad(sizes, grad, ksize, strides, padding, data_format):
 # ---- declarations
 
 MAX_TYPES = (*FLOATING, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.int16, dtypes.int8, dtypes.uint16)
-WINDOW = "ksize: list(int), strides: list(int), padding: string"
+
+
+def window(rank, explicit=False):
+    """The attributes of every window, in a signature."""
+    paddings = "SAME, VALID, EXPLICIT" if explicit else "SAME, VALID"
+    return f"ksize: list(int) >= {rank}, strides: list(int) >= {rank}, padding: string in {{{paddings}}}"
+
+
+def layouts(rank):
+    """The attribute `data_format`, in a signature."""
+    last, first = CHANNELS_LAST[rank - 4], CHANNELS_FIRST[rank - 4]
+    return f'data_format: string in {{{last}, {first}}} = "{last}"'
 
 
 def attributes(node, *names):
@@ -273,19 +285,28 @@ def pooled(name, rank, shape, *window):
     return TensorShape(pool_shape(name, rank, TensorShape(list(shape)), *window)).as_list()
 
 
-def declare_max(suffix, rank, types, layout, explicit):
+def declare_max(suffix, rank, types, explicit):
     """MaxPool, its gradient and the gradient of that, which is not differentiated further than TF1 does."""
     extra = "explicit_paddings: list(int) = [], " if explicit else ""
-    attrs = f'{WINDOW}, {extra}data_format: string = "{layout}"'
+    attrs = f"{window(rank, explicit)}, {extra}{layouts(rank)}"
     split = (lambda k, s, p, e, d: (k, s, p, e, d)) if explicit else (lambda k, s, p, d: (k, s, p, (), d))
     name, grad_name, grad_grad_name = f"MaxPool{suffix}", f"MaxPool{suffix}Grad", f"MaxPool{suffix}GradGrad"
-    pool = op(f"{name}(input: T; {attrs}) -> (output: T)", T=types)
-    back = op(f"{grad_name}(orig_input: T, orig_output: T, grad: T; {attrs}) -> (output: T)", T=REAL)
-    again = op(f"{grad_grad_name}(orig_input: T, orig_output: T, grad: T; {attrs}) -> (output: T)", T=REAL)
+    pool = op(f"{name}(input: T[{rank}]; {attrs}) -> (output: T)", T=types)
+    inputs = f"orig_input: T[{rank}], orig_output: T[{rank}], grad: T[{rank}]"
+    back = op(f"{grad_name}({inputs}; {attrs}) -> (output: T)", T=REAL, lenient=True)
+    again = op(f"{grad_grad_name}({inputs}; {attrs}) -> (output: T)", T=REAL, lenient=True)
 
     pool.shape(lambda input, *values: pool_shape(name, rank, input, *split(*values)))
-    back.shape(lambda orig_input, orig_output, grad, *values: orig_input.with_rank(rank))
-    again.shape(lambda orig_input, orig_output, grad, *values: pool_shape(name, rank, orig_input, *split(*values)))
+
+    @back.shape
+    def _(orig_input, orig_output, grad, *values):
+        pool_shape(name, rank, orig_input, *split(*values)).merge_with(orig_output).merge_with(grad)
+        return orig_input.with_rank(rank)
+
+    @again.shape
+    def _(orig_input, orig_output, grad, *values):
+        orig_input.with_rank(rank).merge_with(grad)
+        return pool_shape(name, rank, orig_input, *split(*values)).merge_with(orig_output)
 
     @pool.refuse
     def _(input, *values):
@@ -330,13 +351,13 @@ def declare_max(suffix, rank, types, layout, explicit):
     return pool, back, again
 
 
-max_pool_2d, max_pool_2d_grad, max_pool_2d_grad_grad = declare_max("", 4, MAX_TYPES, "NHWC", True)
-max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad = declare_max("3D", 5, FLOATING, "NDHWC", False)
+max_pool_2d, max_pool_2d_grad, max_pool_2d_grad_grad = declare_max("", 4, MAX_TYPES, True)
+max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad = declare_max("3D", 5, FLOATING, False)
 
 
 # ---- the same with the positions handed from the pool to its gradient; made by the planner only
 
-INDEXED = f'{WINDOW}, explicit_paddings: list(int) = [], data_format: string = "NHWC"'
+INDEXED = f"{window(4, True)}, explicit_paddings: list(int) = [], {layouts(4)}"
 with_indices = op(f"_MaxPoolIndices(input: T; {INDEXED}) -> (output: T, indices: int64)", T=FLOATING)
 with_indices.not_differentiable()
 
@@ -368,12 +389,12 @@ def _(input, grad, indices, ksize, strides, padding, explicit, data_format):
     return max_pool_grad(input, grad, ksize, strides, padding, explicit, data_format, indices)
 
 
-def declare_avg(suffix, rank, layout):
-    attrs = f'{WINDOW}, data_format: string = "{layout}"'
+def declare_avg(suffix, rank):
+    attrs = f"{window(rank)}, {layouts(rank)}"
     argument = "value" if rank == 4 else "input"
     name, grad_name = f"AvgPool{suffix}", f"AvgPool{suffix}Grad"
-    pool = op(f"{name}({argument}: T; {attrs}) -> (output: T)", T=FLOATING)
-    back = op(f"{grad_name}(orig_input_shape: host int32, grad: T; {attrs}) -> (output: T)", T=FLOATING)
+    pool = op(f"{name}({argument}: T[{rank}]; {attrs}) -> (output: T)", T=FLOATING)
+    back = op(f"{grad_name}(orig_input_shape: host int32[1], grad: T[{rank}]; {attrs}) -> (output: T)", T=FLOATING)
     pool.shape(lambda value, k, s, p, d: pool_shape(name, rank, value, k, s, p, (), d))
     back.shape(lambda sizes, grad, *values: shape_of_sizes(sizes, rank))
 
@@ -399,17 +420,17 @@ def declare_avg(suffix, rank, layout):
     return pool, back
 
 
-avg_pool_2d, avg_pool_2d_grad = declare_avg("", 4, "NHWC")
-avg_pool_3d, avg_pool_3d_grad = declare_avg("3D", 5, "NDHWC")
+avg_pool_2d, avg_pool_2d_grad = declare_avg("", 4)
+avg_pool_3d, avg_pool_3d_grad = declare_avg("3D", 5)
 
 
 # ---- MaxPoolWithArgmax: positions are flat over [height, width, channels], with the batch in front if asked
 
-ARGMAX = "ksize: list(int), strides: list(int)"
-TAIL = "padding: string, include_batch_in_index: bool = False"
+ARGMAX = "ksize: list(int) >= 4, strides: list(int) >= 4"
+TAIL = "padding: string in {SAME, VALID}, include_batch_in_index: bool = False"
 
 with_argmax = op(
-    f"MaxPoolWithArgmax(input: T; {ARGMAX}, Targmax: type = int64, {TAIL}) -> (output: T, argmax: Targmax)",
+    f"MaxPoolWithArgmax(input: T[4]; {ARGMAX}, Targmax: type = int64, {TAIL}) -> (output: T, argmax: Targmax)",
     T=REAL, Targmax=INDEX,
 )  # fmt: skip
 
@@ -447,8 +468,9 @@ def _(input, ksize, strides, targmax, padding, include_batch_in_index):
 
 
 grad_with_argmax = op(
-    f"MaxPoolGradWithArgmax(input: T, grad: T, argmax: Targmax; {ARGMAX}, {TAIL}) -> (output: T)", T=REAL, Targmax=INDEX
-)
+    f"MaxPoolGradWithArgmax(input: T[4], grad: T[4], argmax: Targmax[4]; {ARGMAX}, {TAIL}) -> (output: T)",
+    T=REAL, Targmax=INDEX, lenient=True,
+)  # fmt: skip
 grad_with_argmax.shape(lambda input, grad, argmax, *values: input.with_rank(4))
 
 

@@ -59,7 +59,8 @@ def _(inputs, min, max, num_bits, narrow_range):
 by_args.gradient(lambda node, grad: [raw_ops.FakeQuantWithMinMaxArgsGradient(grad, node.inputs[0], **node.attrs)])
 
 by_args_grad = op(
-    f"FakeQuantWithMinMaxArgsGradient(gradients: float32, inputs: float32; {_ARGS}) -> (backprops: float32)"
+    f"FakeQuantWithMinMaxArgsGradient(gradients: float32, inputs: float32; {_ARGS}) -> (backprops: float32)",
+    lenient=True,
 )
 by_args_grad.gradient(
     lambda node, grad: [raw_ops.FakeQuantWithMinMaxArgsGradient(grad, node.inputs[1], **node.attrs), None]
@@ -80,10 +81,16 @@ def _(gradients, inputs, min, max, num_bits, narrow_range):
 
 
 def _by_variables(name, per_channel):
-    forward = op(f"{name}(inputs: float32, min: float32, max: float32; {_BITS}) -> (outputs: float32)")
+    inputs, bound = ("[1+]", "[1]") if per_channel else ("", "[0]")
+    forward = op(
+        f"{name}(inputs: float32{inputs}, min: float32{bound}, max: float32{bound}; {_BITS}) -> (outputs: float32)",
+        lenient=True,
+    )
+    bound = "" if per_channel else "[0]"  # TensorFlow's gradient asks for no rank of a channel's bounds
     backward = op(
-        f"{name}Gradient(gradients: float32, inputs: float32, min: float32, max: float32; {_BITS})"
-        " -> (backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32)"
+        f"{name}Gradient(gradients: float32, inputs: float32, min: float32{bound}, max: float32{bound}; {_BITS})"
+        " -> (backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32)",
+        lenient=True,
     )
     rank = 1 if per_channel else 0
 
@@ -141,7 +148,7 @@ def _limits(dtype):
 
 
 quantize = op(
-    'QuantizeV2(input: float32, min_range: float32, max_range: float32; T: type, mode: string = "MIN_COMBINED",'
+    'QuantizeV2(input: float32, min_range: float32[0], max_range: float32[0]; T: type, mode: string = "MIN_COMBINED",'
     ' round_mode: string = "HALF_AWAY_FROM_ZERO") -> (output: T, output_min: float32, output_max: float32)',
     T=QUANTIZED,
 )  # fmt: skip
@@ -217,7 +224,7 @@ def _(input, min_range, max_range, mode):
 
 
 round_trip = op(
-    "QuantizeAndDequantizeV2(input: T, input_min: T, input_max: T; signed_input: bool = True, num_bits: int = 8,"
+    "QuantizeAndDequantizeV2(input: T, input_min: T[0], input_max: T[0]; signed_input: bool = True, num_bits: int = 8,"
     ' range_given: bool = False, round_mode: string = "HALF_TO_EVEN", narrow_range: bool = False) -> (output: T)',
     T=(float32,),
 )  # fmt: skip

@@ -27,7 +27,7 @@ HELD = tuple(t for t in ANY if t not in (resource, variant))
 # ---- handles
 
 
-def _queue(kind, make_store, options="", types="component_types: list(type)"):
+def _queue(kind, make_store, options="", types="component_types: list(type) >= 1"):
     definition = op(
         f"{kind}V2(; {types}, shapes: list(shape) = [], capacity: int = -1, {options}"
         'container: string = "", shared_name: string = "") -> (handle: resource)',

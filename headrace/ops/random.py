@@ -61,7 +61,9 @@ def _random(signature, **types):
 def _plain(name):
     """An op that fills a tensor of a given shape and dtype."""
     definition = _random(
-        f"{name}(shape: host T; dtype: type, seed: int = 0, seed2: int = 0) -> (output: dtype)", T=INDEX, dtype=FLOATING
+        f"{name}(shape: host T[1]; dtype: type, seed: int = 0, seed2: int = 0) -> (output: dtype)",
+        T=INDEX,
+        dtype=FLOATING,
     )
     definition.not_differentiable()
     definition.shape(lambda shape, dtype, seed, seed2: dims(shape))
@@ -126,7 +128,7 @@ def _(shape, dtype, seed, seed2, *, state, device):
 
 
 uniform_int = _random(
-    "RandomUniformInt(shape: host T, minval: host Tout, maxval: host Tout; seed: int = 0, seed2: int = 0)"
+    "RandomUniformInt(shape: host T[1], minval: host Tout, maxval: host Tout; seed: int = 0, seed2: int = 0)"
     " -> (output: Tout)",
     T=INDEX, Tout=INDEX,
 )  # fmt: skip
@@ -170,7 +172,7 @@ def _(value, seed, seed2, *, state):
 
 
 multinomial = _random(
-    "Multinomial(logits: T, num_samples: host int32; seed: int = 0, seed2: int = 0, output_dtype: type = int64)"
+    "Multinomial(logits: T[2], num_samples: host int32[0]; seed: int = 0, seed2: int = 0, output_dtype: type = int64)"
     " -> (output: output_dtype)",
     T=REAL, output_dtype=INDEX,
 )  # fmt: skip
@@ -228,7 +230,7 @@ def _(logits, num_samples, seed, seed2, output_dtype, *, state, device):
 
 
 gamma = _random(
-    "RandomGamma(shape: host S, alpha: T; seed: int = 0, seed2: int = 0) -> (output: T)",
+    "RandomGamma(shape: host S[1], alpha: T; seed: int = 0, seed2: int = 0) -> (output: T)",
     S=INDEX, T=(float16, float32, float64),
 )  # fmt: skip
 gamma.shape(lambda shape, alpha, seed, seed2: dims(shape).concatenate(alpha))
@@ -256,7 +258,7 @@ gamma_grad.kernel(sample_slope)
 
 
 poisson = _random(
-    "RandomPoissonV2(shape: host S, rate: R; seed: int = 0, seed2: int = 0, dtype: type = int64) -> (output: dtype)",
+    "RandomPoissonV2(shape: host S[1], rate: R; seed: int = 0, seed2: int = 0, dtype: type = int64) -> (output: dtype)",
     S=INDEX, R=(float16, float32, float64, int32, int64), dtype=(float16, float32, float64, int32, int64),
 )  # fmt: skip
 poisson.not_differentiable()
@@ -276,7 +278,7 @@ def _(shape, rate, seed, seed2, dtype, *, state):
 
 
 parameterized = _random(
-    "ParameterizedTruncatedNormal(shape: host T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype;"
+    "ParameterizedTruncatedNormal(shape: host T[1], means: dtype[1-], stdevs: dtype[1-], minvals: dtype[1-], maxvals: dtype[1-];"
     " seed: int = 0, seed2: int = 0) -> (output: dtype)",
     T=INDEX, dtype=FLOATING,
 )  # fmt: skip

@@ -35,11 +35,11 @@ def _top(input, k):
     return values[..., :k].clone(), indices[..., :k].to(torch.int32)
 
 
-top = op("TopKV2(input: T, k: host int32; sorted: bool = True) -> (values: T, indices: int32)", T=REAL)
+top = op("TopKV2(input: T[1+], k: host int32[0]; sorted: bool = True) -> (values: T, indices: int32)", T=REAL)
 top.shape(lambda input, k, sorted: _top_shape(input, k))
 top.kernel(lambda input, k, sorted: _top(input, k))
 
-top_attr = op("TopK(input: T; k: int, sorted: bool = True) -> (values: T, indices: int32)", T=REAL)
+top_attr = op("TopK(input: T[1+]; k: int, sorted: bool = True) -> (values: T, indices: int32)", T=REAL)
 top_attr.shape(lambda input, k, sorted: _top_shape(input, k))
 top_attr.kernel(lambda input, k, sorted: _top(input, k))
 
@@ -100,8 +100,8 @@ def _among_shape(predictions, targets, k):
     return targets.with_rank(1).merge_with((None if rows is None else rows[0],))
 
 
-in_top = op("InTopKV2(predictions: float32, targets: T, k: host T) -> (precision: bool)", T=INDEX)
-in_top_attr = op("InTopK(predictions: float32, targets: T; k: int) -> (precision: bool)", T=INDEX)
+in_top = op("InTopKV2(predictions: float32[2], targets: T[1], k: host T) -> (precision: bool)", T=INDEX, lenient=True)
+in_top_attr = op("InTopK(predictions: float32[2], targets: T[1]; k: int) -> (precision: bool)", T=INDEX, lenient=True)
 for _op in (in_top, in_top_attr):
     _op.shape(_among_shape)
     _op.kernel(_among)

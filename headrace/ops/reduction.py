@@ -24,6 +24,8 @@ from headrace.ops.declare.regular import WIDE_UNSIGNED, whole_value
 def _reduced(input, axis, keep_dims):
     """The shape rule of all reductions."""
     dims = input.tuple
+    if isinstance(axis, list) and any(isinstance(a, list) for a in axis):
+        raise ValueError(f"Shape must be at most rank 1 but is rank 2: the axes of a reduction, got {axis}")
     if dims is None:
         return None
     if axis is None or (isinstance(axis, list) and None in axis):
@@ -38,15 +40,15 @@ def _reduced(input, axis, keep_dims):
 
 def normal(axis, rank):
     """The axis counted from the front."""
-    if isinstance(axis, list):
-        raise ValueError(f"Shape must be at most rank 1 but is rank 2: the axes of a reduction, got {axis} among them")
     if not -rank <= axis < rank:
         raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions")
     return axis % rank if rank else 0
 
 
 def _axes(axis, rank):
-    """The axes to reduce, counted from the front, in order."""
+    """The axes to reduce, counted from the front, in order.  When it runs, a matrix of axes is as good as a list."""
+    while isinstance(axis, list) and any(isinstance(a, list) for a in axis):
+        axis = [a for row in axis for a in row]
     axes = sorted(normal(a, rank) for a in (axis if isinstance(axis, list) else [axis]))
     for a, b in pairwise(axes):
         if a == b:
@@ -277,8 +279,8 @@ _reduction("EuclideanNorm", (*FLOATING, *COMPLEX), _norm, _norm_gradient)
 
 def _argument(name, search):
     definition = op(
-        f"{name}(input: T, dimension: host Tidx; output_type: type = int64) -> (output: output_type)",
-        T=(*REAL, dtypes.bool), Tidx=INDEX, output_type=INDEX,
+        f"{name}(input: T, dimension: host Tidx[0]; output_type: type = int64) -> (output: output_type)",
+        T=(*REAL, dtypes.bool), Tidx=INDEX, output_type=INDEX, lenient=True,
     )  # fmt: skip
     definition.not_differentiable()
 
@@ -313,7 +315,7 @@ _argument("ArgMin", torch.argmin)
 
 def _running(name, accumulate, neutral):
     definition = op(
-        f"{name}(x: T, axis: host Tidx; exclusive: bool = False, reverse: bool = False) -> (out: T)",
+        f"{name}(x: T, axis: host Tidx[0]; exclusive: bool = False, reverse: bool = False) -> (out: T)",
         T=NUMERIC,
         Tidx=INDEX,
     )
@@ -351,7 +353,7 @@ def _(node, grad):
 
 
 running_logsumexp = op(
-    "CumulativeLogsumexp(x: T, axis: host Tidx; exclusive: bool = False, reverse: bool = False) -> (out: T)",
+    "CumulativeLogsumexp(x: T, axis: host Tidx[0]; exclusive: bool = False, reverse: bool = False) -> (out: T)",
     T=FLOATING, Tidx=INDEX,
 )  # fmt: skip
 

@@ -101,6 +101,8 @@ def _by_row(change):
 
     def apply(buffer, indices, updates):
         flat, rows = _rows(buffer, indices, updates)
+        if not buffer.shape[0]:  # torch does not look at the indices then
+            _explain(indices, 0)
         try:
             change(buffer, flat, rows)
         except (IndexError, RuntimeError):

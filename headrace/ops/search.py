@@ -34,7 +34,9 @@ def _bound(right):
 
 for _name, _right in (("LowerBound", False), ("UpperBound", True)):
     _op = op(
-        f"{_name}(sorted_inputs: T, values: T; out_type: type = int32) -> (output: out_type)", T=REAL, out_type=INDEX
+        f"{_name}(sorted_inputs: T[2], values: T[2]; out_type: type = int32) -> (output: out_type)",
+        T=REAL,
+        out_type=INDEX,
     )
     _op.not_differentiable()
     _op.shape(_bound_shape)
@@ -62,7 +64,7 @@ def _(input, boundaries):
 
 
 _PARTED = (torch.float32, torch.float64, torch.int32, torch.int64)  # by NumPy, in a quarter of the time of sorting
-nth = op("NthElement(input: T, n: host int32; reverse: bool = False) -> (values: T)", T=REAL, view=False)
+nth = op("NthElement(input: T[1+], n: host int32[0]; reverse: bool = False) -> (values: T)", T=REAL, view=False)
 
 
 @nth.shape
@@ -95,7 +97,7 @@ def _(node, grad):
     return [raw_ops.Mul(raw_ops.RealDiv(same, count), raw_ops.ExpandDims(grad, -1)), None]
 
 
-unravel = op("UnravelIndex(indices: Tidx, dims: host Tidx) -> (output: Tidx)", Tidx=INDEX, view=False)
+unravel = op("UnravelIndex(indices: Tidx, dims: host Tidx[1]) -> (output: Tidx)", Tidx=INDEX, view=False)
 unravel.not_differentiable()
 
 

@@ -72,7 +72,7 @@ def _check_sorted(ids):
 
 def _sorted(name, types, reduce, gradient=None):
     definition = op(
-        f"{name}(data: T, segment_ids: Tindices) -> (output: T)", T=types, Tindices=INDEX, dynamic_shape=True
+        f"{name}(data: T[1+], segment_ids: Tindices[1]) -> (output: T)", T=types, Tindices=INDEX, dynamic_shape=True
     )
 
     @definition.shape
@@ -160,10 +160,10 @@ def _chosen_gradient(power):
 
 def _chosen(name, types, power):
     """The sum of the chosen rows of each segment, over their number to ``power``."""
-    inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids"
+    inputs = "data: T[1+], indices: Tidx[1], segment_ids: Tsegmentids[1]"
     plain = op(f"{name}({inputs}) -> (output: T)", T=types, Tidx=INDEX, Tsegmentids=INDEX, dynamic_shape=True)
     sized = op(
-        f"{name}WithNumSegments({inputs}, num_segments: host Tnumsegments) -> (output: T)",
+        f"{name}WithNumSegments({inputs}, num_segments: host Tnumsegments[0]) -> (output: T)",
         T=types, Tidx=INDEX, Tsegmentids=INDEX, Tnumsegments=INDEX,
     )  # fmt: skip
 
@@ -214,7 +214,7 @@ _chosen("SparseSegmentSqrtN", FLOATING, 0.5)
 
 def _unsorted(name, types, reduce):
     definition = op(
-        f"{name}(data: T, segment_ids: Tindices, num_segments: host Tnumsegments) -> (output: T)",
+        f"{name}(data: T, segment_ids: Tindices, num_segments: host Tnumsegments[0]) -> (output: T)",
         T=types, Tindices=INDEX, Tnumsegments=INDEX,
     )  # fmt: skip
 
@@ -291,7 +291,7 @@ _unsorted("UnsortedSegmentProd", SUMMABLE, _product)
 # ---- counts of values
 
 bincount = op(
-    "Bincount(arr: int32, size: host int32, weights: T) -> (bins: T)",
+    "Bincount(arr: int32, size: host int32[0], weights: T) -> (bins: T)",
     T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64),
 )
 bincount.not_differentiable()
@@ -318,8 +318,8 @@ def _(arr, size, weights):
 
 
 histogram = op(
-    "HistogramFixedWidth(values: T, value_range: T, nbins: host int32; dtype: type = int32) -> (out: dtype)",
-    T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64), dtype=INDEX,
+    "HistogramFixedWidth(values: T, value_range: T[1], nbins: host int32[0]; dtype: type = int32) -> (out: dtype)",
+    T=(dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64), dtype=INDEX, lenient=True,
 )  # fmt: skip
 histogram.not_differentiable()
 

@@ -43,7 +43,7 @@ def _check_scalar(serialized):
 
 # ---- sparse tensors: indices, values and shape, each a string
 
-_PARTS = "sparse_indices: int64, sparse_values: T, sparse_shape: int64; out_type: type = string"
+_PARTS = "sparse_indices: int64[2], sparse_values: T[1], sparse_shape: int64[1]; out_type: type = string"
 
 one = op(f"SerializeSparse({_PARTS}) -> (serialized_sparse: string)", T=HELD, out_type=string, host=True)
 one.not_differentiable()
@@ -92,7 +92,7 @@ def _(sparse_indices, sparse_values, sparse_shape, out_type):
     return array_of(packed, (sizes[0], 3))
 
 
-_BACK = "(serialized_sparse: string; dtype: type) -> (sparse_indices: int64, sparse_values: dtype, sparse_shape: int64)"
+_BACK = "dtype: type) -> (sparse_indices: int64, sparse_values: dtype, sparse_shape: int64)"
 
 
 def _join_rows(rows, lead, dtype):
@@ -108,8 +108,10 @@ def _join_rows(rows, lead, dtype):
     return torch.cat(indices), join([p[1] for p in parts]), torch.cat([torch.tensor(lead, dtype=torch.int64), shape])
 
 
-back_many = op(f"DeserializeManySparse{_BACK}", dtype=HELD, host=True, dynamic_shape=True)
-back = op(f"DeserializeSparse{_BACK}", dtype=HELD, host=True, dynamic_shape=True)
+back_many = op(
+    f"DeserializeManySparse(serialized_sparse: string[2]; {_BACK}", dtype=HELD, host=True, dynamic_shape=True
+)
+back = op(f"DeserializeSparse(serialized_sparse: string[1+]; {_BACK}", dtype=HELD, host=True, dynamic_shape=True)
 for _definition in (back_many, back):
     _definition.not_differentiable()
 

@@ -10,7 +10,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.registry import op
-from headrace.ops.shared.sparse_entry import check_inside, check_parts
+from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries, static_rank
 from headrace.ops.shared.string_array import array_of
 from headrace.resources.value import from_numpy
 
@@ -87,6 +87,11 @@ def _as_values(values, like):
     return from_numpy(np.array(values, dtype=np.dtype(str(like.dtype).removeprefix("torch."))))
 
 
+def _static(indices, values, shape):
+    """The rank of sparse sets, as far as it is known; ValueError if their parts do not belong together."""
+    return static_rank(entries(indices, values)[1], shape)
+
+
 def _result(rank):
     return [(None, rank), (None,), (rank,)]
 
@@ -96,7 +101,7 @@ _ATTRS = "set_operation: string, validate_indices: bool = True"
 _TRAITS = {"T": VALUES, "host": True, "dynamic_shape": True}
 
 size = op(
-    "SetSize(set_indices: int64, set_values: T, set_shape: host int64; validate_indices: bool = True) -> (size: int32)",
+    "SetSize(set_indices: int64[2], set_values: T[1], set_shape: host int64[1]; validate_indices: bool = True) -> (size: int32)",
     T=VALUES, host=True, dynamic_shape=True,
 )  # fmt: skip
 size.not_differentiable()
@@ -112,7 +117,7 @@ def _(set_indices, set_values, set_shape, validate_indices):
     return from_numpy(counts)
 
 
-dense_dense = op(f"DenseToDenseSetOperation(set1: T, set2: T; {_ATTRS}) -> {_OUT}", **_TRAITS)
+dense_dense = op(f"DenseToDenseSetOperation(set1: T[2+], set2: T[2+]; {_ATTRS}) -> {_OUT}", **_TRAITS)
 dense_dense.not_differentiable()
 
 
@@ -121,8 +126,10 @@ def _(set1, set2, set_operation, validate_indices):
     _operation(set_operation)
     rank = set1.with_rank_at_least(2).ndims
     other = set2.with_rank_at_least(2).ndims
-    if None not in (rank, other) and rank != other:
-        raise ValueError(f"Shape must be rank {rank} but is rank {other}")
+    if None not in (rank, other):
+        if rank != other:
+            raise ValueError(f"Shape must be rank {rank} but is rank {other}")
+        set1[:-1].merge_with(set2[:-1])
     return _result(rank if rank is not None else other)
 
 
@@ -132,7 +139,8 @@ def _(set1, set2, set_operation, validate_indices):
 
 
 dense_sparse = op(
-    f"DenseToSparseSetOperation(set1: T, set2_indices: int64, set2_values: T, set2_shape: host int64; {_ATTRS}) -> {_OUT}",
+    f"DenseToSparseSetOperation(set1: T[2+], set2_indices: int64[2], set2_values: T[1], "
+    f"set2_shape: host int64[1]; {_ATTRS}) -> {_OUT}",
     **_TRAITS,
 )
 dense_sparse.not_differentiable()
@@ -141,7 +149,10 @@ dense_sparse.not_differentiable()
 @dense_sparse.shape
 def _(set1, set2_indices, set2_values, set2_shape, set_operation, validate_indices):
     _operation(set_operation)
-    return _result(set1.ndims if set1.ndims is not None else None if set2_shape is None else len(set2_shape))
+    rank = _static(set2_indices, set2_values, set2_shape)
+    if None not in (set1.ndims, rank) and set1.ndims != rank:
+        raise ValueError(f"Shape must be rank {rank} but is rank {set1.ndims}: both sets need the same rank")
+    return _result(set1.ndims if set1.ndims is not None else rank)
 
 
 @dense_sparse.kernel
@@ -151,8 +162,9 @@ def _(set1, set2_indices, set2_values, set2_shape, set_operation, validate_indic
 
 
 sparse_sparse = op(
-    "SparseToSparseSetOperation(set1_indices: int64, set1_values: T, set1_shape: host int64, set2_indices: int64, "
-    f"set2_values: T, set2_shape: host int64; {_ATTRS}) -> {_OUT}",
+    "SparseToSparseSetOperation(set1_indices: int64[2], set1_values: T[1], set1_shape: host int64[1], set2_indices: int64[2], "
+    f"set2_values: T[1], "
+    f"set2_shape: host int64[1]; {_ATTRS}) -> {_OUT}",
     **_TRAITS,
 )
 sparse_sparse.not_differentiable()
@@ -161,8 +173,10 @@ sparse_sparse.not_differentiable()
 @sparse_sparse.shape
 def _(indices1, values1, shape1, indices2, values2, shape2, set_operation, validate_indices):
     _operation(set_operation)
-    shape = shape1 if shape1 is not None else shape2
-    return _result(None if shape is None else len(shape))
+    rank, other = _static(indices1, values1, shape1), _static(indices2, values2, shape2)
+    if None not in (rank, other) and rank != other:
+        raise ValueError(f"Shape must be rank {rank} but is rank {other}: both sets need the same rank")
+    return _result(rank if rank is not None else other)
 
 
 @sparse_sparse.kernel

@@ -70,7 +70,7 @@ def _(node, input):
 
 # ---- the same elements under another shape
 
-reshape = op("Reshape(tensor: T, shape: host Tshape) -> (output: T)", T=ANY, Tshape=INDEX, view=True)
+reshape = op("Reshape(tensor: T, shape: host Tshape[1]) -> (output: T)", T=ANY, Tshape=INDEX, view=True)
 reshape.gradient(lambda node, grad: [raw_ops.Reshape(grad, raw_ops.Shape(node.inputs[0])), None])
 
 
@@ -292,7 +292,7 @@ def _(node, grad):
     return [raw_ops.ConjugateTranspose(grad, raw_ops.InvertPermutation(node.inputs[1])), None]
 
 
-invert_permutation = op("InvertPermutation(x: T) -> (y: T)", T=INDEX)
+invert_permutation = op("InvertPermutation(x: T[1]) -> (y: T)", T=INDEX)
 invert_permutation.not_differentiable()
 invert_permutation.shape(lambda x: x.with_rank(1))
 
@@ -317,7 +317,9 @@ def _inverse(x):
 
 # ---- broadcasting
 
-broadcast_to = op("BroadcastTo(input: T, shape: host Tidx) -> (output: T)", T=ANY, Tidx=INDEX, view=True)
+broadcast_to = op(
+    "BroadcastTo(input: T, shape: host Tidx[1]) -> (output: T)", T=ANY, Tidx=INDEX, view=True, lenient=True
+)
 broadcast_to.gradient(lambda node, grad: [sum_to_shape(grad, node.inputs[0]), None])
 broadcast_to.kernel(torch.broadcast_to)
 broadcast_to.kernel(np.broadcast_to, T=dtypes.string)
@@ -350,7 +352,7 @@ def _(node, input, shape):
     return np.broadcast_to(input, [int(d) for d in shape])
 
 
-broadcast_args = op("BroadcastArgs(s0: T, s1: T) -> (r0: T)", T=INDEX, host=True)
+broadcast_args = op("BroadcastArgs(s0: T[1], s1: T[1]) -> (r0: T)", T=INDEX, host=True)
 broadcast_args.not_differentiable()
 
 
@@ -382,7 +384,9 @@ def _together(a, b):
         raise ValueError(f"Incompatible shapes: {a} vs. {b}") from None
 
 
-gradient_args = op("BroadcastGradientArgs(s0: T, s1: T) -> (r0: T, r1: T)", T=INDEX, host=True, dynamic_shape=True)
+gradient_args = op(
+    "BroadcastGradientArgs(s0: T[1], s1: T[1]) -> (r0: T, r1: T)", T=INDEX, host=True, dynamic_shape=True
+)
 gradient_args.not_differentiable()
 gradient_args.shape(lambda s0, s1: [(None,), (None,)])
 

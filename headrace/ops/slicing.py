@@ -23,7 +23,9 @@ _MASK_TEXT = ", ".join(f"{m}: int = 0" for m in _MASKS)
 
 # ---- Slice
 
-slice_op = op("Slice(input: T, begin: host Index, size: host Index) -> (output: T)", T=ANY, Index=INDEX, view=True)
+slice_op = op(
+    "Slice(input: T, begin: host Index[1], size: host Index[1]) -> (output: T)", T=ANY, Index=INDEX, view=True
+)
 
 
 @slice_op.shape
@@ -131,7 +133,7 @@ def _check(index, shape):
 # ---- StridedSlice
 
 strided_slice = op(
-    f"StridedSlice(input: T, begin: host Index, end: host Index, strides: host Index; {_MASK_TEXT}) -> (output: T)",
+    f"StridedSlice(input: T, begin: host Index[1], end: host Index[1], strides: host Index[1]; {_MASK_TEXT}) -> (output: T)",
     T=ANY, Index=INDEX, view=True,
 )  # fmt: skip
 
@@ -246,7 +248,7 @@ def _(input, begin, end, strides, *masks):
 
 
 strided_slice_grad = op(
-    "StridedSliceGrad(shape: host Index, begin: host Index, end: host Index, strides: host Index, dy: T; "
+    "StridedSliceGrad(shape: host Index[1], begin: host Index[1], end: host Index[1], strides: host Index[1], dy: T; "
     f"{_MASK_TEXT}) -> (output: T)",
     T=ANY, Index=INDEX,
 )  # fmt: skip
@@ -292,7 +294,7 @@ def _(node, grad):
 
 
 strided_slice_assign = op(
-    "StridedSliceAssign(ref: ref T, begin: host Index, end: host Index, strides: host Index, value: T; "
+    "StridedSliceAssign(ref: ref T, begin: host Index[1], end: host Index[1], strides: host Index[1], value: T; "
     f"{_MASK_TEXT}) -> (output_ref: ref T)",
     T=ANY, Index=INDEX, writes=True, stateful=True,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from headrace.graph import raw_ops
 _log_softmax_backward_data = torch.ops.aten._log_softmax_backward_data.default
 _softmax_backward_data = torch.ops.aten._softmax_backward_data.default
 
-softmax = op("Softmax(logits: T) -> (softmax: T)", T=FLOATING)
+softmax = op("Softmax(logits: T[1+]) -> (softmax: T)", T=FLOATING)
 softmax.shape(lambda logits: logits.with_rank_at_least(1))
 softmax.gradient(lambda node, grad: [raw_ops._SoftmaxGrad(grad, node.outputs[0])])
 softmax.kernel(lambda logits: torch.softmax(logits, -1))
@@ -27,7 +27,7 @@ def _(gradients, softmax):
     return _softmax_backward_data(gradients, softmax, -1, softmax.dtype)
 
 
-log_softmax = op("LogSoftmax(logits: T) -> (logsoftmax: T)", T=FLOATING)
+log_softmax = op("LogSoftmax(logits: T[1+]) -> (logsoftmax: T)", T=FLOATING, lenient=True)
 log_softmax.shape(lambda logits: logits.with_rank_at_least(1))
 log_softmax.gradient(lambda node, grad: [raw_ops._LogSoftmaxGrad(grad, node.outputs[0])])
 log_softmax.kernel(lambda logits: torch.log_softmax(logits, -1))
@@ -108,7 +108,7 @@ def _(features, labels):
 # ---- cross entropy with class numbers
 
 sparse_xent = op(
-    "SparseSoftmaxCrossEntropyWithLogits(features: T, labels: Tlabels) -> (loss: T, backprop: T)",
+    "SparseSoftmaxCrossEntropyWithLogits(features: T[2], labels: Tlabels[1]) -> (loss: T, backprop: T)",
     T=FLOATING, Tlabels=INDEX,
 )  # fmt: skip
 

@@ -17,13 +17,13 @@ MOVABLE = (*NUMERIC, dtypes.bool, *dtypes.QUANTIZED)
 # ---- space and batch
 
 to_batch = op(
-    "SpaceToBatchND(input: T, block_shape: host Tblock_shape, paddings: host Tpaddings) -> (output: T)",
+    "SpaceToBatchND(input: T, block_shape: host Tblock_shape[1], paddings: host Tpaddings[2]) -> (output: T)",
     T=MOVABLE, Tblock_shape=INDEX, Tpaddings=INDEX,
 )  # fmt: skip
 to_batch.gradient(lambda node, grad: [raw_ops.BatchToSpaceND(grad, *node.inputs[1:]), None, None])
 
 to_space = op(
-    "BatchToSpaceND(input: T, block_shape: host Tblock_shape, crops: host Tcrops) -> (output: T)",
+    "BatchToSpaceND(input: T, block_shape: host Tblock_shape[1], crops: host Tcrops[2]) -> (output: T)",
     T=MOVABLE, Tblock_shape=INDEX, Tcrops=INDEX, view=True,
 )  # fmt: skip
 to_space.gradient(lambda node, grad: [raw_ops.SpaceToBatchND(grad, *node.inputs[1:]), None, None])
@@ -149,7 +149,7 @@ def _times(size, by):
     return None if size is None else size * by
 
 
-_DEPTH = 'input: T; block_size: int, data_format: string = "NHWC") -> (output: T)'
+_DEPTH = 'input: T[4]; block_size: int, data_format: string = "NHWC") -> (output: T)'
 to_depth = op(f"SpaceToDepth({_DEPTH}", T=MOVABLE, view=True)
 from_depth = op(f"DepthToSpace({_DEPTH}", T=MOVABLE, view=True)
 
@@ -199,9 +199,10 @@ def _(input, block_size, data_format):
 # ---- patches
 
 patches = op(
-    "ExtractImagePatches(images: T; ksizes: list(int), strides: list(int), rates: list(int), padding: string) "
+    "ExtractImagePatches(images: T[4]; ksizes: list(int), strides: list(int), rates: list(int), padding: string) "
     "-> (patches: T)",
     T=REAL,
+    lenient=True,
 )
 
 
@@ -245,7 +246,7 @@ def _(images, ksizes, strides, rates, padding):
 
 
 volume_patches = op(
-    "ExtractVolumePatches(input: T; ksizes: list(int), strides: list(int), padding: string) -> (patches: T)", T=REAL
+    "ExtractVolumePatches(input: T[5]; ksizes: list(int), strides: list(int), padding: string) -> (patches: T)", T=REAL
 )
 
 

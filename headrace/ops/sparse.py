@@ -37,7 +37,7 @@ def _vector(numbers, device):
 # ---- order
 
 reorder = op(
-    "SparseReorder(input_indices: int64, input_values: T, input_shape: host int64)"
+    "SparseReorder(input_indices: int64[2], input_values: T[1], input_shape: host int64[1])"
     " -> (output_indices: int64, output_values: T)",
     T=VALUES, opaque=True,
 )  # fmt: skip
@@ -66,7 +66,7 @@ def _(node, indices_grad, values_grad):
 # ---- another dense shape
 
 reshape = op(
-    "SparseReshape(input_indices: int64, input_shape: host int64, new_shape: host int64)"
+    "SparseReshape(input_indices: int64[2], input_shape: host int64[1], new_shape: host int64[1])"
     " -> (output_indices: int64, output_shape: int64)",
     opaque=True,
 )  # fmt: skip
@@ -131,7 +131,7 @@ def _(indices, old, new, *, device):
 # ---- joining and splitting
 
 concat = op(
-    "SparseConcat(indices: N*int64, values: N*T, shapes: N*int64; concat_dim: int)"
+    "SparseConcat(indices: N*int64[2], values: N*T[1], shapes: N*int64[1]; concat_dim: int)"
     " -> (output_indices: int64, output_values: T, output_shape: int64)",
     T=VALUES, N=2, opaque=True,
 )  # fmt: skip
@@ -181,7 +181,7 @@ def _(indices, values, shapes, concat_dim, *, device):
 
 
 split = op(
-    "SparseSplit(split_dim: host int64, indices: int64, values: T, shape: host int64; num_split: int)"
+    "SparseSplit(split_dim: host int64[0], indices: int64[2], values: T[1], shape: host int64[1]; num_split: int)"
     " -> (output_indices: num_split*int64, output_values: num_split*T, output_shape: num_split*int64)",
     T=VALUES, dynamic_shape=True,
 )  # fmt: skip
@@ -228,7 +228,7 @@ def _cut(indices, values, start, size, device):
 # ---- slicing
 
 slice_ = op(
-    "SparseSlice(indices: int64, values: T, shape: host int64, start: host int64, size: host int64)"
+    "SparseSlice(indices: int64[2], values: T[1], shape: host int64[1], start: host int64[1], size: host int64[1])"
     " -> (output_indices: int64, output_values: T, output_shape: int64)",
     T=VALUES, dynamic_shape=True,
 )  # fmt: skip
@@ -297,7 +297,7 @@ def _check_back(grad, entries, *others):
 
 
 slice_grad = op(
-    "SparseSliceGrad(backprop_val_grad: T, input_indices: int64, input_start: int64, output_indices: int64)"
+    "SparseSliceGrad(backprop_val_grad: T[1], input_indices: int64[2], input_start: int64[1], output_indices: int64[2])"
     " -> (val_grad: T)",
     T=SUMMABLE, opaque=True,
 )  # fmt: skip
@@ -306,7 +306,7 @@ slice_grad.refuse(lambda grad, indices, start, output: _check_back(grad, output,
 slice_grad.kernel(lambda grad, indices, start, output: _back(grad, indices, output + start))
 
 add_grad = op(
-    "SparseAddGrad(backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64)"
+    "SparseAddGrad(backprop_val_grad: T[1], a_indices: int64[2], b_indices: int64[2], sum_indices: int64[2])"
     " -> (a_val_grad: T, b_val_grad: T)",
     T=SUMMABLE, opaque=True,
 )  # fmt: skip
@@ -317,7 +317,7 @@ add_grad.kernel(lambda grad, a, b, total: (_back(grad, a, total), _back(grad, b,
 # ---- rows without entries
 
 fill_empty_rows = op(
-    "SparseFillEmptyRows(indices: int64, values: T, dense_shape: host int64, default_value: T)"
+    "SparseFillEmptyRows(indices: int64[2], values: T[1], dense_shape: host int64[1], default_value: T[0])"
     " -> (output_indices: int64, output_values: T, empty_row_indicator: bool, reverse_index_map: int64)",
     T=VALUES, dynamic_shape=True,
 )  # fmt: skip
@@ -358,7 +358,8 @@ def _(node, indices_grad, values_grad, empty_grad, map_grad):
 
 
 fill_empty_rows_grad = op(
-    "SparseFillEmptyRowsGrad(reverse_index_map: int64, grad_values: T) -> (d_values: T, d_default_value: T)", T=SUMMABLE
+    "SparseFillEmptyRowsGrad(reverse_index_map: int64[1], grad_values: T[1]) -> (d_values: T, d_default_value: T)",
+    T=SUMMABLE,
 )
 fill_empty_rows_grad.shape(lambda reverse, grad: [reverse.with_rank(1), ()])
 

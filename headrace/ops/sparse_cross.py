@@ -51,7 +51,7 @@ def _number(value):
 
 
 cross = op(
-    "SparseCross(indices: N*int64, values: list(sparse_types), shapes: N*int64, dense_inputs: list(dense_types); "
+    "SparseCross(indices: N*int64[2], values: list(sparse_types)[1], shapes: N*int64[1], dense_inputs: list(dense_types)[2]; "
     "hashed_output: bool, num_buckets: int, hash_key: int, out_type: type, internal_type: type) "
     "-> (output_indices: int64, output_values: out_type, output_shape: int64)",
     sparse_types=_VALUES, dense_types=_VALUES, out_type=_VALUES, internal_type=_VALUES, N=0, host=True,

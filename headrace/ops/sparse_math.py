@@ -34,7 +34,7 @@ ORDERED = tuple(t for t in REAL if t not in WIDE_UNSIGNED)
 # ---- the product of a sparse and a dense matrix
 
 matmul = op(
-    "SparseTensorDenseMatMul(a_indices: Tindices, a_values: T, a_shape: host int64, b: T;"
+    "SparseTensorDenseMatMul(a_indices: Tindices[2], a_values: T[1], a_shape: host int64[1], b: T[2];"
     " adjoint_a: bool = False, adjoint_b: bool = False) -> (product: T)",
     T=SUMMABLE, Tindices=INDEX, opaque=True,
 )  # fmt: skip
@@ -110,10 +110,13 @@ def _adjoint(x):
 
 # ---- sums
 
-_PAIR = "a_indices: int64, a_values: T, a_shape: host int64, b_indices: int64, b_values: T, b_shape: host int64"
+_PAIR = (
+    "a_indices: int64[2], a_values: T[1], a_shape: host int64[1], "
+    "b_indices: int64[2], b_values: T[1], b_shape: host int64[1]"
+)
 
 add = op(
-    f"SparseAdd({_PAIR}, thresh: Treal) -> (sum_indices: int64, sum_values: T, sum_shape: int64)",
+    f"SparseAdd({_PAIR}, thresh: Treal[0]) -> (sum_indices: int64, sum_values: T, sum_shape: int64)",
     T=SUMMABLE, Treal=ORDERED, dynamic_shape=True,
 )  # fmt: skip
 
@@ -200,7 +203,7 @@ _extreme("SparseSparseMaximum", ORDERED, torch.maximum)
 _extreme("SparseSparseMinimum", ORDERED, torch.minimum)
 
 dense_add = op(
-    "SparseTensorDenseAdd(a_indices: Tindices, a_values: T, a_shape: host Tindices, b: T) -> (output: T)",
+    "SparseTensorDenseAdd(a_indices: Tindices[2], a_values: T[1], a_shape: host Tindices[1], b: T) -> (output: T)",
     T=SUMMABLE, Tindices=INDEX, opaque=True,
 )  # fmt: skip
 dense_add.gradient(lambda node, grad: [None, raw_ops.GatherNd(grad, node.inputs[0]), None, grad])
@@ -262,7 +265,7 @@ def _picked(indices, shape, dense):
 
 def _with_dense(name, combine, gradient):
     definition = op(
-        f"{name}(sp_indices: int64, sp_values: T, sp_shape: host int64, dense: T) -> (output: T)",
+        f"{name}(sp_indices: int64[2], sp_values: T[1], sp_shape: host int64[1], dense: T) -> (output: T)",
         T=SUMMABLE, opaque=True,
     )  # fmt: skip
 
@@ -307,7 +310,10 @@ _with_dense("SparseDenseCwiseDiv", _divide, _divide_gradient)
 
 # ---- reductions
 
-_REDUCED = "(input_indices: int64, input_values: T, input_shape: host int64, reduction_axes: host int32; keep_dims: bool = False)"
+_REDUCED = (
+    "(input_indices: int64[2], input_values: T[1], input_shape: host int64[1], reduction_axes: host int32; "
+    "keep_dims: bool = False)"
+)
 
 
 def _kept(rank, axes):
@@ -399,7 +405,7 @@ def _(node, grad):
     return [None, raw_ops.GatherNd(raw_ops.Reshape(grad, sizes), places), None, None]
 
 
-reduced_shape = op("_SparseReducedShape(shape: host int64, axes: host int32) -> (output: int64)")
+reduced_shape = op("_SparseReducedShape(shape: host int64[1], axes: host int32) -> (output: int64)")
 reduced_shape.not_differentiable()
 reduced_shape.shape(lambda shape, axes: (None if shape is None else len(shape),))
 reduced_shape.kernel(
@@ -409,7 +415,7 @@ reduced_shape.kernel(
 # ---- softmax over the entries of each row
 
 softmax = op(
-    "SparseSoftmax(sp_indices: int64, sp_values: T, sp_shape: host int64) -> (output: T)",
+    "SparseSoftmax(sp_indices: int64[2], sp_values: T[1], sp_shape: host int64[1]) -> (output: T)",
     T=(float16, float32, float64), opaque=True,
 )  # fmt: skip
 
@@ -447,7 +453,7 @@ def _(node, grad):
 # ---- densifying
 
 to_dense = op(
-    "SparseToDense(sparse_indices: Tindices, output_shape: host Tindices, sparse_values: T, default_value: T;"
+    "SparseToDense(sparse_indices: Tindices, output_shape: host Tindices[1], sparse_values: T, default_value: T;"
     " validate_indices: bool = True) -> (dense: T)",
     T=VALUES, Tindices=INDEX, opaque=True,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from headrace.resources.value import TORCH_DTYPES
 from headrace.resources.waiting import Later
 
 HELD = tuple(t for t in ANY if t not in (resource, variant))
-LIMITS = 'capacity: int = 0, memory_limit: int = 0, container: string = "", shared_name: string = ""'
+LIMITS = 'capacity: int >= 0 = 0, memory_limit: int >= 0 = 0, container: string = "", shared_name: string = ""'
 NAMED = f"dtypes: list(type), {LIMITS}"
 
 

@@ -162,7 +162,7 @@ def check_seed(seed: TensorShape) -> None:
 
 def _plain(name):
     definition = op(
-        f"{name}(shape: host T, seed: Tseed; dtype: type = float32) -> (output: dtype)",
+        f"{name}(shape: host T[1], seed: Tseed[1]; dtype: type = float32) -> (output: dtype)",
         T=INDEX, Tseed=INDEX, dtype=FLOATING,
     )  # fmt: skip
     definition.not_differentiable()
@@ -199,7 +199,7 @@ def _(shape, seed, dtype):
 
 
 stateless_int = op(
-    "StatelessRandomUniformInt(shape: host T, seed: Tseed, minval: host dtype, maxval: host dtype)"
+    "StatelessRandomUniformInt(shape: host T[1], seed: Tseed[1], minval: host dtype, maxval: host dtype)"
     " -> (output: dtype)",
     T=INDEX, Tseed=INDEX, dtype=INDEX,
 )  # fmt: skip
@@ -234,7 +234,7 @@ def _(shape, seed, minval, maxval):
 
 
 stateless_full_int = op(
-    "StatelessRandomUniformFullInt(shape: host T, seed: Tseed; dtype: type = uint64) -> (output: dtype)",
+    "StatelessRandomUniformFullInt(shape: host T[1], seed: Tseed[1]; dtype: type = uint64) -> (output: dtype)",
     T=INDEX, Tseed=(*INDEX, uint32, uint64), dtype=(int32, int64, uint32, uint64),
 )  # fmt: skip
 stateless_full_int.not_differentiable()
@@ -258,7 +258,7 @@ def _(shape, seed, dtype):
 
 
 stateless_multinomial = op(
-    "StatelessMultinomial(logits: T, num_samples: host int32, seed: Tseed; output_dtype: type = int64)"
+    "StatelessMultinomial(logits: T[2], num_samples: host int32[0], seed: Tseed[1]; output_dtype: type = int64)"
     " -> (output: output_dtype)",
     T=REAL, Tseed=INDEX, output_dtype=INDEX,
 )  # fmt: skip

@@ -119,7 +119,7 @@ def _(inputs, separator):
 
 
 reduce_join = op(
-    'ReduceJoin(inputs: string, reduction_indices: host int32; keep_dims: bool = False, separator: string = "")'
+    'ReduceJoin(inputs: string, reduction_indices: host int32[1-]; keep_dims: bool = False, separator: string = "")'
     " -> (output: string)",
     host=True,
 )  # fmt: skip
@@ -164,7 +164,7 @@ def _(inputs, reduction_indices, keep_dims, separator):
 
 
 segment_join = op(
-    "UnsortedSegmentJoin(inputs: string, segment_ids: Tindices, num_segments: host Tnumsegments;"
+    "UnsortedSegmentJoin(inputs: string, segment_ids: Tindices, num_segments: host Tnumsegments[0];"
     ' separator: string = "") -> (output: string)',
     Tindices=INDEX, Tnumsegments=INDEX, host=True,
 )  # fmt: skip
@@ -239,7 +239,7 @@ def _split_at_any(items, characters, skip_empty):
     return _flat([list(filter(None, p)) for p in parts] if skip_empty else parts)
 
 
-_split_op("StringSplit(input: string, delimiter: string; skip_empty: bool = True)", _split_at_any)
+_split_op("StringSplit(input: string[1], delimiter: string[0]; skip_empty: bool = True)", _split_at_any)
 
 
 def _split_words(items, sep, maxsplit):
@@ -252,7 +252,7 @@ def _split_words(items, sep, maxsplit):
     return _flat(parts)
 
 
-_split_op("StringSplitV2(input: string, sep: string; maxsplit: int = -1)", _split_words)
+_split_op("StringSplitV2(input: string[1], sep: string[0]; maxsplit: int = -1)", _split_words)
 
 # ---- parts
 
@@ -342,7 +342,7 @@ def _matches(input, pattern):
 
 
 replace = op(
-    "RegexReplace(input: string, pattern: string, rewrite: string; replace_global: bool = True) -> (output: string)",
+    "RegexReplace(input: string, pattern: string[0], rewrite: string[0]; replace_global: bool = True) -> (output: string)",
     host=True,
 )  # fmt: skip
 replace.not_differentiable()
@@ -377,7 +377,7 @@ static_replace.kernel(
     )
 )
 
-full_match = op("RegexFullMatch(input: string, pattern: string) -> (output: bool)", host=True)
+full_match = op("RegexFullMatch(input: string, pattern: string[0]) -> (output: bool)", host=True)
 full_match.not_differentiable()
 
 
@@ -425,7 +425,9 @@ _buckets("StringToHashBucketStrong(input: string; num_buckets: int, key: list(in
 
 # ---- fingerprints
 
-fingerprint = op("Fingerprint(data: T, method: host string) -> (fingerprint: uint8)", T=ANY, host=True)
+fingerprint = op(
+    "Fingerprint(data: T[1+], method: host string[0]) -> (fingerprint: uint8)", T=ANY, host=True, lenient=True
+)
 fingerprint.not_differentiable()
 
 

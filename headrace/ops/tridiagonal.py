@@ -16,7 +16,7 @@ def _dense(above, diagonal, below):
 
 
 solve = op(
-    "TridiagonalSolve(diagonals: T, rhs: T; partial_pivoting: bool = True) -> (output: T)",
+    "TridiagonalSolve(diagonals: T[2+], rhs: T[2+]; partial_pivoting: bool = True) -> (output: T)",
     T=_TYPES,
     view=False,
 )
@@ -44,7 +44,11 @@ def _(diagonals, rhs, partial_pivoting):
     return torch.linalg.solve(_dense(*diagonals.unbind(-2)), rhs)
 
 
-product = op("TridiagonalMatMul(superdiag: T, maindiag: T, subdiag: T, rhs: T) -> (output: T)", T=_TYPES, view=False)
+product = op(
+    "TridiagonalMatMul(superdiag: T[2+], maindiag: T[2+], subdiag: T[2+], rhs: T[2+]) -> (output: T)",
+    T=_TYPES,
+    view=False,
+)
 
 
 @product.shape

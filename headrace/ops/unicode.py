@@ -148,8 +148,8 @@ decode_offsets.shape(_decode_shape)
 decode_offsets.kernel(_decode)
 
 encode = op(
-    'UnicodeEncode(input_values: int32, input_splits: Tsplits; errors: string = "replace", output_encoding: string = "UTF-8", '
-    "replacement_char: int = 65533) -> (output: string)",
+    'UnicodeEncode(input_values: int32[1], input_splits: Tsplits[1]; errors: string = "replace", '
+    'output_encoding: string = "UTF-8", replacement_char: int = 65533) -> (output: string)',
     Tsplits=INDEX,
     host=True,
 )

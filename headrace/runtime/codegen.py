@@ -33,6 +33,7 @@ from headrace.runtime.depth import deep
 from headrace.runtime.holder import ANYWHERE, ARRAY, HOST, NUMBER, Holder
 from headrace.runtime.number import number, tensor_of, wrap, wrapped
 from headrace.runtime.recorder import Recorder
+from headrace.runtime.refusal import refusing
 from headrace.runtime.script import Script
 
 LONG = 6  # kernel calls
@@ -222,6 +223,8 @@ class _Writer:
         target = kernel.call
         if not node.op_def.built_in:
             target = with_autograd(target)
+        if node.op_def.traits.lenient and not all(v.shape.is_fully_defined() for v in node.inputs):
+            target = refusing(node.op_def, node.attrs, target)
         if isinstance(node.attrs.get("body"), StepGraph):
             arguments = self.give(node, arguments)
         arguments = arguments + [

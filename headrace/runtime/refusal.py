@@ -1,7 +1,8 @@
 """What is wrong with a node's inputs, when its kernel failed with words of torch, numpy or Python.
 
 The op's shape rule is asked again, with the shapes and values that the inputs have by now: what it would have refused while the
-graph was built, it refuses now in the same words.  Nothing of this runs unless a kernel has failed.
+graph was built, it refuses now in the same words.  Nothing of this runs unless a kernel has failed, or would take what the rule
+refuses (`refusing`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 
 from headrace.core import errors
 from headrace.core.dtypes import DType
-from headrace.core.registry import OpDef
+from headrace.core.registry import OpDef, Rule
 from headrace.core.shape import TensorShape
 from headrace.core.wording import UNEXPLAINED, is_from_below, place
 from headrace.graph.infer import check_ranks, group_inputs, in_op_words
@@ -41,7 +42,9 @@ def refusal(
         return errors.ResourceExhaustedError, f"op {op_def.name} is nested too deeply"
     if isinstance(error, StopIteration):
         return errors.OutOfRangeError, "End of sequence"
-    refused = shapes_refused(op_def, attrs, values) or values_refused(op_def, attrs, values)
+    refused = shapes_refused(op_def, attrs, group_inputs(op_def, values, attrs)) or values_refused(
+        op_def, attrs, values
+    )
     if refused is not None:
         return errors.InvalidArgumentError, refused
     if isinstance(error, ZeroDivisionError) or "ZeroDivisionError" in text:
@@ -52,13 +55,12 @@ def refusal(
     return errors.InvalidArgumentError, f"{UNEXPLAINED} ({type(error).__name__} at {place(error)})"
 
 
-def shapes_refused(op_def: OpDef, attrs: dict[str, Any], values: Sequence[Any]) -> str | None:
-    """What the shape rule has against the inputs; None if it has nothing against them, or cannot tell."""
+def shapes_refused(op_def: OpDef, attrs: dict[str, Any], grouped: Sequence[Any]) -> str | None:
+    """What the shape rule has against the inputs, one for each argument; None if nothing, or if it cannot tell."""
     if op_def.shape_fn is None:
         return None
     try:
         arguments: list[Any] = []
-        grouped = group_inputs(op_def, values, attrs)
         check_ranks(op_def, grouped, lambda value: _shape(value).ndims)
         for arg, value in zip(op_def.signature.inputs, grouped, strict=True):
             look = _numbers if arg.host else _shape
@@ -81,11 +83,44 @@ def values_refused(op_def: OpDef, attrs: dict[str, Any], values: Sequence[Any]) 
     return None
 
 
+_MANY = 1000  # combinations of shapes that one node remembers
+
+
+def refusing(op_def: OpDef, attrs: dict[str, Any], call: Rule) -> Rule:
+    """The kernel of a lenient op, for inputs of shapes not known before: each combination of shapes is checked once."""
+    count = len(op_def.signature.inputs)
+    accepted: set[Any] = set()
+
+    def checked(*values: Any, **extra: Any) -> Any:
+        shapes = tuple(map(_seen, values[:count]))
+        if None not in shapes and shapes not in accepted:
+            text = shapes_refused(op_def, attrs, values[:count])
+            if text is not None:
+                raise errors.InvalidArgumentError(None, None, text)
+            if len(accepted) >= _MANY:
+                accepted.clear()
+            accepted.add(shapes)
+        return call(*values, **extra)
+
+    return checked
+
+
+def _seen(value: Any) -> Any:
+    """What is remembered of an input: its shape, or the number it is; None of one whose shape is not that of a value (traced)."""
+    if type(value) is torch.Tensor or isinstance(value, np.ndarray):
+        return value.shape
+    if isinstance(value, Variable):
+        return value.value.shape if value.initialized else ()
+    if isinstance(value, list):
+        return tuple(map(_seen, value))
+    return value if isinstance(value, (bool, int, float)) else None
+
+
 def _shape(value: Any) -> TensorShape:
     if isinstance(value, Variable):
         return TensorShape(value.value.shape) if value.initialized else TensorShape(None)
-    if isinstance(value, (bool, int, float)):
-        return TensorShape(())
+    if isinstance(value, (bool, int, float, list)):  # a host input
+        return TensorShape(np.shape(value))
     return TensorShape(value.shape) if hasattr(value, "shape") else TensorShape(None)
 
 

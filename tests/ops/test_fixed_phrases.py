@@ -90,7 +90,10 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
         ),
         r"grad must have shape \[1, 2, 2, 2, 1\]",
     ),
-    "bounds of random integers": (lambda: tf.random_uniform([3], late(5), 5, tf.int32), "Need minval < maxval, got 5 >= 5"),
+    "bounds of random integers": (
+        lambda: tf.random_uniform([3], late(5), 5, tf.int32),
+        "Need minval < maxval, got 5 >= 5",
+    ),
     "bounds of stateless integers": (
         lambda: tf.random.stateless_uniform([3], [1, 2], 7, late(5), tf.int32),
         "Need minval < maxval, got 7 >= 5",

@@ -180,7 +180,7 @@ class _Check:
     def _partial_shape_problems(self, slots: list[Slot], results: list[Any]) -> list[str]:
         """Every dimension unknown in turn, then every rank, then the values that decide shapes."""
         problems = []
-        for what, shapes, hosts in _less_known(slots):
+        for what, shapes, hosts in less_known(slots):
             try:
                 node = build(self.op_def, self.sample, slots, shapes=shapes, hosts=hosts).node
             except Exception as e:  # reported like any other problem
@@ -410,7 +410,7 @@ def _result_problems(outputs: Sequence[Tensor], results: Sequence[Any]) -> list[
     return problems
 
 
-def _less_known(slots: list[Slot]) -> Iterator[tuple[str, list[TensorShape | None], bool]]:
+def less_known(slots: list[Slot]) -> Iterator[tuple[str, list[TensorShape | None], bool]]:
     """(what is unknown, the static shapes, whether values that decide shapes are known)."""
     exact: list[TensorShape | None] = [None] * len(slots)
     for i, slot in enumerate(slots):

@@ -46,7 +46,7 @@ def _shape_rule(signature):
 
 
 def _declare(text, types, **index):
-    definition = op(text, T=types, writes=True, stateful=True, **index)
+    definition = op(text, T=types, writes=True, stateful=True, lenient=True, **index)
     definition.not_differentiable()
     definition.shape(_shape_rule(definition.signature))
     inputs = definition.signature.inputs
