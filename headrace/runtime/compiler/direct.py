@@ -49,13 +49,20 @@ def bare(
     size = sum(f.numel() * f.element_size() for f in fakes)
     if size > largest:
         raise NotDirect(f"its inputs take {size} bytes, more than {largest}")
-    try:
-        is_apart = _try(lambda inputs: apart(artifact(*inputs), inputs, fetched), inside, fakes)
-    except Exception as e:  # invented values may be refused (a matrix that has no inverse): that says nothing
-        raise NotDirect(f"it refuses invented inputs: {type(e).__name__}") from e
+    is_apart = _tried(lambda inputs: apart(artifact(*inputs), inputs, fetched), inside, fakes)
     if is_apart is None:
         raise NotDirect("it needs the layers around it")
     return inside, is_apart
+
+
+def _tried(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any]) -> bool | None:
+    """What ``_try`` says with the first invented inputs that are not refused: 0 is no length, 1 may be no index."""
+    for integer in (0, 1):
+        try:
+            return _try(whole, inside, fakes, integer)
+        except Exception as e:  # noqa: BLE001 - a refused value (a matrix that has no inverse) says nothing
+            refused = e
+    raise NotDirect(f"it refuses invented inputs: {type(refused).__name__}: {refused}") from refused
 
 
 def apart(results: Sequence[Any], inputs: Sequence[Any], wanted: Sequence[int]) -> Sequence[Any]:
@@ -107,9 +114,11 @@ def _parts(thing: Any) -> list[Any]:
     return [p for p in parts if callable(p) and not isinstance(p, (type, torch.Tensor))]
 
 
-def _try(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any]) -> bool | None:
+def _try(
+    whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any], integer: int
+) -> bool | None:
     """None if the two give different results or leave different values in their inputs; else whether all memory is distinct."""
-    first, second = ([_invented(f, i) for i, f in enumerate(fakes)] for _ in range(2))
+    first, second = ([_invented(f, i, integer) for i, f in enumerate(fakes)] for _ in range(2))
     expected = list(whole(list(first)))
     results = list(inside(list(second)))
     if len(results) != len(expected):
@@ -123,10 +132,10 @@ def _try(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], 
     return len(set(places)) == len(places)
 
 
-def _invented(fake: Any, seed: int) -> Any:
-    """Invented values; zeros for integers, which may be indices."""
+def _invented(fake: Any, seed: int, integer: int = 0) -> Any:
+    """Invented values; the same small number for all integers, which may be indices."""
     value = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device="cpu")
     if not fake.dtype.is_floating_point:
-        return value.zero_()
+        return value.fill_(integer)
     count = torch.arange(fake.numel(), dtype=torch.float64).reshape(fake.shape)
     return value.copy_(torch.sin(count * 0.7 + seed) * 0.5 + 0.6)

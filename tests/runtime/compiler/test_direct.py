@@ -5,7 +5,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from headrace.runtime.compiler.direct import _inside, direct
+from headrace.runtime.compiler.direct import NotDirect, _inside, _tried, direct
 
 
 def _artifact(function, *shapes):
@@ -80,3 +80,22 @@ def test_fetched_results_never_lie_in_an_inputs_memory():
     w.zero_()
     torch.testing.assert_close((first, third), before)
     torch.testing.assert_close(second, torch.full((3, 4), 2.0))
+
+
+def test_integers_that_are_no_lengths_and_integers_that_are_no_indices():
+    """A step that looks at the last element of each sequence refuses lengths of 0."""
+
+    def last(inputs):
+        return [torch.arange(3.0).index_select(0, inputs[0] - 1)]
+
+    def second(inputs):
+        return [torch.arange(1.0).index_select(0, inputs[0])]
+
+    def neither(inputs):
+        return [torch.arange(3.0).index_select(0, inputs[0] + 5)]
+
+    fakes = [torch.zeros(2, dtype=torch.int64)]
+    assert _tried(last, last, fakes) is True
+    assert _tried(second, second, fakes) is True
+    with pytest.raises(NotDirect, match="refuses invented inputs: IndexError: index out of range"):
+        _tried(neither, neither, fakes)
