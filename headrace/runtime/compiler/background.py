@@ -19,6 +19,7 @@ from typing import Any
 from headrace.core import process
 from headrace.passes.region import Region
 from headrace.runtime.codegen import Binder
+from headrace.runtime.compiler import archive
 from headrace.runtime.compiler import compile as in_process
 from headrace.runtime.compiler.compile import Call, CannotCompile, call_on_cpu, compile_region
 from headrace.runtime.compiler.direct import apart
@@ -78,6 +79,11 @@ class CompileQueue:
             self.process.close()
             self._thread = None
             return None
+
+    def prepare(self) -> None:
+        """Has the process started and the compiler imported, since something will be submitted soon."""
+        if self.process.can_run() and not self.process.running:
+            self.submit(self.process.prepare)
 
     def wait(self, timeout: float | None = None) -> None:
         """Waits until everything submitted so far is done (for tests and benchmarks)."""
@@ -153,18 +159,23 @@ def compile_in_background(region: Region, binder: Binder) -> Call:
 
 
 def _ask(region: Region, binder: Binder) -> dict[str, Any]:
-    lying = in_process.strides(region, binder)
+    """The region's compiled code: as it was kept for such a region, or from the process."""
     request = {
-        "region": encode(region, binder, lying), "threads": binder.threads, "deterministic": deterministic(),
-        "title": in_process.title(),
+        "region": encode(region, binder, in_process.strides(region, binder)), "threads": binder.threads,
+        "deterministic": deterministic(),
     }  # fmt: skip
+    name = archive.key(request)
+    code = archive.find_code(name)
+    if code is not None:
+        return code
     try:
-        answer = queue.process.ask(request)
+        answer = queue.process.ask({**request, "title": in_process.title()})
     except Died as e:
         raise CannotCompile(str(e)) from e
     if "error" in answer:
         raise CannotCompile(answer["error"])
     if "need" in answer:
         raise NeedsCompiler(answer["need"])
-    code: dict[str, Any] = answer["code"]
-    return code
+    archive.keep(archive.CODE, name, answer["code"])
+    compiled: dict[str, Any] = answer["code"]
+    return compiled

@@ -124,7 +124,7 @@ def _is_torchs(value: ast.expr) -> bool:
 
 @cache
 def _library(path: str) -> Any:
-    """A shared library of kernels that torch's compiler built, as a module.  It asks this variable how to find a tensor's memory."""
+    """A library of kernels that torch's compiler built, as a module.  It asks this variable how to find a tensor's memory."""
     pointer: Any = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
     os.environ["_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = str(pointer)
     spec = importlib.util.spec_from_file_location(f"{Path(path).stem}.kernel", path)

@@ -44,7 +44,9 @@ template <typename T> static inline T argument(PyObject* args, Py_ssize_t n) {
 _FUNCTION: Final = """
 static PyObject* call_{i}(PyObject* self, PyObject* args) {{
     try {{
-        if (!PyTuple_CheckExact(args) || PyTuple_GET_SIZE(args) != {count}) throw std::runtime_error("requires {count} arguments");
+        if (!PyTuple_CheckExact(args) || PyTuple_GET_SIZE(args) != {count}) {{
+            throw std::runtime_error("requires {count} arguments");
+        }}
         kernel_{i}::kernel({arguments});
     }} catch (std::exception const& e) {{
         PyErr_SetString(PyExc_RuntimeError, e.what());
@@ -121,5 +123,5 @@ def install() -> None:
             scope.update((name, getattr(library, f"kernel_{i}")) for i, (name, _) in enumerate(part))
         wait(self, scope)
 
-    AsyncCompile.cpp_pybinding = cpp_pybinding
-    AsyncCompile.wait = wait_for_all
+    AsyncCompile.cpp_pybinding = cpp_pybinding  # type: ignore[method-assign]
+    AsyncCompile.wait = wait_for_all  # type: ignore[method-assign]

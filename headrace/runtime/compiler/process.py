@@ -28,6 +28,8 @@ class CompileProcess:
     """``ask`` and ``close`` are for one thread at a time; ``stop`` may be called from any."""
 
     def __init__(self) -> None:
+        self.on_idle_cores = False  # whether it works only while nobody else does
+        self.seconds = 0.0  # of processor time that it has said it used
         self._process: subprocess.Popen[bytes] | None = None
         self._deaths = 0
         self._stopped = False
@@ -57,7 +59,13 @@ class CompileProcess:
             self._deaths += 1
             raise Died(f"the compiling process ended with code {process.returncode}")
         answer: dict[str, Any] = json.loads(line)
+        self.seconds += answer.get("seconds", 0.0)
         return answer
+
+    def prepare(self) -> None:
+        """Starts the process and has it import the compiler."""
+        with contextlib.suppress(Died):  # who asks for something to be compiled gets to know
+            self.ask({})
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._deaths >= MOST_DEATHS:
@@ -66,6 +74,7 @@ class CompileProcess:
         # One compilation at a time is the point: no pool of processes below it.
         environment = {**os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         command = [sys.executable, "-P", "-m", "headrace.runtime.compiler.server", str(os.getpid())]
+        command += ["idle"] * self.on_idle_cores
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,

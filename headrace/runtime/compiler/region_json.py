@@ -1,8 +1,9 @@
 """A region as JSON and back, so that another process of the same Headrace can compile it.
 
-Neutral on purpose: op names, attributes, shapes, dtypes; no code and no Python object is sent.  What the region reads
-from outside comes as stand-ins: the compiler needs their dtypes and shapes, and the values of constants.  A region
-with ops or kernels of the user's own cannot be sent, for the other process does not have them.
+Neutral on purpose: op names, attributes, shapes, dtypes; no code and no Python object is sent.  Nodes have numbers in place of
+their names, so that regions that compute the same (two bodies, say) have the same text.  What the region reads from outside
+comes as stand-ins: the compiler needs their dtypes and shapes, and the values of constants.  A region with ops or kernels of
+the user's own cannot be sent, for the other process does not have them.
 """
 
 from __future__ import annotations
@@ -35,12 +36,18 @@ def encode(region: Region, binder: Binder, strides: Strides) -> dict[str, Any]:
     places: dict[Value, tuple[int, int]] = {}
     for value in (*region.inputs, *region.refs):
         places[value] = len(nodes), 0
-        nodes.append(_outside(value))
+        nodes.append(_outside(value, len(nodes)))
     outside = len(nodes)
     for node in region.nodes:
         _check_own(node, binder)
         nodes.append(
-            _node(node, {k: _encode(v) for k, v in node.attrs.items()}, [places[v] for v in node.inputs], node.outputs)
+            _node(
+                node,
+                len(nodes),
+                {k: _encode(v) for k, v in node.attrs.items()},
+                [places[v] for v in node.inputs],
+                node.outputs,
+            )
         )
         places.update((v, (len(nodes) - 1, i)) for i, v in enumerate(node.outputs))
     return {
@@ -67,14 +74,16 @@ def decode(text: dict[str, Any]) -> tuple[Region, Strides]:
     return region, text["strides"]
 
 
-def _node(node: Node, attrs: dict[str, Any], inputs: list[tuple[int, int]], outputs: Sequence[Value]) -> dict[str, Any]:
+def _node(
+    node: Node, number: int, attrs: dict[str, Any], inputs: list[tuple[int, int]], outputs: Sequence[Value]
+) -> dict[str, Any]:
     return {
-        "name": node.name, "type": node.type, "device": node.device, "attrs": attrs, "inputs": inputs,
+        "name": f"n{number}", "type": node.type, "device": node.device, "attrs": attrs, "inputs": inputs,
         "outputs": [(v.dtype.as_datatype_enum, _dims(v.shape)) for v in outputs],
     }  # fmt: skip
 
 
-def _outside(value: Value) -> dict[str, Any]:
+def _outside(value: Value, number: int) -> dict[str, Any]:
     """A stand-in for what makes the value: the constant, the variable's handle, or a node with such an output."""
     node = value.op
     if node.op_def.traits.constant:
@@ -85,7 +94,7 @@ def _outside(value: Value) -> dict[str, Any]:
     else:
         attrs = {}
         node = Node(node.name, REGISTRY.get("Placeholder"), [], {}, 0, device=node.device)
-    return _node(node, attrs, [], [value])
+    return _node(node, number, attrs, [], [value])
 
 
 def _constant(array: Any) -> dict[str, Any]:

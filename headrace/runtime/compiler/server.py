@@ -1,11 +1,13 @@
-"""The process that compiles regions for another one: ``python -m headrace.runtime.compiler.server <pid of the other>``.
+"""The process that compiles regions for another one: ``python -m headrace.runtime.compiler.server <pid of the other> [idle]``.
 
 Reads one region a line from its standard input, as JSON, and answers with one line each: the compiled code, or why there is none.
-It works at low priority, and ends, with every compiler it has started, when its input is closed or the other process is gone.
+It works at low priority, or only on cores that would be ``idle``, and ends, with every compiler it has started, when its input
+is closed or the other process is gone.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import queue
@@ -28,21 +30,38 @@ from headrace.runtime.compiler.loose_code import NeedsCompiler, take
 from headrace.runtime.compiler.region_json import decode
 from headrace.runtime.recorder import Recorder
 
-NICE = 10  # beside a step that keeps two cores busy it gets a tenth of one; at a lower priority it would never finish
+NICE = 10  # beside a step that keeps two cores busy it gets a tenth of one; where no core is ever idle, less would be nothing
 LOOK = 1.0  # seconds between looks at whether the other process lives
 
 
-def main(parent: int) -> None:
+def main(parent: int, idle: bool = False) -> None:
     """Answers until the input ends."""
-    os.nice(NICE)
+    _step_back(idle)
     write_whole_libraries()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not be taken for an answer
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, parent, lines), daemon=True).start()
+    seconds = 0.0
     while True:
-        answers.write(json.dumps(answer(json.loads(lines.get()))).encode("ascii") + b"\n")
+        request = json.loads(lines.get())
+        said = {**answer(request), "seconds": _processor_time() - seconds}
+        seconds += said["seconds"]
+        answers.write(json.dumps(said).encode("ascii") + b"\n")
         answers.flush()
+
+
+def _step_back(idle: bool) -> None:
+    """Lets everybody else go first: always, if it is to use ``idle`` cores only."""
+    os.nice(NICE)
+    if idle and hasattr(os, "SCHED_IDLE"):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def _processor_time() -> float:
+    """Of this process and of the C++ compilers that it started."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _read(requests: IO[bytes], parent: int, lines: queue.SimpleQueue[bytes]) -> None:
@@ -87,14 +106,26 @@ def write_whole_libraries() -> None:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """``code``, or the ``error`` for which nobody can compile this, or the ``need`` for the asking process to do it."""
+    """``code``, or the ``error`` for which nobody can compile this, or the ``need`` for the asking process to do it.
+
+    An empty request only has the compiler imported.
+    """
     try:
+        if not request:
+            import_compiler()
+            return {}
         return {"code": _compiled(request)}
     except (NeedsCompiler, NotDirect) as e:
         return {"need": str(e)}
     except Exception as e:  # noqa: BLE001 - whatever the compiler says, the asking process logs it
         first = (str(e).strip().splitlines() or [""])[0]
         return {"error": first if isinstance(e, CannotCompile) else f"{type(e).__name__}: {first}"}
+
+
+def import_compiler() -> None:
+    """Imports what compiling the first region would import."""
+    importlib.import_module("torch._inductor.compile_fx")
+    importlib.import_module("torch._inductor.lowering")
 
 
 def _compiled(request: dict[str, Any]) -> dict[str, Any]:
@@ -130,4 +161,4 @@ class ServerBinder:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), "idle" in sys.argv[2:])
