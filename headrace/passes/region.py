@@ -42,14 +42,19 @@ class Region:
         return [v for v in self.inputs if v.op.op_def.traits.constant]
 
 
-def compilable(node: Node, dynamic: bool = False) -> bool:
-    """Whether a compiler may look inside this node.  ``dynamic``: sizes may be unknown, and decided by other nodes."""
+def may_compile(node: Node) -> bool:
+    """Whether a compiler may look inside nodes of this op, if their shapes are known."""
     traits = node.op_def.traits
     if traits.waits or traits.random or traits.host or traits.opaque or traits.dynamic_shape or traits.feed:
         return False
     if traits.opaque_on_cpu and "device:CPU" in node.device:
         return False
-    if not node.op_def.kernels.by_device and node.op_def.kernels.inline is None:
+    return bool(node.op_def.kernels.by_device) or node.op_def.kernels.inline is not None
+
+
+def compilable(node: Node, dynamic: bool = False) -> bool:
+    """Whether a compiler may look inside this node.  ``dynamic``: sizes may be unknown, and decided by other nodes."""
+    if not may_compile(node):
         return False
     if "device:CPU" in node.device and _may_divide_by_zero(node):
         return False

@@ -1,8 +1,8 @@
 """Tiers: a step starts as generated Python and, when it proves hot, moves to compiled code without stalling.
 
-Decides only when to compile what, and which plan to keep; ``plan`` knows how.  Each combination of feed shapes that recurs gets
-its own compiled plan, up to a bound; rare ones stay interpreted.  A compiled plan that turns out slower than the interpreted
-one is dropped.  Where there are many combinations, one plan is compiled for all of them.
+Decides only when to compile what, and which plan to keep; ``worth`` keeps the account, ``plan`` knows how.  Each combination of
+feed shapes that recurs gets its own compiled plan, up to a bound; rare ones stay interpreted.  A compiled plan that turns out
+slower than the interpreted one is dropped.  Where there are many combinations, one plan is compiled for all of them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,29 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from headrace.core.config import ConfigProto
+from headrace.runtime.compiler import archive
 from headrace.runtime.compiler.background import queue
+from headrace.runtime.compiler.idle_cores import IdleCores
 from headrace.runtime.device import deterministic
+from headrace.runtime.line_times import RUNS as TIMED_RUNS
+from headrace.runtime.line_times import LineTimes
 from headrace.runtime.plan import StepPlan
+from headrace.runtime.threads import default_threads
 from headrace.runtime.trial import Trial
+from headrace.runtime.worth import IDLE, Worth
 
 log = logging.getLogger("headrace.compile")
 
 MODES = ("auto", "off", "always")
-# What compiling costs a program whose step uses all cores: the compiler takes a share of them for a while.
-SECONDS = 1.0
-SECONDS_PER_NODE = 0.025
-# What compiling is expected to save: an amount per node, at least a fair part of the step, and at most half of it.
-SAVED_PER_NODE = 20e-6
-LEAST_SAVED, MOST_SAVED = 0.1, 0.5
+WARM = 12  # runs before lines are timed: the first ones choose the number of threads ...
+WARM_FED = 36  # ... and a plan for the shapes that are fed
 RUNS = 10  # runs with the same shapes before compiling is asked for, counted from when it would have paid for itself
 ARTIFACTS = 8  # compiled plans kept per request
+UNLIKELY = 4  # times the cost, for a step whose compiled plan was slower in an earlier program
 MANY = 16  # combinations of shapes after which one plan is compiled for all
 
 Key = tuple[Any, ...]
@@ -55,15 +59,15 @@ def compile_mode(config: ConfigProto) -> str:
 
 
 class Tier:
-    """The tiers of one planned step.  Thread-safe, but ``spent`` and ``runs`` are rough sums and may race."""
+    """The tiers of one planned step.  Thread-safe, but the account in ``worth`` is of rough sums and may race."""
 
     def __init__(self, plan: StepPlan, mode: str, compile_plan: Compile, compile_many: CompileMany) -> None:
         self.mode = mode
         self.hot = mode == "always"
-        self.spent = 0.0  # seconds of interpreted runs
-        self.runs = 0
-        self.cost = SECONDS + SECONDS_PER_NODE * len(plan.graph.nodes)
-        self._saved_a_run = SAVED_PER_NODE * len(plan.graph.nodes)
+        self._idle_cores = IdleCores()
+        self.worth = Worth(len(plan.graph.nodes), default_threads(), self._idle_cores.average, archive.cost_factor())
+        self._timing: tuple[Key, StepPlan, LineTimes] | None = None  # while the lines of a plan are timed
+        self._prepared = False
         self._plan = plan
         self._compile = compile_plan
         self._compile_many = compile_many
@@ -84,6 +88,8 @@ class Tier:
     def choose(self, feeds: Sequence[Any]) -> StepPlan | None:
         """The compiled plan for feeds of these shapes, if there is one yet; in mode "always" it is compiled here."""
         key = self.key(feeds)
+        if self._timing is not None and self._timing[0] == key:
+            return self._timing[1]
         trial = self._trials.get(key) if self._trials else None
         if trial is not None and not trial.compiled_next():
             return None
@@ -117,17 +123,53 @@ class Tier:
         """Notes how long a run took of an interpreted plan, or of a compiled one on trial."""
         compiled = plan.regions > 0
         if not compiled:
-            self.spent += seconds
-            self.runs += 1
-            if self.pays():
+            worth = self.worth
+            worth.note(seconds)
+            if worth.pays():
                 self.consider(feeds)
+            elif worth.soon() and not self._prepared:
+                self._prepared = True
+                queue.process.on_idle_cores = True
+                queue.prepare()
+            if self._timing is not None:
+                self._note_lines(plan)
+            elif worth.runs in (RUNS, WARM, WARM_FED):
+                self._look_closer(feeds)
         if self._trials:
             self._compare(compiled, self.key(feeds), seconds)
 
-    def pays(self) -> bool:
-        """Whether compiled code would have saved its cost by now.  The rest of the program is likely to last as long again."""
-        saved = max(self.runs * self._saved_a_run, self.spent * LEAST_SAVED)
-        return min(saved, self.spent * MOST_SAVED) > self.cost
+    def _look_closer(self, feeds: Sequence[Any]) -> None:
+        """Learns more of a step that recurs: what an earlier program found out about it, and what its lines cost."""
+        if self.mode != "auto" or not _timed_by_the_host(self._plan):
+            return
+        key, fed_shapes = self.key(feeds), self._plan.fed_shapes
+        if self.worth.runs == RUNS:
+            faster = archive.find(archive.STEP, self._name(key))
+            if faster:
+                self._ask(key)
+            elif faster is not None:
+                self.worth.seconds *= UNLIKELY
+        elif self.worth.runs == (WARM if fed_shapes is None else WARM_FED) and not (self._asked or self.compiled):
+            plan = self._plan if fed_shapes is None else fed_shapes.choose(feeds)
+            times = LineTimes()
+            programs = [times.program(program) for program in plan.programs]
+            self._timing = key, replace(plan, programs=programs, tier=self, fed_shapes=None), times
+            self.hot = True
+
+    def _note_lines(self, plan: StepPlan) -> None:
+        """A run while lines are timed is over."""
+        timing = self._timing
+        if timing is None or plan is not timing[1]:
+            return
+        timing[2].end_run()
+        if timing[2].runs >= TIMED_RUNS:
+            self.worth.saving = timing[2].saving()
+            self._timing = None
+            self.hot = bool(self.compiled) or self.dynamic is not None
+
+    def _name(self, key: Key) -> str:
+        """What the archive knows the step by."""
+        return archive.key([self._plan.graph.to_text(), key, default_threads()])
 
     def consider(self, feeds: Sequence[Any]) -> None:
         """Asks for compiling for shapes that recur.  Called once compiling would have paid for itself."""
@@ -139,9 +181,17 @@ class Tier:
                 self._asked_many = True
                 seen = list(self._seen)
                 self._submit(lambda: self._install_many(seen))
-            if self._seen.get(key, 0) < RUNS or key in self._asked or len(self._asked) >= ARTIFACTS:
+            if self._seen.get(key, 0) < RUNS:
+                return
+        self._ask(key)
+
+    def _ask(self, key: Key) -> None:
+        """Asks for a plan for these shapes, unless that was done or there are enough."""
+        with self._lock:
+            if key in self._asked or len(self._asked) >= ARTIFACTS:
                 return
             self._asked.add(key)
+        queue.process.on_idle_cores = self._idle_cores.average() >= IDLE
         self._submit(lambda: self._install(key))
 
     def _submit(self, install: Callable[[], None]) -> None:
@@ -158,7 +208,11 @@ class Tier:
         queue.submit(job)
 
     def _install(self, key: Key) -> None:
+        before = queue.process.seconds
         plan = self._timed(lambda: self._compile(self._plan, key))
+        used = queue.process.seconds - before
+        if used:
+            archive.learn_cost(used / self.worth.reckoned)
         if plan is None:
             return
         if _timed_by_the_host(self._plan):
@@ -208,6 +262,7 @@ class Tier:
             else:
                 del self.compiled[key]
                 self.hot = bool(self.compiled) or self.dynamic is not None
+        archive.keep(archive.STEP, self._name(key), trial.compiled_is_faster)
         log.info(
             "keeps the %s plan of a step of %d nodes: %.3g ms compiled, %.3g ms interpreted",
             "compiled" if trial.compiled_is_faster else "interpreted", len(self._plan.graph.nodes),

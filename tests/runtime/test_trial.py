@@ -10,8 +10,15 @@ from headrace.runtime import tier
 from headrace.runtime.tier import Tier
 from headrace.runtime.trial import RUNS, Trial
 
+pytestmark = pytest.mark.usefixtures("archive_of_its_own")
+
 FEEDS = [np.zeros([2, 3])]
 KEY = ((2, 3),)
+
+
+@pytest.fixture
+def archive_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +44,8 @@ def test_the_best_of_each_plan_counts(compiled, interpreted, faster):
 
 def make_tier(nodes=()):
     """A tier of a step that compiles at once, and its two plans."""
-    interpreted = SimpleNamespace(graph=SimpleNamespace(nodes=nodes), regions=0)
+    graph = SimpleNamespace(nodes=nodes, to_text=lambda: "a step")
+    interpreted = SimpleNamespace(graph=graph, regions=0, fed_shapes=None)
     compiled = SimpleNamespace(regions=1, tier=None)
     return Tier(interpreted, "auto", lambda plan, shapes: compiled, lambda plan, seen: compiled), interpreted, compiled
 
@@ -69,28 +77,35 @@ def test_what_an_accelerator_computes_is_not_timed_by_the_host():
     assert all(steps.choose(FEEDS) is compiled for _ in range(5))
 
 
-@pytest.mark.parametrize(
-    ("nodes", "milliseconds", "when"),
-    [
-        (100, 2.0, 7.0),  # small kernels: half may be saved, so after twice the cost of 3.5 s
-        (100, 4.0, 7.0),
-        (100, 8.0, 14.0),  # 2 ms of 8 may be saved
-        (100, 2000.0, 35.0),  # large kernels: a tenth at least
-        (1000, 2.0, 52.0),  # more nodes take longer to compile
-    ],
-)
-def test_compiling_is_asked_for_when_it_would_have_paid(nodes, milliseconds, when):
-    steps, interpreted, _ = make_tier([SimpleNamespace(device="")] * nodes)
+def test_what_a_trial_showed_is_known_to_the_next_program(monkeypatch):
+    """A step whose compiled plan was faster is asked for as soon as it recurs; one whose was slower has to save more."""
+    kept = {}
+    monkeypatch.setattr(tier.archive, "keep", lambda kind, name, content: kept.update({(kind, name): content}))
+    monkeypatch.setattr(tier.archive, "find", lambda kind, name: kept.get((kind, name)))
+    steps, _, compiled = make_tier()
+    steps._install(KEY)
+    for _ in range(2 * RUNS):
+        plan = steps.choose(FEEDS) or steps._plan
+        steps.note(plan, FEEDS, 0.1 if plan is compiled else 0.2)
+    assert list(kept.values()) == [True]
+
     asked = []
-    steps.consider = asked.append
-    seconds = milliseconds / 1e3
-    while not asked:
-        steps.note(interpreted, FEEDS, seconds)
-    assert when < steps.spent <= when + 2 * seconds
+    monkeypatch.setattr(tier.queue, "submit", asked.append)
+    for faster, jobs in [(True, 1), (False, 0)]:
+        kept = dict.fromkeys(kept, faster)
+        asked.clear()
+        steps, interpreted, _ = make_tier()
+        cost = steps.worth.seconds
+        for _ in range(tier.RUNS):
+            assert not asked
+            steps.note(interpreted, FEEDS, 1e-6)
+        assert len(asked) == jobs
+        assert steps.worth.seconds == (cost if faster else cost * tier.UNLIKELY)
 
 
-def test_steps_that_have_cost_little_are_never_compiled():
+def test_steps_that_have_cost_little_are_never_compiled(monkeypatch):
     steps, interpreted, _ = make_tier()
-    for _ in range(100):
-        steps.note(interpreted, FEEDS, tier.SECONDS / 100)
+    monkeypatch.setattr(tier.queue, "submit", lambda job: pytest.fail("asked for"))
+    for _ in range(tier.WARM - 1):
+        steps.note(interpreted, FEEDS, 1e-4)
     assert not steps._seen

@@ -15,8 +15,8 @@ import pytest
 import headrace as tf
 from headrace import extend
 from headrace.core.registry import REGISTRY
-from headrace.runtime import tier
-from headrace.runtime.compiler import background
+from headrace.runtime import tier, worth
+from headrace.runtime.compiler import archive, background
 from headrace.runtime.compiler import process as compile_process
 from headrace.runtime.compiler import server as compile_server
 from headrace.runtime.compiler.process import CompileProcess, Died
@@ -32,6 +32,11 @@ while queue.process._process is None:
 print(queue.process._process.pid, flush=True)
 begin = time.monotonic()
 """
+
+
+@pytest.fixture(autouse=True)
+def archive_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "folder", lambda: tmp_path / "headrace")
 
 
 def wait_for_the_end(pid, seconds=30.0):
@@ -77,8 +82,8 @@ def test_a_copy_of_the_program_leaves_the_compiling_process_alone():
 
 def run_hot(monkeypatch, make=lambda x: tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0), runs=40):
     """The plan's tier and the results of a step that is compiled as soon as it may be."""
-    monkeypatch.setattr(tier, "SECONDS", 0.0)
-    monkeypatch.setattr(tier, "SECONDS_PER_NODE", 0.0)
+    monkeypatch.setattr(worth, "SECONDS", 1e-9)
+    monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
     x = tf.placeholder(tf.float32, [4])
     y = make(x)
     with tf.Session() as session:
@@ -149,8 +154,8 @@ def test_an_op_of_the_users_own_is_never_sent(request, monkeypatch, caplog):
 def test_code_from_the_process_computes_and_updates_variables(monkeypatch):
     """A region with a large constant, a variable, a result that is also kept, and results that share memory."""
     monkeypatch.setattr("headrace.runtime.trial.Trial.compiled_is_faster", True)
-    monkeypatch.setattr(tier, "SECONDS", 0.0)
-    monkeypatch.setattr(tier, "SECONDS_PER_NODE", 0.0)
+    monkeypatch.setattr(worth, "SECONDS", 1e-9)
+    monkeypatch.setattr(worth, "SECONDS_PER_NODE", 0.0)
     results = {}
     for mode in ("auto", "off"):
         with tf.Graph().as_default():

@@ -1,0 +1,64 @@
+"""When compiling pays, on made-up times."""
+
+import pytest
+
+from headrace.runtime.worth import IDLE, LOST, SECONDS, SECONDS_PER_NODE, Worth
+
+COST = SECONDS + 100 * SECONDS_PER_NODE  # of a step of 100 nodes
+
+
+def runs_until(worth, seconds, most=100_000):
+    """How many runs it takes until compiling pays."""
+    for _ in range(most):
+        worth.note(seconds)
+        if worth.pays():
+            return worth.runs
+    return None
+
+
+@pytest.mark.parametrize(
+    ("idle", "saving", "runs"),
+    [
+        (1.0, 1e-3, LOST * COST / 1e-3),  # on an idle core the program loses little
+        (IDLE, 4e-3, LOST * COST / 4e-3),
+        (0.0, 1e-3, COST / 2 / 1e-3),  # on two busy cores half of the time
+        (1.0, 0.0, None),  # convolutions, say
+    ],
+)
+def test_what_the_lines_would_save_is_held_against_the_cost(idle, saving, runs):
+    worth = Worth(100, cores=2, idle_cores=lambda: idle)
+    worth.saving = saving
+    assert runs_until(worth, 5e-3) == (None if runs is None else pytest.approx(runs, rel=0.01))
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "seconds_saved_a_run"),
+    [(2.0, 1e-3), (8.0, 2e-3), (2000.0, 0.2)],  # half of the run, 20 us a node, a tenth of the run
+)
+def test_without_times_of_lines_nodes_are_counted(milliseconds, seconds_saved_a_run):
+    worth = Worth(100, cores=2, idle_cores=lambda: 0.0)
+    runs = runs_until(worth, milliseconds / 1e3)
+    assert runs == pytest.approx(COST / 2 / seconds_saved_a_run, rel=0.01, abs=1)
+
+
+def test_a_machine_that_compiles_slowly_asks_later():
+    slow, fast = (Worth(100, 2, lambda: 0.0, factor) for factor in (2.0, 1.0))
+    assert runs_until(slow, 2e-3) == pytest.approx(2 * runs_until(fast, 2e-3), abs=1)
+
+
+def test_once_it_pays_it_pays():
+    idle = [1.0]
+    worth = Worth(100, 2, lambda: idle[0])
+    runs_until(worth, 2e-3)
+    idle[0] = 0.0
+    assert worth.pays()
+
+
+def test_the_process_is_prepared_at_half_time_on_idle_cores_only():
+    for idle, expected in [(1.0, True), (0.0, False)]:
+        worth = Worth(100, 2, lambda idle=idle: idle)
+        worth.saving = 1e-3
+        for _ in range(int(LOST * COST / 1e-3 / 2) + 1):
+            assert not worth.soon()
+            worth.note(5e-3)
+        assert worth.soon() is expected and not worth.pays()
