@@ -196,13 +196,19 @@ class ClusterConnection:
 def connect(target: str, config: ConfigProto) -> ClusterConnection:
     """A session's connection to the cluster of a server in another process: ``grpc://host:port``."""
     address = target.partition("://")[2]
-    endpoint = client_endpoint(address)
-    peer = endpoint.connect(address)
+    seconds = config.operation_timeout_in_ms / 1000 or None
     try:
-        seconds = config.operation_timeout_in_ms / 1000 or None
-        reply = ask(peer, "hello", {}, seconds=seconds)
-    finally:
-        peer.close()
+        endpoint = client_endpoint(address)
+        peer = endpoint.connect(address)
+        try:
+            reply = ask(peer, "hello", {}, seconds=seconds)
+        finally:
+            peer.close()
+    except errors.UnavailableError as e:
+        late = f"{address} has not answered within {seconds:g} s: no server listens there yet {at()}"
+        raise errors.UnavailableError(None, None, late if seconds else f"{e.message} {at()}") from None
+    except errors.OpError as e:
+        raise errors.with_user_line(e) from None
     return ClusterConnection(endpoint, reply["cluster"], config, reply["task"], None)
 
 

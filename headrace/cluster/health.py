@@ -28,7 +28,7 @@ from headrace.cluster.membership import (
     Ping,
     Tick,
 )
-from headrace.cluster.transport.interface import DEFAULT_LIMITS, Limits, Peer, Transport
+from headrace.cluster.transport.interface import CLOSED, DEFAULT_LIMITS, Limits, Peer, Transport
 from headrace.core.errors import OpError, make_error
 
 log = logging.getLogger("headrace.cluster")
@@ -123,7 +123,8 @@ class Health:
         elif isinstance(instruction, Lost):
             where = "" if peer.address in instruction.message else f" (at {peer.address})"
             error = make_error(None, None, f"{instruction.message}{where}", instruction.code)
-            log.warning("%s", error.message)
+            # One that says goodbye has ended by itself; steps that need it tell their user.
+            log.log(logging.INFO if error.message.endswith(CLOSED) else logging.WARNING, "%s", error.message)
             peer.close(error)
             self._told(task, error)
 

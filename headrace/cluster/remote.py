@@ -39,7 +39,8 @@ def ask(
     while not answered.wait(MOMENT):
         if monotonic() - said >= SAY_AFTER:
             said = monotonic()
-            log.warning("still waiting for %s to answer %r", peer.address, method)
+            what = "a server to answer at" if method == "hello" else f"the answer to {method!r} from"
+            log.warning("still waiting for %s %s", what, peer.address)
     reply, error = outcome[0]
     if error is not None:
         raise error

@@ -16,7 +16,14 @@ from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.cluster.health import limits
 from headrace.cluster.transport import need_libraries, open_endpoint
 from headrace.core.config import ConfigProto
-from headrace.core.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
+from headrace.core.errors import (
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    UnknownError,
+    with_user_line,
+)
 from headrace.core.server_def import ServerDef
 from headrace.core.source import at
 from headrace.runtime.target import find, offer, withdraw
@@ -109,8 +116,10 @@ class Server:
             self._service.endpoint = open_endpoint(
                 self._service.handle, address, lost=self._service.lost, limits=limits()
             )
-        except BaseException:
+        except BaseException as e:
             self._withdraw()
+            if isinstance(e, OpError):
+                raise with_user_line(e) from None
             raise
         atexit.register(self._service.close)
 

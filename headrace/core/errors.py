@@ -28,6 +28,8 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
+from headrace.core.source import user_source
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -269,6 +271,13 @@ def make_error(node_def: Any, op: Any, message: str, error_code: int) -> OpError
         return UnknownError(node_def, op, message, error_code)
     error: OpError = error_class(node_def, op, message)
     return error
+
+
+def with_user_line(error: OpError) -> OpError:
+    """The error of a thread of Headrace's own, with the user's line that has called; unchanged if it names a line."""
+    if "(at " in error.message:
+        return error
+    return make_error(None, error.op, f"{error.message} (at {user_source(2)})", error.error_code)
 
 
 def _rebuild(cls: Any, node_def: Any, message: str, error_code: int) -> OpError:

@@ -176,9 +176,18 @@ class _Placer:
             chosen = self._first[wish, types] = next(fitting, "")
         return chosen
 
+    def _absent(self, wish: Parts) -> tuple[str, str]:
+        """What there is not, and what the user can do about it."""
+        if any(_meets(parts, (*wish[:3], None, None)) for _, parts in self._devices):
+            soft = "Use allow_soft_placement=True in ConfigProto to fall back on the CPU of the same task."
+            return "no such device is registered", soft
+        if all(parts[0] == "localhost" for _, parts in self._devices):
+            return "the session has no such task", "tf.Session(server.target) is a session on a cluster."
+        return "the session has no such task", "Its tasks are those of the ClusterSpec that device_filters leave."
+
     def _fail(self, members: Sequence[Node], wish: Parts) -> None:
         node = next((n for n in members if n.device), members[0])
-        reason = "no such device is registered in this process"
+        reason, cure = self._absent(wish)
         there = {parts[3] or "CPU" for _, parts in self._devices if _meets(parts, wish)} or self._types
         for n in members:
             if not runs_on_host(n) and not any(self._has_kernel(n, t) for t in there):
@@ -189,8 +198,7 @@ class _Placer:
             None, node.origin,
             f"Cannot assign a device for operation {node.name} (made at {node.source}): it was explicitly assigned to "
             f"{DeviceSpec(*wish).to_string() or 'no device'} but {reason}. Available devices: "
-            f"[ {', '.join(name for name, _ in self._devices)} ]. Use allow_soft_placement=True in ConfigProto to fall back "
-            f"on the CPU of the same task. (run at {user_source(2)})",
+            f"[ {', '.join(name for name, _ in self._devices)} ]. {cure} (run at {user_source(2)})",
         )  # fmt: skip
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any, Final
 
-from headrace.core.errors import AbortedError, OpError, UnavailableError
-from headrace.core.source import at
+from headrace.core.errors import AbortedError, OpError, UnavailableError, make_error
+from headrace.core.source import at, user_source
 from headrace.resources.step import Step, Waiting
 from headrace.runtime.partition_worker import PartitionWorker, Runs
+from headrace.runtime.pool import THREAD_NAME
 
 
 class _Numbers:
@@ -31,6 +33,7 @@ class _Numbers:
 
 
 _numbers: Final = _Numbers()
+_POOL_THREAD: Final = re.compile(rf"run at thread {THREAD_NAME}\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,12 @@ class PartitionedStep:
 
 
 def _located(error: BaseException) -> BaseException:
-    """The error; that of a lost task, which is about no node, with the line that runs the step."""
+    """The error with the user's line that runs the step: the partition knows only its own thread, a lost task nothing."""
+    if isinstance(error, OpError) and (thread := _POOL_THREAD.search(error.message)):
+        here = f"{error.message[: thread.start()]}run at {user_source()}{error.message[thread.end() :]}"
+        located = make_error(None, error.op, here, error.error_code).with_traceback(error.__traceback__)
+        located.__cause__ = error.__cause__
+        return located
     if isinstance(error, (AbortedError, UnavailableError)) and error.op is None:
         return type(error)(None, None, f"{error.message} {at()}")
     return error

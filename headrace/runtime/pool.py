@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 IDLE_SECONDS: Final = 1.0  # after which a thread without work ends
+THREAD_NAME: Final = "headrace-blocking-"  # with a number behind it
 _numbers = itertools.count(1)
 
 
@@ -40,7 +41,7 @@ class Pool:
                 self._idle -= 1
             else:
                 self._threads += 1
-                threading.Thread(target=self._work, name=f"headrace-blocking-{next(_numbers)}", daemon=True).start()
+                threading.Thread(target=self._work, name=f"{THREAD_NAME}{next(_numbers)}", daemon=True).start()
         self._calls.put(call)
 
     def close(self) -> None:

@@ -1,6 +1,8 @@
 """Clusters over sockets: sessions on several tasks, errors with their lines, lost tasks, programs of several processes."""
 
+import logging
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -170,7 +172,38 @@ def test_an_error_of_another_task_names_the_users_line(cluster: Cluster) -> None
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"look_up.*test_cluster\.py:\d+.*job:ps") as e:
             session.run(y, {i: 7})
         assert e.value.op is found.op
+        assert re.search(r"run at .*test_cluster\.py:\d+", str(e.value)), "the line that runs the step, not a thread"
         assert session.run(y, {i: 1}) == -2.0
+
+
+def test_a_task_that_is_not_there_is_told_apart_from_a_device(cluster: Cluster) -> None:
+    x = tf.placeholder(tf.float32, [])
+    for device, says in (
+        ("/job:pss/task:0", "the session has no such task.*those of the ClusterSpec that device_filters leave"),
+        ("/job:worker/task:1", "the session has no such task"),  # left out by the filters
+        ("/job:ps/task:0/gpu:0", "no such device is registered.*allow_soft_placement"),
+    ):
+        y = on(device, tf.square, x)
+        config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"])
+        task = tf.Session(cluster.workers[0].target, config=config)
+        with task as session, pytest.raises(tf.errors.InvalidArgumentError, match=says):
+            session.run(y, {x: 1.0})
+    with tf.Session() as alone, pytest.raises(tf.errors.InvalidArgumentError, match=r"tf\.Session\(server\.target\)"):
+        alone.run(on("/job:ps", tf.square, x), {x: 1.0})
+
+
+def test_a_task_that_ends_is_no_warning(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    y = on("/job:ps", lambda: tf.constant(1.0) + on("/job:worker/task:1", tf.random_uniform, []))
+    with caplog.at_level(logging.INFO, "headrace.cluster"), tf.Session(cluster.workers[0].target) as session:
+        session.run(y)
+        cluster.workers[1]._stop()
+        for _ in range(500):
+            if told := [r for r in caplog.records if "task:1 cannot be reached" in r.getMessage()]:
+                break
+            threading.Event().wait(0.01)
+        assert {r.levelname for r in told} == {"INFO"}
+        with pytest.raises(tf.errors.UnavailableError, match=r"worker/replica:0/task:1.*test_cluster\.py"):
+            session.run(y)  # it tells who needs the task
 
 
 def test_a_python_function_cannot_go_to_another_task(cluster: Cluster) -> None:

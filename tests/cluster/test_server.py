@@ -1,6 +1,7 @@
 """Servers of one task in this process: how they are made, their devices, `start`, `join`, their configuration."""
 
 import signal
+import socket
 import threading
 from collections.abc import Callable
 
@@ -88,6 +89,40 @@ class TestStarting:
         with tf.Session(server.target) as sess:
             assert sess.run(tf.constant(1) + 1) == 2
             assert sess.sess_str == server.target
+
+    def test_an_address_that_cannot_be_had_names_the_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HEADRACE_CLUSTER_KEY", "the key of this test")
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            port = other.getsockname()[1]
+            for address, error, says in (
+                (
+                    f"localhost:{port}",
+                    tf.errors.AlreadyExistsError,
+                    f"localhost:{port} .*another process listens there",
+                ),
+                (
+                    "192.0.2.77:2222",
+                    tf.errors.InvalidArgumentError,
+                    "no network interface of this machine has the address",
+                ),
+                ("no-such-host.invalid:2222", tf.errors.InvalidArgumentError, "'no-such-host.invalid' is not known"),
+            ):
+                with pytest.raises(error, match=rf"{says}.* \(at .*test_server\.py:\d+\)"):
+                    tf.train.Server({"ps": [address]})
+
+    def test_a_server_that_is_not_there_is_told_with_the_line(self) -> None:
+        short = tf.ConfigProto(operation_timeout_in_ms=200)
+        try:
+            for call in (lambda: tf.Session("grpc://localhost:9", config=short),
+                         lambda: tf.Session.reset("grpc://localhost:9", config=short)):  # fmt: skip
+                with pytest.raises(
+                    tf.errors.UnavailableError, match=r"no server listens there.*\(at .*test_server\.py:\d+\)"
+                ):
+                    call()
+        finally:
+            close_client_endpoint()
 
     def test_a_server_that_is_not_kept(self) -> None:
         """TensorFlow's servers live until the process ends, and programs make sessions on them in one line."""

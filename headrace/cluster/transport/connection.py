@@ -17,6 +17,7 @@ from headrace.cluster.transport import sockets
 from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
 from headrace.cluster.transport.codec import Buffer, MalformedError
 from headrace.cluster.transport.end import CallingEnd, End
+from headrace.cluster.transport.interface import CLOSED
 from headrace.cluster.transport.keys import split_address, url
 from headrace.cluster.transport.link import log
 from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
@@ -54,7 +55,7 @@ class Connection(End):
 
     def take(self, head: wire.Head, body: Buffer) -> None:
         if isinstance(head, wire.Goodbye):
-            self.end(UnavailableError(None, None, f"{self.link.name} has closed the connection"))
+            self.end(UnavailableError(None, None, f"{self.link.name} {CLOSED}"))
         else:
             self.link.receive(head, body)
 

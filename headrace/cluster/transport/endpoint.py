@@ -38,7 +38,14 @@ from headrace.cluster.transport.io_loop import IOLoop
 from headrace.cluster.transport.keys import check_key_for, cluster_key, numeric, split_address, url
 from headrace.cluster.transport.link import call_back
 from headrace.cluster.transport.segments import HostProbe
-from headrace.core.errors import UNIMPLEMENTED, AlreadyExistsError, CancelledError, OpError
+from headrace.core.errors import (
+    UNIMPLEMENTED,
+    AlreadyExistsError,
+    CancelledError,
+    InvalidArgumentError,
+    OpError,
+    UnknownError,
+)
 
 HEARTBEAT_S: Final = 1.0
 LOOK_AGAIN_S: Final = (0.0, 0.05, 0.25)  # after a connection broke: ZeroMQ does not say whose
@@ -133,7 +140,7 @@ class Endpoint:
             self.control.bind(url(host, port or "*"))
             self.bulk.bind(url(host, "*"))
         except zmq.ZMQError as e:
-            raise AlreadyExistsError(None, None, f"{address} cannot be bound: {e}") from None
+            raise _unbound(address, e) from None
         self.address = f"{host}:{_port(self.control)}"
         self.bulk_address = f"{host}:{_port(self.bulk)}"
         self.loop.read(self._authenticator.socket, self._authenticator.answer)
@@ -245,6 +252,16 @@ class Endpoint:
 def _is_name(name: str) -> bool:
     """Whether a peer may be called so: names are in logs and messages."""
     return 0 < len(name) <= 256 and name.isprintable()
+
+
+def _unbound(address: str, error: zmq.ZMQError) -> OpError:
+    """Why a server cannot listen at its address."""
+    if error.errno == zmq.EADDRNOTAVAIL:
+        why = f"no network interface of this machine has the address of {split_address(address)[0]}"
+        return InvalidArgumentError(None, None, f"{address} cannot be bound: {why}")
+    if error.errno == zmq.EADDRINUSE:
+        return AlreadyExistsError(None, None, f"{address} cannot be bound: another process listens there")
+    return UnknownError(None, None, f"{address} cannot be bound: {error}")
 
 
 def _port(socket: sockets.Socket) -> int:

@@ -16,6 +16,7 @@ from headrace.cluster.transport.codec import MalformedError
 from headrace.cluster.transport.end import CallingEnd, End
 from headrace.cluster.transport.endpoint import no_handler
 from headrace.cluster.transport.interface import (
+    CLOSED,
     DEFAULT_LIMITS,
     Handler,
     Limits,
@@ -144,9 +145,7 @@ class _End(End):
         self.link.end(error)
         if self.other is not None:
             other = self.other
-            other.submit(
-                lambda: other.end(UnavailableError(None, None, f"{other.link.name} has closed the connection"))
-            )
+            other.submit(lambda: other.end(UnavailableError(None, None, f"{other.link.name} {CLOSED}")))
         self.tell()
 
     def tell(self) -> None:
