@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import ray
 import ray.util
+
+REACH_SECONDS: Final = 5.0  # to connect to a Ray cluster
 
 
 def open_ray(address: str | None, tasks: int, working_dir: str | None) -> bool:
@@ -33,6 +36,7 @@ def open_ray(address: str | None, tasks: int, working_dir: str | None) -> bool:
         options |= {"num_cpus": max(os.cpu_count() or 1, tasks), "include_dashboard": False}
     elif working_dir is not None:
         options["runtime_env"] = {"working_dir": working_dir}
+    _check_reachable(address)
     try:
         with _own_signals():
             ray.init(**options)
@@ -42,6 +46,17 @@ def open_ray(address: str | None, tasks: int, working_dir: str | None) -> bool:
         ray.shutdown()
         raise RuntimeError(f"Ray did not start: {e}") from e
     return True
+
+
+def _check_reachable(address: str) -> None:
+    """Raises if nobody listens at an address.  Ray itself tries for minutes, and Ctrl-C does not get through."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return  # "auto", "local", or what Ray will refuse
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+    except (OSError, OverflowError) as e:
+        raise ConnectionError(f"no Ray cluster answers at {address!r}: {e}") from None
 
 
 @contextmanager
