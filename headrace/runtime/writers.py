@@ -155,8 +155,8 @@ def _note_elsewhere(names: Sequence[str], saving: Saving) -> None:
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             raise InvalidArgumentError(
                 None, None,
-                f"Saver({option}=True) saves variables of the client's own task only, but {shown} are on other tasks, whose "
-                f"steps it does not see. Leave {option} out, or save in the process that holds the variables {at()}",
+                f"Saver({option}=True) saves variables of the client's own task only; on other tasks are {shown}. Leave "
+                f"{option} out: a save over several tasks is as TensorFlow's, and steps may change variables meanwhile {at()}",
             )  # fmt: skip
     saving.unwatched = tuple(names)
 

@@ -33,7 +33,7 @@ NODES = """
 
     for attempt in range(3):  # Ray gives a node 30 s to start, which may be too short on a busy machine
         try:
-            cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+            cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": True})
             cluster.add_node(num_cpus=1)
             largest = cluster.add_node(num_cpus=2)
             break
@@ -41,7 +41,8 @@ NODES = """
             print(e, file=sys.stderr)
     else:
         sys.exit("Ray did not start")
-    print(cluster.address, cluster.head_node.get_session_dir_path(), flush=True)
+    head = cluster.head_node
+    print(cluster.address, head.get_session_dir_path(), head.address_info["webui_url"], flush=True)
     if input():
         cluster.remove_node(largest, allow_graceful=False)
         input()
@@ -108,7 +109,7 @@ class Nodes:
             env=ENVIRONMENT,
         )  # fmt: skip
         assert self.process.stdout is not None and self.process.stdin is not None
-        self.address, self.folder = self.process.stdout.readline().split()
+        self.address, self.folder, self.dashboard = self.process.stdout.readline().split()
 
     def write(self, line: str) -> None:
         assert self.process.stdin is not None
@@ -228,6 +229,19 @@ def test_a_killed_launcher_leaves_nothing(nodes: Nodes, tmp_path: Path) -> None:
     job = Launched(tmp_path, 1, "--address", nodes.address, "stubborn.py")
     job.process.kill()
     assert job.end()[0] == -9
+
+
+def test_ray_job_submit(nodes: Nodes, tmp_path: Path) -> None:
+    """The launcher runs on the cluster, in the folder that was submitted, and so do its tasks; its exit code comes back."""
+    (tmp_path / "where.py").write_text("import os, sys; print(os.environ['TF_CONFIG'], os.getcwd()); sys.exit('no more')")
+    submit = (str(Path(sys.executable).with_name("ray")), "job", "submit", "--working-dir", ".", "--", *LAUNCH, "where.py")
+    done = subprocess.run(
+        submit, cwd=tmp_path, env={**ENVIRONMENT, "RAY_API_SERVER_ADDRESS": f"http://{nodes.dashboard}"},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert re.search(r"\[worker 0\] .*\"type\": \"worker\".* /\S*working_dir_files\S*\n", done.stdout), done.stdout + done.stderr
+    assert "[worker 0] no more\nheadrace: worker 0 ended with code 1\n" in done.stdout
+    assert done.returncode == 1
 
 
 def test_from_python(nodes: Nodes, tmp_path: Path) -> None:
