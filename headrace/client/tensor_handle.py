@@ -15,6 +15,7 @@ from headrace.core.wire import field
 from headrace.graph.operation import Tensor
 from headrace.resources.session_tensor import SessionTensors
 from headrace.resources.value import FROM_TORCH, to_numpy
+from headrace.runtime.device import task_of
 
 KEEPING = ("GetSessionHandle", "GetSessionHandleV2")  # the types of nodes whose result is a handle
 _TAKING = ("GetSessionTensor", "DeleteSessionTensor")  # the types of nodes that take the name of one
@@ -56,10 +57,14 @@ class TensorHandle:
             return self._store.get(self._handle)
         except KeyError:
             raise InvalidArgumentError(
-                None,
-                None,
-                f"The tensor with handle '{self._handle}' is not in the session store: it was deleted {at()}",
+                None, None, f"The tensor with handle '{self._handle}' {self._why_absent()} {at()}"
             ) from None
+
+    def _why_absent(self) -> str:
+        task = task_of(self._handle.rpartition(";")[2])
+        if task and task != self._session._master.worker.task:
+            return f"is on another task, {task}: take it in a step there, by tf.get_session_tensor or tf.delete_session_tensor"
+        return "is not in the session store: it was deleted"
 
     def delete(self) -> None:
         """Deletes the value now."""
@@ -69,7 +74,7 @@ class TensorHandle:
             self._store.delete(self._handle)
         except KeyError:
             raise InvalidArgumentError(
-                None, None, f"Failed to delete a tensor with handle '{self._handle}' in the session store {at()}"
+                None, None, f"Failed to delete a tensor with handle '{self._handle}', which {self._why_absent()} {at()}"
             ) from None
 
     def get_raw_handle(self) -> str:

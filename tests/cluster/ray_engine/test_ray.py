@@ -233,13 +233,26 @@ def test_a_killed_launcher_leaves_nothing(nodes: Nodes, tmp_path: Path) -> None:
 
 def test_ray_job_submit(nodes: Nodes, tmp_path: Path) -> None:
     """The launcher runs on the cluster, in the folder that was submitted, and so do its tasks; its exit code comes back."""
-    (tmp_path / "where.py").write_text("import os, sys; print(os.environ['TF_CONFIG'], os.getcwd()); sys.exit('no more')")
-    submit = (str(Path(sys.executable).with_name("ray")), "job", "submit", "--working-dir", ".", "--", *LAUNCH, "where.py")
+    (tmp_path / "where.py").write_text(
+        "import os, sys; print(os.environ['TF_CONFIG'], os.getcwd()); sys.exit('no more')"
+    )
+    submit = (
+        str(Path(sys.executable).with_name("ray")),
+        "job",
+        "submit",
+        "--working-dir",
+        ".",
+        "--",
+        *LAUNCH,
+        "where.py",
+    )
     done = subprocess.run(
         submit, cwd=tmp_path, env={**ENVIRONMENT, "RAY_API_SERVER_ADDRESS": f"http://{nodes.dashboard}"},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    assert re.search(r"\[worker 0\] .*\"type\": \"worker\".* /\S*working_dir_files\S*\n", done.stdout), done.stdout + done.stderr
+    assert re.search(r"\[worker 0\] .*\"type\": \"worker\".* /\S*working_dir_files\S*\n", done.stdout), (
+        done.stdout + done.stderr
+    )
     assert "[worker 0] no more\nheadrace: worker 0 ended with code 1\n" in done.stdout
     assert done.returncode == 1
 
