@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+SHORTEST: Final = 0.5  # seconds: the counters have steps of 10 ms
 _COUNTERS: Final = Path("/proc/stat")
 _GROUP: Final = Path("/sys/fs/cgroup")  # of a container: its limit, and what it has used
 
@@ -23,8 +24,13 @@ class IdleCores:
         self._used = _group_seconds()
 
     def average(self) -> float:
-        """The idle cores on average.  Where the process is limited to a share of the machine: what it leaves of that, if less."""
-        elapsed = max(time.monotonic() - self._began, 1e-3)
+        """The idle cores on average; 0 until that can be told.
+
+        Where the process is limited to a share of the machine: what is left of that, if less.
+        """
+        elapsed = time.monotonic() - self._began
+        if elapsed < SHORTEST:
+            return 0.0
         idle = (_idle_seconds() - self._idle) / elapsed
         limit = _group_limit()
         if limit is not None:

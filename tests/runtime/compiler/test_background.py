@@ -1,5 +1,6 @@
 """Compiling in the background: through the other process, without it when it fails, and no trace of it afterwards."""
 
+import json
 import logging
 import os
 import shlex
@@ -11,15 +12,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import headrace as tf
 from headrace import extend
 from headrace.core.registry import REGISTRY
+from headrace.passes.region import find_regions
 from headrace.runtime import tier, worth
 from headrace.runtime.compiler import archive, background
 from headrace.runtime.compiler import process as compile_process
 from headrace.runtime.compiler import server as compile_server
+from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
+from headrace.runtime.compiler.region_json import encode
 
 STARTED = """
 import atexit, sys, time
@@ -71,6 +76,61 @@ def test_the_compiling_process_ends_with_a_program_that_is_killed():
     wait_for_the_end(pid)
 
 
+INTERRUPTED = """
+try:
+    print("steps", flush=True)
+    while True:
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    print(queue.process.waiting, time.monotonic(), flush=True)
+"""
+
+
+def test_an_interrupt_from_the_keyboard_reaches_the_program_while_something_is_compiled():
+    """It goes to all processes of the terminal's group: the program ends as it likes, the compiling process with it."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", STARTED.replace("atexit.register", "(lambda f: None)") + INTERRUPTED],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    pid = int(program.stdout.readline())
+    assert program.stdout.readline() == "steps\n"
+    sent = time.monotonic()
+    os.killpg(program.pid, signal.SIGINT)
+    words, complaints = program.communicate(timeout=60)
+    ended = time.monotonic()
+    assert (program.returncode, complaints) == (0, "")
+    was_waiting, caught = words.split()
+    assert was_waiting == "True" and float(caught) - sent < 2.0 and ended - float(caught) < 2.0
+    wait_for_the_end(pid, 10.0)
+
+
+def test_the_compiling_process_steps_back():
+    """Always behind everybody else if it is to use idle cores only; what it starts inherits that."""
+    for idle, policy in [(True, os.SCHED_IDLE), (False, os.SCHED_OTHER)]:
+        copy = os.fork()
+        if copy == 0:
+            before = os.nice(0)
+            compile_server._step_back(idle)
+            os._exit(os.sched_getscheduler(0) != policy or os.nice(0) != min(before + compile_server.NICE, 19))
+        assert os.waitpid(copy, 0)[1] == 0
+
+
+def test_whether_cores_are_idle_is_said_to_the_process(monkeypatch):
+    commands = []
+
+    def start(command, **_):
+        commands.append(command)
+        raise OSError("not now")
+
+    monkeypatch.setattr(compile_process.subprocess, "Popen", start)
+    for idle in (True, False):
+        process = CompileProcess()
+        process.on_idle_cores = idle
+        with pytest.raises(Died, match="cannot be started: not now"):
+            process.ask({})
+    assert [command[-1] == "idle" for command in commands] == [True, False]
+
+
 def test_a_copy_of_the_program_leaves_the_compiling_process_alone():
     process = background.queue.process
     copy = os.fork()
@@ -112,6 +172,25 @@ def test_two_deaths_are_enough_and_say_so_once(monkeypatch, caplog):
     np.testing.assert_allclose(results, 4 * (np.e * np.tanh(1.0) + 1.0), rtol=1e-6)
     (line,) = caplog.messages
     assert "stays interpreted" in line and "nothing more is compiled in the background" in line
+
+
+def test_a_compiling_process_that_is_killed_leaves_the_step_interpreted(monkeypatch, caplog):
+    process = CompileProcess()
+    start = process._start
+
+    def start_and_kill():
+        started = start()
+        os.kill(started.pid, signal.SIGKILL)
+        return started
+
+    monkeypatch.setattr(process, "_start", start_and_kill)
+    monkeypatch.setattr(background.queue, "process", process)
+    with caplog.at_level(logging.INFO, "headrace.compile"):
+        steps, results = run_hot(monkeypatch)
+    assert not steps.compiled and not steps.hot and not process.running
+    np.testing.assert_allclose(results, 4 * (np.e * np.tanh(1.0) + 1.0), rtol=1e-6)
+    (line,) = caplog.messages
+    assert "stays interpreted" in line and "ended with code -9" in line
 
 
 def test_what_the_compiler_refuses_stays_interpreted(monkeypatch, caplog):
@@ -196,3 +275,52 @@ def test_a_library_appears_when_it_is_complete(tmp_path, monkeypatch):
     cpp_builder.run_compile_cmd(f"c++ 'a file.cpp' -o {target}", str(tmp_path))
     assert seen == [False] and target.read_text() == "built"
     assert list(tmp_path.iterdir()) == [target]
+
+
+TEN = """
+import json, os, sys
+from headrace.runtime.compiler import archive, server
+
+request = json.load(sys.stdin)
+server.import_compiler()
+server.write_whole_libraries()
+children = []
+for i in range(10):
+    child = os.fork()
+    if not child:
+        answer = server.answer(request)
+        archive.keep("code", "it", answer.get("code", answer))
+        archive.keep("code", str(i), answer)
+        os._exit(0)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
+"""
+
+
+@pytest.mark.timeout(400)
+def test_ten_processes_that_compile_the_same_at_once(tmp_path, monkeypatch):
+    """They share an empty cache. All get code, the cache holds nothing half-written, and the next program can use it."""
+    monkeypatch.undo()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    x = tf.random_normal([40])
+    y = tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0)
+    with tf.Session() as session:
+        graph = session._master.plan((), (y,), ()).graph
+        (region,) = find_regions(graph.nodes, graph.fetches)
+        request = {
+            "region": encode(region, session._master.registered, ()),
+            "threads": 1,
+            "deterministic": False,
+            "title": "it",
+        }
+    ended = subprocess.run(
+        [sys.executable, "-c", TEN], input=json.dumps(request), capture_output=True, text=True, timeout=380
+    )
+    assert ended.stdout == f"{[0] * 10}\n", ended.stderr[-2000:]
+    answers = [archive.find("code", str(i)) for i in range(10)]
+    assert all(a == answers[0] for a in answers) and "code" in answers[0], answers
+    leftovers = [p for p in tmp_path.rglob("*") if p.name.rpartition(".")[2].isdigit()]
+    assert not leftovers
+    values = torch.linspace(-1.0, 1.0, 40)
+    (total,) = put(archive.find_code("it"))([values])
+    torch.testing.assert_close(total, (values.exp() * values.tanh() + 1.0).sum())

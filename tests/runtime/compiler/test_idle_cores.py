@@ -43,6 +43,16 @@ def test_a_container_may_use_less_than_is_idle(machine):
     assert cores.average() == pytest.approx(0.3)
 
 
-def test_where_nothing_is_counted_nothing_is_idle(monkeypatch, tmp_path):
+def test_a_moment_is_too_short_to_tell(machine):
+    machine(100.0, [50.0, 60.0])
+    cores = IdleCores()
+    machine(100.1, [50.1, 60.1])
+    assert cores.average() == 0.0
+
+
+def test_where_nothing_is_counted_nothing_is_idle(machine, monkeypatch, tmp_path):
+    machine(100.0, [50.0, 60.0])
     monkeypatch.setattr(idle_cores, "_COUNTERS", tmp_path / "no such file")
-    assert IdleCores().average() == 0.0
+    cores = IdleCores()
+    machine(110.0, [51.0, 67.0])
+    assert cores.average() == 0.0
