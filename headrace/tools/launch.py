@@ -13,16 +13,19 @@ from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
 
 from headrace.cluster import ray_engine
+from headrace.cluster.ray_engine import keeper
 
 INTERRUPTED = 130
 
 
 def launch(program: list[str], **options: Any) -> int:
     """Runs a script and its arguments on a cluster; returns the exit code.  ``options``: those of ``headrace.cluster.ray``."""
+    keeper.adopt_orphans()
     try:
         with _signals_interrupt(), ray_engine.start(program=program, **options) as running:
             return running.wait()
     except KeyboardInterrupt:
+        keeper.end_children()  # if Ray was just starting, it leaves agents that live for another minute
         print("headrace launch: interrupted; all tasks are stopped", file=sys.stderr)
         return INTERRUPTED
     except (ConnectionError, FileNotFoundError, ImportError, RuntimeError, TimeoutError, ValueError) as e:

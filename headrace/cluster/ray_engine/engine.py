@@ -42,6 +42,9 @@ def open_ray(address: str | None, tasks: int, working_dir: str | None) -> bool:
             ray.init(**options)
     except ConnectionError as e:
         raise ConnectionError(f"no Ray cluster answers at {address!r}: {e}") from None
+    except (KeyboardInterrupt, SystemExit):  # the latter is Ray's answer to SIGTERM
+        ray.shutdown()
+        raise KeyboardInterrupt from None
     except Exception as e:  # Ray's own for a start that takes more than 30 s is of no class of its own
         ray.shutdown()
         raise RuntimeError(f"Ray did not start: {e}") from e

@@ -22,6 +22,7 @@ from typing import Final
 LEFTOVER_SECONDS: Final = 1.0  # for what the program has left running, once it is killed
 _SET_DEATH_SIGNAL: Final = 1  # of prctl(2): how a process that is started here ends if this process is killed
 _SET_CHILD_SUBREAPER: Final = 36  # of prctl(2): orphans of the program become children of this process
+_prctl: Final = ctypes.CDLL(None).prctl
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -30,15 +31,14 @@ def main(arguments: Sequence[str]) -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
-    prctl = ctypes.CDLL(None).prctl
-    prctl(_SET_CHILD_SUBREAPER, 1)
+    adopt_orphans()
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     try:
         program = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, start_new_session=True,
-            preexec_fn=lambda: prctl(_SET_DEATH_SIGNAL, signal.SIGKILL),
+            preexec_fn=lambda: _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL),
         )  # fmt: skip
     except OSError as e:
         os.write(status, f"{command[0]} cannot be run: {e}\n".encode())
@@ -47,7 +47,8 @@ def main(arguments: Sequence[str]) -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     code = _wait(program, grace)
-    _end_leftovers(program.pid)
+    _signal(program.pid, signal.SIGKILL)
+    end_children()
     os.write(status, f"{code}\n".encode())
 
 
@@ -71,20 +72,32 @@ def _wait(program: subprocess.Popen[bytes], grace: float) -> int:
     return program.wait()
 
 
-def _end_leftovers(group: int) -> None:
-    """Kills what the program has started and left: its process group, and what has become a child of this process."""
-    _signal(group, signal.SIGKILL)
+def adopt_orphans() -> None:
+    """From now on, what a process started from here leaves behind becomes a child of this process."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def end_children() -> None:
+    """Kills all children of this process, and what becomes one because its parent is killed."""
     end = time.monotonic() + LEFTOVER_SECONDS
     while time.monotonic() < end:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            for pid in file.read().split():
-                with suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+        for pid in _children():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
                 time.sleep(0.01)
         except ChildProcessError:
             return
+
+
+def _children() -> list[int]:
+    """The children of all threads of this process."""
+    children = []
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(FileNotFoundError), open(f"/proc/self/task/{thread}/children") as file:
+            children += [int(pid) for pid in file.read().split()]
+    return children
 
 
 def _signal(group: int, number: signal.Signals) -> None:

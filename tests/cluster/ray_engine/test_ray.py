@@ -187,6 +187,36 @@ def test_the_readme_on_this_machine(tmp_path: Path) -> None:
     check_training(done)
 
 
+def group_of(leader: int) -> list[str]:
+    """The command lines of the processes in a group that have not ended."""
+    commands = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, group = (process / "stat").read_text().rpartition(")")[2].split()[:3]
+            if int(group) == leader and state != "Z":
+                commands.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:  # it has just ended
+            continue
+    return commands
+
+
+def test_control_c_while_ray_starts(tmp_path: Path) -> None:
+    """The agents that Ray's node starts would otherwise live for another minute."""
+    (tmp_path / "train.py").write_text(PROGRAM)
+    launcher = subprocess.Popen(
+        [*LAUNCH, "train.py"], cwd=tmp_path, env={k: v for k, v in ENVIRONMENT.items() if k != "RAY_ADDRESS"},
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    end = time.monotonic() + 120
+    while not any(command.startswith("ray::") for command in group_of(launcher.pid)) and time.monotonic() < end:
+        time.sleep(0.05)
+    launcher.send_signal(signal.SIGINT)
+    errors = launcher.communicate(timeout=60)[1]
+    assert launcher.returncode == 130, errors
+    assert errors.endswith("headrace launch: interrupted; all tasks are stopped\n")
+    assert group_of(launcher.pid) == []
+
+
 def test_the_readme_on_three_nodes(nodes: Nodes, tmp_path: Path) -> None:
     """The same command with an address.  The tasks fill the nodes.  The key is in no log of Ray's and in no output."""
     (tmp_path / "train.py").write_text(PROGRAM)
