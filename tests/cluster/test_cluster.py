@@ -84,6 +84,30 @@ def test_training_with_variables_on_the_parameter_server(cluster: Cluster) -> No
         np.testing.assert_allclose(other.run(b), 1.0, atol=1e-2)
 
 
+def test_replicas_in_one_graph_train_as_one_session_does(cluster: Cluster) -> None:
+    """In-graph replication: each worker has half of the batch, the parameter server applies the mean of the gradients."""
+
+    def losses(devices: list[str], targets: str) -> list[float]:
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, [8, 3])
+            with tf.device("/job:ps" if targets else ""):
+                w = tf.get_variable("in_graph", [3], initializer=tf.zeros_initializer())
+            parts = [on(d, lambda p: tf.reduce_mean((tf.reduce_sum(p * w, 1) - 1.0) ** 2), p)
+                     for d, p in zip(devices, tf.split(x, len(devices)), strict=True)]  # fmt: skip
+            optimizer = tf.train.GradientDescentOptimizer(0.1)
+            gradients = [optimizer.compute_gradients(loss, [w])[0][0] for loss in parts]
+            train = optimizer.apply_gradients([(tf.add_n(gradients) / len(parts), w)])
+            mean = tf.add_n(parts) / len(parts)
+            random = np.random.RandomState(3)
+            with tf.Session(targets) as session:
+                session.run(tf.global_variables_initializer())
+                return [session.run([mean, train], {x: random.rand(8, 3)})[0] for _ in range(20)]
+
+    together = losses(["/job:worker/task:0", "/job:worker/task:1"], cluster.workers[0].target)
+    np.testing.assert_allclose(together, losses([""], ""), rtol=1e-5)
+    assert together[-1] < 0.2 * together[0]
+
+
 def test_a_client_that_is_no_task(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process without a server of its own; here the targets of this process are hidden."""
     monkeypatch.setattr("headrace.client.session.find", lambda target: None)
