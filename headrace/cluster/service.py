@@ -22,7 +22,7 @@ from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.remote import ask, lost_receiver
 from headrace.cluster.session_config import from_plain
 from headrace.cluster.status import process_status, transport_status, worker_status
-from headrace.cluster.transport.interface import Fail, Peer, Reply, Transport
+from headrace.cluster.transport.interface import CLOSED, Fail, Peer, Reply, Transport
 from headrace.cluster.transport.portable_codec import decode_portable
 from headrace.core import errors
 from headrace.core.errors import OpError
@@ -213,8 +213,10 @@ class TaskService:
                 self._task_lost(task, errors.UnavailableError(None, None, why))
         with self._lock:
             names = [name for name, session in self._sessions.items() if session.peer == peer]
+        # A program may end without closing its session.
+        level = logging.INFO if error.message.endswith(CLOSED) else logging.WARNING
         for name in names:
-            log.warning("%s: the client of session %s is lost: %s", self.worker.task, name, error.message)
+            log.log(level, "%s: the client of session %s is lost: %s", self.worker.task, name, error.message)
             self.worker.pool.submit(partial(self._end_session, name))
 
     def _end_session(self, name: str) -> None:

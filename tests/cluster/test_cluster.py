@@ -216,6 +216,22 @@ def test_a_task_that_is_not_there_is_told_apart_from_a_device(cluster: Cluster) 
         alone.run(on("/job:ps", tf.square, x), {x: 1.0})
 
 
+def test_a_client_that_ends_without_closing_its_session_is_no_warning(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("headrace.client.session.find", lambda target: None)
+    with caplog.at_level(logging.INFO, "headrace.cluster"):
+        session = tf.Session(f"grpc://{cluster.addresses[0]}")
+        session.run(tf.random_uniform([]))
+        close_client_endpoint()  # as a process does that ends
+        for _ in range(500):
+            if told := [r for r in caplog.records if "the client of session" in r.getMessage()]:
+                break
+            threading.Event().wait(0.01)
+    session.close()
+    assert {r.levelname for r in told} == {"INFO"}
+
+
 def test_a_task_that_ends_is_no_warning(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     y = on("/job:ps", lambda: tf.constant(1.0) + on("/job:worker/task:1", tf.random_uniform, []))
     with caplog.at_level(logging.INFO, "headrace.cluster"), tf.Session(cluster.workers[0].target) as session:
