@@ -12,7 +12,7 @@ from headrace.ops.shared.summarise import summarise
 
 assertion = op(
     "Assert(condition: bool, data: list(T); summarize: int = 3) -> ()",
-    T=ANY, stateful=True, opaque=True, takes_arrays=True,
+    T=ANY, stateful=True, opaque=True, takes_arrays=True, lenient=True,
 )  # fmt: skip
 assertion.not_differentiable()
 

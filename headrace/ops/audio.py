@@ -132,6 +132,7 @@ mfcc = op(
     "lower_frequency_limit: float = 20.0, filterbank_channel_count: int = 40, dct_coefficient_count: int = 13) "
     "-> (output: float32)",
     view=False,
+    lenient=True,
 )
 
 

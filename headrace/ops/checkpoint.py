@@ -280,7 +280,9 @@ def _path(value):
 
 
 sharded_filename = op(
-    "ShardedFilename(basename: string[0], shard: int32[0], num_shards: int32[0]) -> (filename: string)", host=True
+    "ShardedFilename(basename: string[0], shard: int32[0], num_shards: int32[0]) -> (filename: string)",
+    host=True,
+    lenient=True,
 )
 sharded_filename.not_differentiable()
 sharded_filename.shape(lambda basename, shard, num_shards: ())
@@ -291,7 +293,9 @@ def _(basename, shard, num_shards):
     return array_of([b"%b-%05d-of-%05d" % (basename.item(), int(shard), int(num_shards))], ())
 
 
-sharded_filespec = op("ShardedFilespec(basename: string[0], num_shards: int32[0]) -> (filename: string)", host=True)
+sharded_filespec = op(
+    "ShardedFilespec(basename: string[0], num_shards: int32[0]) -> (filename: string)", host=True, lenient=True
+)
 sharded_filespec.not_differentiable()
 sharded_filespec.shape(lambda basename, num_shards: ())
 

@@ -14,7 +14,6 @@ import torch
 from headrace.core import errors
 from headrace.core.dtypes import float32, float64
 from headrace.core.registry import op
-from headrace.core.shape import TensorShape
 
 
 def _checked_lengths(shape, lengths):
@@ -61,10 +60,10 @@ greedy.not_differentiable()
 @greedy.shape
 def _(inputs, sequence_length, merge_repeated):
     dims = inputs.with_rank(3).tuple or (None, None, None)
-    sequence_length.with_rank(1).merge_with(TensorShape([dims[1]]))
+    batch = sequence_length.with_rank(1).merge_with([dims[1]]).tuple
     if dims[2] == 0:
         raise ValueError(f"num_classes must be at least 1, got inputs of shape {inputs}")
-    return [(None, 2), (None,), (2,), (dims[1], 1)]
+    return [(None, 2), (None,), (2,), (*batch, 1)]
 
 
 @greedy.kernel
@@ -93,12 +92,12 @@ beam.not_differentiable()
 @beam.shape
 def _(inputs, sequence_length, beam_width, top_paths, merge_repeated):
     dims = inputs.with_rank(3).tuple or (None, None, None)
-    sequence_length.with_rank(1).merge_with(TensorShape([dims[1]]))
+    batch = sequence_length.with_rank(1).merge_with([dims[1]]).tuple
     if dims[2] == 0:
         raise ValueError(f"num_classes must be at least 1, got inputs of shape {inputs}")
     if not 1 <= top_paths <= beam_width:
         raise ValueError(f"top_paths ({top_paths}) must be at least 1 and at most beam_width ({beam_width})")
-    return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(dims[1], top_paths)]
+    return [(None, 2)] * top_paths + [(None,)] * top_paths + [(2,)] * top_paths + [(*batch, top_paths)]
 
 
 @np.errstate(invalid="ignore")  # infinite scores

@@ -25,6 +25,8 @@ def _square(input):
         rows, columns = shape.tuple[-2:]
         if rows is not None and columns is not None and rows != columns:
             raise ValueError(f"Dimensions must be equal, but are {rows} and {columns}")
+        size = columns if rows is None else rows
+        shape = TensorShape([*shape.tuple[:-2], size, size])
     return shape
 
 
@@ -240,6 +242,8 @@ def _(input, output_idx_type):
 
 def _solution(matrix, rhs):
     square, right = _square(matrix), rhs.with_rank_at_least(2)
+    if square.tuple is not None and right.tuple is None:
+        return TensorShape([*square.tuple[:-1], None])
     if square.tuple is None or right.tuple is None:
         return right
     size, rows = square.tuple[-1], right.tuple[-2]

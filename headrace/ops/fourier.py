@@ -104,7 +104,7 @@ _kept_shares = lru_cache(maxsize=64)(_shares)
 def _real_transform(rank, suffix):
     forward = op(
         f"RFFT{suffix}(input: Treal[{rank}+], fft_length: host int32[1]; Tcomplex: type = complex64) -> (output: Tcomplex)",
-        Treal=REAL_TYPES, Tcomplex=COMPLEX,
+        Treal=REAL_TYPES, Tcomplex=COMPLEX, lenient=True,
     )  # fmt: skip
     forward.shape(lambda input, fft_length, Tcomplex: _length_shape(input, fft_length, rank, True))  # noqa: N803
     if rank == 1:

@@ -86,7 +86,7 @@ sample = op(
     "seed: int = 0, seed2: int = 0, aspect_ratio_range: list(float) = [0.75, 1.33], area_range: list(float) = [0.05, 1.0], "
     "max_attempts: int = 100, use_image_if_no_bounding_boxes: bool = False) "
     "-> (begin: T, size: T, bboxes: float32)",
-    T=INTEGER, random=True, stateful=True, host=True,
+    T=INTEGER, random=True, stateful=True, host=True, lenient=True,
 )  # fmt: skip
 sample.not_differentiable()
 
@@ -260,7 +260,12 @@ _T = (dtypes.float32, dtypes.float16)
 _LIMITS = "max_output_size: host int32[0], iou_threshold: host float32[0], score_threshold: host float32[0]"
 _TRAITS = {"dynamic_shape": True}
 
-thin = op(f"NonMaxSuppressionV3(boxes: T[2], scores: T[1], {_LIMITS}) -> (selected_indices: int32)", T=_T, **_TRAITS)
+thin = op(
+    f"NonMaxSuppressionV3(boxes: T[2], scores: T[1], {_LIMITS}) -> (selected_indices: int32)",
+    T=_T,
+    **_TRAITS,
+    lenient=True,
+)
 thin.not_differentiable()
 
 
@@ -278,7 +283,7 @@ def _(boxes, scores, limit, threshold, least):
 thin_padded = op(
     f"NonMaxSuppressionV4(boxes: T[2], scores: T[1], {_LIMITS}; pad_to_max_output_size: bool = False) "
     "-> (selected_indices: int32, valid_outputs: int32)",
-    T=_T, **_TRAITS,
+    T=_T, **_TRAITS, lenient=True,
 )  # fmt: skip
 thin_padded.not_differentiable()
 
@@ -303,7 +308,7 @@ def _(boxes, scores, limit, threshold, least, pad_to_max_output_size):
 thin_soft = op(
     f"NonMaxSuppressionV5(boxes: T[2], scores: T[1], {_LIMITS}, soft_nms_sigma: host float32[0]; "
     "pad_to_max_output_size: bool = False) -> (selected_indices: int32, selected_scores: T, valid_outputs: int32)",
-    T=_T, **_TRAITS,
+    T=_T, **_TRAITS, lenient=True,
 )  # fmt: skip
 thin_soft.not_differentiable()
 
@@ -327,6 +332,7 @@ thin_by = op(
     "NonMaxSuppressionWithOverlaps(overlaps: float32[2], scores: float32[1], max_output_size: host int32[0], "
     "overlap_threshold: host float32[0], score_threshold: host float32[0]) -> (selected_indices: int32)",
     **_TRAITS,
+    lenient=True,
 )
 thin_by.not_differentiable()
 
@@ -355,6 +361,7 @@ for _name, _least in (
         f"{_name}(boxes: T[2], scores: T[1], max_output_size: host int32[0]{_least}) -> (selected_indices: int32)",
         T=_T,
         **_TRAITS,
+        lenient=True,
     )
     _plain.not_differentiable()
 

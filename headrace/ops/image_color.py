@@ -14,7 +14,7 @@ _HALF = (dtypes.float16, dtypes.float32)
 def _three(images, *attrs):
     if images.ndims == 0 or (images.ndims and images.tuple[-1] not in (None, 3)):
         raise ValueError(f"the last dimension must be 3 (red, green, blue), got {images}")
-    return images
+    return images if images.ndims is None else (*images.tuple[:-1], 3)
 
 
 def _to_hsv(images):

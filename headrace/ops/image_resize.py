@@ -110,7 +110,9 @@ def _grad_through(name):
 
 bilinear.gradient(_grad_through("ResizeBilinearGrad"))
 
-bilinear_grad = op(f"ResizeBilinearGrad(grads: float32[4], original_image: T[4]; {_ATTRS}) -> (output: T)", T=_FLOATS)
+bilinear_grad = op(
+    f"ResizeBilinearGrad(grads: float32[4], original_image: T[4]; {_ATTRS}) -> (output: T)", T=_FLOATS, lenient=True
+)
 bilinear_grad.shape(lambda grads, original_image, *attrs: original_image)
 
 
@@ -143,7 +145,9 @@ def _nearest(inside, outside, align_corners, half_pixel_centers, device):
     return at.clamp(0, inside - 1).long()
 
 
-nearest = op(f"ResizeNearestNeighbor(images: T[4], size: host int32[1]; {_ATTRS}) -> (resized_images: T)", T=REAL)
+nearest = op(
+    f"ResizeNearestNeighbor(images: T[4], size: host int32[1]; {_ATTRS}) -> (resized_images: T)", T=REAL, lenient=True
+)
 nearest.shape(_resized)
 
 
@@ -171,6 +175,7 @@ def _(node, grad):
 nearest_grad = op(
     f"ResizeNearestNeighborGrad(grads: T[4], size: host int32[1]; {_ATTRS}) -> (output: T)",
     T=(dtypes.uint8, dtypes.int8, dtypes.int32, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16),
+    lenient=True,
 )
 nearest_grad.shape(_resized)
 
@@ -242,7 +247,7 @@ bicubic.gradient(_grad_through("ResizeBicubicGrad"))
 
 bicubic_grad = op(
     f"ResizeBicubicGrad(grads: float32[4], original_image: T[4]; {_ATTRS}) -> (output: T)",
-    T=(dtypes.float32, dtypes.float64),
+    T=(dtypes.float32, dtypes.float64), lenient=True,
 )  # fmt: skip
 bicubic_grad.shape(lambda grads, original_image, *attrs: original_image)
 

@@ -390,7 +390,10 @@ def scatter_nd_into(base, indices, updates, mode, owned=False):
 
 
 scatter_nd = op(
-    "ScatterNd(indices: Tindices[1+], updates: T, shape: host Tindices[1]) -> (output: T)", T=NOT_STRING, Tindices=INDEX
+    "ScatterNd(indices: Tindices[1+], updates: T, shape: host Tindices[1]) -> (output: T)",
+    T=NOT_STRING,
+    Tindices=INDEX,
+    lenient=True,
 )
 scatter_nd.shape(_scatter_shape)
 scatter_nd.gradient(lambda node, grad: [None, raw_ops.GatherNd(grad, node.inputs[0]), None])

@@ -115,6 +115,7 @@ def _(concat_dim, shape):
         size = (one.tuple or (None,))[0]
         if None not in (size, concat_dim) and not -size <= concat_dim < size:
             raise ValueError(f"Concat dim is out of range: {concat_dim} vs. {size}")
+        shape[0].merge_with(one)
     return list(shape)
 
 

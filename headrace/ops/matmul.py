@@ -117,6 +117,11 @@ def _batched(name, broadcasts):
     @definition.shape
     def _(x, y, adj_x, adj_y):
         x, y = x.with_rank_at_least(2), y.with_rank_at_least(2)
+        if not broadcasts:  # both have the batch, and the rank, that one of them has
+            if x.tuple is None and y.tuple is not None:
+                x = TensorShape([*y.tuple[:-2], None, None])
+            elif y.tuple is None and x.tuple is not None:
+                y = TensorShape([*x.tuple[:-2], None, None])
         if x.tuple is None or y.tuple is None:
             return None
         rows, left = x.tuple[-2:]

@@ -96,6 +96,8 @@ matrix_set_diag.kernel(lambda input, diagonal: torch.diagonal_scatter(input, dia
 @matrix_set_diag.shape
 def _(input, diagonal):
     dims, line = input.with_rank_at_least(2).tuple, diagonal.tuple
+    if dims is None and line is not None:
+        return (*line[:-1], None, None)
     if dims is None or line is None:
         return input
     if len(line) != len(dims) - 1:
@@ -205,6 +207,9 @@ set_v2 = op("MatrixSetDiagV2(input: T[2+], diagonal: T[1+], k: host int32[1-]) -
 def _(input, diagonal, k):
     dims = input.with_rank_at_least(2).tuple
     lower, upper = _range(k)
+    line = diagonal.tuple
+    if dims is None and line is not None and None not in (lower, upper):
+        return (*(line[:-1] if lower == upper else line[:-2]), None, None)
     if dims is None or lower is None or upper is None:
         return input
     lines = [] if lower == upper else [upper - lower + 1]

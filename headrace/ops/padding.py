@@ -104,14 +104,17 @@ def _unpad(node, grad):
     return raw_ops.Slice(grad, begin, raw_ops.Shape(input, out_type=node.attrs["Tpaddings"]))
 
 
-pad = op("Pad(input: T, paddings: host Tpaddings[2]) -> (output: T)", T=ANY, Tpaddings=INDEX)
+pad = op("Pad(input: T, paddings: host Tpaddings[2]) -> (output: T)", T=ANY, Tpaddings=INDEX, lenient=True)
 pad.shape(_padded)
 pad.gradient(lambda node, grad: [_unpad(node, grad), None])
 pad.kernel(lambda input, paddings: torch.constant_pad_nd(input, _flat(input, paddings)))
 pad.kernel(lambda input, paddings: np.pad(input, paddings, constant_values=b""), T=dtypes.string)
 
 pad_v2 = op(
-    "PadV2(input: T, paddings: host Tpaddings[2], constant_values: host T[0]) -> (output: T)", T=ANY, Tpaddings=INDEX
+    "PadV2(input: T, paddings: host Tpaddings[2], constant_values: host T[0]) -> (output: T)",
+    T=ANY,
+    Tpaddings=INDEX,
+    lenient=True,
 )
 pad_v2.shape(_padded)
 pad_v2.gradient(lambda node, grad: [_unpad(node, grad), None, None])
@@ -128,6 +131,7 @@ mirror_pad = op(
     "MirrorPad(input: T, paddings: host Tpaddings[2]; mode: string in {REFLECT, SYMMETRIC}) -> (output: T)",
     T=ANY,
     Tpaddings=INDEX,
+    lenient=True,
 )
 mirror_pad.shape(_padded)
 
@@ -174,6 +178,7 @@ mirror_pad_grad = op(
     "MirrorPadGrad(input: T, paddings: host Tpaddings[2]; mode: string in {REFLECT, SYMMETRIC}) -> (output: T)",
     T=dtypes.NUMERIC,
     Tpaddings=INDEX,
+    lenient=True,
 )
 
 

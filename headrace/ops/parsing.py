@@ -218,7 +218,7 @@ parse_example_v2 = op(
     " -> (sparse_indices: num_sparse*int64, sparse_values: list(sparse_types), sparse_shapes: num_sparse*int64,"
     " dense_values: list(Tdense), ragged_values: list(ragged_value_types), ragged_row_splits: list(ragged_split_types))",
     sparse_types=VALUES, Tdense=VALUES, ragged_value_types=VALUES, ragged_split_types=(dtypes.int32, dtypes.int64),
-    host=True, dynamic_shape=True,
+    host=True, dynamic_shape=True, lenient=True,
 )  # fmt: skip
 parse_example_v2.not_differentiable()
 
@@ -348,7 +348,7 @@ parse_sequence = op(
     " feature_list_dense_values: list(feature_list_dense_types))",
     context_sparse_types=VALUES, Tcontext_dense=VALUES, feature_list_sparse_types=VALUES,
     feature_list_dense_types=VALUES, Ncontext_sparse=0, Ncontext_dense=0, Nfeature_list_sparse=0,
-    Nfeature_list_dense=0, host=True, dynamic_shape=True,
+    Nfeature_list_dense=0, host=True, dynamic_shape=True, lenient=True,
 )  # fmt: skip
 parse_sequence.not_differentiable()
 

@@ -130,7 +130,7 @@ move_as_signed(unique_counts)
 
 unique_v2 = op(
     "UniqueV2(x: T[1+], axis: host Taxis[1]; out_idx: type = int32) -> (y: T, idx: out_idx)",
-    T=ANY, Taxis=INDEX, out_idx=INDEX, dynamic_shape=True,
+    T=ANY, Taxis=INDEX, out_idx=INDEX, dynamic_shape=True, lenient=True,
 )  # fmt: skip
 unique_v2.not_differentiable()
 

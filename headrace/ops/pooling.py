@@ -471,7 +471,12 @@ grad_with_argmax = op(
     f"MaxPoolGradWithArgmax(input: T[4], grad: T[4], argmax: Targmax[4]; {ARGMAX}, {TAIL}) -> (output: T)",
     T=REAL, Targmax=INDEX, lenient=True,
 )  # fmt: skip
-grad_with_argmax.shape(lambda input, grad, argmax, *values: input.with_rank(4))
+
+
+@grad_with_argmax.shape
+def _(input, grad, argmax, ksize, strides, padding, include_batch_in_index):
+    pool_shape("MaxPoolWithArgmax", 4, input, ksize, strides, padding, (), "NHWC").merge_with(grad).merge_with(argmax)
+    return input.with_rank(4)
 
 
 @grad_with_argmax.refuse

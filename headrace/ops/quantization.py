@@ -115,8 +115,11 @@ def _by_variables(name, per_channel):
     @backward.shape
     def _(gradients, inputs, min, max, num_bits, narrow_range):
         _check_args(None, None, num_bits)
-        check_channels(inputs, min.with_rank(rank).merge_with(max))
-        return [gradients.merge_with(inputs), min, max]
+        bounds = min.with_rank(rank).merge_with(max).with_rank(rank)
+        check_channels(inputs, bounds)
+        if rank and inputs.ndims:
+            bounds = bounds.merge_with(inputs.tuple[-1:])
+        return [gradients.merge_with(inputs), bounds, bounds]
 
     @backward.kernel
     def _(gradients, inputs, min, max, num_bits, narrow_range):

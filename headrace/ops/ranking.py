@@ -35,7 +35,9 @@ def _top(input, k):
     return values[..., :k].clone(), indices[..., :k].to(torch.int32)
 
 
-top = op("TopKV2(input: T[1+], k: host int32[0]; sorted: bool = True) -> (values: T, indices: int32)", T=REAL)
+top = op(
+    "TopKV2(input: T[1+], k: host int32[0]; sorted: bool = True) -> (values: T, indices: int32)", T=REAL, lenient=True
+)
 top.shape(lambda input, k, sorted: _top_shape(input, k))
 top.kernel(lambda input, k, sorted: _top(input, k))
 

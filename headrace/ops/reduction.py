@@ -290,6 +290,8 @@ def _argument(name, search):
             raise ValueError(f"{name} needs an input of rank 1 or more, but it is a scalar")
         if isinstance(dimension, list):
             raise ValueError(f"Shape must be rank 0 but is rank 1: dimension {dimension}")
+        if dimension is None and input.ndims is not None:
+            return unknown_shape(input.ndims - 1)
         return _reduced(input, dimension, False)
 
     @definition.refuse

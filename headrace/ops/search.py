@@ -97,7 +97,7 @@ def _(node, grad):
     return [raw_ops.Mul(raw_ops.RealDiv(same, count), raw_ops.ExpandDims(grad, -1)), None]
 
 
-unravel = op("UnravelIndex(indices: Tidx, dims: host Tidx[1]) -> (output: Tidx)", Tidx=INDEX, view=False)
+unravel = op("UnravelIndex(indices: Tidx, dims: host Tidx[1]) -> (output: Tidx)", Tidx=INDEX, view=False, lenient=True)
 unravel.not_differentiable()
 
 

@@ -215,7 +215,7 @@ _chosen("SparseSegmentSqrtN", FLOATING, 0.5)
 def _unsorted(name, types, reduce):
     definition = op(
         f"{name}(data: T, segment_ids: Tindices, num_segments: host Tnumsegments[0]) -> (output: T)",
-        T=types, Tindices=INDEX, Tnumsegments=INDEX,
+        T=types, Tindices=INDEX, Tnumsegments=INDEX, lenient=True,
     )  # fmt: skip
 
     @definition.shape

@@ -8,7 +8,7 @@ import torch
 from headrace.core.dtypes import ANY, resource, string, variant
 from headrace.core.registry import op
 from headrace.ops.shared.packed import pack, unpack
-from headrace.ops.shared.sparse_entry import check_parts, entries, join, select
+from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries, join, select
 from headrace.ops.shared.string_array import array_of, scalar_of
 
 HELD = tuple(t for t in ANY if t not in (resource, variant) and not t.is_quantized)
@@ -84,6 +84,7 @@ def _(sparse_indices, sparse_values, sparse_shape, out_type):
     check_parts(sparse_indices, sparse_values, sizes)
     if len(sizes) < 2:
         raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(sizes)}")
+    check_inside(sparse_indices, sizes)
     shape = pack(sparse_shape[1:].clone())
     packed = []
     for row in range(sizes[0]):

@@ -43,7 +43,7 @@ def _(gradients, logsoftmax):
 
 # ---- cross entropy with a distribution over the classes
 
-xent = op("SoftmaxCrossEntropyWithLogits(features: T, labels: T) -> (loss: T, backprop: T)", T=FLOATING)
+xent = op("SoftmaxCrossEntropyWithLogits(features: T, labels: T) -> (loss: T, backprop: T)", T=FLOATING, lenient=True)
 
 
 @xent.shape
@@ -109,7 +109,7 @@ def _(features, labels):
 
 sparse_xent = op(
     "SparseSoftmaxCrossEntropyWithLogits(features: T[2], labels: Tlabels[1]) -> (loss: T, backprop: T)",
-    T=FLOATING, Tlabels=INDEX,
+    T=FLOATING, Tlabels=INDEX, lenient=True,
 )  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def _(indices, old, new, *, device):
 concat = op(
     "SparseConcat(indices: N*int64[2], values: N*T[1], shapes: N*int64[1]; concat_dim: int)"
     " -> (output_indices: int64, output_values: T, output_shape: int64)",
-    T=VALUES, N=2, opaque=True,
+    T=VALUES, N=2, opaque=True, lenient=True,
 )  # fmt: skip
 concat.not_differentiable()
 
@@ -199,6 +199,7 @@ def _(split_dim, indices, values, shape, num_split):
 @split.kernel
 def _(split_dim, indices, values, shape, num_split, *, device):
     check_parts(indices, values, shape)
+    check_inside(indices, shape)
     axis = int(split_dim) + len(shape) if int(split_dim) < 0 else int(split_dim)
     if not 0 <= axis < len(shape):
         raise ValueError(f"Input split_dim should be between 0 and rank ({len(shape)}), got {split_dim}")
@@ -299,7 +300,7 @@ def _check_back(grad, entries, *others):
 slice_grad = op(
     "SparseSliceGrad(backprop_val_grad: T[1], input_indices: int64[2], input_start: int64[1], output_indices: int64[2])"
     " -> (val_grad: T)",
-    T=SUMMABLE, opaque=True,
+    T=SUMMABLE, opaque=True, lenient=True,
 )  # fmt: skip
 slice_grad.shape(lambda grad, indices, start, output: (indices.with_rank(2)[0],))
 slice_grad.refuse(lambda grad, indices, start, output: _check_back(grad, output, indices, start[None]))
@@ -319,7 +320,7 @@ add_grad.kernel(lambda grad, a, b, total: (_back(grad, a, total), _back(grad, b,
 fill_empty_rows = op(
     "SparseFillEmptyRows(indices: int64[2], values: T[1], dense_shape: host int64[1], default_value: T[0])"
     " -> (output_indices: int64, output_values: T, empty_row_indicator: bool, reverse_index_map: int64)",
-    T=VALUES, dynamic_shape=True,
+    T=VALUES, dynamic_shape=True, lenient=True,
 )  # fmt: skip
 
 
@@ -360,6 +361,7 @@ def _(node, indices_grad, values_grad, empty_grad, map_grad):
 fill_empty_rows_grad = op(
     "SparseFillEmptyRowsGrad(reverse_index_map: int64[1], grad_values: T[1]) -> (d_values: T, d_default_value: T)",
     T=SUMMABLE,
+    lenient=True,
 )
 fill_empty_rows_grad.shape(lambda reverse, grad: [reverse.with_rank(1), ()])
 

@@ -117,7 +117,7 @@ _PAIR = (
 
 add = op(
     f"SparseAdd({_PAIR}, thresh: Treal[0]) -> (sum_indices: int64, sum_values: T, sum_shape: int64)",
-    T=SUMMABLE, Treal=ORDERED, dynamic_shape=True,
+    T=SUMMABLE, Treal=ORDERED, dynamic_shape=True, lenient=True,
 )  # fmt: skip
 
 
@@ -195,6 +195,8 @@ def _extreme(name, types, choose):
     @definition.kernel
     def _(*parts):
         _check_pair(*parts)
+        for places, shape in ((parts[0], parts[2]), (parts[3], parts[5])):
+            check_inside(places, shape)
         indices, a, b, _ = _aligned(*parts)
         return indices, choose(a, b)
 
@@ -204,7 +206,7 @@ _extreme("SparseSparseMinimum", ORDERED, torch.minimum)
 
 dense_add = op(
     "SparseTensorDenseAdd(a_indices: Tindices[2], a_values: T[1], a_shape: host Tindices[1], b: T) -> (output: T)",
-    T=SUMMABLE, Tindices=INDEX, opaque=True,
+    T=SUMMABLE, Tindices=INDEX, opaque=True, lenient=True,
 )  # fmt: skip
 dense_add.gradient(lambda node, grad: [None, raw_ops.GatherNd(grad, node.inputs[0]), None, grad])
 

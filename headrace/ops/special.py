@@ -9,7 +9,7 @@ import torch
 from headrace.core import dtypes
 from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
-from headrace.core.shape import broadcast_shape
+from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import binary, unary
 from headrace.ops.shared.gamma import gamma_slope
@@ -75,8 +75,19 @@ binary("Polygamma", _polygamma, PRECISE, _polygamma_gradient, names=("a", "x"))
 
 # ---- incomplete beta
 
-betainc = op("Betainc(a: T, b: T, x: T) -> (z: T)", T=PRECISE, opaque=True)
-betainc.shape(lambda a, b, x: broadcast_shape(a, broadcast_shape(b, x)))
+betainc = op("Betainc(a: T, b: T, x: T) -> (z: T)", T=PRECISE, opaque=True, lenient=True)
+
+
+@betainc.shape
+def _(a, b, x):
+    """Scalars go with everything; the others have one shape."""
+    merged = TensorShape(None)
+    for shape in (a, b, x):
+        if shape.ndims != 0:
+            merged = merged.merge_with(shape)
+    return merged if any(s.ndims != 0 for s in (a, b, x)) else ()
+
+
 _FRACTION_STEPS = 100  # enough for parameters up to about 10000
 
 

@@ -101,11 +101,9 @@ join.not_differentiable()
 def _(inputs, separator):
     merged = TensorShape(())
     for shape in inputs:
-        if shape.ndims is None:
-            return None
         if shape.ndims:  # scalars go with everything
             merged = merged.merge_with(shape) if merged.ndims else shape
-    return merged
+    return None if merged.ndims == 0 and any(s.ndims is None for s in inputs) else merged
 
 
 @join.kernel
@@ -166,7 +164,7 @@ def _(inputs, reduction_indices, keep_dims, separator):
 segment_join = op(
     "UnsortedSegmentJoin(inputs: string, segment_ids: Tindices, num_segments: host Tnumsegments[0];"
     ' separator: string = "") -> (output: string)',
-    Tindices=INDEX, Tnumsegments=INDEX, host=True,
+    Tindices=INDEX, Tnumsegments=INDEX, host=True, lenient=True,
 )  # fmt: skip
 segment_join.not_differentiable()
 

@@ -48,6 +48,7 @@ product = op(
     "TridiagonalMatMul(superdiag: T[2+], maindiag: T[2+], subdiag: T[2+], rhs: T[2+]) -> (output: T)",
     T=_TYPES,
     view=False,
+    lenient=True,
 )
 
 

@@ -10,6 +10,7 @@ variables afterwards) or ``gradients`` of the sum of the weighted outputs, one p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from headrace.graph.build import call as build
 from headrace.graph.constant import make_array
 from headrace.graph.convert import make_constant
 from headrace.graph.operation import Operation
-from headrace.library.testing.opcheck import Sample, flatten
+from headrace.library.testing.opcheck import Sample, Slot, flatten
 
 Call = dict[str, Any]
 Result = dict[str, Any]
@@ -40,12 +41,17 @@ class NotData(Exception):
 def from_sample(name: str, sample: Sample) -> Call:
     """The sample as a call."""
     op_def = REGISTRY.get(name)
-    slots = iter(flatten(op_def, sample))
+    return from_slots(op_def, sample, flatten(op_def, sample))
+
+
+def from_slots(op_def: OpDef, sample: Sample, slots: Sequence[Slot]) -> Call:
+    """The sample as a call, with other flat inputs than its own."""
+    rest = iter(slots)
     inputs: list[Any] = []
     for arg, value in zip(op_def.signature.inputs, sample.inputs, strict=True):
         entries = []
         for _ in value if arg.is_list else [value]:
-            slot = next(slots)
+            slot = next(rest)
             if slot.made:
                 raise NotData(f"{arg.name} is made by a function")
             entries.append(entry(slot.value, slot.dtype.name, ref=arg.ref, host=arg.host))
@@ -53,7 +59,7 @@ def from_sample(name: str, sample: Sample) -> Call:
     if any(callable(v) and not isinstance(v, type) for v in sample.attrs.values()):
         raise NotData("an attribute is a function")
     attrs = {key: describe(op_def, key, value) for key, value in sample.attrs.items() if key != "name"}
-    return {"op": name, "inputs": inputs, "attrs": attrs}
+    return {"op": op_def.name, "inputs": inputs, "attrs": attrs}
 
 
 def entry(value: Any, dtype: str, ref: bool = False, host: bool = False) -> dict[str, Any]:

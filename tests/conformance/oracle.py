@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -22,14 +23,16 @@ VARIABLE = "HEADRACE_TF_PYTHON"
 class Oracle:
     """Answers calls one after another.  Not thread-safe; a context manager that ends its process.
 
-    A call that brings TensorFlow's process down is answered with ``{"crash": ...}``, and a new process is started.
+    A call that brings TensorFlow's process down, or takes more than ``limit`` seconds, is answered with ``{"crash": ...}``, and a
+    new process is started.
     """
 
-    def __init__(self, python: str | None = None) -> None:
+    def __init__(self, python: str | None = None, limit: float | None = None) -> None:
         chosen = python or os.environ.get(VARIABLE)
         if not chosen:
             raise RuntimeError(f"set {VARIABLE} to an interpreter that has tensorflow, or run `make conformance`")
         self._python = chosen
+        self._limit = limit
         self._process: subprocess.Popen[bytes] | None = None
         self.version = ""
         self.crashes = 0
@@ -74,10 +77,16 @@ class Oracle:
             process.kill()
             process.wait()
 
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
     def ask(self, message: dict[str, Any]) -> Any:
         inlet, outlet = self._pipes()
         try:
             send(inlet, message)
+            if self._limit is not None and not select.select([outlet], [], [], self._limit)[0]:
+                self._kill()
             return receive(outlet)
         except (EOFError, BrokenPipeError):
             code = self._process.wait() if self._process else None

@@ -79,6 +79,7 @@ class Run:
         self.setup: list[Any] = []
         self.flat: list[Any] = []
         self.refs: list[Any] = []
+        self.session: Any = None
 
     def input(self, item: dict[str, Any]) -> Any:
         dtype = tf.as_dtype(item["dtype"])
@@ -90,13 +91,18 @@ class Run:
             if value is not None:
                 given = tf.placeholder(dtype, value.shape)
                 self.setup.append((tf.raw_ops.Assign(ref=made, value=given), {given: value}))
-        elif item.get("host"):
-            made = tf.constant(value, dtype)
+        elif self.call.get("form") == "static" or (item.get("host") and self.call.get("form") != "late"):
+            made = tf.constant(value, dtype, value.shape)
         else:
-            made = tf.placeholder(dtype, value.shape if self.call.get("known", True) else None)
+            made = tf.placeholder(dtype, self.static(item, value))
             self.feed[made] = value
         self.flat.append(made)
         return made
+
+    def static(self, item: dict[str, Any], value: Any) -> Any:
+        """What the graph is told of the shape of an input."""
+        known = self.call.get("known", True) and self.call.get("form") != "late"
+        return item.get("shape", value.shape) if known else None
 
     def build(self) -> Any:
         definition = op_def_registry.get(self.call["op"])
@@ -146,6 +152,46 @@ class Run:
                 found["gradients"] = self.gradients(session, plain, found["outputs"])
             return found
 
+    def outcome(self) -> dict[str, Any]:
+        """Whether the call fails: the phase and the class of the error; the static shapes if it was only to be built."""
+        with tf.Graph().as_default() as self.graph:
+            try:
+                self.node = self.build()
+            except Exception as e:
+                return self.failure("building", e)
+        if self.call["form"] == "partial":
+            static = [t.shape.as_list() if t.shape.rank is not None else None for t in self.node.outputs]
+            return {"static": static}
+        if self.call["form"] == "static":
+            return {}
+        self.session = tf.Session(config=CONFIG, graph=self.graph)
+        return self.run_late()
+
+    def run_late(self) -> dict[str, Any]:
+        """Whether the node fails with what is fed."""
+        try:
+            for target, feed in self.setup:
+                self.session.run(target.op, feed)
+            plain = [t for t in self.node.outputs if t.dtype.base_dtype not in (tf.resource, tf.variant)]
+            self.session.run(plain or self.node, self.feed)
+        except Exception as e:
+            return self.failure("running", e)
+        return {}
+
+    def again(self, call: dict[str, Any]) -> dict[str, Any]:
+        """The outcome of another call that differs in the values of its inputs only."""
+        values = [to_numpy(item["value"], item["dtype"]) for item in flat_items(call)]
+        self.feed = dict(zip(self.flat, values, strict=True))
+        return self.run_late()
+
+    def failure(self, phase: str, error: Exception) -> dict[str, Any]:
+        text = str(error).split("\n\nOriginal stack trace")[0].rpartition("\nNode: ")[2]
+        if isinstance(error, TypeError) and UNSUPPORTED[0] in text:
+            return {"phase": phase, "error": "no such dtype", "message": text[:200]}
+        if any(words in text for words in UNSUPPORTED):
+            return {"unsupported": text[:200]}
+        return {"phase": phase, "error": type(error).__name__, "message": text[:200]}
+
     def gradients(self, session: Any, outputs: list[Any], values: list[Any]) -> Any:
         """One entry per flat input: None, or the gradient; a text where TensorFlow has none or fails."""
         ys = [(t, v) for t, v in zip(outputs, values, strict=True) if t.dtype.name in DIFFERENTIABLE]
@@ -165,9 +211,41 @@ class Run:
         ]
 
 
+def flat_items(call: dict[str, Any]) -> list[dict[str, Any]]:
+    return [item for x in call["inputs"] for item in (x if isinstance(x, list) else [x])]
+
+
+class Late:
+    """The last call whose inputs were all fed, to be run again with other values: making a session takes long."""
+
+    def __init__(self) -> None:
+        self.key: Any = None
+        self.run: Run | None = None
+
+    def outcome(self, call: dict[str, Any]) -> dict[str, Any]:
+        key = call["op"], repr(call["attrs"]), [item["dtype"] for item in flat_items(call)]
+        if self.run is not None and key == self.key:
+            return self.run.again(call)
+        if self.run is not None:
+            self.run.session.close()
+        made = Run(call)
+        found = made.outcome()
+        self.key, self.run = key, None
+        if made.session is not None and made.refs:
+            made.session.close()  # what it wrote must not reach the next call
+        elif made.session is not None:
+            self.run = made
+        return found
+
+
+LATE = Late()
+
+
 def answer(call: dict[str, Any]) -> dict[str, Any]:
     if op_def_registry.get(call["op"]) is None:
         return {"unknown": True}
+    if "form" in call:
+        return LATE.outcome(call) if call["form"] == "late" else Run(call).outcome()
     try:
         return Run(call).run()
     except Exception as e:

@@ -1,11 +1,14 @@
-"""Every op with invalid inputs: no text of torch, numpy or Python reaches a user, and no crash.
+"""Every op with invalid inputs: no text of torch, numpy or Python reaches a user, no crash, and TensorFlow's class and phase.
 
-Each op's first sample is spoilt in many ways (tests/ops/invalid.py), while building and while running.
+Each op's first sample is spoilt in many ways (tests/ops/invalid.py), with everything known while building and with nothing.
+TensorFlow is not needed: its outcomes are in tests/golden/faults.json, made by tests/golden/make_faults.py.
 """
 
 import re
 
 import pytest
+from golden import fault_results
+from ops import fault_comparison
 from ops.invalid import Spoilt, attempts, samples
 
 import headrace as tf
@@ -40,12 +43,52 @@ def problem(call: Spoilt) -> str | None:
     return None
 
 
+def contradictions(name: str, calls: list[Spoilt], theirs: dict[str, str]) -> list[str]:
+    """The calls that TensorFlow takes otherwise, as lines of the list; those that end sooner here are no matter."""
+    letters = {form: iter(theirs[form]) for form in ("static", "late")}
+    outcomes = [(c, next(letters[c.form]), fault_results.letter_of(c.phase, c.error)) for c in calls]
+    return [
+        fault_comparison.line(way, call)
+        for way, call, _, _ in fault_comparison.differences(outcomes)
+        if way != fault_comparison.SOONER
+    ]
+
+
 @pytest.mark.parametrize("part", range(PARTS))
-def test_errors_speak_headrace(part: int) -> None:
-    problems = []
+def test_errors_speak_headrace_and_agree_with_tensorflow(part: int) -> None:
+    kept, listed, problems = fault_results.load(), fault_comparison.read(), []
     for name in list(SAMPLES)[part::PARTS]:
-        problems += [p for call in attempts(REGISTRY.get(name), SAMPLES[name][0]) if (p := problem(call))]
+        op_def, sample = REGISTRY.get(name), SAMPLES[name][0]
+        calls = list(attempts(op_def, sample))
+        problems += [p for call in calls if (p := problem(call))]
+        if name in kept:
+            stale = kept[name]["calls"] != fault_results.stamp(op_def, sample)
+            assert not stale, f"the invalid calls of {name} have changed; run {fault_results.UPDATE} {name}"
+            found = set(contradictions(name, calls, kept[name]))
+            problems += [f"not in {fault_comparison.LISTED.name}: {line}" for line in sorted(found - listed)]
+            gone = {line for line in listed if line.split("\t")[1] == name} - found
+            problems += [f"no longer differs, but is in {fault_comparison.LISTED.name}: {line}" for line in sorted(gone)]
     assert not problems, "\n".join(problems)
+
+
+def test_the_list_of_differences_names_known_calls() -> None:
+    kept = fault_results.load()
+    for line in fault_comparison.read():
+        way, op, form, _ = line.split("\t")
+        assert way in fault_comparison.WAYS and op in kept and form in ("static", "late"), line
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "their_twin", "our_twin", "way"),
+    [
+        ("v", "v", "I", "I", None), ("?", "t", "", "", None), ("l", ".", "", "", None), ("l", "v", "", "", "class"),
+        ("v", ".", "I", "I", "later"), ("v", ".", "I", ".", "laxer"), (".", "v", "I", "I", "sooner"),
+        (".", "v", ".", "I", "stricter"), ("I", ".", "v", "v", "laxer"), (".", "I", ".", ".", "stricter"),
+        ("I", "U", ".", ".", "class"), ("I", "v", ".", ".", "sooner"), ("v", "I", "v", ".", "later"),
+    ],
+)  # fmt: skip
+def test_ways_to_differ(theirs: str, ours: str, their_twin: str, our_twin: str, way: str | None) -> None:
+    assert fault_comparison.difference(theirs, ours, their_twin, our_twin) == way
 
 
 def test_the_check_sees_texts_from_below() -> None:
