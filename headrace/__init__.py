@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 # Before anything loads torch.
 from headrace.core import process as _process
 
-# Registers every op type.
-import headrace.ops as _ops
+# Loads torch and registers every op type.
+with _process.importing():
+    import headrace.ops as _ops
 
 # ---- core: dtypes, shapes, errors, config
 from headrace.core import errors as errors

@@ -64,7 +64,9 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 def test_importing_changes_what_is_listed_and_nothing_else() -> None:
     before, after = _state("import numpy, torch"), _state("import headrace")
     changed = _changed(before, after)
-    assert set(changed) == {"environment"}
+    assert set(changed) == {"environment", "garbage collection"}
+    assert changed["garbage collection"][:2] == before["garbage collection"][:2]
+    assert changed["garbage collection"][2] > 100_000  # objects that are left out
     added = {k: v for k, v in after["environment"].items() if before["environment"].get(k) != v}
     assert added == {"GOMP_SPINCOUNT": process.SPIN, "KMP_BLOCKTIME": "1", "MIMALLOC_PURGE_DELAY": "1000"}
     assert set(before["environment"]) <= set(after["environment"])
@@ -99,7 +101,7 @@ def test_with_the_switch_off_nothing_changes_even_after_training() -> None:
 
 def test_training_leaves_all_but_torchs_threads_as_it_was() -> None:
     changed = _changed(_state("import numpy, torch"), _state(STEP))
-    assert set(changed) - {"threads of torch"} == {"environment"}
+    assert set(changed) - {"threads of torch"} == {"environment", "garbage collection"}
 
 
 class _Torch:
