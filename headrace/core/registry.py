@@ -66,7 +66,7 @@ class Traits:
     opaque_on_cpu: bool = False  # opaque on the CPU only, where the kernel is faster than compiled code
     transfers: bool = False  # moves its inputs to its device itself
     takes_numbers: bool = False  # passes integer and bool scalars on, as Python numbers or as tensors
-    takes_arrays: bool = False  # looks at its inputs or hands them on: they may be numpy arrays
+    takes_arrays: bool = False  # looks at its inputs or hands them on: they, and its outputs, may be numpy arrays
     feed: bool = False  # a value the caller must supply (Placeholder)
     argument: bool = False  # of a feed: an argument of a function's body, which may be the handle of a variable
     constant: bool = False  # its value is the attribute "value", known while planning

@@ -22,7 +22,7 @@ def _(node):
     return graph.static_value(node._outputs[0]) if graph is not None and graph.building_function else None
 
 
-_TRAITS = {"view": True, "opaque": True}
+_TRAITS = {"view": True, "opaque": True, "takes_arrays": True}
 _EFFECTS = {**_TRAITS, "stateful": True, "writes": True}
 
 

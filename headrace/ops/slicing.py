@@ -17,6 +17,7 @@ from headrace.ops.declare.resource import resource_form
 from headrace.ops.declare.unsigned import move_as_signed
 from headrace.ops.shared.refuse import expect_sizes
 from headrace.ops.shared.slice_index import python_index
+from headrace.resources.value import as_tensor
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 _MASK_TEXT = ", ".join(f"{m}: int = 0" for m in _MASKS)
@@ -216,7 +217,16 @@ def _(node, grad):
     input, begin, end, strides = node.inputs
     shape = raw_ops.Shape(input, out_type=node.attrs["Index"])
     masks = {m: node.attrs[m] for m in _MASKS}
+    if _end_is_unread(begin.shape.tuple, **masks):
+        end = begin  # so that a loop need not keep both for its gradient
     return [raw_ops.StridedSliceGrad(shape, begin, end, strides, grad, **masks), None, None, None]
+
+
+def _end_is_unread(size, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask):
+    """Whether each axis has a single index or goes to its end, as in x[:, i]; ``size`` is the shape of ``begin``."""
+    if not size or size[0] is None or ellipsis_mask or new_axis_mask:
+        return False
+    return end_mask | shrink_axis_mask == (1 << size[0]) - 1
 
 
 @strided_slice.kernel
@@ -272,10 +282,21 @@ def _(shape, begin, end, strides, dy, *masks):
 
 
 @strided_slice_grad.kernel
-def _(shape, begin, end, strides, dy, *masks):
+def _put_back(shape, begin, end, strides, dy, *masks):
     index, backwards = python_index(tuple(begin), tuple(end), tuple(strides), *masks)
     result = dy.new_zeros(shape)
     write(result, index, backwards, dy)
+    return result
+
+
+@strided_slice_grad.array_kernel
+def _(shape, begin, end, strides, dy, *masks):
+    index, _ = python_index(tuple(begin), tuple(end), tuple(strides), *masks)
+    result = np.zeros(shape, dy.dtype)
+    try:
+        result[index] = dy
+    except (IndexError, ValueError):
+        return _put_back(shape, begin, end, strides, as_tensor(dy), *masks).numpy()
     return result
 
 

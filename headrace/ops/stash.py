@@ -13,6 +13,7 @@ import torch
 from headrace.core.dtypes import ANY
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.resources.value import tensor_held
 
 # What it is for tells it from stashes of other devices: no pass takes one for the other.
 empty = op('_EmptyStash(; purpose: string = "") -> (stash: variant)', opaque=True)
@@ -26,6 +27,7 @@ push = op(
     view=True,
     opaque=True,
     takes_numbers=True,
+    takes_arrays=True,
 )
 push.shape(lambda rest, values: ())
 push.inline_kernel("({0}, {1})")
@@ -33,7 +35,7 @@ push.kernel(lambda rest, values: (rest, values))
 
 pop = op(
     "_PopStash(stash: variant; T: list(type)) -> (rest: variant, values: list(T))",
-    T=ANY, view=True, opaque=True, takes_numbers=True,
+    T=ANY, view=True, opaque=True, takes_numbers=True, takes_arrays=True,
 )  # fmt: skip
 pop.shape(lambda stash, T: [(), *[None] * len(T)])
 pop.inline_kernel("({0})")
@@ -125,6 +127,8 @@ def zeros_of(value):
     """The zero gradient of a value."""
     if isinstance(value, torch.Tensor):
         return torch.zeros_like(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.zeros_like(value)
     if isinstance(value, tuple):
         return _chain([[zeros_of(v) for v in values if _has_gradient(v)] for values in _frames(value)])
     return value.zeros()
@@ -133,11 +137,14 @@ def zeros_of(value):
 def _has_gradient(value):
     if isinstance(value, torch.Tensor):
         return value.is_floating_point() or value.is_complex()
-    return not isinstance(value, (np.ndarray, int))
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.kind in "fc"
+    return not isinstance(value, int)
 
 
 def sum_of(x, y):
     """The sum of two gradients of one value."""
+    x, y = tensor_held(x), tensor_held(y)
     if isinstance(x, torch.Tensor):
         return y.add(x) if isinstance(y, Swapped) else x + y
     if isinstance(x, tuple):
@@ -148,7 +155,7 @@ def sum_of(x, y):
 
 # ---- rows that a loop collects (passes/defer_sums.py)
 
-push_row = op("_PushRow(rest: variant, value: T) -> (rows: variant)", T=ANY, view=True, opaque=True)
+push_row = op("_PushRow(rest: variant, value: T) -> (rows: variant)", T=ANY, view=True, opaque=True, takes_arrays=True)
 push_row.shape(lambda rest, value: ())
 push_row.not_differentiable()
 push_row.inline_kernel("({0}, {1})")
@@ -167,4 +174,4 @@ def _(rows, axis, other, T, *, device):  # noqa: N803
         values.append(value)
     if not values:
         return torch.zeros((0, other) if axis == 0 else (other, 0), dtype=T, device=device)
-    return torch.cat(values, axis)
+    return torch.cat([tensor_held(value) for value in values], axis)

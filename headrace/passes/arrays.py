@@ -25,9 +25,13 @@ ROUNDS = 8
 
 
 def on_arrays(
-    order: Sequence[Node], escaping: Collection[Value], native: Collection[DType], on_cpu: Callable[[Node], bool]
-) -> dict[Node, ArrayKernel]:
-    """The nodes that run on arrays, with what they run.  ``escaping`` values must be tensors, whoever made them."""
+    order: Sequence[Node], escaping: Collection[Value], native: Collection[DType], on_cpu: Callable[[Node], bool],
+    free: Collection[Value] = (),
+) -> dict[Node, ArrayKernel]:  # fmt: skip
+    """The nodes that run on arrays, with what they run.
+
+    ``escaping`` values must be tensors, whoever made them.  ``free`` ones come in the form in which they are wanted.
+    """
     fits: dict[Value, bool] = {}
     chosen = {n: k for n in order if (k := _kernel(n, native, fits)) is not None and on_cpu(n)}
     if not chosen:
@@ -38,7 +42,7 @@ def on_arrays(
     for node in order:
         inputs = [sources.get(value, value) for value in tensor_inputs(node)]
         if node in chosen:
-            around[node] = {v for v in (*inputs, *node.outputs) if not is_free(v.op)}
+            around[node] = {v for v in (*inputs, *node.outputs) if v not in free and not is_free(v.op)}
         if node.op_def.traits.identity:
             sources[node.outputs[0]] = sources.get(node.inputs[0], node.inputs[0])
             continue
@@ -73,8 +77,12 @@ def on_arrays(
 
 
 def is_free(node: Node) -> bool:
-    """Whether the node's value is there as an array and as a tensor: a constant, a variable's value where it lies."""
-    return node.op_def.traits.reads_buffer or node.op_def.traits.constant
+    """Whether the node's value is there as an array and as a tensor: a constant, a variable's value where it lies.
+
+    What a body or a stash hands on comes in the form in which it was made, mostly the one that is wanted.
+    """
+    traits = node.op_def.traits
+    return traits.reads_buffer or traits.constant or traits.takes_arrays
 
 
 def tensor_inputs(node: Node) -> list[Value]:

@@ -185,6 +185,20 @@ def _reshaped_twice(node: Node, facts: Facts) -> Answer:
     return Change("Reshape", [inner.inputs[0], node.inputs[1]], node.attrs)
 
 
+@rule("StridedSlice")
+def _unread_end(node: Node, facts: Facts) -> Answer:
+    """x[:, i], whose begin is [0, i] and whose end is [0, i + 1] -> the same with begin as its end, which nothing reads"""
+    x, begin, end, strides = node.inputs
+    size = begin.shape.tuple
+    if begin is end or end.op.op_def.traits.constant or not size or size[0] is None or end.shape.tuple != size:
+        return None
+    if node.attrs["ellipsis_mask"] or node.attrs["new_axis_mask"]:
+        return None
+    if node.attrs["end_mask"] | node.attrs["shrink_axis_mask"] != (1 << size[0]) - 1:
+        return None
+    return Change("StridedSlice", [x, begin, begin, strides], node.attrs)
+
+
 @rule("GatherV2")
 def _gathered_in_order(node: Node, facts: Facts) -> Answer:
     """gather(x: [3, ...], [0, 1, 2]) -> x"""

@@ -75,6 +75,11 @@ def tensor_held(value: Any) -> Value:
     return as_tensor(value) if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject else value
 
 
+def array_held(value: Any) -> Any:
+    """A number or numbers in the host's memory, held as a tensor or as an array, as an array."""
+    return value.numpy() if isinstance(value, torch.Tensor) else value
+
+
 def from_numpy(array: Any, dtype: DType | None = None, device: Any = None) -> Value:
     """An array as a run-time value.  Shares memory with the array where it can (CPU, same dtype, writable)."""
     if array.dtype.hasobject or array.dtype.kind in "SU":

@@ -10,7 +10,7 @@ Nothing is looked up, checked or recorded per node at run time.  When a line rai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import CodeType
@@ -30,7 +30,7 @@ from headrace.resources.dispatch import with_autograd
 from headrace.resources.invoke import array_attrs, bind_attrs, extras
 from headrace.resources.value import NATIVE
 from headrace.runtime.depth import deep
-from headrace.runtime.holder import ANYWHERE, ARRAY, HOST, NUMBER, Holder
+from headrace.runtime.holder import ANYWHERE, ARRAY, EITHER, HOST, NUMBER, Holder
 from headrace.runtime.number import number, tensor_of, wrap, wrapped
 from headrace.runtime.recorder import Recorder
 from headrace.runtime.refusal import refusing
@@ -65,6 +65,7 @@ class Program:
     bodies: tuple[Program, ...] = ()  # those that lines of this one call
     long: bool = False  # whether bypassing torch's autograd pays
     on_arrays: frozenset[Node] = frozenset()  # the nodes that run on numpy arrays
+    array_inputs: frozenset[int] = frozenset()  # of a body: the parameters that it uses as arrays only
 
 
 class _Recursive:
@@ -95,6 +96,7 @@ class _Writer:
         self.held = Holder(self.script, binder)
         self.torch_device = cache(binder.torch_device)
         self.bodies: list[Program] = []
+        self.written: dict[StepGraph, Program] = {}  # the bodies of the node that is being written
 
     def write_on_numbers(self, node: Node) -> bool:
         """Writes arithmetic on Python numbers, if that is what the node's inputs are."""
@@ -136,7 +138,7 @@ class _Writer:
             call = op_def.kernels.inline.format(*arguments)
         else:
             call = self.call(node, device, arguments)
-        self.assign(node, call, place)
+        self.assign(node, call, EITHER if op_def.traits.takes_arrays and device.type == "cpu" else place)
         if op_def.traits.reads_buffer and device.type == "cpu":  # the array is that of a buffer on the host
             self.held.put_read(node.outputs[0], arguments[0])
 
@@ -182,22 +184,38 @@ class _Writer:
             return held.names[value]
         if as_arrays:
             return held.array(value, node)
+        if position in node.attrs.get("host_inputs", ()):
+            return held.number(value)
         place = held.places[value]
         if (
-            (traits.transfers and place not in (ANYWHERE, ARRAY, NUMBER) and not held.is_meta(value))
-            or (traits.takes_arrays and place is ARRAY)
+            (traits.transfers and place not in (ANYWHERE, ARRAY, EITHER, NUMBER) and not held.is_meta(value))
+            or (traits.takes_arrays and place in (ARRAY, EITHER) and device.type == "cpu")
             or (traits.takes_numbers and place is NUMBER)
         ):
             return held.names[value]
-        if position in node.attrs.get("host_inputs", ()):
-            return held.number(value)
+        if traits.takes_arrays and position in self.array_inputs(node, device):
+            return held.array(value, node)
         return held.tensor(value, device, node)
+
+    def array_inputs(self, node: Node, device: Any) -> Collection[int]:
+        """The inputs of a loop that stay the same and that its body uses as arrays: converted once, before the loop."""
+        body = node.attrs.get("body")
+        if not isinstance(body, StepGraph):
+            return ()
+        first = 0 if "cond" in node.attrs else 1
+        variables = len(node.attrs["T"])
+        return {first + i for i in self.body_program(body, device).array_inputs if i >= variables}
 
     def body(self, body: StepGraph, device: Any) -> str:
         """The name of the function of an instantiated body."""
-        program = generate_body(body, self.binder, device, self.recursions)
-        self.bodies.append(program)
-        return self.script.bind("f", program.call)
+        return self.script.bind("f", self.body_program(body, device).call)
+
+    def body_program(self, body: StepGraph, device: Any) -> Program:
+        program = self.written.get(body)
+        if program is None:
+            program = self.written[body] = generate_body(body, self.binder, device, self.recursions)
+            self.bodies.append(program)
+        return program
 
     def recursive(self, body: StepGraph, device: Any, node: Node) -> str:
         """The name of the function of a body that calls itself.  While it is being written, the name stands for a placeholder."""
@@ -305,8 +323,8 @@ def generate(
 ) -> Program:  # fmt: skip
     """``nodes`` in the order to run; ``inputs`` become the function's parameters, ``outputs`` its result, always a tuple.
 
-    Results are brought to ``result_places`` (torch devices) if those are given.  Those of nodes in ``arrays``, which run on
-    arrays, are arrays if no ``places`` are asked for.
+    Results are brought to ``result_places`` (torch devices, NUMBER or EITHER) if those are given.  Those of nodes in ``arrays``,
+    which run on arrays, are arrays if no ``places`` are asked for.
     """
     writer = _Writer(binder, {} if recursions is None else recursions, arrays or {})
     script, held = writer.script, writer.held
@@ -319,13 +337,18 @@ def generate(
     for i, value in enumerate(outputs):
         if result_places is not None:
             wanted = result_places[i]
-            results.append(held.returned_number(value) if wanted is NUMBER else held.tensor(value, wanted, value.op))
-        elif held.places[value] in (NUMBER, ANYWHERE) or (held.places[value] is ARRAY and places is not None):
+            if wanted is NUMBER:
+                results.append(held.returned_number(value))
+            elif wanted is EITHER:
+                results.append(held.either(value, host, value.op))
+            else:
+                results.append(held.tensor(value, wanted, value.op))
+        elif held.places[value] in (NUMBER, ANYWHERE) or (held.places[value] in (ARRAY, EITHER) and places is not None):
             results.append(held.tensor(value, host, value.op))
         else:
             results.append(held.names[value])
     if places is not None:
-        places.update((v, p) for v, p in held.places.items() if p not in (ANYWHERE, ARRAY, None, NUMBER))
+        places.update((v, p) for v, p in held.places.items() if p not in (ANYWHERE, ARRAY, EITHER, None, NUMBER))
     outermost = recursions is None
     quiet = outermost and (bool(arrays) or any(f.on_arrays for f in writer.bodies))
     if quiet:
@@ -336,7 +359,9 @@ def generate(
     # The function is taken out of its globals: no circle keeps what they hold when the plan is dropped.
     long = bool(writer.bodies) or sum(n.op_def.kernels.inline is None for n in numbered.values()) >= LONG
     small = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.bodies))
-    return Program(script.namespace.pop("strand"), text, numbered, held.names, tuple(writer.bodies), long, small)
+    as_arrays = frozenset(i for i in range(len(inputs)) if held.used_as_array(f"i{i}"))
+    call = script.namespace.pop("strand")
+    return Program(call, text, numbered, held.names, tuple(writer.bodies), long, small, as_arrays)
 
 
 @lru_cache(16)
@@ -370,16 +395,19 @@ def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Rec
     """
     run_stage(Stage.BODY, body, Context())
     fed = {v.op for v in body.feeds}
-    places = {v: NUMBER if h else device for v, h in zip(body.feeds, body.host_feeds, strict=True)}
-    wanted = [NUMBER if h else device for h in body.host_fetches]
+    place = EITHER if device.type == "cpu" else device
+    places = {v: NUMBER if h else place for v, h in zip(body.feeds, body.host_feeds, strict=True)}
+    wanted = [NUMBER if h else place for h in body.host_fetches]
     nodes = [n for n in body.nodes if n not in fed]
-    small = choose_arrays(nodes, body.fetches, binder)
+    small = choose_arrays(nodes, (), binder, body.feeds) if place is EITHER else {}
     return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted, recursions, small)
 
 
-def choose_arrays(nodes: Sequence[Node], escaping: Sequence[Value], binder: Binder) -> dict[Node, ArrayKernel]:
-    """The nodes that are to run on arrays; ``escaping`` values are wanted as tensors."""
+def choose_arrays(
+    nodes: Sequence[Node], escaping: Sequence[Value], binder: Binder, free: Sequence[Value] = ()
+) -> dict[Node, ArrayKernel]:
+    """The nodes that are to run on arrays; ``escaping`` values are wanted as tensors, ``free`` ones come in either form."""
     if not binder.arrays:
         return {}
     torch_device = cache(binder.torch_device)
-    return on_arrays(nodes, escaping, NATIVE, lambda n: torch_device(n.device).type == "cpu")
+    return on_arrays(nodes, escaping, NATIVE, lambda n: torch_device(n.device).type == "cpu", frozenset(free))

@@ -6,6 +6,7 @@ A value is held in one place: the place is
     HOST             a tensor of small integers in the host's memory, whatever the device of its node
     NUMBER           a Python number: an integer or bool scalar
     ARRAY            a numpy array, or a scalar of numpy's
+    EITHER           a tensor in the host's memory or an array: what enters and leaves bodies, in the form that it was made in
     ANYWHERE         a constant: bound in the form in which it is used
     None             not in the memory of a device: strings, stashes, handles of variables
 
@@ -22,11 +23,11 @@ import numpy as np
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.copies import to_device
 from headrace.resources.invoke import host_value
-from headrace.resources.value import as_tensor, is_null, refuse_meta, zeros_for
+from headrace.resources.value import array_held, as_tensor, is_null, refuse_meta, tensor_held, zeros_for
 from headrace.runtime.number import number, tensor_of
 from headrace.runtime.script import Script
 
-ANYWHERE, HOST, NUMBER, ARRAY = "anywhere", "host", "number", "array"
+ANYWHERE, HOST, NUMBER, ARRAY, EITHER = "anywhere", "host", "number", "array", "either"
 _ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
 
 
@@ -97,6 +98,9 @@ class Holder:
         if place is ARRAY:
             moved = "" if device.type == "cpu" else f".to({bind('d', device)})"
             return f"{bind('g', as_tensor)}({name}){moved}"
+        if place is EITHER:
+            moved = "" if device.type == "cpu" else f".to({bind('d', device)})"
+            return f"{bind('g', tensor_held)}({name}){moved}"
         if place is NUMBER:
             return f"{bind('g', tensor_of)}({name}, {bind('y', value.dtype.base_dtype)}, {bind('d', device)})"
         if self.is_meta(value) and device.type != "meta":
@@ -117,8 +121,18 @@ class Holder:
         if name in self._variables:
             self.read_as_arrays.add(name)
             return f"{self._variables[name]}.array"
+        if place is EITHER:
+            return self._convert(name, ARRAY, lambda: f"{self._script.bind('g', array_held)}({name})", node)
         host = self._source.torch_device("")
         return self._convert(name, ARRAY, lambda: f"{self.tensor(value, host, node)}.numpy()", node)
+
+    def either(self, value: Value, device: Any, node: Node) -> str:
+        """The value as a tensor on the device or as an array, whatever it is held as."""
+        return self.names[value] if self.places[value] in (ARRAY, EITHER) else self.tensor(value, device, node)
+
+    def used_as_array(self, name: str) -> bool:
+        """Whether what has this name was turned into an array, and into nothing else."""
+        return {place for held, place in self._converted if held == name} == {ARRAY}
 
     def host(self, value: Value) -> str:
         """The value as a Python number or a list of them; strings as they are.  A constant's value is known on every device."""

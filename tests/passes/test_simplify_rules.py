@@ -255,3 +255,10 @@ def test_where_of_shapes_that_turn_out_to_differ_is_refused() -> None:
         assert session.run(known).tolist() == [1.0, 2.0]
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run(chosen, {x: [1.0, 2.0], y: [3.0]})
+
+
+def test_the_unread_end_of_an_index_is_not_computed() -> None:
+    x, i = matrix(), tf.placeholder(tf.int32, [], name="i")
+    assert kinds(simplify(step([x[:, i]], [x, i]))) == ["Pack", "StridedSlice"]
+    assert kinds(simplify(step([x[i:, i]], [x, i]))) == ["Pack", "StridedSlice"]
+    assert kinds(simplify(step([x[:i, i]], [x, i]))).count("Pack") == 2

@@ -238,3 +238,69 @@ def test_a_fed_shape_below_minus_one_is_refused():
         assert sess.run(y, {shape: [2, -1]}).shape == (2, 2)
         with pytest.raises(tf.errors.InvalidArgumentError):
             sess.run(y, {shape: [2, -2]})
+
+
+# ---- loops and conditionals
+
+
+def count_to(n, body, *start):
+    return tf.while_loop(lambda i, *_: i < n, lambda i, *rest: (i + 1, *body(*rest)), [0, *start])[1:]
+
+
+def test_a_loop_hands_arrays_from_iteration_to_iteration(monkeypatch):
+    w = tf.Variable([[0.5, 0.25], [0.125, 1.0]])
+    (y,) = count_to(3, lambda x: [tf.matmul(x, w) / tf.reduce_sum(x)], tf.constant([[1.0, 2.0]]))
+    (slope,) = tf.gradients(y, w)
+    wanted = []
+    for off in ("", "arrays"):
+        monkeypatch.setenv("HEADRACE_PASSES_OFF", off)
+        with start() as sess:
+            wanted.append(sess.run([y, slope]))
+    for mine, other in zip(*wanted, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-6)
+
+
+def test_a_gradient_of_a_gradient_takes_arrays_from_the_stash():
+    x = tf.Variable([1.0, 2.0])
+    (y,) = count_to(2, lambda a: [a * a + tf.sin(a)], x.read_value())
+    (first,) = tf.gradients(y, x)
+    (second,) = tf.gradients(first, x)
+    with start() as sess:
+        slope, bend = sess.run([first, second])
+    v = np.array([1.0, 2.0])
+    u, du, ddu = v * v + np.sin(v), 2 * v + np.cos(v), 2 - np.sin(v)
+    np.testing.assert_allclose(slope, (2 * u + np.cos(u)) * du, rtol=1e-5)
+    np.testing.assert_allclose(bend, (2 - np.sin(u)) * du * du + (2 * u + np.cos(u)) * ddu, rtol=1e-5)
+
+
+def test_branches_may_give_different_forms():
+    p, v = tf.placeholder(tf.bool, []), tf.Variable([3.0, 1.0, 2.0])
+    y = tf.cond(p, lambda: v * 2.0 + v, lambda: tf.nn.top_k(v, 3)[0])
+    with start() as sess:
+        assert sess.run([y, y + 1.0], {p: True})[0].tolist() == [9.0, 3.0, 6.0]
+        assert sess.run(y + 1.0, {p: False}).tolist() == [4.0, 3.0, 2.0]
+        assert sess.run(y, {p: False}).tolist() == [3.0, 2.0, 1.0]
+
+
+def test_what_a_loop_hands_on_unchanged_has_memory_of_its_own():
+    v, n = tf.Variable([1.0, 2.0]), tf.placeholder(tf.int32, [])
+    (y,) = count_to(n, lambda x: [x * 2.0 + x], v.read_value())
+    with start() as sess:
+        for times, result in ((0, [1.0, 2.0]), (1, [3.0, 6.0])):
+            found = sess.run(y, {n: times})
+            assert found.tolist() == result
+            found[:] = 7.0
+        assert sess.run(v).tolist() == [1.0, 2.0]
+
+
+def test_a_column_chosen_in_a_loop_and_its_gradient(monkeypatch):
+    table = tf.Variable(np.arange(12, dtype=np.float32).reshape(3, 4))
+    picks = tf.placeholder(tf.int32, [None])
+    y = tf.foldl(lambda a, i: a * 0.5 + table[:, i], picks, tf.zeros([3]))
+    (slope,) = tf.gradients(y, table)
+    with start() as sess:
+        found, gradient = sess.run([y, slope], {picks: [1, 3, 1]})
+        assert found.tolist() == [2.75, 9.75, 16.75]
+        assert gradient.tolist() == [[0.0, 1.25, 0.0, 0.5]] * 3
+        with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds"):
+            sess.run(y, {picks: [1, 4]})
