@@ -201,6 +201,35 @@ def test_what_the_compiler_refuses_stays_interpreted(monkeypatch, caplog):
     assert line.endswith("CannotCompile: no such luck") and "test_background.py" in line
 
 
+DOUBLE = """
+class Runner:
+    def __init__(self, partitions):
+        pass
+
+    def call(self, inputs):
+        return [inputs[0] * 2.0]
+"""
+
+
+def test_regions_that_compute_the_same_are_compiled_once(monkeypatch):
+    """Two bodies whose nodes have other names, say; also in the next program."""
+    asked = []
+
+    def ask(request):
+        asked.append(request)
+        return {"code": {"text": DOUBLE, "path": "", "kernels": {}, "torch": [], "ops": [], "apart": True}}
+
+    monkeypatch.setattr(background.queue.process, "ask", ask)
+    for name, factor, requests in [("a", 2.0, 1), ("b", 2.0, 1), ("a", 3.0, 2)]:
+        with tf.Graph().as_default(), tf.name_scope(name), tf.Session() as session:
+            y = tf.exp(tf.tanh(tf.random_normal([3], name=name))) * factor + 1.0
+            graph = session._master.plan((), (y,), ()).graph
+            (region,) = find_regions(graph.nodes, graph.fetches)
+            call = background.compile_in_background(region, session._master.registered)
+            assert call([torch.ones(3)], [])[0].tolist() == [2.0, 2.0, 2.0]
+        assert len(asked) == requests
+
+
 def test_what_the_process_cannot_do_is_compiled_on_the_thread(monkeypatch, caplog):
     """The process answers that the code needs the compiler; the program compiles it itself, and says so."""
     asked = []
