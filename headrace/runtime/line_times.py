@@ -47,9 +47,9 @@ class LineTimes:
 
     def end_run(self) -> None:
         """All that was noted since the last call is one run."""
-        for node, noted in self._now.items():
-            self._best[node] = min(noted, self._best.get(node, noted))
-        self._now = {}
+        noted, self._now = self._now, {}
+        for node, now in list(noted.items()):  # another thread may run the step too
+            self._best[node] = min(now, self._best.get(node, now))
         self.runs += 1
 
     def saving(self) -> float:

@@ -64,8 +64,8 @@ class Tier:
     def __init__(self, plan: StepPlan, mode: str, compile_plan: Compile, compile_many: CompileMany) -> None:
         self.mode = mode
         self.hot = mode == "always"
-        self._idle_cores = IdleCores()
-        self.worth = Worth(len(plan.graph.nodes), default_threads(), self._idle_cores.average, archive.cost_factor())
+        self._idle_since: IdleCores | None = None  # when the step recurred
+        self.worth = Worth(len(plan.graph.nodes), default_threads(), self._idle_cores)
         self._timing: tuple[Key, StepPlan, LineTimes] | None = None  # while the lines of a plan are timed
         self._prepared = False
         self._plan = plan
@@ -127,7 +127,7 @@ class Tier:
             worth.note(seconds)
             if worth.pays():
                 self.consider(feeds)
-            elif worth.soon() and not self._prepared:
+            elif not self._prepared and worth.soon():
                 self._prepared = True
                 queue.process.on_idle_cores = True
                 queue.prepare()
@@ -139,8 +139,13 @@ class Tier:
             self._compare(compiled, self.key(feeds), seconds)
 
     def _look_closer(self, feeds: Sequence[Any]) -> None:
-        """Learns more of a step that recurs: what an earlier program found out about it, and what its lines cost."""
-        if self.mode != "auto" or not _timed_by_the_host(self._plan):
+        """Learns more of a step that recurs: what earlier programs found out about it, and what its lines cost."""
+        if self.mode != "auto":
+            return
+        if self._idle_since is None:
+            self._idle_since = IdleCores()
+            self.worth.seconds *= archive.cost_factor()
+        if not _timed_by_the_host(self._plan):
             return
         key, fed_shapes = self.key(feeds), self._plan.fed_shapes
         if self.worth.runs == RUNS:
@@ -167,6 +172,9 @@ class Tier:
             self._timing = None
             self.hot = bool(self.compiled) or self.dynamic is not None
 
+    def _idle_cores(self) -> float:
+        return 0.0 if self._idle_since is None else self._idle_since.average()
+
     def _name(self, key: Key) -> str:
         """What the archive knows the step by."""
         return archive.key([self._plan.graph.to_text(), key, default_threads()])
@@ -191,7 +199,7 @@ class Tier:
             if key in self._asked or len(self._asked) >= ARTIFACTS:
                 return
             self._asked.add(key)
-        queue.process.on_idle_cores = self._idle_cores.average() >= IDLE
+        queue.process.on_idle_cores = self._idle_cores() >= IDLE
         self._submit(lambda: self._install(key))
 
     def _submit(self, install: Callable[[], None]) -> None:

@@ -23,13 +23,13 @@ LEAST_SAVED, MOST_SAVED = 0.1, 0.5
 class Worth:
     """The account of one step.  Rough sums: races between threads only cost a worse guess."""
 
-    def __init__(self, nodes: int, cores: int, idle_cores: Callable[[], float], factor: float = 1.0) -> None:
-        """``idle_cores``: how many there are; ``factor``: how much longer compilations take on this machine than reckoned."""
+    def __init__(self, nodes: int, cores: int, idle_cores: Callable[[], float]) -> None:
+        """``idle_cores``: how many there are."""
         self.spent = 0.0  # seconds of interpreted runs
         self.runs = 0
         self.saving: float | None = None  # seconds of a run, once its lines have been timed
         self.reckoned = SECONDS + SECONDS_PER_NODE * nodes
-        self.seconds = factor * self.reckoned
+        self.seconds = self.reckoned  # what a compilation is expected to take, with what was learnt on this machine
         self._nodes = nodes
         self._cores = cores
         self._idle_cores = idle_cores

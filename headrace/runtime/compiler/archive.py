@@ -30,8 +30,15 @@ _PACKAGE: Final = Path(__file__).parents[2]
 def folder() -> Path:
     """Where torch's compiler keeps its code, and a folder of ours in it."""
     chosen = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    user = re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser()) if chosen is None else ""
-    return Path(chosen or f"{tempfile.gettempdir()}/torchinductor_{user}") / "headrace"
+    return Path(chosen or f"{tempfile.gettempdir()}/torchinductor_{_user()}") / "headrace"
+
+
+@cache
+def _user() -> str:
+    try:
+        return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+    except (KeyError, OSError):  # a container may have no name for the user
+        return str(os.getuid())
 
 
 def key(content: Any) -> str:

@@ -103,7 +103,7 @@ class CompileQueue:
         """Drops what waits, ends the process, interrupts the thread, and takes nothing more.
 
         For the interpreter's exit, which ends a thread wherever it is: torch's C++ answers that by aborting the process.
-        A thread that waits for the process or for a C++ compiler is left to its wait, where it does no harm.
+        A thread that waits for a C++ compiler is left to its wait, where it does no harm.
         """
         with self._changed:
             self._stopped = True
@@ -111,7 +111,7 @@ class CompileQueue:
             thread = self._thread
             self._changed.notify_all()
         self.process.stop()
-        if thread is None or not thread.is_alive() or self.process.waiting:
+        if thread is None or not thread.is_alive():
             return
         report = sys.unraisablehook  # the exit may come in the middle of a weak reference's callback
         sys.unraisablehook = lambda what: None if what.exc_type is SystemExit else report(what)

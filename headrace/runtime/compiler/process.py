@@ -30,7 +30,6 @@ class CompileProcess:
     def __init__(self) -> None:
         self.on_idle_cores = False  # whether it works only while nobody else does
         self.seconds = 0.0  # of processor time that it has said it used
-        self.waiting = False  # whether a thread waits for an answer
         self._process: subprocess.Popen[bytes] | None = None
         self._deaths = 0
         self._stopped = False
@@ -47,7 +46,12 @@ class CompileProcess:
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one request.  Waits for it without the interpreter."""
         process = self._process or self._start()
-        line = self._exchange(process, json.dumps(request).encode("ascii") + b"\n")
+        line = b""
+        if process.stdin is not None and process.stdout is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(request).encode("ascii") + b"\n")
+                process.stdin.flush()
+                line = process.stdout.readline()
         if not line.endswith(b"\n"):
             self.close()
             if self._stopped:
@@ -57,19 +61,6 @@ class CompileProcess:
         answer: dict[str, Any] = json.loads(line)
         self.seconds += answer.get("seconds", 0.0)
         return answer
-
-    def _exchange(self, process: subprocess.Popen[bytes], line: bytes) -> bytes:
-        """Sends a line and waits for the one that comes back; without a newline if the process has ended."""
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(line)
-            process.stdin.flush()
-            self.waiting = True
-            return process.stdout.readline()
-        except BrokenPipeError:
-            return b""
-        finally:
-            self.waiting = False
 
     def prepare(self) -> None:
         """Starts the process and has it import the compiler."""

@@ -23,6 +23,8 @@ from headrace.runtime.codegen import Binder
 
 LARGEST = 1 << 20  # bytes of a constant of floats above which zeros are sent: only whole numbers decide shapes
 
+_NAMES = ("container", "shared_name")  # of state, which the other process does not have
+
 Strides = Sequence[Sequence[int] | None]
 
 
@@ -90,7 +92,7 @@ def _outside(value: Value, number: int) -> dict[str, Any]:
         array = np.asarray(node.attrs["value"])
         attrs = {**{k: _encode(v) for k, v in node.attrs.items() if k != "value"}, "value": _constant(array)}
     elif node.op_def.traits.handle:
-        attrs = {k: _encode(v) for k, v in node.attrs.items()}
+        attrs = {k: "" if k in _NAMES else _encode(v) for k, v in node.attrs.items()}
     else:
         attrs = {}
         node = Node(node.name, REGISTRY.get("Placeholder"), [], {}, 0, device=node.device)
