@@ -204,10 +204,10 @@ def connect(target: str, config: ConfigProto) -> ClusterConnection:
             reply = ask(peer, "hello", {}, seconds=seconds)
         finally:
             peer.close()
-    except errors.UnavailableError as e:
-        late = f"{address} has not answered within {seconds:g} s: no server listens there yet {at()}"
-        raise errors.UnavailableError(None, None, late if seconds else f"{e.message} {at()}") from None
     except errors.OpError as e:
+        if "has not answered" in e.message:
+            late = f"{address} has not answered within {seconds:g} s: no server listens there yet {at()}"
+            raise errors.UnavailableError(None, None, late) from None
         raise errors.with_user_line(e) from None
     return ClusterConnection(endpoint, reply["cluster"], config, reply["task"], None)
 

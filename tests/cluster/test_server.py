@@ -124,6 +124,17 @@ class TestStarting:
         finally:
             close_client_endpoint()
 
+    def test_a_server_that_ends_while_a_session_begins_is_told_with_the_line(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def ask(*arguments: object, **options: object) -> None:
+            raise tf.errors.UnavailableError(None, None, "localhost:9 has closed the connection")
+
+        monkeypatch.setattr("headrace.cluster.connection.ask", ask)
+        with pytest.raises(tf.errors.UnavailableError, match=r"has closed the connection \(at .*test_server\.py:\d+\)"):
+            tf.Session("grpc://localhost:9")
+        close_client_endpoint()
+
     def test_a_server_that_is_not_kept(self) -> None:
         """TensorFlow's servers live until the process ends, and programs make sessions on them in one line."""
         with tf.Session(tf.train.Server.create_local_server().target) as sess:

@@ -52,7 +52,7 @@ def open_ray(address: str | None, tasks: int, working_dir: str | None) -> bool:
 
 
 def _check_reachable(address: str) -> None:
-    """Raises if nobody listens at an address.  Ray itself tries for minutes, and Ctrl-C does not get through."""
+    """Raises if nobody listens at an address.  Ray itself tries for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         return  # "auto", "local", or what Ray will refuse
