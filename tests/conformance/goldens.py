@@ -27,13 +27,15 @@ from conformance.differences import read, unlisted  # noqa: E402
 from conformance.oracle import VARIABLE, Oracle  # noqa: E402
 from conformance.part import Part, summary  # noqa: E402
 from conformance.wire import digest  # noqa: E402
-from golden import optimizer_cases, sample_results  # noqa: E402
+from golden import fault_results, make_faults, make_partial, optimizer_cases, partial_results, sample_results  # noqa: E402
 from golden.make_samples import make  # noqa: E402
+from ops.invalid import samples as invalid_samples  # noqa: E402
 
 import headrace as tf  # noqa: E402
 
 GOLDEN = ROOT / "tests/golden"
-SCRIPTS = sorted(p.name for p in GOLDEN.glob("make_*.py") if p.name != "make_samples.py")
+MADE_HERE = ("make_samples.py", "make_faults.py", "make_partial.py")  # with this interpreter, which asks TensorFlow's
+SCRIPTS = sorted(p.name for p in GOLDEN.glob("make_*.py") if p.name not in MADE_HERE)
 RTOL = 1e-3
 ANY_ORDER = "graph"  # a serialised graph, whose maps have no order
 
@@ -118,6 +120,30 @@ def samples(oracle: Oracle) -> Part:
     return Part("samples", counts, found)
 
 
+def invalid_calls(oracle: Oracle) -> Part:
+    """TensorFlow's outcomes of invalid calls anew, against those kept, which tests/ops/test_invalid_inputs.py compares."""
+    kept, spoilable = fault_results.load(), invalid_samples()
+    found, calls = [], 0
+    with Oracle(limit=make_faults.SECONDS) as impatient:  # some of these calls never end
+        for name in kept:
+            if make_faults.make(impatient, name, spoilable[name][0]) != kept[name]:
+                found.append(f"{name}: the outcomes kept are stale; run {fault_results.UPDATE} {name}")
+            calls += sum(len(kept[name][form]) for form in ("static", "late"))
+    return Part("invalid", f"{calls} invalid calls of {len(kept)} ops, phase and class of the error", found)
+
+
+def partial_shapes(oracle: Oracle) -> Part:
+    """TensorFlow's static shapes anew, against those kept; tests/ops/test_partial_shapes.py compares ours with them."""
+    kept, spoilable = partial_results.load(), invalid_samples()
+    found = [
+        f"{name}: the shapes kept are stale; run {partial_results.UPDATE} {name}"
+        for name in kept
+        if make_partial.make(oracle, name, spoilable[name]) != kept[name]
+    ]
+    calls = sum(len(entry["shapes"]) for entry in kept.values())
+    return Part("shapes", f"{calls} calls of {len(kept)} ops of which little is known, their static shapes", found)
+
+
 def optimizers(made: Path) -> Part:
     """Every optimizer, dense and sparse, twenty steps here against those just made with TensorFlow."""
     found = []
@@ -139,7 +165,7 @@ def parts(oracle: Oracle, *more: Callable[[Oracle], Part]) -> list[Part]:
     """The files, the optimizers and the samples, and what `more` compares.  The scripts run meanwhile."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
         making = pool.submit(made_anew, Path(folder))
-        asked = [compare_some(oracle) for compare_some in (samples, *more)]
+        asked = [compare_some(oracle) for compare_some in (samples, partial_shapes, invalid_calls, *more)]
         files = making.result()
         trained = optimizers(Path(folder) / "tests/golden/optimizer.npz")
     return [files, trained, *asked]

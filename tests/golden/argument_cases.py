@@ -33,22 +33,22 @@ def plain(value: Any) -> list[Any]:
 
 
 CALLS: dict[str, Call] = {
-    **{name: (M,) for name in (
+    **dict.fromkeys((
         "abs", "sigmoid", "tanh", "exp", "square", "negative", "sign", "floor", "ceil", "round", "sin", "cos", "erf",
         "zeros_like", "ones_like", "identity", "shape", "size", "rank", "stop_gradient", "transpose", "nn.relu", "nn.relu6",
         "nn.elu", "nn.selu", "nn.softplus", "nn.softsign", "nn.softmax", "nn.log_softmax", "nn.l2_loss", "nn.leaky_relu",
         "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "reduce_logsumexp", "is_nan", "is_finite",
         "unstack", "squeeze", "where", "convert_to_tensor", "norm", "global_norm", "add_n", "stack", "nn.top_k", "rint",
-    )},
-    **{name: (POSITIVE,) for name in ("log", "sqrt", "rsqrt", "log1p", "lgamma", "reciprocal", "expm1", "digamma")},
-    **{name: (UNIT,) for name in ("acos", "asin", "atan", "atanh")},
-    **{name: (M, POSITIVE) for name in (
+    ), (M,)),
+    **dict.fromkeys(("log", "sqrt", "rsqrt", "log1p", "lgamma", "reciprocal", "expm1", "digamma"), (POSITIVE,)),
+    **dict.fromkeys(("acos", "asin", "atan", "atanh"), (UNIT,)),
+    **dict.fromkeys((
         "add", "subtract", "multiply", "divide", "maximum", "minimum", "pow", "floordiv", "mod", "squared_difference",
         "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "atan2", "realdiv", "truediv", "div_no_nan",
         "losses.mean_squared_error", "losses.absolute_difference", "losses.huber_loss",
-    )},
-    **{name: (B,) for name in ("logical_not", "reduce_any", "reduce_all", "count_nonzero", "to_float", "to_int32")},
-    **{name: (B, ~B) for name in ("logical_and", "logical_or", "logical_xor")},
+    ), (M, POSITIVE)),
+    **dict.fromkeys(("logical_not", "reduce_any", "reduce_all", "count_nonzero", "to_float", "to_int32"), (B,)),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), (B, ~B)),
     **{name: (M, np.int32(1)) for name in (
         "reduce_sum", "reduce_mean", "reduce_max", "argmax", "argmin", "cumsum", "cumprod", "expand_dims", "reduce_any",
         "reverse", "nn.l2_normalize", "sort", "argsort",
@@ -76,20 +76,23 @@ CALLS: dict[str, Call] = {
     "nn.sigmoid_cross_entropy_with_logits": (plain(None), POSITIVE, M),
     "nn.softmax_cross_entropy_with_logits": (plain(None), POSITIVE, M),
     "nn.sparse_softmax_cross_entropy_with_logits": (plain(None), np.array([2, 0], np.int32), M),
-    "nn.conv2d": (IMAGE, FILTER, plain([1, 1, 1, 1]), plain("SAME")), "nn.max_pool": (IMAGE, plain([1, 2, 2, 1]), plain([1, 2, 2, 1]), plain("VALID")),
+    "nn.conv2d": (IMAGE, FILTER, plain([1, 1, 1, 1]), plain("SAME")),
+    "nn.max_pool": (IMAGE, plain([1, 2, 2, 1]), plain([1, 2, 2, 1]), plain("VALID")),
     "nn.avg_pool": (IMAGE, plain([1, 2, 2, 1]), plain([1, 2, 2, 1]), plain("VALID")), "nn.lrn": (IMAGE,),
     "nn.batch_normalization": (M, V, POSITIVE[0], V, V, plain(0.1)), "space_to_depth": (IMAGE, plain(2)),
-    "image.resize_images": (IMAGE, np.array([2, 2], np.int32)), "image.flip_left_right": (IMAGE[0],), "image.rgb_to_grayscale": (IMAGE,),
+    "image.resize_images": (IMAGE, np.array([2, 2], np.int32)), "image.flip_left_right": (IMAGE[0],),
+    "image.rgb_to_grayscale": (IMAGE,),
     "image.crop_to_bounding_box": (IMAGE, 1, 1, 2, 2), "image.per_image_standardization": (IMAGE[0],),
     "losses.softmax_cross_entropy": (POSITIVE, M), "losses.log_loss": (np.abs(UNIT), np.abs(UNIT)),
     "losses.sparse_softmax_cross_entropy": (np.array([2, 0], np.int32), M), "losses.hinge_loss": (B.astype(np.float32), M),
-    "layers.flatten": (IMAGE,), "layers.dense": (M, plain(2)), "layers.dropout": (M,), "layers.batch_normalization": (M,),
     "string_split": (TEXT,), "string_join": ([TEXT, TEXT],), "as_string": (N,), "strings.length": (TEXT,),
-    "string_to_number": (np.array([b"1", b"2.5"], object),), "substr": (TEXT, np.int32(0), np.int32(3)), "decode_raw": (TEXT[:1], plain("uint8")),
+    "string_to_number": (np.array([b"1", b"2.5"], object),), "substr": (TEXT, np.int32(0), np.int32(3)),
+    "decode_raw": (TEXT[:1], plain("uint8")),
     "random_uniform": (np.array([2, 3], np.int32),), "random_normal": (np.array([2, 3], np.int32),),
     "truncated_normal": (np.array([2, 3], np.int32),), "random_shuffle": (M,), "multinomial": (M, np.int32(5)),
     "placeholder_with_default": (M, plain([None, 3])), "check_numerics": (M, plain("bad")), "bitcast": (M, plain("int32")),
-    "sparse_to_dense": (I, np.array([4], np.int32), V), "confusion_matrix": (I, I), "histogram_fixed_width": (M, np.array([-2, 3], np.float32)),
+    "sparse_to_dense": (I, np.array([4], np.int32), V), "confusion_matrix": (I, I),
+    "histogram_fixed_width": (M, np.array([-2, 3], np.float32)),
     "meshgrid": (V, V), "accumulate_n": ([M, POSITIVE],), "reverse_sequence": (M, np.array([2, 3], np.int32), plain(1)),
     "nn.zero_fraction": (M,), "nn.weighted_moments": (M, plain([0]), POSITIVE), "nn.l2_normalize of axes": (M, plain([0, 1])),
 }  # fmt: skip
@@ -102,7 +105,7 @@ FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "placeholder": lambda tf, a: tf.placeholder_with_default(tf.constant(a), None),
     "variable": lambda tf, a: tf.Variable(a, use_resource=False),
 }
-RANDOM = ("random_uniform", "random_normal", "truncated_normal", "random_shuffle", "multinomial", "layers.dense")
+RANDOM = ("random_uniform", "random_normal", "truncated_normal", "random_shuffle", "multinomial")
 
 
 def _tuples(value: Any) -> Any:
@@ -140,7 +143,9 @@ def outcome(tf: Any, name: str, place: int, form: str, config: Any) -> str:
             if tf.global_variables():
                 session.run(tf.global_variables_initializer())
             tensors = _tensors(tf, result)
-            return "; ".join(_describe(t, v, name in RANDOM) for t, v in zip(tensors, session.run(tensors), strict=True))
+            return "; ".join(
+                _describe(t, v, name in RANDOM) for t, v in zip(tensors, session.run(tensors), strict=True)
+            )
         except Exception as e:  # noqa: BLE001 - its class is the outcome
             return f"running: {_public(e)}"
 

@@ -67,7 +67,9 @@ def test_errors_speak_headrace_and_agree_with_tensorflow(part: int) -> None:
             found = set(contradictions(name, calls, kept[name]))
             problems += [f"not in {fault_comparison.LISTED.name}: {line}" for line in sorted(found - listed)]
             gone = {line for line in listed if line.split("\t")[1] == name} - found
-            problems += [f"no longer differs, but is in {fault_comparison.LISTED.name}: {line}" for line in sorted(gone)]
+            problems += [
+                f"no longer differs, but is in {fault_comparison.LISTED.name}: {line}" for line in sorted(gone)
+            ]
     assert not problems, "\n".join(problems)
 
 

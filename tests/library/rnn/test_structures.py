@@ -1,6 +1,7 @@
 """Cells whose inputs, outputs and states are nested or have many dimensions, in every way to unroll them.
 
-The static shapes are those that TensorFlow 1's own tests of these cells ask for.
+TensorFlow 2.21 passes all of this with `import tensorflow.compat.v1 as tf`, but for nested inputs of
+`bidirectional_dynamic_rnn` with lengths (docs/differences.md).
 """
 
 import numpy as np
