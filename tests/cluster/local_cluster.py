@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cluster.ports import free_addresses
+
 import headrace as tf
 from headrace.cluster.connection import close_client_endpoint
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 class LocalCluster:
     """Parameter servers and workers."""
 
     def __init__(self, ps: int, workers: int) -> None:
-        ports = [f"localhost:{port}" for port in free_ports(ps + workers)]
-        self.spec = tf.train.ClusterSpec({"ps": ports[:ps], "worker": ports[ps:]})
+        addresses = free_addresses(ps + workers)
+        self.spec = tf.train.ClusterSpec({"ps": addresses[:ps], "worker": addresses[ps:]})
         config = tf.ConfigProto(compile="off")
         self._servers = {
             (job, index): tf.train.Server(self.spec, job, index, config=config)

@@ -1,11 +1,11 @@
 """Members that ask for too much: calls under way, sessions, and messages that nobody takes are bounded."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from cluster.ports import free_addresses
 
 import headrace as tf
 from headrace.cluster import service as service_module
@@ -53,10 +53,7 @@ class TestAdmission:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tf.train.Server]:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        address = f"localhost:{one.getsockname()[1]}"
-    made = tf.train.Server({"worker": [address]}, config=tf.ConfigProto(compile="off"))
+    made = tf.train.Server({"worker": free_addresses(1)}, config=tf.ConfigProto(compile="off"))
     yield made
     made._stop()
     close_client_endpoint()

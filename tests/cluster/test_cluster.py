@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cluster.local_cluster import free_ports
+from cluster.ports import free_addresses, free_ports
 
 import headrace as tf
 from benchmarks._proxy import Proxy
@@ -126,7 +126,7 @@ def test_a_client_that_is_no_task(cluster: Cluster, monkeypatch: pytest.MonkeyPa
 
 def test_a_worker_that_came_later(cluster: Cluster) -> None:
     """The parameter server was started without knowing it; the session tells where it is."""
-    spec = {"ps": cluster.addresses[:1], "worker": {7: f"localhost:{free_ports(1)[0]}"}}
+    spec = {"ps": cluster.addresses[:1], "worker": {7: free_addresses(1)[0]}}
     later = tf.train.Server(spec, "worker", 7, config=tf.ConfigProto(compile="off"))
     try:
         v = on("/job:ps", tf.Variable, 2.0)
@@ -141,7 +141,7 @@ def test_a_worker_that_came_later(cluster: Cluster) -> None:
 
 def test_a_key_for_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has started a cluster under a key of its own reaches it, and keeps its own key for others."""
-    address = f"localhost:{free_ports(1)[0]}"
+    address = free_addresses(1)[0]
     monkeypatch.setenv("HEADRACE_CLUSTER_KEY", "the key of that cluster")
     server = tf.train.Server({"worker": [address]})
     monkeypatch.setenv("HEADRACE_CLUSTER_KEY", "the key of this process")
@@ -328,7 +328,7 @@ def test_tasks_that_do_not_answer_are_named() -> None:
 def test_two_tasks_that_lose_each_other_end_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client reaches both, but what one sends to the other does not arrive."""
     monkeypatch.setenv("HEADRACE_LOST_SECONDS", "1")
-    addresses = [f"localhost:{port}" for port in free_ports(3)]
+    addresses = free_addresses(3)
     proxy = Proxy(addresses[2])
     spec = tf.train.ClusterSpec({"ps": addresses[:1], "worker": addresses[1:]})
     of_ps = tf.train.ClusterSpec({"ps": addresses[:1], "worker": [addresses[1], proxy.address]})
@@ -411,7 +411,7 @@ def test_a_program_of_three_processes(tmp_path: Path) -> None:
     """TensorFlow's own way, unmodified: a parameter server and two workers on one machine.  The server ends by itself."""
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(PROGRAM))
-    addresses = [f"localhost:{port}" for port in free_ports(3)]
+    addresses = free_addresses(3)
     environment = {**os.environ, "HEADRACE_COMPILE": "off", "HEADRACE_JOIN_SECONDS": "25"}
 
     def start(job: str, index: int) -> subprocess.Popen[str]:

@@ -9,13 +9,13 @@ import os
 import re
 import resource
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster.ports import free_addresses
 
 import headrace as tf
 from benchmarks._proxy import Proxy
@@ -87,7 +87,7 @@ class Job:
     """All of them."""
 
     def __init__(self, folder: str) -> None:
-        ps, *workers = (f"localhost:{port}" for port in _free_ports(5))
+        ps, *workers = free_addresses(5)
         self.folder = folder
         self.proxies = {name: Proxy(ps) for name in ("chief", "worker")}
         self.ps = Role(_roles.serve, {"ps": [ps], "worker": workers}, 0, folder)
@@ -116,14 +116,6 @@ class Job:
         self.client.start()
         assert self.client.answer() == "ready"
         return self.client
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Ops that tasks and clients must agree on: a user's own, Headrace's of another version, and what calls Python."""
 
 import os
-import socket
 import subprocess
 import sys
 import textwrap
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cluster.ports import free_addresses
 
 import headrace as tf
 from headrace import extend
@@ -82,12 +82,6 @@ class TestChecks:
             op_agreement.check_user_ops(PS, data, {"Double": ["?", DOUBLE, "lib.py:3"]})
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @pytest.fixture
 def start_ps(tmp_path: Path) -> Iterator[Callable[[str, dict[str, Any]], None]]:
     """Starts a parameter server in a process of its own, after some lines of the user's."""
@@ -112,7 +106,7 @@ def start_ps(tmp_path: Path) -> Iterator[Callable[[str, dict[str, Any]], None]]:
 def test_a_users_op_on_a_task_that_lacks_it(double: Any, start_ps: Any) -> None:
     """The error comes before anything runs, and goes when the task imports what declares the op."""
     for lines in ("", f"extend.op('{DOUBLE}').kernel(lambda x: x * 2)"):
-        address = f"localhost:{free_port()}"
+        address = free_addresses(1)[0]
         start_ps(lines, {"ps": [address]})
         with tf.Graph().as_default(), tf.device("/job:ps"):
             x = tf.placeholder(tf.float32, [2])
@@ -131,7 +125,7 @@ def test_a_users_op_on_a_task_that_lacks_it(double: Any, start_ps: Any) -> None:
 
 
 def test_a_task_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = {"ps": [f"localhost:{free_port()}"], "worker": [f"localhost:{free_port()}"]}
+    cluster = {"ps": [free_addresses(1)[0]], "worker": [free_addresses(1)[0]]}
     servers = [tf.train.Server(cluster, job, 0) for job in ("ps", "worker")]
     try:
         servers[0]._service.version = ["0.0.1", "other ops"]
@@ -145,7 +139,7 @@ def test_a_task_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestPython:
     @pytest.fixture
     def servers(self) -> Iterator[list[tf.train.Server]]:
-        cluster = {"ps": [f"localhost:{free_port()}"], "worker": [f"localhost:{free_port()}"]}
+        cluster = {"ps": [free_addresses(1)[0]], "worker": [free_addresses(1)[0]]}
         made = [tf.train.Server(cluster, job, 0, config=tf.ConfigProto(compile="off")) for job in ("ps", "worker")]
         yield made
         for server in made:

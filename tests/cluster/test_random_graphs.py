@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
-from cluster.local_cluster import free_ports
+from cluster.ports import free_addresses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from runtime.test_random_partitions import Program
@@ -31,7 +31,7 @@ SERVER = """
 @contextmanager
 def three_processes() -> Iterator[tf.train.Server]:
     """The server of this process; the two others are tasks 1 and 2."""
-    hosts = [f"localhost:{port}" for port in free_ports(3)]
+    hosts = free_addresses(3)
     with ExitStack() as stack:
         others = []
         for index in (1, 2):

@@ -1,11 +1,11 @@
 """ConfigProto of sessions on a cluster: each option works on other tasks too, or is refused."""
 
 import logging
-import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cluster.ports import free_addresses
 
 import headrace as tf
 from headrace.cluster.connection import close_client_endpoint
@@ -17,10 +17,7 @@ class Cluster:
     """A parameter server and a worker in this process that speak over sockets."""
 
     def __init__(self) -> None:
-        with socket.socket() as one, socket.socket() as two:
-            for each in (one, two):
-                each.bind(("127.0.0.1", 0))
-            addresses = [f"localhost:{each.getsockname()[1]}" for each in (one, two)]
+        addresses = free_addresses(2)
         self.spec = tf.train.ClusterSpec({"ps": addresses[:1], "worker": addresses[1:]})
         config = tf.ConfigProto(compile="off")
         self.servers = [tf.train.Server(self.spec, job, 0, config=config) for job in ("ps", "worker")]

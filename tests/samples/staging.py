@@ -41,7 +41,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "Stage": [
         s([ROWS, TEXT], capacity=2, memory_limit=1000),
         wrong([ROWS], memory_limit=4, error=ResourceExhaustedError),
-        wrong([ROWS], capacity=-1),
+        wrong([ROWS], capacity=-1, error=ValueError),
     ],
     "StagePeek": [
         s(lambda: after_stage(0, np.int32), dtypes=TYPES, shared_name="area"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cluster.ports import free_addresses
 from rich.console import Console
 
 import headrace as tf
@@ -135,11 +136,8 @@ class TestTables:
 @pytest.fixture
 def cluster() -> Iterator[Any]:
     """A parameter server and a worker that speak over sockets; a second worker is not there."""
-    with socket.socket() as one, socket.socket() as two, socket.socket() as three:
-        for each in (one, two, three):
-            each.bind(("127.0.0.1", 0))
-        ports = [each.getsockname()[1] for each in (one, two, three)]
-    spec = {"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{port}" for port in ports[1:]]}
+    addresses = free_addresses(3)
+    spec = {"ps": addresses[:1], "worker": addresses[1:]}
     config = tf.ConfigProto(compile="off")
     servers = [tf.train.Server(spec, job, 0, config=config) for job in ("ps", "worker")]
     try:

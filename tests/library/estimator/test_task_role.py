@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import textwrap
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cluster.ports import free_addresses
 
 import headrace as tf
 from headrace.library.estimator import task_role
@@ -205,11 +205,7 @@ def test_all_tasks_together(tmp_path: Path) -> None:
     """A program for TensorFlow as it is: each process is told by TF_CONFIG which task it is."""
     script, folder = tmp_path / "train.py", tmp_path / "model"
     script.write_text(textwrap.dedent(PROGRAM))
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        addresses = [f"localhost:{one.getsockname()[1]}" for one in sockets]
+    addresses = free_addresses(3)
     cluster = {"ps": addresses[:1], "chief": addresses[1:2], "worker": addresses[2:]}
     tasks = ("ps", "chief", "worker", "evaluator")
     with ExitStack() as stack:

@@ -38,8 +38,11 @@ def test_sets_that_do_not_fit() -> None:
         tf.sets.set_union(tf.constant([[1]]), tf.constant([["a"]]))
     with pytest.raises(TypeError, match="Expected `SparseTensor`"):
         tf.sets.set_size(tf.constant([[1]]))
+    with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(1,\) are not compatible"):
+        tf.sets.set_union(tf.constant([[1], [2]]), tf.constant([[1]]))
+    other = tf.placeholder(tf.int32, [None, 1])
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="Mismatched group shapes"):
-        session.run(tf.sets.set_union(tf.constant([[1], [2]]), tf.constant([[1]])))
+        session.run(tf.sets.set_union(tf.constant([[1], [2]]), other), {other: [[1]]})
 
 
 def test_unicode_of_several_strings_says_what_to_do() -> None:
