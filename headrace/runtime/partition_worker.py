@@ -121,6 +121,7 @@ class PartitionWorker:
         self._running: dict[int, list[Step]] = {}  # by the master's number of the step
         self._begun: dict[int, set[int]] = {}  # by step that is not ended: the partitions it has begun here
         self._aborted: dict[int, OpError] = {}
+        self._broken: dict[int, OpError] = {}  # by handle: why its steps cannot run any more
         self._lock = threading.Lock()
 
     def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
@@ -191,7 +192,7 @@ class PartitionWorker:
 
     def _enter(self, number: int, handle: int, step: Step) -> None:
         with self._lock:
-            error = self._aborted.get(number)
+            error = self._aborted.get(number) or self._broken.get(handle)
             if self._rendezvous.is_over(number) or handle in self._begun.get(number, ()):
                 raise AbortedError(
                     None, None, f"step {number} was begun on {self._task} before: a step runs at most once"
@@ -224,9 +225,13 @@ class PartitionWorker:
         self._rendezvous.abort(step, error)
 
     def lose(self, task: str, error: OpError) -> None:
-        """Ends the steps that involve a task: nothing passes between it and this one any more."""
+        """Ends the steps that involve a task: nothing passes between it and this one any more.
+
+        Later steps of the same partitions end too: the task may not know yet that what it sends does not arrive.
+        """
         with self._lock:
             concerned = {handle for handle, one in self._partitions.items() if task in one.tasks}
+            self._broken.update((handle, error) for handle in concerned)
             steps = [number for number in self._running if not concerned.isdisjoint(self._begun.get(number, ()))]
         for number in steps:
             self.abort(number, error)

@@ -353,6 +353,23 @@ def test_two_tasks_that_lose_each_other_end_the_step(monkeypatch: pytest.MonkeyP
             assert session.run(y, {x: 2.0}) == -4.0
 
 
+def test_a_step_after_the_loss_of_its_sender_does_not_wait(cluster: Cluster) -> None:
+    """The sender has not noticed yet that nothing arrives: its part of the step ends well."""
+    x = tf.placeholder(tf.float32, [])
+    y = on("/job:worker/task:1", tf.negative, on("/job:ps", tf.square, x))
+    with tf.Session(cluster.workers[0].target) as session:
+        assert session.run(y, {x: 3.0}) == -9.0
+        lost = tf.errors.UnavailableError(None, None, "/job:ps/replica:0/task:0 can send nothing any more")
+        cluster.workers[1]._service._task_lost("/job:ps/replica:0/task:0", lost)
+        for _ in range(2):
+            with pytest.raises(
+                tf.errors.UnavailableError, match=r"ps/replica:0/task:0 can send nothing.*test_cluster\.py"
+            ):
+                session.run(y, {x: 3.0})
+    with tf.Session(cluster.workers[0].target) as session:
+        assert session.run(y, {x: 2.0}) == -4.0
+
+
 def test_a_step_runs_at_most_once(cluster: Cluster) -> None:
     v = on("/job:ps", lambda: tf.Variable(0.0))
     add = on("/job:ps", v.assign_add, 1.0)
