@@ -42,13 +42,6 @@ OPTIONS: dict[str, Any] = {
     }
 }
 
-# Of an unrolled LSTM's cold compilation on an H200 these save 12 s of 40.  On the CPU they save nothing.
-ON_ACCELERATORS: dict[str, Any] = {
-    "loop_ordering_after_fusion": False,
-    "graph_partition": False,  # regions become CUDA graphs here (cuda_graph.py)
-    "max_fusion_buffer_group_pairwise_attempts": 16,
-}
-
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
 CompileRegion = Callable[[Region, Binder], Call]
 
@@ -216,8 +209,6 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
     # Left alone, inductor fixes the number of threads in the loops it writes, unless it is that of the machine's cores.
     patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
-    if any(f.device.type != "cpu" for f in fakes):
-        patches |= ON_ACCELERATORS
 
     def compiled() -> Any:
         with having_threads(threads):
