@@ -38,7 +38,7 @@ feature_column.feature_column_v2 feature_column
 framework.common_shapes      .
 framework.constant_op        .
 framework.device             .
-framework.dtypes             .
+framework.dtypes             . library.system.private_name
 framework.errors             errors
 framework.errors_impl        errors
 framework.function           .
@@ -54,10 +54,10 @@ framework.random_seed        random .
 framework.smart_cond         contrib.framework
 framework.sparse_tensor      .
 framework.tensor_conversion  .
-framework.tensor_shape       .
+framework.tensor_shape       . core.shape
 framework.tensor_spec        .
 framework.tensor_util        . contrib.util
-framework.test_util          test library.testing.test_case
+framework.test_util          test library.testing.test_case library.testing.decorator
 framework.type_spec          .
 framework.versions           . version
 keras                        keras
@@ -73,6 +73,7 @@ lib.io.python_io             python_io
 lib.io.tf_record             python_io
 ops.array_grad               .
 ops.array_ops                .
+ops.array_ops_stack          .
 ops.bitwise_ops              bitwise
 ops.candidate_sampling_ops   nn
 ops.check_ops                . debugging
@@ -80,7 +81,7 @@ ops.clip_ops                 .
 ops.cond_v2                  .
 ops.confusion_matrix         math .
 ops.control_flow_grad        .
-ops.control_flow_ops         .
+ops.control_flow_ops         . library.system.private_name
 ops.critical_section_ops     .
 ops.ctc_ops                  nn
 ops.custom_gradient          .
@@ -148,7 +149,7 @@ ops.linalg.linear_operator   linalg
 ops.linalg_grad              .
 ops.linalg_ops               linalg .
 ops.logging_ops              .
-ops.lookup_ops               lookup . contrib.lookup
+ops.lookup_ops               lookup . contrib.lookup library.text.lookup
 ops.losses                   losses
 ops.losses.losses            losses
 ops.losses.losses_impl       losses
@@ -204,8 +205,8 @@ ops.template                 .
 ops.tensor_array_ops         .
 ops.unconnected_gradients    .
 ops.variable_scope           .
-ops.variable_v1              .
-ops.variables                .
+ops.variable_v1              . library.system.private_name
+ops.variables                . library.system.private_name
 ops.while_v2                 .
 platform.app                 app
 platform.benchmark           test

@@ -248,6 +248,26 @@ class Assertions(_Base):
                 is_floating = self._GetNdArray(value).dtype.kind == "f"
                 (self.assertAllClose if is_floating else self.assertAllEqual)(value, d2[key], msg=key)
 
+    def assertRaisesRegexp(self, *args: Any, **kwargs: Any) -> Any:
+        """``assertRaisesRegex`` under its older name, which Python 3.12 has dropped."""
+        return self.assertRaisesRegex(*args, **kwargs)
+
+    def assertRegexpMatches(self, *args: Any, **kwargs: Any) -> None:
+        """``assertRegex`` under its older name, which Python 3.12 has dropped."""
+        self.assertRegex(*args, **kwargs)
+
+    def assertEquals(self, *args: Any, **kwargs: Any) -> None:
+        """``assertEqual`` under its older name, which Python 3.12 has dropped."""
+        self.assertEqual(*args, **kwargs)
+
+    def assertNotEquals(self, *args: Any, **kwargs: Any) -> None:
+        """``assertNotEqual`` under its older name, which Python 3.12 has dropped."""
+        self.assertNotEqual(*args, **kwargs)
+
+    def assertAlmostEquals(self, *args: Any, **kwargs: Any) -> None:
+        """``assertAlmostEqual`` under its older name, which Python 3.12 has dropped."""
+        self.assertAlmostEqual(*args, **kwargs)
+
     def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
         self.assertCountEqual(first, second, msg)
 

@@ -19,6 +19,8 @@ from headrace.client.session import Session
 from headrace.core.config import ConfigProto, OptimizerOptions
 from headrace.graph import context
 from headrace.graph.graph import Graph
+from headrace.graph.structures import SparseTensor, SparseTensorValue
+from headrace.library import nest
 from headrace.library.testing.assertion import Assertions
 from headrace.runtime.device import built_with, cuda_capability, local_devices
 
@@ -119,7 +121,10 @@ class TestCase(Assertions, unittest.TestCase):
         self._close_cached_session()
         random.seed(DEFAULT_GRAPH_SEED)
         np.random.seed(DEFAULT_GRAPH_SEED)
-        context.reset_default_graph()
+        if not (
+            context.executing_eagerly() and context.inside_graph()
+        ):  # a block of eager execution has no graph to clear
+            context.reset_default_graph()
         context.get_default_graph().seed = DEFAULT_GRAPH_SEED
 
     def tearDown(self) -> None:
@@ -165,6 +170,9 @@ class TestCase(Assertions, unittest.TestCase):
         force_gpu: bool = False,
     ) -> Iterator[Session]:
         """A new session, the default one inside the block.  Without ``use_gpu``, ops made inside go to the CPU."""
+        if context.executing_eagerly():
+            yield EagerSession(self)  # type: ignore[misc]
+            return
         with self._session(graph, config, force_gpu) as session, _placed(session, use_gpu, force_gpu):
             yield session
 
@@ -177,6 +185,9 @@ class TestCase(Assertions, unittest.TestCase):
         force_gpu: bool = False,
     ) -> Iterator[Session]:
         """The test's one session: the first call makes it, later calls enter it again and must pass the same arguments."""
+        if context.executing_eagerly():
+            yield EagerSession(self)  # type: ignore[misc]
+            return
         session = self._cached_session(graph=graph, config=config, force_gpu=force_gpu)
         for name, value in (("graph", graph), ("config", config), ("force_gpu", force_gpu)):
             if self._cached_arguments[name] is not value:
@@ -205,6 +216,9 @@ class TestCase(Assertions, unittest.TestCase):
 
     @contextmanager
     def _enter_cached_session(self, config: ConfigProto | None, use_gpu: bool, force_gpu: bool) -> Iterator[Session]:
+        if context.executing_eagerly():
+            yield EagerSession(self)  # type: ignore[misc]
+            return
         session = self._cached_session(graph=None, config=config, force_gpu=force_gpu)
         with session.graph.as_default(), session.as_default(), _placed(session, use_gpu, force_gpu):
             yield session
@@ -224,7 +238,9 @@ class TestCase(Assertions, unittest.TestCase):
         return Session(graph=graph, config=session_config)
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors in the default session, or in the test's own."""
+        """The values of tensors in the default session, or in the test's own; of eager ones, the values they have."""
+        if context.executing_eagerly():
+            return nest.map_structure(_value, tensors)
         session = context.get_default_session()
         if session is not None:
             return session.run(tensors)
@@ -247,6 +263,27 @@ def _placed(session: Session, use_gpu: bool, force_gpu: bool) -> Any:
     if force_gpu:
         return session.graph.device(gpu_device_name() or "/device:GPU:0")
     return nullcontext() if use_gpu else session.graph.device("/device:CPU:0")
+
+
+def _value(tensor: Any) -> Any:
+    tensor = tensor() if callable(tensor) else tensor
+    if isinstance(tensor, SparseTensor):
+        parts: Any = (tensor.indices, tensor.values, tensor.dense_shape)
+        return SparseTensorValue(*[part.numpy() for part in parts])
+    return tensor.numpy() if hasattr(tensor, "numpy") else tensor
+
+
+class EagerSession:
+    """What stands for the session of a test that runs eagerly: it tells the values of what has been computed."""
+
+    def __init__(self, case: TestCase) -> None:
+        self._case = case
+
+    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        """The values of eager tensors."""
+        if args or kwargs.get("feed_dict"):
+            raise RuntimeError("a test that runs eagerly has no session to feed: pass values to the ops")
+        return self._case.evaluate(fetches)
 
 
 class CapturedWrites:

@@ -273,6 +273,9 @@ class StaticHashTable(_Handled):
         return self._export(name, "Export")
 
 
+StaticHashTableV1 = StaticHashTable  # its name in tensorflow.python.ops.lookup_ops
+
+
 class HashTable(StaticHashTable):
     """tf.contrib.lookup's name and order of arguments for ``StaticHashTable``."""
 

@@ -36,6 +36,23 @@ def assign_moving_average(
         return assign_sub(variable, delta, name=scope)
 
 
+def weighted_moving_average(
+    value: Any, decay: Any, weight: Any, truediv: bool = True, collections: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The average of ``value`` over steps, each counted by its ``weight`` and by its age."""
+    with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
+        totals = []
+        for label, term in (("value_x_weight", value * weight), ("weight", convert_to_tensor(weight))):
+            total = get_variable(
+                label, term.shape, term.dtype, initializer=Zeros(), trainable=False,
+                collections=[GraphKeys.GLOBAL_VARIABLES] if collections is None else collections,
+            )  # fmt: skip
+            totals.append(assign_moving_average(total, term, decay, zero_debias=False))
+        divide = math.truediv if truediv else math.div
+        return divide(totals[0], totals[1], name=scope.name)
+
+
 def _unbiased_delta(variable: Any, value: Any, rest: Any) -> Any:
     """What to subtract from the variable for it to become the average of all values so far, weighted by age alone."""
     dtype = variable.dtype.base_dtype
