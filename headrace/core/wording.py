@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import os
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
 
@@ -14,6 +15,13 @@ _RAISE: Final = dis.opmap["RAISE_VARARGS"]
 
 UNEXPLAINED: Final = "These inputs do not work, for a reason that Headrace cannot name"
 """What is said of an error from below that nothing explains.  No text of the tests' invalid calls may hold it."""
+
+
+def in_brackets(shape: Sequence[int | None] | None) -> str:
+    """A shape as TensorFlow's kernels write it: ``[2,3]``, ``[?,3]``, ``<unknown>``."""
+    if shape is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if size is None else str(int(size)) for size in shape) + "]"
 
 
 def is_from_below(error: BaseException) -> bool:

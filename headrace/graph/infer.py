@@ -18,7 +18,7 @@ import numpy as np
 
 from headrace.core.registry import REGISTRY, OpDef
 from headrace.core.shape import TensorShape, as_shape
-from headrace.core.wording import UNEXPLAINED, is_from_below, place
+from headrace.core.wording import UNEXPLAINED, in_brackets, is_from_below, place
 
 if TYPE_CHECKING:
     from headrace.core.source import Source
@@ -111,16 +111,30 @@ def _shape(value: Any) -> TensorShape:
 
 
 _RANK = re.compile(r"^Shape (\([^()]*\)) must have rank (at least |at most )?(\d+)")
+_MERGE = re.compile(r"^Shapes \(([^()]*)\) and \(([^()]*)\) are not compatible")
 
 
 def in_op_words(text: str) -> str:
-    """TensorFlow's words for a wrong rank in a shape rule, where ``TensorShape`` has other ones."""
+    """TensorFlow's words for wrong ranks and sizes in a shape rule, where ``TensorShape`` has other ones."""
 
-    def put(match: re.Match[str]) -> str:
-        rank = sum(bool(size.strip()) for size in match[1][1:-1].split(","))
-        return f"Shape must be {match[2] or ''}rank {match[3]} but is rank {rank}"
+    def of_rank(match: re.Match[str]) -> str:
+        return f"Shape must be {match[2] or ''}rank {match[3]} but is rank {len(_listed(match[1][1:-1]))}"
 
-    return _RANK.sub(put, text)
+    def of_merge(match: re.Match[str]) -> str:
+        a, b = _listed(match[1]), _listed(match[2])
+        if len(a) != len(b):
+            return f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
+        axis = next(i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y and "?" not in (x, y))
+        return (
+            f"Dimension {axis} in both shapes must be equal, but are {a[axis]} and {b[axis]}. "
+            f"Shapes are [{','.join(a)}] and [{','.join(b)}]."
+        )
+
+    return _MERGE.sub(of_merge, _RANK.sub(of_rank, text))
+
+
+def _listed(sizes: str) -> list[str]:
+    return [size.strip() for size in sizes.split(",") if size.strip()]
 
 
 def rule_error(definition: OpDef, error: Exception) -> Exception | None:
@@ -134,7 +148,7 @@ def shape_error(
     op_def: OpDef, name: str | None, inputs: Sequence[Tensor], attrs: dict[str, Any], error: Exception, source: Source
 ) -> str:
     """What is wrong, the op, what it received, and the user's line."""
-    shapes = ", ".join(str(t._shape) for t in inputs)
+    shapes = ", ".join(in_brackets(t._shape.tuple) for t in inputs)
     label = (name or op_def.name).rstrip("/")
     text = f"{in_op_words(str(error))} for '{label}' (op: '{op_def.name}') with input shapes: {shapes}"
     hosts = [

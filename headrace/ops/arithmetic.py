@@ -9,9 +9,11 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, REAL
+from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops.declare.regular import binary, conjugate, follow, unbroadcast, widen
+from headrace.ops.declare.regular import WIDE_UNSIGNED, binary, conjugate, follow, unbroadcast, widen
+from headrace.ops.internal.opaque import is_traced
 
 # ---- sums and products
 
@@ -172,6 +174,13 @@ def _pow_gradient(node, grad):
 
 
 power = binary("Pow", torch.pow, NUMERIC, _pow_gradient)
+
+
+@power.kernel(T=[t for t in INTEGER if t not in WIDE_UNSIGNED])
+def _(x, y):
+    if y.is_cpu and not is_traced(y) and bool((y < 0).any()):
+        raise InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
+    return torch.pow(x, y)
 
 
 def _squared_difference(x, y):

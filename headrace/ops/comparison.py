@@ -12,7 +12,7 @@ from headrace.core.dtypes import ANY, NUMERIC, QUANTIZED, REAL
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops.declare.regular import binary, broadcast, sum_to_shape, unary, whole_value, widen
+from headrace.ops.declare.regular import binary, broadcast, refuse_broadcast, sum_to_shape, unary, whole_value, widen
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
 
@@ -90,6 +90,7 @@ for _name, _function, _on_arrays, _sign in (
 ):  # fmt: skip
     _logic = op(f"{_name}(x: bool, y: bool) -> (z: bool)")
     _logic.shape(broadcast)
+    _logic.refuse(refuse_broadcast)
     _logic.not_differentiable()
     _logic.kernel(_function)
     _logic.array_kernel(_on_arrays)
@@ -167,7 +168,7 @@ def _(node, grad):
 
 
 select_v2 = op("SelectV2(condition: bool, t: T, e: T) -> (output: T)", T=CHOICE)
-select_v2.shape(lambda condition, t, e: broadcast_shape(condition, broadcast_shape(t, e)))
+select_v2.shape(lambda condition, t, e: broadcast(condition, broadcast(t, e)))
 select_v2.kernel(torch.where)
 select_v2.array_kernel(np.where)
 select_v2.kernel(lambda condition, t, e: np.where(condition.cpu().numpy(), t, e), T=dtypes.string)

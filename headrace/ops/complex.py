@@ -7,9 +7,8 @@ import torch
 from headrace.core import dtypes
 from headrace.core.dtypes import COMPLEX
 from headrace.core.registry import op
-from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
-from headrace.ops.declare.regular import unbroadcast
+from headrace.ops.declare.regular import broadcast, refuse_broadcast, unbroadcast
 
 PARTS = (dtypes.float32, dtypes.float64)
 
@@ -55,7 +54,8 @@ conj.gradient(lambda node, grad: raw_ops.Conj(grad))
 conj.kernel(torch.conj_physical)
 
 join = op("Complex(real: T, imag: T; Tout: type = complex64) -> (out: Tout)", T=PARTS, Tout=COMPLEX)
-join.shape(lambda real, imag, Tout: broadcast_shape(real, imag))
+join.shape(broadcast)
+join.refuse(refuse_broadcast)
 
 
 @join.gradient

@@ -15,6 +15,7 @@ from torch.nn import functional
 from headrace.core.dtypes import FLOATING, INDEX
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
+from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.ops.shared.refuse import expect_elements, expect_shape, expect_sizes
 from headrace.ops.shared.window import (
@@ -204,6 +205,25 @@ def input_gradient_shape(rank, sizes, grad, data_format):
     return TensorShape([batch if dims[0] is None else dims[0], *dims[1:]])
 
 
+def _refuse_sizes(rank, input, filter, strides, padding, explicit, data_format, dilations, depthwise):
+    """Refuses sizes in the words of TensorFlow's kernels, where those of the shape rule are others."""
+    for label, shape in (("input", input), ("filter", filter)):
+        if len(shape) != rank:
+            raise ValueError(f"{label} must be {rank}-dimensional: {in_brackets(shape)}")
+    depth, inner = channel(input, data_format), filter[-2]
+    if not depthwise and inner and depth % inner:
+        raise ValueError(f"input depth must be evenly divisible by filter depth: {depth} vs {inner}")
+    if padding == "VALID":
+        windows = zip(*(spatial(each, data_format) for each in (input, strides, dilations)), filter[:-2], strict=True)
+        for size, stride, dilation, window in windows:
+            reach = (window - 1) * dilation + 1
+            if size < reach:
+                raise ValueError(
+                    f"Computed output size would be negative: {(size - reach) // stride + 1} [input_size: {size}, "
+                    f"effective_filter_size: {reach}, stride: {stride}]"
+                )
+
+
 # ---- declarations
 
 PLANE = (
@@ -264,6 +284,7 @@ def declare(forward, to_input, to_filter, attrs, rank, index="int32", depthwise=
 
     @conv.refuse
     def _(input, filter, *values):
+        _refuse_sizes(rank, input.shape, filter.shape, *normal(*values), depthwise)
         expect_elements("filter", filter)
         expect_elements("input", input)
         check(input.shape, filter.shape, None, *values)

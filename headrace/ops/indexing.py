@@ -14,6 +14,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import ANY, INDEX, NUMERIC
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, unknown_shape
+from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
 from headrace.graph.structures import IndexedSlices
@@ -230,7 +231,7 @@ def _(node, grad):
 # ---- GatherNd, ScatterNd
 
 
-def _nd_index(indices, shape):
+def _nd_index(indices, shape, what="shape"):
     """Index tuples along the last axis as flat positions into the leading dimensions of ``shape``."""
     depth = indices.shape[-1]
     if depth > len(shape):
@@ -243,7 +244,7 @@ def _nd_index(indices, shape):
         try:
             return torch.from_numpy(np.ravel_multi_index(tuple(columns), lead)), lead
         except ValueError:
-            _explain_nd(indices, shape)
+            _explain_nd(indices, shape, what)
             raise
     strides = [math.prod(lead[i + 1 :]) for i in range(depth)]
     flat = indices.reshape(math.prod(indices.shape[:-1]), depth).long()
@@ -257,7 +258,7 @@ def _nd_index(indices, shape):
     return position, lead
 
 
-def _explain_nd(indices, shape):
+def _explain_nd(indices, shape, what="shape"):
     flat = indices.reshape(math.prod(indices.shape[:-1]), indices.shape[-1]).cpu()
     limits = torch.tensor(list(shape[: flat.shape[1]]))
     bad = ((flat < 0) | (flat >= limits)).any(1).nonzero()
@@ -265,7 +266,7 @@ def _explain_nd(indices, shape):
         row = int(bad[0, 0])
         where = np.unravel_index(row, tuple(indices.shape[:-1])) if indices.ndim > 1 else ()
         label = f"indices[{','.join(map(str, where))}]" if where else "indices"
-        raise ValueError(f"{label} = {flat[row].tolist()} does not index into param shape {list(shape)}")
+        raise ValueError(f"{label} = {flat[row].tolist()} does not index into {what} {in_brackets(shape)}")
 
 
 gather_nd = op(
@@ -302,13 +303,13 @@ def _nd_gradient(grad, shape, indices):
 
 @gather_nd.kernel
 def _gather_nd(params, indices):
-    position, lead = _nd_index(indices, params.shape)
+    position, lead = _nd_index(indices, params.shape, "param shape")
     rest = params.shape[len(lead) :]
     try:
         rows = params if len(lead) == 1 else params.reshape(math.prod(lead), *rest)
         taken = rows.index_select(0, position)
     except IndexError:
-        _explain_nd(indices, params.shape)
+        _explain_nd(indices, params.shape, "param shape")
         raise
     return taken if indices.ndim == 2 else taken.reshape(indices.shape[:-1] + rest)
 
@@ -318,7 +319,7 @@ move_as_signed(gather_nd, "Tparams")
 
 @gather_nd.kernel(Tparams=dtypes.string)
 def _gather_nd_strings(params, indices):
-    _explain_nd(indices, params.shape)
+    _explain_nd(indices, params.shape, "param shape")
     index = indices.numpy()
     return np.asarray(params[tuple(np.moveaxis(index, -1, 0))], dtype=object)
 

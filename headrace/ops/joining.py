@@ -43,6 +43,11 @@ def _concat_shape(values, axis):
         raise ValueError("Can't concatenate scalars (use tf.stack instead)")
     if axis is None:
         return unknown_shape(ndims)
+    least = axis + 1 if isinstance(axis, int) and axis >= 0 else -axis if isinstance(axis, int) else 0
+    if least > ndims:
+        raise ValueError(
+            f"Shape must be at least rank {least} but is rank {ndims}: the axis of the concatenation is {axis}"
+        )
     at = _axis(axis, ndims, "concat axis")
     dims = [None] * ndims
     total = 0
@@ -90,10 +95,17 @@ def _concat_gradient(grad, values, axis):
     return list(raw_ops.SplitV(grad, sizes, at, num_split=len(values)))
 
 
+def _refuse_axis(values, axis):
+    rank = values[0].ndim
+    if isinstance(axis, int) and rank and not -rank <= axis < rank:
+        raise ValueError(f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}")
+
+
 concat_v2 = op("ConcatV2(values: N*T, axis: host Tidx[0]) -> (output: T)", T=ANY, Tidx=INDEX)
 concat_v2.shape(_concat_shape)
 concat_v2.value(lambda node, *inputs: _concat_value(inputs[:-1], inputs[-1]))
 concat_v2.gradient(lambda node, grad: [*_concat_gradient(grad, node.inputs[:-1], node.inputs[-1]), None])
+concat_v2.refuse(_refuse_axis)
 concat_v2.kernel(torch.cat)
 concat_v2.kernel(np.concatenate, T=dtypes.string)
 concat_v2.array_kernel(np.concatenate)
@@ -102,6 +114,7 @@ concat = op("Concat(concat_dim: host int32[0], values: N*T) -> (output: T)", T=A
 concat.shape(lambda concat_dim, values: _concat_shape(values, concat_dim))
 concat.value(lambda node, axis, *values: _concat_value(values, axis))
 concat.gradient(lambda node, grad: [None, *_concat_gradient(grad, node.inputs[1:], node.inputs[0])])
+concat.refuse(lambda concat_dim, values: _refuse_axis(values, concat_dim))
 concat.kernel(lambda concat_dim, values: torch.cat(values, concat_dim))
 concat.kernel(lambda concat_dim, values: np.concatenate(values, concat_dim), T=dtypes.string)
 
@@ -216,7 +229,11 @@ def _sizes(sizes, total):
             raise ValueError(f"size_splits {sizes} do not fit a dimension of {total}; one -1 at most is allowed")
         return [left if s < 0 else s for s in sizes]
     if sum(sizes) != total:
-        raise ValueError(f"can't split axis of size {total} into pieces of size {sizes}")
+        raise ValueError(
+            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less than "
+            f"the size of the input along split_dim if not fully specified.  Got: {sum(sizes)}; the sizes {sizes} do not "
+            f"split an axis of size {total}"
+        )
     return sizes
 
 
@@ -252,10 +269,8 @@ def _(values, axis):
     for i, s in enumerate(values[1:]):
         try:
             merged = merged.merge_with(s)
-        except ValueError:
-            raise ValueError(
-                f"Shapes must be equal, but are {merged} and {s}: from merging shape {i} with other shapes"
-            ) from None
+        except ValueError as error:
+            raise ValueError(f"{error} From merging shape {i} with other shapes.") from None
     dims = merged.tuple
     if dims is None:
         return None

@@ -8,6 +8,7 @@ import torch
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, REAL, bfloat16, float32, int32, int64
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
+from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import conjugate, sum_to_shape, widen
 from headrace.resources.value import as_tensor
@@ -38,6 +39,19 @@ def _product_shape(a, b, transpose_a, transpose_b):
         right, columns = columns, right
     _inner(left, right)
     return rows, columns
+
+
+def _refuse_product(a, b, *attrs):
+    """Refuses matrices, or batches of them, that cannot be multiplied, in the words of TensorFlow's kernels."""
+    flips = [bool(flip) for flip in attrs[:2]]
+    for i, value in enumerate((a, b)):
+        if value.ndim < 2:
+            raise ValueError(f"In[{i}] ndims must be >= 2: {value.ndim}")
+    if a.shape[-2 if flips[0] else -1] != b.shape[-1 if flips[1] else -2]:
+        raise ValueError(f"Matrix size-incompatible: In[0]: {in_brackets(a.shape)}, In[1]: {in_brackets(b.shape)}")
+
+
+matmul.refuse(_refuse_product)
 
 
 @matmul.kernel
@@ -135,6 +149,7 @@ def _batched(name, broadcasts):
         batch = broadcast_shape(batch_x, batch_y) if broadcasts else batch_x.merge_with(batch_y)
         return batch.concatenate([rows, columns])
 
+    definition.refuse(_refuse_product)
     definition.kernel(batched_product)
 
     @definition.kernel(device="cuda", T=INTEGERS)

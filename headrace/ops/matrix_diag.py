@@ -125,10 +125,12 @@ band_part.gradient(lambda node, grad: [raw_ops.MatrixBandPart(grad, *node.inputs
 @band_part.kernel
 def _(input, num_lower, num_upper):
     rows, columns = input.shape[-2:]
-    if num_lower > rows or num_upper > columns:
-        raise ValueError(
-            f"num_lower and num_upper must be at most {rows} and {columns}, got {num_lower} and {num_upper}"
-        )
+    for name, number, side, most in (
+        ("num_lower", num_lower, "rows", rows),
+        ("num_upper", num_upper, "columns", columns),
+    ):
+        if number > most:
+            raise ValueError(f"{name} must be negative or less or equal to number of {side} ({most}) got: {number}")
     if num_lower >= 0:
         input = input.triu(-num_lower)
     return input.tril(num_upper) if num_upper >= 0 else input

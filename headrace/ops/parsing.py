@@ -74,8 +74,8 @@ def _listed(default):
     return list(default.reshape(-1)) if isinstance(default, np.ndarray) else default.reshape(-1).numpy()
 
 
-def _dense(encoded, name, dtype, shape, default, where):
-    """The values of a dense feature of known shape, or its default."""
+def _dense(encoded, name, dtype, shape, default, where, index=None):
+    """The values of a dense feature of known shape, or its default; ``index`` is the place of the example in a batch."""
     values = _values(encoded, name, dtype, where)
     if values is None:
         if not _size(default) and math.prod(shape):
@@ -88,9 +88,10 @@ def _dense(encoded, name, dtype, shape, default, where):
             )
         return _listed(default)
     if len(values) != math.prod(shape):
+        place = "" if index is None else f", Index: {index}"
         raise ValueError(
-            f"{where}, Key: {name}.  Number of {_NAMES[_KINDS[dtype]]} values != expected.  Values size: {len(values)} but "
-            f"output shape: {list(shape)}"
+            f"{where}, Key: {name}{place}.  Number of {_NAMES[_KINDS[dtype]]} values != expected.  "
+            f"Values size: {len(values)} but output shape: {list(shape)}"
         )
     return values
 
@@ -206,7 +207,7 @@ def _dense_batch(batch, names, key, shape, default):
     if _is_variable(shape):
         rows = [_steps(encoded, key, dtype, shape[1:], _name(names, i)) for i, encoded in enumerate(batch)]
         return _padded(rows, dtype, shape[1:], default)
-    runs = [_dense(encoded, key, dtype, shape, default, _name(names, i)) for i, encoded in enumerate(batch)]
+    runs = [_dense(encoded, key, dtype, shape, default, _name(names, i), i) for i, encoded in enumerate(batch)]
     joined = _joined(runs, dtype)
     return joined.reshape(len(batch), *shape)
 

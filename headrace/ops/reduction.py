@@ -32,7 +32,7 @@ def _reduced(input, axis, keep_dims):
         if isinstance(axis, list) and len(axis) == len(dims):
             return (1,) * len(dims) if keep_dims else ()
         return unknown_shape(len(dims)) if keep_dims else None
-    chosen = _axes(axis, len(dims))
+    chosen = {normal(a, len(dims)) for a in (axis if isinstance(axis, list) else [axis])}  # twice: refused when it runs
     if keep_dims:
         return tuple(1 if i in chosen else d for i, d in enumerate(dims))
     return tuple(d for i, d in enumerate(dims) if i not in chosen)
@@ -56,6 +56,10 @@ def _axes(axis, rank):
     return axes
 
 
+def _refuse_axes(input, axis, keep_dims):
+    _axes(axis, input.ndim)
+
+
 NARROW_INTEGER = tuple(t for t in INTEGER if t not in WIDE_UNSIGNED)
 
 
@@ -71,6 +75,7 @@ def _reduction(name, types, kernel, gradient=None, integer=None, ordered=False, 
         f"{name}(input: T, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: T)", T=types, Tidx=INDEX
     )
     definition.shape(_reduced)
+    definition.refuse(_refuse_axes)
     definition.kernel(kernel)
     on_integers = integer or kernel
     if integer is not None:
@@ -257,6 +262,7 @@ for _name, _kernel, _array in (("All", torch.all, np.logical_and.reduce), ("Any"
         f"{_name}(input: bool, reduction_indices: host Tidx; keep_dims: bool = False) -> (output: bool)", Tidx=INDEX
     )
     _truth.shape(_reduced)
+    _truth.refuse(_refuse_axes)
     _truth.not_differentiable()
     _truth.kernel(functools.partial(_are, _kernel))
     _truth.array_kernel(lambda x, axis, keep, reduce=_array: reduce(x, _as_tuple(axis), None, None, keep))
@@ -292,10 +298,18 @@ def _argument(name, search):
             raise ValueError(f"Shape must be rank 0 but is rank 1: dimension {dimension}")
         if dimension is None and input.ndims is not None:
             return unknown_shape(input.ndims - 1)
+        rank = input.ndims
+        if None not in (rank, dimension) and not -rank <= dimension < rank:
+            raise ValueError(
+                f"Dimension ({dimension}) must be in the range [{-rank}, {rank}), where {rank} is the number of "
+                "dimensions in the input."
+            )
         return _reduced(input, dimension, False)
 
     @definition.refuse
     def _(input, dimension, output_type):
+        if not -input.ndim <= dimension < input.ndim:
+            raise ValueError(f"Expected dimension in the range [{-input.ndim}, {input.ndim}), but got {dimension}")
         if not input.shape[dimension]:
             raise ValueError(f"Reduction axis {dimension} is empty in shape {list(input.shape)}")
 
@@ -324,9 +338,14 @@ def _running(name, accumulate, neutral):
 
     @definition.shape
     def _(x, axis, exclusive, reverse):
-        if isinstance(axis, int) and x.ndims is not None and not -x.ndims <= axis < x.ndims:
-            raise ValueError(f"Expected scan axis in the range [{-x.ndims}, {x.ndims}), but got {axis}")
-        return x
+        return x  # an axis out of range is refused when it runs
+
+    @definition.refuse
+    def _(x, axis, exclusive, reverse):
+        if isinstance(axis, list):
+            raise ValueError(f"ScanOp: axis must be a scalar, not {axis}")
+        if not -x.ndim <= axis < x.ndim:
+            raise ValueError(f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}")
 
     @definition.kernel
     def _(x, axis, exclusive, reverse):

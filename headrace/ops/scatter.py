@@ -17,6 +17,7 @@ from headrace.core.errors import OutOfRangeError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.core.signature import Attr
+from headrace.core.wording import in_brackets
 from headrace.ops.declare.resource import resource_form
 
 _MANY = 1 << 14  # elements
@@ -64,8 +65,8 @@ def _rows_shape(ref, indices, updates):
         want = indices.concatenate(ref[1:])
         if not want.is_compatible_with(updates):
             raise ValueError(
-                "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], but updates.shape "
-                f"is {updates} and indices.shape + params.shape[1:] is {want}"
+                f"Shapes {updates} and {want} are not compatible: must have updates.shape = indices.shape + "
+                "params.shape[1:] or updates.shape = []"
             )
     return ref
 
@@ -208,7 +209,7 @@ def _explain_nd(indices, shape):
     if bad.numel():
         row = int(bad[0, 0])
         where = ",".join(str(int(i)) for i in np.unravel_index(row, tuple(indices.shape[:-1]) or (1,)))
-        raise ValueError(f"indices[{where}] = {flat[row].tolist()} does not index into shape {list(shape)}")
+        raise ValueError(f"indices[{where}] = {flat[row].tolist()} does not index into shape {in_brackets(shape)}")
 
 
 def _by_coordinate(change):

@@ -67,7 +67,10 @@ def _check_sorted(ids):
         return
     if ids[0] < 0 or bool((ids[1:] < ids[:-1]).any()):
         some = np.array2string(ids.numpy(), threshold=20, edgeitems=8)
-        raise InvalidArgumentError(None, None, f"segment ids are not increasing from 0 on: received {some}")
+        wrong = "segment ids are not increasing from 0 on"
+        if ids[0] < 0:
+            wrong = f"Segment id {int(ids[0])} out of range [0, {int(ids[-1]) + 1})"
+        raise InvalidArgumentError(None, None, f"{wrong}: received {some}")
 
 
 def _sorted(name, types, reduce, gradient=None):

@@ -82,6 +82,14 @@ def _reshape(tensor, shape):
 
 @reshape.refuse
 def _(tensor, shape):
+    if not isinstance(shape, list) or min(shape, default=0) < -1 or shape.count(-1) > 1:
+        return
+    total, wanted = math.prod(tensor.shape), math.prod(d for d in shape if d != -1)
+    beginning = f"Input to reshape is a tensor with {total} values, but the requested shape "
+    if -1 not in shape and wanted != total:
+        raise ValueError(f"{beginning}has {wanted}: got {shape} for a tensor of shape {list(tensor.shape)}")
+    if -1 in shape and wanted and total % wanted:
+        raise ValueError(f"{beginning}requires a multiple of {wanted}: got {shape}")
     if -1 in shape and not math.prod(d for d in shape if d != -1):
         raise ValueError(
             "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are "
@@ -262,7 +270,9 @@ def _transposed(x, perm):
     if any(not -len(perm) <= p < len(perm) for p in axes):
         raise ValueError(f"perm {perm} must hold numbers between 0 and {len(perm) - 1}")
     if len({p % len(perm) for p in axes}) != len(axes):
-        raise ValueError(f"perm {perm} must be a permutation of 0 to {len(perm) - 1}")
+        missing = min(set(range(len(perm))) - {p % len(perm) for p in axes})
+        listed = ",".join(map(str, perm))
+        raise ValueError(f"{missing} is missing from {{{listed}}}: perm must be a permutation of 0 to {len(perm) - 1}")
     if dims is None:
         return unknown_shape(len(perm))
     return [None if p is None else dims[p] for p in perm]

@@ -7,8 +7,9 @@ import torch
 
 from headrace.core.dtypes import FLOATING, INDEX
 from headrace.core.registry import op
-from headrace.core.shape import TensorShape, broadcast_shape
+from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
+from headrace.ops.declare.regular import broadcast
 
 _log_softmax_backward_data = torch.ops.aten._log_softmax_backward_data.default
 _softmax_backward_data = torch.ops.aten._softmax_backward_data.default
@@ -48,7 +49,7 @@ xent = op("SoftmaxCrossEntropyWithLogits(features: T, labels: T) -> (loss: T, ba
 
 @xent.shape
 def _(features, labels):
-    full = broadcast_shape(features.with_rank(2), labels.with_rank(2))
+    full = broadcast(features.with_rank(2), labels.with_rank(2))
     return [TensorShape(full.tuple[:1]), full]
 
 

@@ -274,7 +274,8 @@ def _update(name, apply, apply_array):
 
 def _different_shapes(buffer, value):
     return ValueError(
-        f"Input shapes must match: the variable has shape {list(buffer.shape)}, the value {list(value.shape)}"
+        "Parameters and update must be the same size: the variable has shape "
+        f"{list(buffer.shape)}, the value {list(value.shape)}"
     )
 
 

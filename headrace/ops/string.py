@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from headrace.core.dtypes import ANY, INDEX
+from headrace.core.errors import OutOfRangeError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.ops.shared.sparse_entry import runs
@@ -128,7 +129,7 @@ def _axes(rank, axes):
     listed = axes if isinstance(axes, list) else [axes]
     for axis in listed:
         if not -rank <= axis < rank:
-            raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimension(s)")
+            raise OutOfRangeError(None, None, f"Invalid reduction dimension {axis} for input with {rank} dimension(s)")
     positive = [a % rank for a in listed]
     if len(set(positive)) != len(positive):
         raise ValueError(f"Duplicate reduction dimension in {listed}")
@@ -142,7 +143,10 @@ def _(inputs, reduction_indices, keep_dims, separator):
         return None
     if isinstance(reduction_indices, list) and None in reduction_indices:
         return [None] * len(dims) if keep_dims else None
-    axes = _axes(len(dims), reduction_indices)
+    try:
+        axes = _axes(len(dims), reduction_indices)
+    except OutOfRangeError as error:  # its class when it runs
+        raise ValueError(error.message) from None
     return [1 if a in axes else d for a, d in enumerate(dims) if keep_dims or a not in axes]
 
 

@@ -60,7 +60,7 @@ class Table:
     def _filled(self) -> dict[Any, Any]:
         if self._items is None:
             raise errors.FailedPreconditionError(
-                None, None, f"Table {self.name} not initialized. Run tf.tables_initializer() first."
+                None, None, f"Table not initialized. Run tf.tables_initializer() first: {self.name}"
             )
         return self._items
 

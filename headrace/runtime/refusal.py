@@ -1,8 +1,8 @@
 """What is wrong with a node's inputs, when its kernel failed with words of torch, numpy or Python.
 
-The op's shape rule is asked again, with the shapes and values that the inputs have by now: what it would have refused while the
-graph was built, it refuses now in the same words.  Nothing of this runs unless a kernel has failed, or would take what the rule
-refuses (`refusing`).
+The op's ``refuse`` rule has the first word: it says what TensorFlow's kernel says.  Then the shape rule is asked again, with
+the shapes and values that the inputs have by now: what it would have refused while the graph was built, it refuses now in the
+same words.  Nothing of this runs unless a kernel has failed, or would take what the rule refuses (`refusing`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def refusal(
         return errors.ResourceExhaustedError, f"op {op_def.name} is nested too deeply"
     if isinstance(error, StopIteration):
         return errors.OutOfRangeError, "End of sequence"
-    refused = shapes_refused(op_def, attrs, group_inputs(op_def, values, attrs)) or values_refused(
-        op_def, attrs, values
+    refused = values_refused(op_def, attrs, values) or shapes_refused(
+        op_def, attrs, group_inputs(op_def, values, attrs)
     )
     if refused is not None:
         return errors.InvalidArgumentError, refused

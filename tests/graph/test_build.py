@@ -78,7 +78,7 @@ class TestArguments:
         with pytest.raises(ValueError) as shapes:
             line = here(); raw_ops.MatMul(tf.zeros([2, 3]), tf.zeros([4, 5]), name="bad")  # fmt: skip # noqa: E702
         text = str(shapes.value)
-        assert f"(at {line})" in text and "'bad' (op: 'MatMul') with input shapes: (2, 3), (4, 5)" in text
+        assert f"(at {line})" in text and "'bad' (op: 'MatMul') with input shapes: [2,3], [4,5]" in text
 
     def test_names_of_constants(self) -> None:
         assert [t.name for t in raw_ops.Add(tf.constant(1.0, name="a"), 2.0).op.inputs] == ["a:0", "Add/y:0"]

@@ -28,7 +28,17 @@ BUILDING: dict[str, tuple[Callable[[], Any], str]] = {
     "negative paddings": (lambda: tf.pad([1, 2], [[-1, 0]]), "[Pp]addings|negative"),
     "ways to split": (lambda: tf.raw_ops.Split(axis=0, value=[1, 2], num_split=0), "must be at least minimum 1"),
     "invalid strides": (lambda: tf.nn.conv2d(IMAGE, tf.zeros([1, 1, 4, 1]), [1, 0, 1, 1], "SAME"), "strides"),
-    "duplicate axes": (lambda: tf.reduce_sum(tf.zeros([2, 2]), [0, 0]), "[Dd]uplicate"),
+    "argmax, beyond": (lambda: tf.argmax(tf.zeros([2, 2]), 2), r"Dimension \(2\) must be in the range \[-2, 2\)"),
+    "concat, beyond": (lambda: tf.concat([tf.zeros([2, 2])] * 2, -3), "must be at least rank 3 but is rank 2"),
+    "sizes": (
+        lambda: tf.stack([tf.zeros([2, 3]), tf.zeros([2, 4])]),
+        r"Dimension 1 in both shapes must be equal, but are 3 and 4. Shapes are \[2,3\] and \[2,4\]. From merging shape 0",
+    ),
+    "ranks": (lambda: tf.assign(tf.Variable([0.0]), [[1.0]]), "Shapes must be equal rank, but are 1 and 2"),
+    "labels": (
+        lambda: tf.nn.softmax_cross_entropy_with_logits(labels=tf.zeros([2, 2]), logits=tf.zeros([2, 3])),
+        r"Dimensions must be equal, but are 3 and 2 .* with input shapes: \[2,3\], \[2,2\]",
+    ),
     "unsorted segments": (
         lambda: tf.unsorted_segment_sum(tf.zeros([3, 2]), tf.zeros([2], tf.int32), 2),
         "does not start with segment_ids.shape",
@@ -69,11 +79,40 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "matrix sizes": (
         lambda: tf.matmul(late(np.ones([1, 3], np.float32)), late(np.ones([4, 2], np.float32))),
-        "Dimensions must be equal",
+        r"Matrix size-incompatible: In\[0\]: \[1,3\], In\[1\]: \[4,2\]",
     ),
     "rank": (
         lambda: tf.nn.conv2d(late(np.ones([4, 4], np.float32)), tf.zeros([1, 1, 1, 1]), [1, 1, 1, 1], "SAME"),
-        "Shape must be rank 4 but is rank 2",
+        r"input must be 4-dimensional: \[4,4\]",
+    ),
+    "window": (
+        lambda: tf.nn.conv2d(late(IMAGE), late(np.zeros([9, 1, 4, 1], np.float32)), [1, 1, 1, 1], "VALID"),
+        "Computed output size would be negative",
+    ),
+    "broadcast": (lambda: late([[1, 2]]) + late([1, 2, 3]), r"Incompatible shapes: \[1,2\] vs. \[3\]"),
+    "broadcast, logic": (lambda: late([True, True]) & late([True] * 3), r"Incompatible shapes: \[2\] vs. \[3\]"),
+    "duplicate axes": (
+        lambda: tf.reduce_any(late(np.ones([2, 2], np.bool_)), [0, 0]),
+        "Invalid reduction arguments: Axes contains duplicate dimension: 0",
+    ),
+    "negative powers": (lambda: late([5, 2]) ** late([-1, 2]), "Integers to negative integer powers are not allowed"),
+    "reshape": (lambda: tf.reshape(tf.zeros([6]), late([4])), "a tensor with 6 values, but the requested shape has 4"),
+    "reshape, left over": (
+        lambda: tf.reshape(tf.zeros([6]), late([-1, 4])),
+        "a tensor with 6 values, but the requested shape requires a multiple of 4",
+    ),
+    "permutation": (lambda: tf.transpose(tf.zeros([2, 2]), late([0, 0])), "1 is missing from {0,0}"),
+    "split": (
+        lambda: tf.split(tf.zeros([6]), late(np.int32([2, 3])), num=2)[0],
+        "Determined shape must either match input shape along split_dim",
+    ),
+    "band": (
+        lambda: tf.matrix_band_part(tf.zeros([2, 2]), late(np.int64(5)), 0),
+        "num_lower must be negative or less or equal to number of rows",
+    ),
+    "axis of argmax": (
+        lambda: tf.argmax(late([[1.0]]), late(np.int32(2))),
+        r"Expected dimension in the range \[-2, 2\), but got 2",
     ),
     "lengths": (
         lambda: tf.reverse_sequence(late([[1, 2], [3, 4]]), late([1, 5]), 1, batch_axis=0),

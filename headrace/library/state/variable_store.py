@@ -277,8 +277,8 @@ def _initial_value(
     if _needs_no_arguments(initializer):
         return initializer, None
     raise ValueError(
-        f"The initializer passed for variable {name} is not valid. It should be a callable with no arguments and the "
-        "shape should not be provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined."
+        "The initializer passed is not valid. It should be a callable with no arguments and the shape should not be provided "
+        f"or an instance of `tf.keras.initializers.*' and `shape` should be fully defined. The variable is {name}"
     )
 
 

@@ -237,8 +237,8 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError):
             pass  # not convertible as one; the node below says why, or succeeds
-    if isinstance(values, (list, tuple)) and values and isinstance(values[0], Tensor):
-        ndims = values[0].shape.ndims
+    if isinstance(values, (list, tuple)) and values and isinstance(values[0], (Tensor, np.ndarray)):
+        ndims = TensorShape(values[0].shape).ndims
         if ndims is not None and not -ndims - 1 <= axis <= ndims:
             raise ValueError(f"axis = {axis} not in [{-ndims - 1}, {ndims + 1})")
     return raw_ops.Pack(values, axis=axis, name=name)

@@ -208,4 +208,6 @@ def _converted(learning_rate: Any, *others: Any) -> list[Any]:
 
 def _require_step(global_step: Any) -> None:
     if global_step is None:
-        raise ValueError("a learning rate that decays needs a global_step: pass tf.train.get_or_create_global_step()")
+        raise ValueError(
+            "global_step is required for a learning rate that decays: pass tf.train.get_or_create_global_step()"
+        )

@@ -12,6 +12,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import REAL, DType
 from headrace.core.registry import REGISTRY, OpDef, op
 from headrace.core.shape import TensorShape, broadcast_shape
+from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
 
@@ -49,6 +50,7 @@ def binary(
     """
     op_def = op(f"{name}({names[0]}: T, {names[1]}: T) -> (z: {out})", T=types, **traits)
     op_def.shape(broadcast)
+    op_def.refuse(refuse_broadcast)
     op_def.kernel(kernel)
     widen(op_def, kernel)
     if gradient is not None:
@@ -89,6 +91,13 @@ def broadcast(x: TensorShape, y: TensorShape, *attrs: Any) -> TensorShape:
         pairs = zip(reversed(x.tuple or ()), reversed(y.tuple or ()), strict=False)
         a, b = next((a, b) for a, b in pairs if None not in (a, b) and a != b and 1 not in (a, b))
         raise ValueError(f"Dimensions must be equal, but are {a} and {b}") from None
+
+
+def refuse_broadcast(x: Any, y: Any, *attrs: Any) -> None:
+    """Refuses two inputs that do not broadcast, in the words of TensorFlow's kernels."""
+    for a, b in zip(reversed(x.shape), reversed(y.shape), strict=False):
+        if a != b and 1 not in (a, b):
+            raise ValueError(f"Incompatible shapes: {in_brackets(x.shape)} vs. {in_brackets(y.shape)}")
 
 
 def unbroadcast(node: Any, grads: Sequence[Tensor | None]) -> list[Tensor | None]:

@@ -196,7 +196,9 @@ def test_sorted_segments_refuse_other_orders(function, dtype, off, monkeypatch):
         found = session.run(result, {x: np.ones([3, 2]), ids: [0, 2, 2]})
         assert found[1].tolist() == [function is tf.segment_prod] * 2
         for wrong in ([1, 0, 1], [-1, 0, 0]):
-            with pytest.raises(tf.errors.InvalidArgumentError, match="segment ids are not increasing"):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match="segment ids are not increasing|Segment id -1 out of range"
+            ):
                 session.run(result, {x: np.ones([3, 2]), ids: wrong})
 
 

@@ -87,7 +87,7 @@ def test_initializer_errors() -> None:
         tf.get_variable("a", dtype=tf.float32, initializer=tf.constant(1))
     with pytest.raises(ValueError, match="An initializer for variable a of .*variant.* is required"):
         tf.get_variable("a", [2], tf.variant)
-    with pytest.raises(ValueError, match="not compatible"):
+    with pytest.raises(ValueError, match="Dimension 0 in both shapes must be equal, but are 3 and 2"):
         tf.get_variable("a", [3], initializer=lambda shape, dtype: tf.zeros([2]))
 
 

@@ -78,7 +78,7 @@ def test_partition_and_stitch_are_inverse():
 def test_boolean_mask_needs_a_known_rank():
     with pytest.raises(ValueError, match="mask cannot be scalar"):
         tf.boolean_mask([1, 2], True)
-    with pytest.raises(ValueError, match="not compatible|incompatible"):
+    with pytest.raises(ValueError, match="must be equal|incompatible"):
         tf.boolean_mask(tf.zeros([3, 2]), [True, False])
 
 
