@@ -35,12 +35,12 @@ TF_PYTHON := $(or $(HEADRACE_TF_PYTHON),$(CURDIR)/$(TF_VENV)/bin/python)
 EXAMPLES ?= 40
 
 conformance: $(STAMP) $(if $(HEADRACE_TF_PYTHON),,$(TF_STAMP)) ## compare with real TensorFlow, which is installed for it
-	@HEADRACE_TF_PYTHON=$(TF_PYTHON) $(BIN)/python -m pytest -q -n 0 -k in_tensorflow tests/library/train/saver tests/library/saved_model
+	@HEADRACE_TF_PYTHON=$(TF_PYTHON) $(BIN)/python -m pytest -q -n 0 -k in_tensorflow tests/library/train/saver tests/library/saved_model tests/tensorflow/test_old_tests.py
 	@HEADRACE_TF_PYTHON=$(TF_PYTHON) $(BIN)/python tests/conformance/everything.py --examples $(EXAMPLES)
 
 $(TF_STAMP):
 	$(PYTHON) -m venv $(TF_VENV)
-	$(TF_VENV)/bin/python -m pip install --quiet tensorflow==$(TF_VERSION)
+	$(TF_VENV)/bin/python -m pip install --quiet tensorflow==$(TF_VERSION) pytest
 	touch $@
 
 clean: ## remove the virtual environment and every cache
