@@ -22,6 +22,8 @@ def _top_shape(input, k):
 
 def _top(input, k):
     """The largest elements.  Equal ones keep their order, which torch.topk does not promise."""
+    if k < 0:
+        raise ValueError(f"Need k >= 0, got {k}")
     if input.shape[-1] < k:
         raise ValueError(f"input must have at least k columns. Had {input.shape[-1]}, needed {k}")
     if k == 1:

@@ -275,6 +275,8 @@ def _(logits, num_samples, seed, output_dtype):
 def _(logits, num_samples, seed, output_dtype):
     if not logits.shape[1]:
         raise ValueError(f"num_classes should be positive, got 0: logits of shape {list(logits.shape)}")
+    if num_samples < 0:
+        raise ValueError(f"num_samples should be non-negative, got {num_samples}")
     rows = logits.shape[0]
     if not rows:
         return torch.empty((0, num_samples), dtype=output_dtype, device=logits.device)
