@@ -8,7 +8,7 @@ same words.  Nothing of this runs unless a kernel has failed, or would take what
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,14 +73,21 @@ def shapes_refused(op_def: OpDef, attrs: dict[str, Any], grouped: Sequence[Any])
 
 def values_refused(op_def: OpDef, attrs: dict[str, Any], values: Sequence[Any]) -> str | None:
     """What the op's ``refuse`` rule has against the inputs; None as of `shapes_refused`."""
+    return _said(op_def, lambda: arguments(op_def, [_tensor(v) for v in values], attrs))
+
+
+def _said(op_def: OpDef, kernel_arguments: Callable[[], Sequence[Any]]) -> str | None:
     if op_def.refuse_fn is None:
         return None
     try:
-        tensors = [from_numpy(v) if isinstance(v, np.ndarray) and v.dtype != object else v for v in values]
-        op_def.refuse_fn(*arguments(op_def, tensors, attrs))
+        op_def.refuse_fn(*kernel_arguments())
     except Exception as error:  # noqa: BLE001 - a rule that cannot judge these values has nothing to say about them
         return None if is_from_below(error) else str(error)
     return None
+
+
+def _tensor(value: Any) -> Any:
+    return from_numpy(value) if isinstance(value, np.ndarray) and value.dtype != object else value
 
 
 _MANY = 1000  # combinations of shapes that one node remembers
@@ -96,7 +103,8 @@ def refusing(op_def: OpDef, attrs: dict[str, Any], call: Rule) -> Rule:
         if None not in shapes and shapes not in accepted:
             text = shapes_refused(op_def, attrs, values[:count])
             if text is not None:
-                raise errors.InvalidArgumentError(None, None, text)
+                said = _said(op_def, lambda: [_tensor(v) for v in values])
+                raise errors.InvalidArgumentError(None, None, said or text)
             if len(accepted) >= _MANY:
                 accepted.clear()
             accepted.add(shapes)
