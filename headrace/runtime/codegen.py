@@ -310,7 +310,8 @@ class _Writer:
             self.held.put(value, name, NUMBER)
             return f"{name} = {self.script.bind('g', number)}({name})"
         dtype = self.script.bind("y", value.dtype.base_dtype)
-        return f"{name} = {self.script.bind('g', tensor_of)}({name}, {dtype}, {self.script.bind('d', place)})"
+        device = self.script.bind("d", self.torch_device("") if place is EITHER else place)
+        return f"{name} = {self.script.bind('g', tensor_of)}({name}, {dtype}, {device})"
 
 
 _NUMBERS = (dtypes.int32, dtypes.int64, dtypes.bool)
