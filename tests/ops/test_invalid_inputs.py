@@ -5,6 +5,7 @@ TensorFlow is not needed: its outcomes are in tests/golden/faults.json, made by 
 """
 
 import re
+from pathlib import Path
 
 import pytest
 from golden import fault_results
@@ -28,6 +29,12 @@ ACCEPTED = (ValueError, TypeError, NotImplementedError)
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's, of NaN; a user's program sees no error
 SAMPLES = samples()
 PARTS = 16
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spoilt names of files are names in an empty folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 def problem(call: Spoilt) -> str | None:
