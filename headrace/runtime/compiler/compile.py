@@ -26,7 +26,7 @@ from headrace.runtime.compiler.arrange import refuse_negative_indices, store_wha
 from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
-from headrace.runtime.compiler.one_library import install as build_kernels_together
+from headrace.runtime.compiler.one_library import built_together
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.recorder import Recorder
@@ -203,7 +203,6 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
     if _no_compiler and all(f.device.type == "cpu" for f in fakes):
         raise CannotCompile(_no_compiler[0])
     process.quieten_compiler()
-    build_kernels_together()
     store_what_libraries_read(graph)
     refuse_negative_indices(graph)
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
@@ -211,7 +210,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
     patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
 
     def compiled() -> Any:
-        with having_threads(threads):
+        with having_threads(threads), built_together():
             return standalone_compile(
                 graph, list(fakes), dynamic_shapes="from_graph", options={"config_patches": patches}
             )

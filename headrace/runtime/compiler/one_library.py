@@ -7,8 +7,8 @@ kernels that is nearly all of its work.  Here the kernels of one module are buil
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 MOST: Final = 32  # kernels in a library
@@ -104,9 +104,9 @@ def can_join(source: str) -> bool:
     return len(_HEAD.findall(source)) == 1 and source.count("#include") == source.count(_PREFIX) == 1
 
 
-@cache
-def install() -> None:
-    """Has torch's compiler build the kernels of a module together, when it waits for them."""
+@contextmanager
+def built_together() -> Iterator[None]:
+    """Meanwhile torch's compiler builds the kernels of a module together, when it waits for them.  For one thread at a time."""
     from torch._inductor.async_compile import AsyncCompile
     from torch._inductor.codecache import CppPythonBindingsCodeCache
 
@@ -125,3 +125,8 @@ def install() -> None:
 
     AsyncCompile.cpp_pybinding = cpp_pybinding  # type: ignore[method-assign]
     AsyncCompile.wait = wait_for_all  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        AsyncCompile.cpp_pybinding = alone  # type: ignore[method-assign]
+        AsyncCompile.wait = wait  # type: ignore[method-assign]

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from headrace.runtime.compiler import one_library
-from headrace.runtime.compiler.one_library import Kernel, can_join, together
+from headrace.runtime.compiler.one_library import Kernel, built_together, can_join, together
 
 PREFIX = "#include <torch/csrc/inductor/cpp_prefix.h>"
 KERNEL = PREFIX + '\nextern "C"  void  kernel(const float* in, float* out, const int64_t n)\n{\n    %s\n}\n'
@@ -29,16 +28,22 @@ def test_each_kernel_has_a_function_of_its_own():
 
 def test_a_module_gets_its_kernels_when_it_waits_for_them():
     """Two kernels that keep something under the same name, built by torch's compiler as it builds its own."""
-    one_library.install()
     from torch._inductor.async_compile import AsyncCompile
 
-    compiler = AsyncCompile()
-    scope = {
-        "doubled": compiler.cpp_pybinding(ARGUMENTS, KERNEL % "for (int64_t i = 0; i < n; i++) out[i] = 2 * in[i];"),
-        "negated": compiler.cpp_pybinding(ARGUMENTS, KERNEL % "for (int64_t i = 0; i < n; i++) out[i] = -in[i];"),
-        "number": 3,
-    }
-    compiler.wait(scope)
+    before = AsyncCompile.cpp_pybinding, AsyncCompile.wait
+    with built_together():
+        compiler = AsyncCompile()
+        doubled, negated = (
+            "for (int64_t i = 0; i < n; i++) out[i] = 2 * in[i];",
+            "for (int64_t i = 0; i < n; i++) out[i] = -in[i];",
+        )
+        scope = {
+            "doubled": compiler.cpp_pybinding(ARGUMENTS, KERNEL % doubled),
+            "negated": compiler.cpp_pybinding(ARGUMENTS, KERNEL % negated),
+            "number": 3,
+        }
+        compiler.wait(scope)
+    assert (AsyncCompile.cpp_pybinding, AsyncCompile.wait) == before  # a program's own use of the compiler is as it was
     x, y = torch.arange(3.0), torch.empty(3)
     scope["doubled"](x, y, 3)
     assert y.tolist() == [0.0, 2.0, 4.0]
