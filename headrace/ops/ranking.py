@@ -20,12 +20,16 @@ def _top_shape(input, k):
     return [(*dims[:-1], k), (*dims[:-1], k)]
 
 
-def _top(input, k):
-    """The largest elements.  Equal ones keep their order, which torch.topk does not promise."""
+def _refuse(input, k):
     if k < 0:
         raise ValueError(f"Need k >= 0, got {k}")
     if input.shape[-1] < k:
         raise ValueError(f"input must have at least k columns. Had {input.shape[-1]}, needed {k}")
+
+
+def _top(input, k):
+    """The largest elements.  Equal ones keep their order, which torch.topk does not promise."""
+    _refuse(input, k)
     if k == 1:
         values, indices = torch.max(input, -1, keepdim=True)
         return values, indices.to(torch.int32)
@@ -41,6 +45,7 @@ top = op(
     "TopKV2(input: T[1+], k: host int32[0]; sorted: bool = True) -> (values: T, indices: int32)", T=REAL, lenient=True
 )
 top.shape(lambda input, k, sorted: _top_shape(input, k))
+top.refuse(lambda input, k, sorted: _refuse(input, k))
 top.kernel(lambda input, k, sorted: _top(input, k))
 
 top_attr = op("TopK(input: T[1+]; k: int, sorted: bool = True) -> (values: T, indices: int32)", T=REAL)

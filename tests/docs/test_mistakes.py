@@ -43,7 +43,7 @@ BUILDING = [
     ("np.mean(tf.zeros([2]))", NotImplementedError, "Session.run"),
     ("tf.zeros([2])[0] = 1.0", TypeError, "tf.Variable"),
     ("tf.Variable(P(None))", ValueError, "shape specified"),
-    ("tf.Variable([1.0, 2.0]).assign([1.0])", ValueError, "(2,) and (1,)"),
+    ("tf.Variable([1.0, 2.0]).assign([1.0])", ValueError, "Shapes are [2] and [1]"),
     ("tf.assign(tf.zeros([3]), tf.ones([3]))", TypeError, "mutable tensor"),
     ("tf.get_variable('w')", ValueError, "must be fully defined"),
     ("tf.get_variable('w', [2], initializer=tf.zeros([2]))", ValueError, "do not specify shape"),
