@@ -23,19 +23,22 @@ _shields: Final[list[Shield]] = []  # of the main thread, the innermost last
 class Shield:
     """In a ``with`` statement: keeps Ctrl-C back, if this is the main thread and Python handles the signal."""
 
-    __slots__ = ("_before", "_events", "_noted", "_open")
+    __slots__ = ("_before", "_events", "_noted", "_open", "_replaced")
 
     def __init__(self) -> None:
-        self._before: Callable[[int, FrameType | None], Any] | None = None
+        self._before: Callable[[int, FrameType | None], Any] | None = None  # what runs where the step can stop
+        self._replaced: Callable[[int, FrameType | None], Any] | None = None
         self._events: SimpleQueue[Any] | None = None
         self._noted: tuple[int, FrameType | None] | None = None
         self._open = False
 
     def __enter__(self) -> Shield:
         if get_ident() == main_thread().ident:
-            before = getsignal(SIGINT)
+            before = self._replaced = getsignal(SIGINT)
             if callable(before):
-                self._before = before
+                # A shield around this one would only note the signal, and this thread would go on waiting in here.
+                inside = _shields and before == _shields[-1]._note
+                self._before = _shields[-1]._before if inside else before
                 signal(SIGINT, self._note)
                 _shields.append(self)
         return self
@@ -43,7 +46,7 @@ class Shield:
     def __exit__(self, *error: object) -> None:
         if self._before is not None:
             _shields.remove(self)
-            signal(SIGINT, self._before)
+            signal(SIGINT, self._replaced)
             self.deliver()
 
     def _note(self, number: int, frame: FrameType | None) -> None:

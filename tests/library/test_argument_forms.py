@@ -14,7 +14,10 @@ import headrace as tf
 KEPT = json.loads((Path(__file__).parent.parent / "golden/arguments.json").read_text())
 KNOWN = {
     ("add_n", "0 tensor"): "ValueError, as for other values that are no lists; TensorFlow's is a kind of TypeError",
-    ("add_n", "0 placeholder"): "ValueError, as for other values that are no lists; TensorFlow's is a kind of TypeError",
+    (
+        "add_n",
+        "0 placeholder",
+    ): "ValueError, as for other values that are no lists; TensorFlow's is a kind of TypeError",
     ("nn.embedding_lookup", "0 tuple"): "a tuple holds the parts of a table, as a list does",
     ("sort", "0 placeholder"): "the rank must be known",
     ("argsort", "0 placeholder"): "the rank must be known",

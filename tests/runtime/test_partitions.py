@@ -276,14 +276,19 @@ def test_interrupting_a_step_of_two_partitions(session):
     queue = on("/cpu:1", lambda: tf.FIFOQueue(10, tf.float32, [[]]))
     y = on("/cpu:0", tf.negative, on("/cpu:1", queue.dequeue))
 
+    ended = threading.Event()
+
     def interrupt():
         wait_until(lambda: "another partition" in session.waiting())
         os.kill(os.getpid(), signal.SIGINT)
+        if not ended.wait(20):
+            session.run(queue.enqueue(0.0))  # so that the test fails, and does not end by a signal of its time limit
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         session.run(y)
+    ended.set()
     thread.join()
     assert session.waiting() == "" and len(session._master.worker.rendezvous) == 0
     session.run(queue.enqueue(1.0))

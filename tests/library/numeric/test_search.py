@@ -38,7 +38,7 @@ def test_sets_that_do_not_fit() -> None:
         tf.sets.set_union(tf.constant([[1]]), tf.constant([["a"]]))
     with pytest.raises(TypeError, match="Expected `SparseTensor`"):
         tf.sets.set_size(tf.constant([[1]]))
-    with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(1,\) are not compatible"):
+    with pytest.raises(ValueError, match=r"must be equal, but are 2 and 1\. Shapes are \[2\] and \[1\]"):
         tf.sets.set_union(tf.constant([[1], [2]]), tf.constant([[1]]))
     other = tf.placeholder(tf.int32, [None, 1])
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="Mismatched group shapes"):

@@ -124,5 +124,5 @@ def test_deprecated_spellings_exclude_the_new_ones():
 
 def test_a_default_must_fit_its_placeholder():
     assert tf.placeholder_with_default([1.0, 2.0], [None]).shape.as_list() == [None]
-    with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(3,\).*test_creation.py:\d+"):
+    with pytest.raises(ValueError, match=r"Shapes are \[2\] and \[3\].*test_creation.py:\d+"):
         tf.placeholder_with_default([1.0, 2.0], [3])
