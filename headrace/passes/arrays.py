@@ -20,7 +20,7 @@ from headrace.graph.infer import group_inputs
 from headrace.passes.step_graph import Node, Value
 
 SAVED, TO_TENSOR, TO_ARRAY = 1, 1, 2  # units
-MOST = 8192  # elements of each value, as in the matrix of 784 by 10 for digits: with more, the work outweighs the call
+MOST = 16384  # elements of each value, as in a batch of 128 rows of 128: with more, the work outweighs the call
 ROUNDS = 8
 
 

@@ -24,8 +24,8 @@ def test_small_values_of_variables_and_constants_are_arrays():
 
 
 def test_large_values_stay_tensors():
-    v = variable(200, 200)
-    assert chosen([tf.multiply(v, 2.0)]) == []
+    batch, larger = variable(128, 128), variable(128, 129, name="larger")
+    assert chosen([tf.multiply(batch, 2.0, "small"), tf.multiply(larger, 2.0, "large")]) == ["small"]
 
 
 def test_unknown_shapes_and_other_dtypes_stay_tensors():
