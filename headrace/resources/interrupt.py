@@ -47,6 +47,7 @@ class Shield:
         if self._before is not None:
             _shields.remove(self)
             signal(SIGINT, self._replaced)
+            self._before = self._replaced  # a shield around this one decides where what it holds can stop
             self.deliver()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
