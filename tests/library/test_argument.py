@@ -28,6 +28,11 @@ def test_embedding_lookup_takes_shards_as_arrays():
     np.testing.assert_array_equal(run(tf.nn.embedding_lookup(shards, [3, 4])), [[12, 13], [4, 5]])
 
 
+def test_embedding_lookup_takes_a_tuple_for_a_tensor():
+    found = run(tf.nn.embedding_lookup((tf.constant(ROWS), tf.constant(ROWS + 10)), [1]))
+    np.testing.assert_array_equal(found, [ROWS + 10])
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda t: t.name)
 @pytest.mark.parametrize("how", ["keep_prob", "rate"])
 def test_dropout_in_every_float_type(dtype, how):

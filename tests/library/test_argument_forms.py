@@ -18,9 +18,6 @@ KNOWN = {
         "add_n",
         "0 placeholder",
     ): "ValueError, as for other values that are no lists; TensorFlow's is a kind of TypeError",
-    ("nn.embedding_lookup", "0 tuple"): "a tuple holds the parts of a table, as a list does",
-    ("sort", "0 placeholder"): "the rank must be known",
-    ("argsort", "0 placeholder"): "the rank must be known",
 }
 """(function, argument and form) -> why the outcome is another.  Forms that only Headrace takes need no reason."""
 

@@ -124,6 +124,24 @@ def test_no_such_device() -> None:
     assert placed(a, soft=True) == {"a": "CPU:0"}
 
 
+def test_no_such_device_matters_only_where_it_is_needed() -> None:
+    with tf.device("/gpu:7"):
+        there = tf.random_uniform([2])
+    here = tf.constant(2.0) + 1.0
+    with tf.Session() as session:
+        assert session.run(here) == 3.0
+        with pytest.raises(InvalidArgumentError, match="Cannot assign a device"):
+            session.run(there + here)
+
+
+@pytest.mark.parametrize("name", ["/device:fooBar:3", "/job:Worker/device:MyDev:0"])
+def test_device_types_that_are_not_known_keep_their_case(name: str) -> None:
+    with tf.device(name):
+        assert tf.constant(1.0).device == name
+    with tf.device("/gPu:0"):
+        assert tf.constant(1.0).device == "/device:GPU:0"
+
+
 def test_no_kernel_anywhere() -> None:
     a = raw_ops.Neg(tf.constant(1.0), name="a")
     with pytest.raises(InvalidArgumentError, match="op Neg has no kernel for types {'T': 'float32'}"):

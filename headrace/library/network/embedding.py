@@ -43,7 +43,7 @@ def embedding_lookup(
 def _shards(params: Any) -> list[Any]:
     if params is None:
         raise ValueError("params must be specified")
-    several = isinstance(params, (list, tuple, PartitionedVariable))
+    several = isinstance(params, (list, PartitionedVariable))  # a tuple is a tensor, as in TF1
     shards = list(params) if several else [params]
     if not shards:
         raise ValueError("Need at least one param")

@@ -185,6 +185,8 @@ def pool(
         dilation = _numbers(dilation_rate, count, "dilation_rate")
         if max(stride) > 1 and max(dilation) > 1:
             raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+        if any(s > w for s, w in zip(stride, window_shape, strict=True)):
+            raise ValueError(f"strides > window_shape not supported: received {stride} and {list(window_shape)}")
         if max(dilation) == 1:
             return _pool(input, list(window_shape), pooling_type, padding, stride, data_format, scope)
         if padding == "SAME":

@@ -35,25 +35,35 @@ def _sorted(values: Any, axis: Any, direction: str) -> tuple[Tensor, Tensor]:
     place = constant_value(convert_to_tensor(axis, name="axis"))
     if place is None or np.ndim(place):
         raise ValueError("axis must be a constant scalar")
-    last = int(place) in (-1, (rank or 0) - 1)
-    if rank is None and not last:
-        raise ValueError("sorting along another axis than the last needs a tensor of known rank")
     if rank is not None and not -rank <= int(place) < rank:
         raise ValueError(f"axis {int(place)} is out of range for a tensor of rank {rank}")
-    order = list(range(rank or 0))
-    if not last:
-        order[int(place) % len(order)], order[-1] = order[-1], int(place) % len(order)
-        x = raw_ops.Transpose(x, np.array(order, np.int32), name="transpose")
+    last = int(place) == -1 or int(place) + 1 == rank
+    order = None if last else _exchanged(x, int(place), rank)
+    if order is not None:
+        x = raw_ops.Transpose(x, order, name="transpose")
     rising = direction == "ASCENDING"
     flipped = _flipped(x) if rising else x
     count = raw_ops.StridedSlice(raw_ops.Shape(x), [-1], [0], [1], end_mask=1, shrink_axis_mask=1)
     top = raw_ops.TopKV2(flipped, count)
     parts = [_flipped(top[0]) if rising else top[0], top[1]]
-    if not last:
-        parts = [raw_ops.Transpose(p, np.array(order, np.int32), name="transpose") for p in parts]
+    if order is not None:
+        parts = [raw_ops.Transpose(p, order, name="transpose") for p in parts]
     for part in parts:
         part.set_shape(values.shape if isinstance(values, Tensor) else part.shape)
     return parts[0], parts[1]
+
+
+def _exchanged(x: Any, axis: int, rank: int | None) -> Any:
+    """The axes of x with this one and the last exchanged; computed in the step where the rank is unknown."""
+    if rank is not None:
+        order = np.arange(rank, dtype=np.int32)
+        order[[axis, -1]] = order[[-1, axis]]
+        return order
+    count = raw_ops.Rank(x)
+    axes, end = raw_ops.Range(0, count, 1), raw_ops.Sub(count, 1)
+    place = raw_ops.FloorMod(axis, count)
+    moved = raw_ops.SelectV2(raw_ops.Equal(axes, end), place, axes)
+    return raw_ops.SelectV2(raw_ops.Equal(axes, place), end, moved)
 
 
 def _flipped(x: Any) -> Any:

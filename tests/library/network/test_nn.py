@@ -187,6 +187,7 @@ def test_gradients_keep_static_shapes() -> None:
         (lambda: tf.nn.embedding_lookup([ph(3, 2), ph(3, 2)], [1], "hash"), ValueError, "hash"),
         (lambda: tf.nn.pool(ph(1, 4, 4, 3), [2, 2], "SUM", "SAME"), ValueError, "SUM"),
         (lambda: tf.nn.pool(ph(1, 4, 4, 3), [2, 2], "MAX", "SAME", dilation_rate=[2, 2]), ValueError, "SAME"),
+        (lambda: tf.nn.pool(ph(1, 8, 8, 3), [2, 2], "MAX", "SAME", strides=[3, 3]), ValueError, "strides > window_shape"),
     ],
 )  # fmt: skip
 def test_errors(build: Callable[[], Any], error: type[Exception], words: str) -> None:

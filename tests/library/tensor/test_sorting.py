@@ -57,6 +57,17 @@ def test_fourier(rank):
     np.testing.assert_allclose(run(getattr(tf.signal, f"irfft{suffix}")(half)), even, atol=1e-5)
 
 
+@pytest.mark.parametrize("axis", [-2, 0, 1, -1])
+def test_sorting_what_has_no_static_rank(axis):
+    x = tf.placeholder(tf.float32)
+    value = np.random.RandomState(0).randn(3, 4, 2).astype(np.float32)
+    with tf.Session() as session:
+        found = session.run([tf.sort(x, axis), tf.argsort(x, axis), tf.sort(x, axis, "DESCENDING")], {x: value})
+    np.testing.assert_array_equal(found[0], np.sort(value, axis))
+    np.testing.assert_array_equal(found[1], np.argsort(value, axis))
+    np.testing.assert_array_equal(found[2], -np.sort(-value, axis))
+
+
 def test_segments_of_chosen_rows():
     table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     chosen, ids = [0, 2, 2], [0, 0, 1]
