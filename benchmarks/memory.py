@@ -60,20 +60,23 @@ def _in_process(kind: str, name: str, suite: str) -> int:
 
 
 def _measure(kind: str, name: str, suite: str) -> int:
-    if kind in RECOMPUTE:
-        step, batch = _deep(kind == "recomputed", name, suite)
-    else:
-        from benchmarks import _step_worker
-
-        chosen = getattr(workload, suite.upper())[name]
-        made = _step_worker.PREPARE[kind](chosen, {"threads": 0, "device": "cpu"})
-        step, batch = made["step"], made["batch"]
     from benchmarks._live_bytes import peak_bytes
 
     with passes_off("arrays"):  # small values as arrays would not be counted
+        step, batch = _prepared(kind, name, suite)
         for _ in range(3):
             step(*batch)
         return peak_bytes(lambda: step(*batch))
+
+
+def _prepared(kind: str, name: str, suite: str) -> tuple[Any, tuple[Any, ...]]:
+    if kind in RECOMPUTE:
+        return _deep(kind == "recomputed", name, suite)
+    from benchmarks import _step_worker
+
+    chosen = getattr(workload, suite.upper())[name]
+    made = _step_worker.PREPARE[kind](chosen, {"threads": 0, "device": "cpu"})
+    return made["step"], made["batch"]
 
 
 def _deep(recompute: bool, mode: str, suite: str) -> tuple[Any, tuple[Any, ...]]:
