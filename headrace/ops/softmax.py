@@ -133,6 +133,19 @@ def _(node, grad_loss, grad_backprop):
     return [to_logits, None]
 
 
+@sparse_xent.refuse
+def _(features, labels):
+    if features.ndim != 2:
+        raise ValueError(f"logits must be 2-D, but got shape {list(features.shape)}")
+    if labels.ndim != 1:
+        raise ValueError(f"labels must be 1-D, but got shape {list(labels.shape)}")
+    if features.shape[0] != labels.shape[0]:
+        raise ValueError(
+            f"logits and labels must have the same first dimension, got logits shape {list(features.shape)} "
+            f"and labels shape {list(labels.shape)}"
+        )
+
+
 def _sparse(features, index):
     log_probability = torch.log_softmax(features, -1)
     loss = log_probability.gather(-1, index).squeeze(-1).neg()

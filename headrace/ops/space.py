@@ -29,26 +29,32 @@ to_space = op(
 to_space.gradient(lambda node, grad: [raw_ops.SpaceToBatchND(grad, *node.inputs[1:]), None, None])
 
 
-def _blocks(input, block_shape, borders):
+def _check_borders(borders, kind):
+    if any(n is not None and n < 0 for pair in borders for n in pair):
+        raise ValueError(f"{kind} cannot be negative, got {borders}")
+
+
+def _blocks(input, block_shape, borders, kind):
     """Checks the static shapes -> the sizes and the paddings or crops; None if too little is known."""
     dims = input.tuple
     if block_shape is not None:
         if any(b is not None and b < 1 for b in block_shape):
             raise ValueError(f"All values in block_shape must be positive, got {block_shape}")
         input.with_rank_at_least(len(block_shape) + 1)
-    if dims is None or block_shape is None:
+    if block_shape is None:
         return None
     borders = [[None, None]] * len(block_shape) if borders is None else borders
     if any(not isinstance(pair, list) or len(pair) != 2 for pair in borders):
         raise ValueError(f"paddings and crops should have shape [{len(block_shape)}, 2], got {borders}")
     if len(borders) != len(block_shape):
         raise ValueError(f"block_shape {block_shape} and {borders} must have the same length")
-    return list(dims), borders
+    _check_borders(borders, kind)
+    return None if dims is None else (list(dims), borders)
 
 
 @to_batch.shape
 def _(input, block_shape, paddings):
-    dims_and_paddings = _blocks(input, block_shape, paddings)
+    dims_and_paddings = _blocks(input, block_shape, paddings, "paddings")
     if dims_and_paddings is None:
         return unknown_shape(input.ndims)
     dims, paddings = dims_and_paddings
@@ -66,7 +72,7 @@ def _(input, block_shape, paddings):
 
 @to_space.shape
 def _(input, block_shape, crops):
-    dims_and_crops = _blocks(input, block_shape, crops)
+    dims_and_crops = _blocks(input, block_shape, crops, "crops")
     if dims_and_crops is None:
         return unknown_shape(input.ndims)
     dims, crops = dims_and_crops
@@ -88,6 +94,7 @@ def _(input, block_shape, crops):
 
 @to_batch.kernel
 def _(input, block_shape, paddings):
+    _check_borders(paddings, "paddings")
     count = len(block_shape)
     flat = [0, 0] * (input.ndim - count - 1) + [n for pair in reversed(paddings) for n in pair]
     padded = torch.constant_pad_nd(input, flat)
@@ -104,6 +111,7 @@ def _(input, block_shape, paddings):
 
 @to_space.kernel
 def _(input, block_shape, crops):
+    _check_borders(crops, "crops")
     count, blocks = len(block_shape), math.prod(block_shape)
     if input.shape[0] % blocks:
         raise ValueError(

@@ -85,6 +85,11 @@ def _function_name(node: Node) -> str:
     return f"the function of {node.name}" if f is None else f"{f.description} ({f.defined or f.source})"
 
 
+def _has_new_shapes(node: Node) -> bool:
+    """Whether the shape rule may not have seen all shapes.  A constant may be the default of a placeholder without a shape."""
+    return any(not v.shape.is_fully_defined() or v.op.op_def.traits.constant for v in node.inputs)
+
+
 class _Writer:
     """Writes the lines of nodes, in order."""
 
@@ -241,7 +246,7 @@ class _Writer:
         target = kernel.call
         if not node.op_def.built_in:
             target = with_autograd(target)
-        if node.op_def.traits.lenient and not all(v.shape.is_fully_defined() for v in node.inputs):
+        if node.op_def.traits.lenient and _has_new_shapes(node):
             target = refusing(node.op_def, node.attrs, target)
         if isinstance(node.attrs.get("body"), StepGraph):
             arguments = self.give(node, arguments)

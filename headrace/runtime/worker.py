@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.core.config import ConfigProto
 from headrace.core.registry import Kernel, OpDef
+from headrace.graph.infer import group_inputs
 from headrace.passes.pipeline import passes_off
 from headrace.passes.step_graph import Node
 from headrace.resources.container import Containers
@@ -17,6 +18,7 @@ from headrace.runtime.device import LOCAL_TASK, Device, configure, configured, l
 from headrace.runtime.gate import Gate
 from headrace.runtime.null import null_kernel
 from headrace.runtime.pool import Pool
+from headrace.runtime.refusal import shapes_refused
 from headrace.runtime.threads import default_threads, divide_threads
 from headrace.runtime.writers import Writers
 
@@ -145,6 +147,8 @@ class LocalWorker:
         if kernel is None or kernel.wants_state or kernel.wants_node:
             return None
         try:
+            if op_def.traits.lenient and shapes_refused(op_def, attrs, group_inputs(op_def, arrays, attrs)) is not None:
+                return None
             return invoke_on_arrays(op_def, arrays, attrs)
         except Exception:  # noqa: BLE001 - the error belongs to the run, where it names the node
             return None

@@ -25,7 +25,14 @@ BUILDING: dict[str, tuple[Callable[[], Any], str]] = {
     "rank of a shape": (lambda: tf.reshape(tf.zeros([4]), [[2, 2]]), "Shape must be rank 1 but is rank 2"),
     "at most rank": (lambda: tf.manip.roll([1, 2], [[1]], 0), "Shape must be at most rank 1 but is rank 2"),
     "block size": (lambda: tf.space_to_depth(IMAGE, 0), "block_size' of 0 must be at least minimum 2"),
-    "negative paddings": (lambda: tf.pad([1, 2], [[-1, 0]]), "[Pp]addings|negative"),
+    "negative paddings": (lambda: tf.pad([1, 2], [[-1, 0]]), "Paddings must be non-negative"),
+    "negative mirrored paddings": (lambda: tf.pad([1, 2], [[-1, 0]], "REFLECT"), "Paddings must be non-negative"),
+    "negative paddings of blocks": (
+        lambda: tf.space_to_batch(late(IMAGE), [[-1, 1], [0, 0]], 2),
+        "paddings cannot be negative",
+    ),
+    "negative crops": (lambda: tf.batch_to_space(IMAGE, [[-1, 1], [0, 0]], 2), "crops cannot be negative"),
+    "no block shape": (lambda: tf.space_to_batch(IMAGE, [[0, 0], [0, 0]], 0), "block_shape must be positive"),
     "ways to split": (lambda: tf.raw_ops.Split(axis=0, value=[1, 2], num_split=0), "must be at least minimum 1"),
     "invalid strides": (lambda: tf.nn.conv2d(IMAGE, tf.zeros([1, 1, 4, 1]), [1, 0, 1, 1], "SAME"), "strides"),
     "argmax, beyond": (lambda: tf.argmax(tf.zeros([2, 2]), 2), r"Dimension \(2\) must be in the range \[-2, 2\)"),
@@ -58,7 +65,23 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
             features=late(np.zeros([2, 3], np.float32)), labels=late([[1, 1]])
         ),
-        "labels must be 1-D|must be rank 1|Shape must be rank 1",
+        r"labels must be 1-D, but got shape \[1, 2\]",
+    ),
+    "logits of rank 1": (
+        lambda: tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=late(np.float32([1, 1])), labels=late([1])),
+        r"logits must be 2-D, but got shape \[2\]",
+    ),
+    "too few labels": (
+        lambda: tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(features=late(IMAGE[0, 0]), labels=late([1])),
+        r"must have the same first dimension, got logits shape \[4, 4\] and labels shape \[1\]",
+    ),
+    "negative paddings of blocks": (
+        lambda: tf.space_to_batch(IMAGE, late(np.int32([[-1, 1], [0, 0]])), 2),
+        "paddings cannot be negative",
+    ),
+    "negative crops": (
+        lambda: tf.batch_to_space(np.ones([4, 2, 2, 1]), late(np.int32([[-1, 1], [0, 0]])), 2),
+        "crops cannot be negative",
     ),
     "not invertible": (lambda: tf.matrix_inverse(late(np.ones([2, 2], np.float32))), "Input is not invertible"),
     "segment ids": (
