@@ -114,9 +114,10 @@ convert.register_tensor_conversion_function(IndexedSlices, indexed_slices_to_ten
 class SparseTensor:
     """A sparse tensor in coordinate form: ``indices`` [n, rank] int64, ``values`` [n], ``dense_shape`` [rank] int64."""
 
-    __slots__ = ("_dense_shape", "_indices", "_values")
+    __slots__ = ("_declared_shape", "_dense_shape", "_indices", "_values")
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        self._declared_shape: TensorShape | None = None  # what is known of a shape that is fed
         with graph_of_inputs([indices, values, dense_shape]).name_scope("SparseTensor"):
             self._indices = convert.convert_to_tensor(indices, dtypes.int64, name="indices")
             self._values = convert.convert_to_tensor(values, name="values")
@@ -149,6 +150,8 @@ class SparseTensor:
 
     @property
     def shape(self) -> TensorShape:
+        if self._declared_shape is not None:
+            return self._declared_shape
         return constant_value_as_shape(self._dense_shape)
 
     def get_shape(self) -> TensorShape:

@@ -14,6 +14,7 @@ from headrace.core.source import at
 from headrace.eager.entry import learned
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import constant, convert_to_tensor, located
+from headrace.graph.infer import constant_value_as_shape
 from headrace.graph.operation import Tensor
 from headrace.graph.structures import SparseTensor
 from headrace.library.scope import name_scope
@@ -152,19 +153,25 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     def part(suffix: str) -> str | None:
         return None if name is None else f"{name}/{suffix}"
 
-    rank: int | None = None
+    declared: TensorShape | None = None
     if shape is None:
         dense_shape = placeholder(dtypes.int64, [None], part("shape"))
-    elif isinstance(shape, Tensor):
-        dense_shape = raw_ops.Cast(shape, DstT=dtypes.int64) if shape.dtype != dtypes.int64 else shape
-        rank = shape.shape.tuple[0] if shape.shape.tuple else None
     else:
-        dims = [-1 if d is None else d for d in TensorShape(shape).as_list()]
-        rank = len(dims)
-        default = constant(dims, dtypes.int64, name=part("shape_default") or "Const")
+        if isinstance(shape, Tensor):
+            declared = constant_value_as_shape(shape)
+            default = raw_ops.Cast(shape, DstT=dtypes.int64) if shape.dtype != dtypes.int64 else shape
+        else:
+            if not isinstance(shape, (TensorShape, list, tuple, np.ndarray)):
+                raise TypeError(f"shape must be a list of sizes, a TensorShape or a tensor, got {shape!r}. {at()}")
+            declared = TensorShape([None if size == -1 else size for size in shape])
+            dims = [-1 if size is None else size for size in declared.as_list()]
+            default = constant(dims, dtypes.int64, name=part("shape_default") or "Const")
         dense_shape = placeholder_with_default(default, default.shape, part("shape"))
+    rank = None if declared is None else declared.ndims
     values = placeholder(dtype, [None], part("values"))
-    return SparseTensor(placeholder(dtypes.int64, [None, rank], part("indices")), values, dense_shape)
+    sparse = SparseTensor(placeholder(dtypes.int64, [None, rank], part("indices")), values, dense_shape)
+    sparse._declared_shape = declared
+    return sparse
 
 
 # ---- sequences

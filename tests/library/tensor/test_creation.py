@@ -50,6 +50,32 @@ def test_sparse_placeholder():
     assert tf.sparse_placeholder(tf.float32).indices.shape.as_list() == [None, None]
 
 
+@pytest.mark.parametrize(
+    ("shape", "static"),
+    [
+        ([None, 3], [None, 3]), ((-1, 3), [None, 3]), (tf.TensorShape([None, 2]), [None, 2]),
+        (np.array([2, 3]), [2, 3]), (lambda: tf.constant([2, 3], tf.int64), [2, 3]),
+        (lambda: tf.placeholder(tf.int64, [2]), [None, None]),
+        (lambda: tf.cast(tf.stack([2, tf.placeholder(tf.int32, [])]), tf.int64), [2, None]),
+    ],
+)  # fmt: skip
+def test_a_sparse_placeholder_knows_the_shape_it_was_given(shape, static):
+    """-1 is an unknown size here, unlike in tf.placeholder; another shape may be fed."""
+    sparse = tf.sparse_placeholder(tf.float32, shape() if callable(shape) else shape)
+    assert sparse.shape.as_list() == sparse.get_shape().as_list() == static
+    value = tf.SparseTensorValue([[0, 1]], [1.0], [4, 5])
+    assert run(tf.sparse_tensor_to_dense(sparse), {sparse: value}).shape == (4, 5)
+
+
+def test_a_sparse_placeholder_refuses_other_shapes():
+    with pytest.raises(
+        TypeError, match="shape must be a list of sizes, a TensorShape or a tensor, got 3.*test_creation"
+    ):
+        tf.sparse_placeholder(tf.float32, 3)
+    with pytest.raises(ValueError, match="Dimension -2 must be >= 0"):
+        tf.sparse_placeholder(tf.float32, [-2, 3])
+
+
 def test_range_picks_the_widest_dtype():
     assert tf.range(5).dtype == tf.int32
     assert tf.range(tf.constant(5, tf.int64)).dtype == tf.int64
