@@ -35,6 +35,13 @@ def test_reductions_take_axes_of_any_form(name: str, axis: Any) -> None:
     np.testing.assert_allclose(run(getattr(tf, f"reduce_{name}")(X, axis)), expected)
 
 
+def test_axes_that_are_tensors() -> None:
+    for axis in (tf.constant(1), tf.constant(1, tf.int64), late(1, np.int32), [tf.constant(1)], late([1], np.int32)):
+        np.testing.assert_array_equal(run(tf.reduce_sum(X, axis)), [3, 12])
+    for axes in ([tf.constant(0), 1], (0, late(1, np.int32))):
+        assert run(tf.reduce_sum(X, axes)) == 15
+
+
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "prod"])
 def test_no_axes_reduce_nothing(name: str) -> None:
     reduce = getattr(tf, f"reduce_{name}")

@@ -57,7 +57,7 @@ def _reduction(op_type: str, input_tensor: Any, axis: Any, keepdims: bool, name:
         if not keepdims:
             result.set_shape(())
         return result
-    if isinstance(axis, (list, tuple, np.ndarray)) and np.shape(axis) == (0,):
+    if isinstance(axis, np.ndarray) and axis.shape == (0,) or isinstance(axis, (list, tuple)) and not axis:
         axis = np.zeros(0, np.int32)
     reduced: Tensor = op(input_tensor, axis, keep_dims=keepdims, name=name)
     return reduced
