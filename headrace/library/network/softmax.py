@@ -11,7 +11,8 @@ from headrace.eager.entry import learned
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
-from headrace.library.scope import name_scope
+from headrace.library.control.assertion import assert_equal
+from headrace.library.scope import control_dependencies, name_scope
 
 
 @learned
@@ -174,13 +175,25 @@ def sparse_softmax_cross_entropy_with_logits(
         if logits.shape.ndims == 2:
             loss = raw_ops.SparseSoftmaxCrossEntropyWithLogits(precise, labels)[0]
         else:
-            flat = raw_ops.Reshape(labels, [-1])
-            loss = raw_ops.SparseSoftmaxCrossEntropyWithLogits(_flatten_outer(precise), flat)[0]
+            with control_dependencies(_late_check(labels, logits)):
+                flat = raw_ops.Reshape(labels, [-1])
+                loss = raw_ops.SparseSoftmaxCrossEntropyWithLogits(_flatten_outer(precise), flat)[0]
             static = labels.shape
             target = static.as_list() if static.is_fully_defined() else raw_ops.Shape(labels)
             loss = raw_ops.Reshape(loss, target)
             loss.set_shape(static)
         return raw_ops.Cast(loss, DstT=logits.dtype) if half else loss
+
+
+def _late_check(labels: Tensor, logits: Tensor) -> list[Any]:
+    """What compares the shapes when it runs; nothing if all sizes but one agree already, since the op counts the rows."""
+    static, wanted = labels.shape, logits.shape[:-1]
+    if static.ndims is not None and wanted.ndims is not None:
+        if sum(a is None or b is None for a, b in zip(static.as_list(), wanted.as_list(), strict=True)) < 2:
+            return []
+    rows = raw_ops.StridedSlice(raw_ops.Shape(logits), [0], [-1], [1], begin_mask=1)
+    message = "The shape of labels should equal the shape of logits except for the last dimension."
+    return [assert_equal(raw_ops.Shape(labels), rows, message=message)]
 
 
 def _check_sparse(labels: Tensor, logits: Tensor) -> None:

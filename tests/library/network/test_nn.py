@@ -291,3 +291,25 @@ def test_outputs_of_channels_last_ops_are_contiguous() -> None:
     p = tf.nn.max_pool(y, 2, 1, "SAME")
     for value in run(y, p, tf.nn.avg_pool(y, 2, 2, "SAME"), tf.gradients(p, x)[0]):
         assert value.flags.c_contiguous
+
+
+@pytest.mark.parametrize("known", [None, [None, None]])
+def test_class_numbers_of_another_shape_are_refused_when_it_runs(known) -> None:
+    """As many numbers as rows are not enough."""
+    labels = tf.placeholder(tf.int32, known)
+    logits = tf.placeholder(tf.float32, None if known is None else [*known, 4])
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    with tf.Session() as session:
+        feeds = {labels: np.zeros([2, 3]), logits: np.zeros([2, 3, 4])}
+        np.testing.assert_allclose(session.run(loss, feeds), np.full([2, 3], np.log(4)), rtol=1e-6)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="labels should equal the shape of logits except"):
+            session.run(loss, {**feeds, labels: np.zeros([3, 2])})
+
+
+def test_one_unknown_size_needs_no_check_of_class_numbers() -> None:
+    """The op itself counts the rows."""
+    labels, logits = tf.placeholder(tf.int32, [None, 3]), tf.placeholder(tf.float32, [None, 3, 4])
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    assert not any(op.type == "Assert" for op in loss.graph.get_operations())
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="the same first dimension"):
+        session.run(loss, {labels: np.zeros([1, 3]), logits: np.zeros([2, 3, 4])})
