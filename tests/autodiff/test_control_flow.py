@@ -132,6 +132,44 @@ class TestFlow:
         y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, tf.stop_gradient(a) * x), (0, x))[1]
         assert run(tf.gradients(y, x)[0], {x: 3.0}) == 9.0
 
+    def test_a_path_that_is_cut_inside_gives_zeros(self):
+        x, z = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [])
+        _, cut, whole = tf.while_loop(
+            lambda i, a, b: i < 2, lambda i, a, b: (i + 1, tf.stop_gradient(a) * 2.0, b * 3.0), (0, x, z)
+        )
+        feeds = {x: [3.0, 1.0], z: 1.0}
+        assert run(tf.gradients(cut, x)[0], feeds).tolist() == [0, 0]
+        both = tf.gradients([cut, whole], [x, z])
+        assert [run(gradient, feeds).tolist() for gradient in both] == [[0, 0], 9]
+
+    def test_rows_gathered_in_a_branch_in_a_loop(self):
+        table = tf.Variable(np.ones([4, 2]))
+
+        def body(i, a):
+            return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: a + tf.gather(table, [i, 1]), lambda: a * 2.0)
+
+        _, y = tf.while_loop(lambda i, _: i < 3, body, (0, tf.zeros([2, 2], tf.float64)))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(y))
+        with tf.Session() as session:
+            session.run(table.initializer)
+            session.run(train)
+            np.testing.assert_allclose(session.run(table)[:, 0], [0.8, 0.7, 0.9, 1.0])
+
+    def test_rows_of_a_gradient_taken_in_a_branch_in_a_loop(self):
+        table = tf.Variable(np.ones([3, 2]))
+        seen = []
+
+        def branch(i):
+            seen.append(tf.gradients(tf.reduce_sum(tf.gather(table, [i, i])), table)[0])
+            return tf.reduce_sum(tf.convert_to_tensor(seen[-1]))
+
+        def body(i, a):
+            return i + 1, a + tf.cond(i > 0, lambda: branch(i), lambda: tf.constant(0.0, tf.float64))
+
+        _, y = tf.while_loop(lambda i, _: i < 3, body, (0, tf.constant(0.0, tf.float64)))
+        assert run(y) == 8.0
+        assert isinstance(seen[0], tf.IndexedSlices)
+
 
 class TestInside:
     """tf.gradients called while a body is built."""

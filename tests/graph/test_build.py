@@ -158,6 +158,33 @@ class TestStaticValues:
         with pytest.raises(ValueError, match="must be a 1-D tensor"):
             constant_value_as_shape(tf.constant(3))
 
+    @pytest.mark.parametrize(
+        ("build", "known"),
+        [
+            (lambda n: tf.stack([16, 37, n]), [16, 37, None]),
+            (lambda n: tf.stack([16, -1, n]), [16, None, None]),
+            (lambda n: tf.cast(tf.stack([16, n]), tf.int64), [16, None]),
+            (lambda n: tf.concat([tf.stack([16, n]), [5]], 0), [16, None, 5]),
+            (lambda n: tf.stack([16, 37, n])[:2], [16, 37]),
+            (lambda n: tf.stack([16, 37, n])[-2:], [37, None]),
+            (lambda n: tf.stack([16, 37, n])[::2], [16, None]),
+            (lambda n: tf.shape(tf.placeholder(tf.float32, [None, 16, 37]))[1:], [16, 37]),
+            (lambda n: tf.shape(tf.placeholder(tf.float32, [16, None]), out_type=tf.int64), [16, None]),
+            (lambda n: tf.constant([], tf.int32), []),
+        ],
+    )
+    def test_a_shape_known_in_part(self, build: Any, known: list[int | None]) -> None:
+        assert constant_value_as_shape(build(tf.placeholder(tf.int32, []))).as_list() == known
+
+    def test_shapes_without_a_rank(self) -> None:
+        unknown = tf.placeholder(tf.int32)
+        for shape in (tf.concat([unknown, [5]], 0), tf.shape(unknown), tf.shape(unknown)[:2]):
+            assert constant_value_as_shape(shape).ndims is None
+
+    def test_a_stack_known_in_part(self) -> None:
+        part = constant_value(tf.stack([16, 37, tf.placeholder(tf.int32, [])]), partial=True)
+        assert part.tolist() == [16, 37, None]
+
     def test_constants(self) -> None:
         assert constant_value(tf.constant([1.5, 2.5])).tolist() == [1.5, 2.5]
         assert constant_value(tf.placeholder(tf.float32, [2])) is None

@@ -156,3 +156,24 @@ def test_probabilities_that_are_variables(variational):
         found, last = session.run([outputs, state], {x: np.ones([5, 2, 3])})
     assert not found.any()
     assert last.c.all()
+
+
+class Through(tf.nn.rnn_cell.RNNCell):
+    """A cell that hands on its inputs and its state."""
+
+    state_size = output_size = 3
+
+    def __call__(self, inputs, state, scope=None):
+        return inputs, state
+
+
+def test_inputs_of_unknown_shape():
+    cell = tf.nn.rnn_cell.DropoutWrapper(Through(), 0.5, 0.5, 0.5)
+    output, state = cell(tf.placeholder(tf.float32), tf.placeholder(tf.float32))
+    assert output.shape.ndims is state.shape.ndims is None
+    x, lengths = tf.placeholder(tf.float32, [None, None, 3]), tf.placeholder(tf.int32)
+    wrapped = [tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.GRUCell(4), 0.5) for _ in range(2)]
+    outputs, states = tf.nn.bidirectional_dynamic_rnn(*wrapped, x, lengths, dtype=tf.float32)
+    assert shapes([outputs, states]) == [[None, None, 4]] * 2 + [[None, 4]] * 2
+    with pytest.raises(ValueError, match="must be accessible via shape inference"):
+        tf.nn.dynamic_rnn(wrapped[0], tf.placeholder(tf.float32, [None, None, None]), dtype=tf.float32)

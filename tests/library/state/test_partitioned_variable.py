@@ -102,6 +102,8 @@ def test_errors() -> None:
         tf.get_variable("p", [4, 4], partitioner=lambda shape, dtype: [2])
     with pytest.raises(ValueError, match="zero partitions"):
         tf.get_variable("p", [4, 4], partitioner=lambda shape, dtype: [0, 1])
+    with pytest.raises(ValueError, match="Partitioner must return a sequence, but saw: 3"):
+        tf.get_variable("p", [4, 4], partitioner=lambda shape, dtype: 3)
     with pytest.raises(ValueError, match="must be callable"):
         tf.get_variable("p", [4, 4], partitioner=3)
     with pytest.raises(ValueError, match="fully defined"):
