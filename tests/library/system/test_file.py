@@ -149,6 +149,36 @@ def test_reading_between_writes(tree: Path, mode: str, first: object, after: obj
             file.seek(99)
 
 
+@pytest.mark.parametrize(
+    ("mode", "after", "rest"),
+    [("r+", 5, ["three\n"]), ("w+", 5, ["three\n"]), ("a+", 19, ["three\n", "four\n", "five"])],
+)
+def test_lines_between_writes(tree: Path, mode: str, after: int, rest: list[str]) -> None:
+    """What was read ahead is still read after a write, as in TensorFlow; what was appended comes after it."""
+    (tree / "w").write_text("one\ntwo\nthree\n")
+    with tf.gfile.GFile("w", mode) as file:
+        assert (file.size(), file.readline(), file.tell(), next(iter(file))) == (14, "one\n", 4, "two\n")
+        file.write("four\n")
+        file.flush()
+        assert (file.size(), file.tell()) == (after, 8)
+        file.write("five")
+        file.flush()
+        file.seek(4)
+        assert (file.readline(), list(file), file.read(3)) == ("two\n", rest, "")
+
+
+@pytest.mark.parametrize(("mode", "start"), [("w", 0), ("a", 14)])
+def test_a_file_that_is_only_written_is_not_read(tree: Path, mode: str, start: int) -> None:
+    (tree / "w").write_text("one\ntwo\nthree\n")
+    with tf.gfile.GFile("w", mode) as file:
+        assert (file.size(), file.tell()) == (14, start)
+        for use in (file.readline, file.readlines, file.read, lambda: next(iter(file)), lambda: file.seek(0)):
+            with pytest.raises(tf.errors.PermissionDeniedError):
+                use()
+        file.write("four")
+        assert file.tell() == start + 4
+
+
 def test_where_writing_stands(tree: Path) -> None:
     with tf.gfile.GFile("w", "a") as file:
         file.write("12")
