@@ -33,7 +33,7 @@ from headrace.runtime.depth import deep
 from headrace.runtime.holder import ANYWHERE, ARRAY, EITHER, HOST, NUMBER, Holder
 from headrace.runtime.number import number, tensor_of, wrap, wrapped
 from headrace.runtime.recorder import Recorder
-from headrace.runtime.refusal import refusing
+from headrace.runtime.refusal import refusing, shapes_refused
 from headrace.runtime.script import Script
 
 LONG = 6  # kernel calls
@@ -85,9 +85,15 @@ def _function_name(node: Node) -> str:
     return f"the function of {node.name}" if f is None else f"{f.description} ({f.defined or f.source})"
 
 
-def _has_new_shapes(node: Node) -> bool:
-    """Whether the shape rule may not have seen all shapes.  A constant may be the default of a placeholder without a shape."""
-    return any(not v.shape.is_fully_defined() or v.op.op_def.traits.constant for v in node.inputs)
+def _may_be_refused(node: Node) -> bool:
+    """Whether the shape rule refuses the inputs, or cannot tell before they are there.
+
+    It is asked again, since a plan knows shapes that the graph did not: a placeholder without a shape stands for its default.
+    """
+    if not all(v.shape.is_fully_defined() for v in node.inputs):
+        return True
+    values = [v.op.attrs["value"] if v.op.op_def.traits.constant else v for v in node.inputs]
+    return shapes_refused(node.op_def, node.attrs, group_inputs(node.op_def, values, node.attrs)) is not None
 
 
 class _Writer:
@@ -246,7 +252,7 @@ class _Writer:
         target = kernel.call
         if not node.op_def.built_in:
             target = with_autograd(target)
-        if node.op_def.traits.lenient and _has_new_shapes(node):
+        if node.op_def.traits.lenient and _may_be_refused(node):
             target = refusing(node.op_def, node.attrs, target)
         if isinstance(node.attrs.get("body"), StepGraph):
             arguments = self.give(node, arguments)

@@ -198,3 +198,17 @@ def test_no_integers_need_no_range() -> None:
     with tf.Session(config=tf.ConfigProto(compile="off")) as session:
         empty = [tf.random_uniform([0], 5, 5, tf.int32), tf.random.stateless_uniform([0], [1, 2], 5, 5, tf.int64)]
         assert [v.shape for v in session.run(empty)] == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_defaults_of_placeholders_are_refused_as_fed_values_are(constant: bool) -> None:
+    features = tf.ones([2, 3]) if constant else tf.random_uniform([2, 3])
+    labels = tf.placeholder_with_default([1], None)
+    loss = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
+        features=tf.placeholder_with_default(features, None), labels=labels
+    ).loss
+    with tf.Session(config=tf.ConfigProto(compile="off")) as session:
+        assert session.run(loss, {labels: [1, 2]}).shape == (2,)
+        for feeds in ({}, {labels: [1]}):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="the same first dimension"):
+                session.run(loss, feeds)
