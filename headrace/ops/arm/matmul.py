@@ -22,8 +22,10 @@ _COPIED = 1 << 14  # elements of a matrix: copying a larger one takes longer tha
 
 @matmul.kernel(device="cpu", machine="aarch64")
 def _(a, b, transpose_a, transpose_b):
-    if not transpose_b or transpose_a or a.dtype is not torch.float32 or is_traced(a) or is_traced(b):
+    if not transpose_b or transpose_a:
         return product(a, b, transpose_a, transpose_b)
+    if a.dtype is not torch.float32 or is_traced(a) or is_traced(b):  # compiled code writes no transposed results
+        return torch.mm(*_transposed(a, b))
     rows, terms = a.shape
     columns = b.shape[0]
     if rows <= _FEW or columns <= _FEW or terms <= _FEW or b.shape[1] != terms:
