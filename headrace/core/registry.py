@@ -169,9 +169,8 @@ class OpDef:
         self.traits = traits
         self.location = location
         self.attr_names = tuple(a.name for a in signature.attrs)
-        self.ranks = tuple(
-            (i, *a.ranks) for i, a in enumerate(signature.inputs) if a.ranks
-        )  # position, least, greatest
+        # Of the inputs that say their rank: position, least, greatest.
+        self.ranks = tuple((i, *a.ranks) for i, a in enumerate(signature.inputs) if a.ranks)
         # Whether each input is one tensor: no list, no host value, no handle.
         self.takes_tensors = not any(a.is_list or a.host or a.ref for a in signature.inputs)
         self.shape_fn: Rule | None = None

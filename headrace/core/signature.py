@@ -58,9 +58,7 @@ class Arg:
     host: bool = False
     ref: bool = False
     resource: bool = False  # of a ref: the handle of a resource variable
-    ranks: tuple[int, int] | None = (
-        None  # of an input: the least and the greatest, as TensorFlow's shape functions have them
-    )
+    ranks: tuple[int, int] | None = None  # of an input: the least and the greatest
 
     @property
     def is_list(self) -> bool:

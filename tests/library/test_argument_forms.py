@@ -12,13 +12,8 @@ from golden.argument_cases import CALLS, outcomes
 import headrace as tf
 
 KEPT = json.loads((Path(__file__).parent.parent / "golden/arguments.json").read_text())
-KNOWN = {
-    ("add_n", "0 tensor"): "ValueError, as for other values that are no lists; TensorFlow's is a kind of TypeError",
-    (
-        "add_n",
-        "0 placeholder",
-    ): "ValueError, as for other values that are no lists; TensorFlow's is a kind of TypeError",
-}
+_CLASS = "ValueError, as for other values that are no lists; TensorFlow's is a kind of TypeError"
+KNOWN = {("add_n", "0 tensor"): _CLASS, ("add_n", "0 placeholder"): _CLASS}
 """(function, argument and form) -> why the outcome is another.  Forms that only Headrace takes need no reason."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Tensor
@@ -186,7 +187,9 @@ def pool(
         if max(stride) > 1 and max(dilation) > 1:
             raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
         if any(s > w for s, w in zip(stride, window_shape, strict=True)):
-            raise ValueError(f"strides > window_shape not supported: received {stride} and {list(window_shape)}")
+            raise ValueError(
+                f"strides > window_shape not supported: got strides {stride} and window {list(window_shape)} {at()}"
+            )
         if max(dilation) == 1:
             return _pool(input, list(window_shape), pooling_type, padding, stride, data_format, scope)
         if padding == "SAME":

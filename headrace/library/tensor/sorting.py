@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.core.source import at
 from headrace.graph import raw_ops
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.infer import constant_value
@@ -29,14 +30,14 @@ def argsort(
 
 def _sorted(values: Any, axis: Any, direction: str) -> tuple[Tensor, Tensor]:
     if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"direction must be 'ASCENDING' or 'DESCENDING', got {direction!r}")
+        raise ValueError(f"direction must be 'ASCENDING' or 'DESCENDING', got {direction!r} {at()}")
     x: Any = convert_to_tensor(values, name="values")
     rank = x.shape.with_rank_at_least(1).ndims
     place = constant_value(convert_to_tensor(axis, name="axis"))
-    if place is None or np.ndim(place):
-        raise ValueError("axis must be a constant scalar")
+    if place is None or np.ndim(place) or np.asarray(place).dtype.kind != "i":
+        raise ValueError(f"axis must be a constant integer, got {axis!r} {at()}")
     if rank is not None and not -rank <= int(place) < rank:
-        raise ValueError(f"axis {int(place)} is out of range for a tensor of rank {rank}")
+        raise ValueError(f"axis {int(place)} is not in [{-rank}, {rank}): the tensor has rank {rank} {at()}")
     last = int(place) == -1 or int(place) + 1 == rank
     order = None if last else _exchanged(x, int(place), rank)
     if order is not None:
@@ -61,7 +62,11 @@ def _exchanged(x: Any, axis: int, rank: int | None) -> Any:
         return order
     count = raw_ops.Rank(x)
     axes, end = raw_ops.Range(0, count, 1), raw_ops.Sub(count, 1)
-    place = raw_ops.FloorMod(axis, count)
+    place: Any = axis
+    if axis < 0:
+        counted = raw_ops.Add(count, axis)
+        place = raw_ops.SelectV2(raw_ops.Less(counted, 0), count, counted)
+    # An axis out of range makes no permutation, and Transpose refuses it.
     moved = raw_ops.SelectV2(raw_ops.Equal(axes, end), place, axes)
     return raw_ops.SelectV2(raw_ops.Equal(axes, place), end, moved)
 

@@ -1,17 +1,19 @@
 """The decorators and questions of TensorFlow's ``framework.test_util``: in which mode a test runs, and whether it runs at all.
 
-What a decorator turns off in TensorFlow and Headrace does not have (XLA, sanitizers, a second form of control flow) leaves
-the test as it is.
+A decorator leaves the test as it is where it turns off what Headrace does not have (XLA, sanitizers, a second form of control
+flow), or what changes no result (cuDNN's search).
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import os
 import unittest
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 from headrace.eager.context import eager_mode
 from headrace.graph import context, raw_ops
@@ -140,6 +142,28 @@ def skip_if(condition: Any) -> Decorator:
     return decorate
 
 
+# ---- precision
+
+
+def run_without_tensor_float_32(description: str) -> Decorator:
+    """A decorator with a reason: sessions that the test makes multiply float32 on GPUs with all its digits."""
+
+    def decorate(test: Test) -> Test:
+        @functools.wraps(test)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with mock.patch.dict(os.environ, HEADRACE_PRECISION="highest"):
+                return test(*args, **kwargs)
+
+        return decorated
+
+    return decorate
+
+
+def run_all_without_tensor_float_32(description: str) -> Decorator:
+    """A decorator with a reason: `run_without_tensor_float_32` for every test of a class."""
+    return for_all_test_methods(run_without_tensor_float_32, description)
+
+
 # ---- what there is nothing of to turn on or off
 
 
@@ -154,7 +178,6 @@ def _explained(description: str) -> Decorator:
 
 disable_xla = disable_mlir_bridge = disable_tfrt = no_xla_auto_jit = xla_allow_fallback = _explained
 disable_control_flow_v2 = disable_asan = disable_msan = disable_tsan = disable_ubsan = _explained
-run_without_tensor_float_32 = run_all_without_tensor_float_32 = _explained
 enable_control_flow_v2 = with_control_flow_v2 = enable_c_shapes = with_c_shapes = _unchanged
 disable_cudnn_autotune = enable_tf_xla_constant_folding = _unchanged
 

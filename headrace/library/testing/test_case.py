@@ -121,9 +121,8 @@ class TestCase(Assertions, unittest.TestCase):
         self._close_cached_session()
         random.seed(DEFAULT_GRAPH_SEED)
         np.random.seed(DEFAULT_GRAPH_SEED)
-        if not (
-            context.executing_eagerly() and context.inside_graph()
-        ):  # a block of eager execution has no graph to clear
+        in_eager_block = context.executing_eagerly() and context.inside_graph()  # which has no graph to clear
+        if not in_eager_block:
             context.reset_default_graph()
         context.get_default_graph().seed = DEFAULT_GRAPH_SEED
 

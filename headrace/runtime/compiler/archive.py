@@ -69,11 +69,13 @@ def keep(kind: str, name: str, content: Any) -> None:
 
 
 def find_code(name: str) -> dict[str, Any] | None:
-    """The compiled code of a region, if the libraries that it calls are still there."""
+    """The compiled code of a region, if the libraries that it calls are still there, and this user's."""
     code: dict[str, Any] | None = find(CODE, name)
-    if code is None or not all(os.path.exists(path) for path, _ in code["kernels"].values()):
+    try:
+        own = code is not None and all(os.stat(path).st_uid == os.getuid() for path, _ in code["kernels"].values())
+    except OSError:
         return None
-    return code
+    return code if own else None
 
 
 def cost_factor() -> float:

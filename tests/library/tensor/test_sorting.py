@@ -68,6 +68,17 @@ def test_sorting_what_has_no_static_rank(axis):
     np.testing.assert_array_equal(found[2], -np.sort(-value, axis))
 
 
+@pytest.mark.parametrize("axis", [3, -2])
+def test_sorting_along_an_axis_that_is_not_there(axis):
+    x = tf.placeholder(tf.float32)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="test_sorting.py"):
+        session.run(tf.sort(x, axis), {x: [2.0, 1.0]})
+    with pytest.raises(ValueError, match=rf"axis {axis} is not in \[-1, 1\).*test_sorting.py"):
+        tf.sort([2.0, 1.0], axis)
+    with pytest.raises(ValueError, match="axis must be a constant integer, got 'rows'.*test_sorting.py"):
+        tf.sort([2.0, 1.0], "rows")
+
+
 def test_segments_of_chosen_rows():
     table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     chosen, ids = [0, 2, 2], [0, 0, 1]

@@ -1,5 +1,6 @@
 """The decorators of tests that old code imports from ``tensorflow.python.framework.test_util``."""
 
+import os
 import unittest
 from typing import Any
 
@@ -144,3 +145,15 @@ def test_names_that_python_has_dropped() -> None:
                 tf.reshape([1], 1)
 
     assert _outcome(Old) == (1, 0, 0)
+
+
+def test_all_digits_of_float32_where_a_test_asks_for_them() -> None:
+    seen = []
+
+    @test_util.run_all_without_tensor_float_32("it compares digits")
+    class Precise(tf.test.TestCase):
+        def test_it(self) -> None:
+            seen.append(os.environ.get("HEADRACE_PRECISION"))
+
+    assert _outcome(Precise)[0] == 1 and seen == ["highest"]
+    assert os.environ.get("HEADRACE_PRECISION") != "highest"
