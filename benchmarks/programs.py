@@ -25,14 +25,14 @@ STEPS = {
     "mlp": 4_000,
     "convolutional": 300,
     "autoencoder": 2_500,
-    "vae": 4_000,
-    "gan": 4_000,
+    "vae": 3_500,
+    "gan": 3_500,
     "unrolled_rnn": 1_000,
     "dynamic_rnn": 500,
-    "hidden_markov": 400,
+    "hidden_markov": 300,
     "word2vec": 8_000,
     "dqn": 15_000,
-    "policy_gradient": 800,
+    "policy_gradient": 1_000,
     "towers": 1_000,
 }
 FRAMEWORKS = ("headrace", "headrace-off", "tensorflow")

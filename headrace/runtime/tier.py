@@ -65,7 +65,7 @@ class Tier:
         self.mode = mode
         self.hot = mode == "always"
         self._idle_since: IdleCores | None = None  # when the step recurred
-        self.worth = Worth(len(plan.graph.nodes), default_threads(), self._idle_cores)
+        self.worth = Worth(len(plan.graph.nodes), self._idle_cores)
         self._timing: tuple[Key, StepPlan, LineTimes] | None = None  # while the lines of a plan are timed
         self._prepared = False
         self._plan = plan

@@ -1,7 +1,7 @@
 """Whether compiling a step pays by now: what it would have saved so far, against what it costs.
 
-Knows neither plans nor clocks.  The cost is the compiling process's processor time, of which the program loses little where
-cores are idle, and its share where none are.
+Knows neither plans nor clocks.  The cost is what the program loses of the compiling process's processor time: little where a
+whole core is idle, all of it where none is, for a step that uses every core waits for the one that the compiler has.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Final
 # The processor time of a compilation, importing torch's compiler included.
 SECONDS = 6.0
 SECONDS_PER_NODE = 0.04
-LOST: Final = 0.1  # of that time, on idle cores: a VAE's step beside it takes 12 to 15 % longer
+LOST: Final = 0.1  # of that time, if one core is idle: a VAE's step beside it takes 12 to 15 % longer; less if more are idle
 IDLE: Final = 0.2  # cores: enough to finish on
+SPARE: Final = 0.9  # cores: as good as a whole one
 SHORTLY: Final = 10.0  # seconds of runs
 # What is saved if the lines of the step have not been timed: an amount per node, at least a tenth of the step, at most half.
 SAVED_PER_NODE: Final = 20e-6
@@ -23,7 +24,7 @@ LEAST_SAVED, MOST_SAVED = 0.1, 0.5
 class Worth:
     """The account of one step.  Rough sums: races between threads only cost a worse guess."""
 
-    def __init__(self, nodes: int, cores: int, idle_cores: Callable[[], float]) -> None:
+    def __init__(self, nodes: int, idle_cores: Callable[[], float]) -> None:
         """``idle_cores``: how many there are."""
         self.spent = 0.0  # seconds of interpreted runs
         self.runs = 0
@@ -31,9 +32,9 @@ class Worth:
         self.reckoned = SECONDS + SECONDS_PER_NODE * nodes
         self.seconds = self.reckoned  # what a compilation is expected to take, with what was learnt on this machine
         self._nodes = nodes
-        self._cores = cores
         self._idle_cores = idle_cores
-        self._look = 0.0  # what must have been saved before idle cores are looked for again
+        self._idle = 0.0  # cores, when they were last looked for
+        self._next_look = 0.05  # what must have been saved before they are looked for again
         self._pays = False
 
     def note(self, seconds: float) -> None:
@@ -51,17 +52,23 @@ class Worth:
     def pays(self) -> bool:
         """Whether compiling would have paid for itself by now.  The rest of the program is likely to last as long again."""
         if not self._pays:
-            saved = self.saved
-            self._pays = saved > self.seconds / self._cores or (saved > self.seconds * LOST and self._idle(saved))
+            self._look()
+            self._pays = self.saved > self.seconds * self._lost
         return self._pays
 
     def soon(self) -> bool:
-        """Whether half of what is needed on idle cores has been saved, in a short time, and cores are idle."""
-        return self.spent < SHORTLY and self.saved > self.seconds * LOST / 2 and self._idle(self.saved)
+        """Whether half of what is needed has been saved, in a short time, and a core has nothing else to do."""
+        self._look()
+        return self.spent < SHORTLY and self._idle >= SPARE and self.saved > self.seconds * self._lost / 2
 
-    def _idle(self, saved: float) -> bool:
-        """Whether cores are idle; looks again only when a fifth more would have been saved."""
-        if saved < self._look:
-            return False
-        self._look = 1.2 * saved
-        return self._idle_cores() >= IDLE
+    @property
+    def _lost(self) -> float:
+        """The share of the compiling process's time that the program loses."""
+        return max(LOST / self._idle, 1.0 - self._idle) if self._idle > LOST else 1.0
+
+    def _look(self) -> None:
+        """Looks for idle cores whenever a fifth more would have been saved."""
+        saved = self.saved
+        if saved > self._next_look:
+            self._next_look = 1.2 * saved
+            self._idle = self._idle_cores()
