@@ -171,7 +171,7 @@ def run(
             except WorkerError as error:
                 found[framework] = {"error": str(error)}
                 _note(f"{framework} FAILED; ")
-        _check_losses(found, getattr(suites, order.suite)[workload].tolerance)
+        check_losses(found, getattr(suites, order.suite)[workload].tolerance)
         workers = [worker for worker in workers if "error" not in found[worker.framework]]
         _measure(workers, found, rounds, seconds, end, statistic)
     finally:
@@ -201,7 +201,7 @@ def _measure(workers, found, rounds, seconds, end, statistic):  # type: ignore[n
         _note(".")
 
 
-def _check_losses(found: dict[str, dict[str, Any]], tolerance: float) -> None:
+def check_losses(found: dict[str, dict[str, Any]], tolerance: float) -> None:
     """Marks those whose losses differ from the first's."""
     reference: list[float] = []
     for entry in found.values():

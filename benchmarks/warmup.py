@@ -1,8 +1,8 @@
 """Wall time from the start of the process to step 1, 10, 100, 1,000 and 10,000: what a user waits for.
 
 Headrace interpreted, by default and compiled at once, beside TensorFlow, PyTorch eager and compiled, and JAX; each in a process
-of its own, one after the other, with an empty cache of compiled code. What is not reached within `--seconds` of stepping is
-reckoned from the recent steps, and marked.
+of its own, one after the other, with an empty cache of compiled code. Their first losses must agree. What is not reached within
+`--seconds` of stepping is reckoned from the recent steps, and marked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OURS = ("headrace", "headrace-auto", "headrace-compiled")
 FRAMEWORKS = (*OURS, "tensorflow", "torch", "torch-compiled", "jax")
 STEPS = (1, 10, 100, 1_000, 10_000)
 NAMES = {"headrace": "off", "headrace-auto": "auto", "headrace-compiled": "always"}
-DEFAULT = ("mlp", "lenet", "lstm_lm", "transformer", "alexnet")
+DEFAULT = ("mlp", "lenet", "lstm_lm", "lstm_dynamic", "transformer", "alexnet")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -48,6 +48,7 @@ def main(argv: list[str] | None = None) -> None:
                 found[framework] = {"error": "out of time"}
                 continue
             found[framework] = measure(framework, key, order, options.seconds)
+        _step_runner.check_losses({k: v for k, v in found.items() if "losses" in v}, known[key].tolerance)
         result["workloads"][key] = {"title": known[key].title, "found": found}
         print(f"\n{known[key].title}, seconds from the start of the process to step N (~: reckoned from recent steps)")
         print(_harness.table(["", *(f"{n:,}" for n in STEPS)], rows(found)), flush=True)
@@ -72,7 +73,8 @@ def measure(framework: str, key: str, order: _step_runner.Order, seconds: float)
             if last["steps"] < n:
                 reckoned.append(str(n))
             at[str(n)] = last["at_s"] + (n - last["steps"]) * last["recent_s"]
-        return {"at_s": at, "reckoned": reckoned, "step_s": last["recent_s"], "first_s": worker.start["first_s"]}
+        start = {name: worker.start[name] for name in ("losses", "build_s", "first_s")}
+        return {"at_s": at, "reckoned": reckoned, "step_s": last["recent_s"], **start}
     except _step_runner.WorkerError as error:
         return {"error": str(error)}
     finally:
@@ -85,7 +87,7 @@ def rows(found: dict[str, dict[str, Any]]) -> list[list[str]]:
     for framework, entry in found.items():
         name = NAMES.get(framework, framework)
         if "error" in entry:
-            table.append([name, entry["error"][:60], *[""] * (len(STEPS) - 1)])
+            table.append([name, entry["error"][:90], *[""] * (len(STEPS) - 1)])
             continue
         cells = [f"{'~' if str(n) in entry['reckoned'] else ''}{entry['at_s'][str(n)]:.2f}" for n in STEPS]
         table.append([name, *cells])

@@ -36,23 +36,35 @@ def _logistic(f, inputs, labels):
     return f.sigmoid_loss(f.dense(inputs, "logits", 1).squeeze(1), labels)
 
 
-def _lstm_lm(f, inputs, labels, steps=20, hidden=512, layers=2, vocabulary=10_000):
-    sequence = list(f.look_up("embedding", vocabulary, hidden, inputs.T))
+def _lstm_lm(f, inputs, labels, steps=20, hidden=512, layers=2, vocabulary=10_000, dynamic=False):
+    words = f.look_up("embedding", vocabulary, hidden, inputs.T)
+    outputs = words if dynamic else list(words)
     for layer in range(1, layers + 1):
-        sequence = _lstm(f, sequence, f"lstm{layer}", hidden)
-    logits = f.dense(f.stack(sequence).reshape(-1, hidden), "logits", vocabulary)
+        outputs = _lstm(f, outputs, f"lstm{layer}", hidden, f.scan if dynamic else unrolled)
+    outputs = outputs if dynamic else f.stack(outputs)
+    logits = f.dense(outputs.reshape(-1, hidden), "logits", vocabulary)
     return f.loss(logits, labels.T.reshape(-1))
 
 
-def _lstm(f, sequence, name, hidden):
+def _lstm(f, sequence, name, hidden, scan):
     batch, width = sequence[0].shape
     kernel, bias = f.parameter(f"{name}/kernel", width + hidden, 4 * hidden), f.parameter(f"{name}/bias", 4 * hidden)
-    state, output = f.zeros(batch, hidden), f.zeros(batch, hidden)
-    outputs = []
-    for x in sequence:
+
+    def cell(before, x):
+        state, output = before
         i, j, forget, o = f.split(f.affine(f.join([x, output], 1), kernel, bias), 4)
         state = state * f.sigmoid(forget + 1.0) + f.sigmoid(i) * f.tanh(j)
         output = f.tanh(state) * f.sigmoid(o)
+        return (state, output), output
+
+    return scan(cell, (f.zeros(batch, hidden), f.zeros(batch, hidden)), sequence)
+
+
+def unrolled(cell, before, sequence):
+    """The list of the outputs of `cell(before, x) -> (after, output)`, called for one item after the other."""
+    outputs = []
+    for x in sequence:
+        before, output = cell(before, x)
         outputs.append(output)
     return outputs
 

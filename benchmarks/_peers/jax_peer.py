@@ -91,6 +91,9 @@ class Layers:
     def zeros(self, *shape):
         return jnp.zeros(shape, jnp.float32)
 
+    def scan(self, cell, before, sequence):
+        return lax.scan(cell, before, sequence)[1]
+
     def loss(self, logits, labels):
         return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
 

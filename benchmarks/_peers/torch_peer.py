@@ -116,6 +116,9 @@ class Layers:
     def zeros(self, *shape):
         return torch.zeros(shape, device=self.device)
 
+    def scan(self, cell, before, sequence):
+        return torch.stack(architecture.unrolled(cell, before, sequence))  # PyTorch's own `scan` is experimental
+
     def loss(self, logits, labels):
         return F.cross_entropy(logits, labels)
 

@@ -24,6 +24,7 @@ class Workload:
         return self.model in ("null", "tiny")
 
 
+DYNAMIC = {"dynamic": True}  # a loop over time in the graph
 CPU = {
     "null": Workload("null step", "null", 1),
     "tiny": Workload("1,000 tiny ops", "tiny", 1),
@@ -36,6 +37,7 @@ CPU = {
     "googlenet": Workload("GoogLeNet, batch 4", "googlenet", 4),
     "inception_v3": Workload("Inception-v3, batch 2", "inception_v3", 2, 0.001, tolerance=ROUGH),
     "lstm_lm": Workload("LSTM 2x512, 20 steps, batch 8", "lstm_lm", 8, 0.5),
+    "lstm_dynamic": Workload("LSTM 2x512, dynamic, batch 8", "lstm_lm", 8, 0.5, DYNAMIC),
     "transformer": Workload("transformer 6x512, batch 2x64", "transformer", 2, 0.1),
     "embedding": Workload("embedding, 10,000 of 1M rows", "embedding", 10_000, 0.1, {"rows": 1_000_000}),
     "embedding16m": Workload("embedding, 10,000 of 16M rows", "embedding", 10_000, 0.1, {"rows": 16_000_000}),
@@ -55,6 +57,7 @@ SMALL = {  # the same programs, small enough to check anywhere that all framewor
     "googlenet": Workload("GoogLeNet, small", "googlenet", 2, 0.001, {"size": 64, "divide": 4}),
     "inception_v3": Workload("Inception-v3, small", "inception_v3", 2, 0.001, {"size": 139, "divide": 8}, ROUGH),
     "lstm_lm": Workload("LSTM, small", "lstm_lm", 2, 0.5, {"hidden": 16, **_SEQUENCE}),
+    "lstm_dynamic": Workload("LSTM, dynamic, small", "lstm_lm", 2, 0.5, {"hidden": 16, **_SEQUENCE, **DYNAMIC}),
     "transformer": Workload(
         "transformer, small", "transformer", 2, 0.1, {"width": 16, "layers": 2, "heads": 2, **_SEQUENCE}
     ),
@@ -71,5 +74,7 @@ GPU = {  # the batches of the paper's Table 1 first, on the device as there
     "transformer": Workload("transformer 6x512, batch 16x128", "transformer", 16, 0.1, {"steps": 128}, **TF32),
     "mlp": Workload("MLP 784-128-10, batch 32", "mlp", 32, 0.1, **TF32),
     "inception_v3": Workload("Inception-v3, batch 32", "inception_v3", 32, 0.001, resident=True, **TF32),
+    "lenet": Workload("LeNet, batch 64", "lenet", 64, 0.001, **TF32),
+    "lstm_dynamic": Workload("LSTM 2x512, dynamic, batch 64", "lstm_lm", 64, 0.5, DYNAMIC, **TF32),
 }
 GPU_SMALL = {name: SMALL[name] for name in GPU}

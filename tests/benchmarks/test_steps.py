@@ -43,7 +43,7 @@ def test_a_framework_that_failed_has_no_ratio():
 
 def test_losses_must_agree_with_the_first():
     found = {"a": {"losses": [1.0, 0.5]}, "b": {"losses": [1.0, 0.5004]}, "c": {"losses": [1.0, 0.51]}}
-    _step_runner._check_losses(found, 1e-3)
+    _step_runner.check_losses(found, 1e-3)
     assert "error" not in found["a"] and "error" not in found["b"]
     assert "differ" in found["c"]["error"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as tf
-from headrace.models import layer, seeded
+from headrace.models import layer, lstm_lm, seeded
 
 SEQUENCE = {"steps": 3, "vocabulary": 30}
 SMALL = {
@@ -60,6 +60,17 @@ def test_a_resident_batch_gives_the_same_losses(name):
             else:
                 losses[False] = [model.step(running, *batch) for _ in range(3)]
     assert losses[True] == pytest.approx(losses[False], rel=1e-6)
+
+
+def test_dynamic_layers_compute_what_unrolled_ones_do():
+    losses = []
+    for dynamic in (False, True):
+        with tf.Graph().as_default(), session() as running:
+            model = lstm_lm.build(2, hidden=8, dynamic=dynamic, **SEQUENCE)
+            model.initialize(running)
+            losses.append([model.step(running, *lstm_lm.example(2, **SEQUENCE)) for _ in range(3)])
+            assert any("while" in node.name for node in running.graph.get_operations()) == dynamic
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
 
 
 def test_the_graphs_own_initializers_train_too():
