@@ -109,7 +109,7 @@ class _Torch:
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
-        self.backends = SimpleNamespace(cudnn=SimpleNamespace(allow_tf32=None, benchmark=None))
+        self.backends = SimpleNamespace(cudnn=SimpleNamespace(allow_tf32=None, benchmark=None, benchmark_limit=None))
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: self.calls.append((name, *args))
@@ -125,6 +125,13 @@ def test_what_the_program_asks_for_is_done_with_the_switch_off(monkeypatch: pyte
     process.be_deterministic(torch)
     assert torch.calls == [("set_float32_matmul_precision", "highest"), ("use_deterministic_algorithms", True)]
     assert (torch.backends.cudnn.allow_tf32, torch.backends.cudnn.benchmark) == (False, False)
+
+
+def test_cudnn_tries_few_algorithms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "enabled", lambda: True)
+    torch = _Torch()
+    process.set_precision(torch, "high", benchmark=True, asked=False)
+    assert (torch.backends.cudnn.benchmark, torch.backends.cudnn.benchmark_limit) == (True, process.TRIALS)
 
 
 @pytest.mark.parametrize("value", ["", "0", "no"])
