@@ -11,8 +11,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops.declare.regular import conjugate, follow, unary
-from headrace.resources.value import as_tensor
+from headrace.ops.declare.regular import conjugate, follow, for_few, unary
 
 
 def _times(derivative):
@@ -31,16 +30,6 @@ def _over(divisor):
         return raw_ops.RealDiv(grad, conjugate(divisor(node.inputs[0])))
 
     return rule
-
-
-_FEW = (
-    512  # numbers: for more, numpy's exponentials take two to three times as long as torch's (measured on 64-bit Arm)
-)
-
-
-def _for_few(array, kernel):
-    """The array kernel that hands larger arrays to the kernel on tensors."""
-    return lambda x: array(x) if x.size <= _FEW else kernel(as_tensor(x)).numpy()
 
 
 def _constant_minus(value, x):
@@ -88,11 +77,11 @@ for _name in ("Reciprocal", "Inv"):
         _name, torch.reciprocal, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.ReciprocalGrad(node.outputs[0], grad),
         array=np.reciprocal,
     )  # fmt: skip
-exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y), array=_for_few(np.exp, torch.exp))
+exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y), array=for_few(np.exp, torch.exp))
 expm1 = unary("Expm1", torch.expm1, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Exp(x)))
 log = unary("Log", torch.log, FLOAT_OR_COMPLEX, _over(lambda x: x), array=np.log)
 log1p = unary(
-    "Log1p", torch.log1p, FLOAT_OR_COMPLEX, _over(lambda x: _plus(x, 1)), array=_for_few(np.log1p, torch.log1p)
+    "Log1p", torch.log1p, FLOAT_OR_COMPLEX, _over(lambda x: _plus(x, 1)), array=for_few(np.log1p, torch.log1p)
 )
 
 # ---- trigonometric and hyperbolic
@@ -124,7 +113,7 @@ atanh = unary("Atanh", torch.atanh, FLOAT_OR_COMPLEX, _over(lambda x: _constant_
 sigmoid = unary(
     "Sigmoid", torch.sigmoid, FLOAT_OR_COMPLEX,
     lambda node, grad: raw_ops.SigmoidGrad(conjugate(node.outputs[0]), grad),
-    array=_for_few(lambda x: np.reciprocal(np.exp(np.negative(x)) + x.dtype.type(1)), torch.sigmoid),
+    array=for_few(lambda x: np.reciprocal(np.exp(np.negative(x)) + x.dtype.type(1)), torch.sigmoid),
 )  # fmt: skip
 
 # ---- error and gamma functions

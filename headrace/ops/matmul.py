@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import torch
 
@@ -72,12 +74,17 @@ def _(a, b, transpose_a, transpose_b):
 _ONE_THREAD = 64**3  # multiplications: for more, numpy's BLAS starts threads, which disturb torch's
 
 
+@cache
+def _on_tensors():
+    """The kernel for this machine's processor."""
+    return matmul.find_kernel("cpu", {}).call
+
+
 @matmul.array_kernel(T=FLOATING)
 def _(a, b, transpose_a, transpose_b):
-    a, b = a.T if transpose_a else a, b.T if transpose_b else b
-    if a.size * b.shape[1] > _ONE_THREAD:
-        return torch.mm(as_tensor(a), as_tensor(b)).numpy()
-    return np.dot(a, b)
+    if a.size * b.shape[0 if transpose_b else 1] > _ONE_THREAD:
+        return _on_tensors()(as_tensor(a), as_tensor(b), transpose_a, transpose_b).numpy()
+    return np.dot(a.T if transpose_a else a, b.T if transpose_b else b)
 
 
 @matmul.gradient

@@ -219,6 +219,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("specialise", Stage.SPECIALISE, lambda g, c: specialise(g, c.shapes)),
     Pass("fold_shapes", Stage.FOLD, _fold_shapes, SIMPLIFY),
     Pass("fold", Stage.FOLD, _fold, SIMPLIFY),
+    Pass("simplify", Stage.FOLD, lambda g, c: simplify(g, c.settings.rewrite), SIMPLIFY),
     Pass("cse", Stage.FOLD, _cse, SIMPLIFY),
     Pass("compile_bodies", Stage.COMPILE, None),
     Pass("schedule", Stage.COMPILE, _schedule),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headrace.core.dtypes import DType
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.passes.step_graph import Node, Value
@@ -17,12 +18,12 @@ LARGEST = 1 << 16  # elements of a constant worth looking at
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The node becomes one of another type, in its place; ``constants`` are new nodes it needs."""
+    """The node becomes one of another type, in its place; ``new`` are nodes that it needs."""
 
     type: str
     inputs: list[Value]
     attrs: dict[str, Any]
-    constants: list[Node] = field(default_factory=list)
+    new: list[Node] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,8 @@ def numbers(value: Value) -> list[int] | None:
     return None if array is None else [int(n) for n in array.reshape(-1)]
 
 
-def make_constant(near: Node, label: str, array: np.ndarray[Any, Any], like: Value) -> Node:
+def make_constant(near: Node, label: str, array: np.ndarray[Any, Any], dtype: DType) -> Node:
     """A constant for the use of ``near``."""
-    dtype = like.dtype.base_dtype
     node = Node(
         f"{near.name}/{label}", REGISTRY.get("Const"), [], {"value": array, "dtype": dtype}, near.order,
         device=near.device, source=near.source,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.core.dtypes import int32
 from headrace.passes.match import Ops
 from headrace.passes.rule import (
     Answer,
@@ -28,7 +29,7 @@ rule = collect(RULES)
 
 PRODUCT, CONJUNCTION = Ops("Mul"), Ops("LogicalAnd")
 TRANSPOSE, SHAPE, RESHAPES = Ops("Transpose"), Ops("Shape"), Ops("Reshape", "ExpandDims", "Squeeze")
-UNIQUE, GATHER = Ops("Unique"), Ops("GatherV2")
+UNIQUE, GATHER, PAD = Ops("Unique"), Ops("GatherV2"), Ops("Pad")
 
 
 def _real(value: Value) -> bool:
@@ -65,7 +66,7 @@ def _merged_factors(node: Node, facts: Facts) -> Answer:
             with np.errstate(all="ignore"):
                 factor = np.asarray(a * b)
             if _is_normal(factor):
-                merged = make_constant(node, "factor", factor, last)
+                merged = make_constant(node, "factor", factor, last.dtype.base_dtype)
                 return Change("Mul", [x, merged.outputs[0]], node.attrs, [merged])
     return None
 
@@ -176,6 +177,13 @@ def _own_shape(node: Node, facts: Facts) -> Answer:
     return x if len(open_) <= 1 and (not open_ or 0 not in wanted) else None
 
 
+@rule("_SumToShape")
+def _summed_to_own_shape(node: Node, facts: Facts) -> Answer:
+    """sum_to_shape(x: [2, 3], [2, 3]) -> x: the gradient of what was not broadcast, once the shapes of the feeds are known"""
+    x, shape = node.inputs
+    return x if x.shape.is_fully_defined() and numbers(shape) == list(x.shape.tuple or ()) else None
+
+
 @rule("Reshape")
 def _reshaped_twice(node: Node, facts: Facts) -> Answer:
     """reshape(reshape(x, s), t) -> reshape(x, t), where x has a known shape, so that the first cannot fail"""
@@ -210,6 +218,36 @@ def _gathered_in_order(node: Node, facts: Facts) -> Answer:
     if not -rank <= axis[0] < rank or (x.shape.tuple or ())[axis[0]] != order.size:
         return None
     return x if order.tolist() == list(range(order.size)) else None
+
+
+@rule("Add", "AddV2", "AddN", rounds=True)
+def _pads_side_by_side(node: Node, facts: Facts) -> Answer:
+    """pad(x, [[0, 3]]) + pad(y, [[2, 0]]) -> concat([x, y]), where x has 2 rows and y has 3: the gradient of two slices"""
+    pads = sorted((pad for v in node.inputs if (pad := _pad_along(v)) is not None), key=lambda pad: pad[1])
+    if len(pads) < len(node.inputs) or len(pads) < 2 or len({axis for axis, *_ in pads}) > 1:
+        return None
+    end = 0
+    for _, before, size, after, _ in pads:
+        if before != end or before + size + after != pads[0][2] + pads[0][3]:
+            return None
+        end += size
+    if pads[-1][3]:
+        return None
+    axis = make_constant(node, "axis", np.array(pads[0][0], np.int32), int32)
+    attrs = {"N": len(pads), "T": node.outputs[0].dtype.base_dtype, "Tidx": int32}
+    return Change("ConcatV2", [*(pad.op.inputs[0] for *_, pad in pads), axis.outputs[0]], attrs, [axis])
+
+
+def _pad_along(value: Value) -> tuple[int, int, int, int, Value] | None:
+    """The axis along which a value is padded, zeros before, its size, zeros after, the value; None if it is not one axis."""
+    if value.op not in PAD or value.op.control_inputs:
+        return None
+    paddings, shape = numbers(value.op.inputs[1]), value.op.inputs[0].shape.tuple
+    if paddings is None or shape is None or len(paddings) != 2 * len(shape):
+        return None
+    axes = [i for i in range(len(shape)) if paddings[2 * i] or paddings[2 * i + 1]]
+    size = shape[axes[0]] if len(axes) == 1 else None
+    return None if size is None else (axes[0], paddings[2 * axes[0]], size, paddings[2 * axes[0] + 1], value)
 
 
 @rule("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")

@@ -2,13 +2,14 @@
 
     %a = Mul(%x, 1)   %b = Pow(%a, 2)   %c = AddV2(%b, 0)   %d = Neg(%c)      ->      %b = Square(%x)   %d = Neg(%b)
 
-The rules are in ``rules``; this module says when one may be applied.  The value stays the same to the last bit, except by the
-rules marked ``rounds``, which change rounding or the sign of a zero.
+The rules are in ``rules`` and ``loss_rules``; this module says when one may be applied.  The value stays the
+same to the last bit, except by the rules marked ``rounds``, which change rounding or the sign of a zero.
 """
 
 from __future__ import annotations
 
 from headrace.core.registry import REGISTRY
+from headrace.passes.loss_rules import LOSS_RULES
 from headrace.passes.rule import Change, Facts, Rule
 from headrace.passes.rules import RULES
 from headrace.passes.schedule import root
@@ -16,7 +17,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.passes.trim import holds, may_stand_for, written_handles
 
 _BY_TYPE: dict[str, list[Rule]] = {}
-for _rule in RULES:
+for _rule in (*RULES, *LOSS_RULES):
     for _type in _rule.types:
         _BY_TYPE.setdefault(_type, []).append(_rule)
 
@@ -55,7 +56,7 @@ def _apply(node: Node, facts: Facts, guard: _Guard, rounding: bool, kept: list[N
             answer = None if rule.rounds and not rounding else rule.call(node, facts)
             if isinstance(answer, Change):
                 if guard.allows_change(node, answer):
-                    kept += answer.constants
+                    kept += answer.new
                     node.op_def, node.inputs, node.attrs = REGISTRY.get(answer.type), list(answer.inputs), answer.attrs
                     break
             elif answer is not None and guard.allows_value(node, answer):
@@ -76,7 +77,7 @@ class _Guard:
         absorbed = (v.op for v in node.inputs if v not in change.inputs)
         if not all(n.op_def.traits.constant or may_stand_for(node, n) for n in absorbed):
             return False
-        new = [v for v in change.inputs if v not in node.inputs and v.op not in change.constants]
+        new = [v for v in change.inputs if v not in node.inputs and v.op not in change.new]
         return self._may_pass(node, change.inputs) and not any(self._held(v) for v in new)
 
     def allows_value(self, node: Node, value: Value) -> bool:

@@ -50,6 +50,8 @@ EXACT = {  # name: (input, function, types that are left)
     "reshape that may fail": (lambda: matrix(shape=(None, 3)), lambda x: tf.reshape(x, [2, 3]), ["Reshape"]),
     "reshape twice": (matrix, lambda x: tf.reshape(tf.reshape(x, [6]), [3, 2]), ["Reshape"]),
     "reshape back": (matrix, lambda x: tf.reshape(tf.expand_dims(x, 1), [2, 3]), []),
+    "sum to its own shape": (matrix, lambda x: raw_ops._SumToShape(x, np.array([2, 3], np.int32)), []),
+    "sum to another shape": (matrix, lambda x: raw_ops._SumToShape(x, np.array([1, 3], np.int32)), ["_SumToShape"]),
     "gather in order": (matrix, lambda x: tf.gather(x, [0, 1, 2], axis=1), []),
     "gather some": (matrix, lambda x: tf.gather(x, [0, 1], axis=1), ["GatherV2"]),
 }
@@ -58,6 +60,31 @@ ROUNDED = {
     "factors": (matrix, lambda x: 2.0 * (x * 0.3), ["Mul"]),
     "factors that overflow": (matrix, lambda x: (x * 3e38) * 10.0, ["Mul", "Mul"]),
     "x ** 2": (matrix, lambda x: x**2.0, ["Square"]),
+    "pads side by side": (
+        matrix,
+        lambda x: tf.pad(x, [[0, 2], [0, 0]]) + tf.pad(tf.exp(x), [[2, 0], [0, 0]]),
+        ["Exp", "ConcatV2"],
+    ),
+    "three pads, along the second axis": (
+        matrix,
+        lambda x: tf.add_n([tf.pad(x, [[0, 0], [a, 6 - a]]) for a in (3, 0, 6)]),
+        ["ConcatV2"],
+    ),
+    "pads that overlap": (
+        matrix,
+        lambda x: tf.pad(x, [[0, 1], [0, 0]]) + tf.pad(x, [[1, 0], [0, 0]]),
+        ["Pad", "Pad", "AddV2"],
+    ),
+    "pads with a gap": (
+        matrix,
+        lambda x: tf.pad(x, [[0, 3], [0, 0]]) + tf.pad(x, [[3, 0], [0, 0]]),
+        ["Pad", "Pad", "AddV2"],
+    ),
+    "pads along two axes": (
+        matrix,
+        lambda x: tf.pad(x, [[0, 2], [0, 3]]) + tf.pad(x, [[2, 0], [3, 0]]),
+        ["Pad", "Pad", "AddV2"],
+    ),
     "matmul of a transpose": (matrix, lambda x: tf.matmul(tf.transpose(x), x), ["MatMul"]),
 }
 

@@ -38,6 +38,13 @@ SAMPLES["_AddProduct"] = [
     Sample([np.zeros([0, 3]), np.zeros([0, 2]), _W.astype(np.float64)], gradient=False),
 ]
 
+for _name in ("_LogisticLoss", "_TimesSigmoid"):
+    SAMPLES[_name] = [
+        Sample([_W - 1, _W / 5], gradient=False),
+        Sample([np.zeros([0, 3]), np.zeros([0, 3])], gradient=False),
+        Sample([np.linspace(-30, 30, 700, dtype=np.float32), np.linspace(0, 1, 700, dtype=np.float32)], gradient=False),
+    ]
+
 SAMPLES["_TransposeCopy"] = [Sample([_B], gradient=False), Sample([np.zeros([0, 3])], gradient=False)]
 
 _PAIR, _GRADS = [_W, _B[0]], [_W / 5 - 0.3, _B[1]]

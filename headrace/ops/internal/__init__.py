@@ -3,6 +3,7 @@
 from headrace.ops.internal import (
     add_product,
     hold,
+    logistic_loss,
     opaque,
     own,
     product_update,
