@@ -48,9 +48,11 @@ clean: ## remove the virtual environment and every cache
 	find headrace tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Made anew whenever the requirements or their pinned versions change. The build runs in the same environment, so that
-# it, too, uses pinned versions and downloads nothing else.
+# it, too, uses pinned versions and downloads nothing else. pip compiles bytecode for what it copies, not for a checkout, and
+# where PYTHONDONTWRITEBYTECODE is set no import does either.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet --no-build-isolation -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m compileall -q headrace
 	touch $@

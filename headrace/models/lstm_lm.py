@@ -1,8 +1,9 @@
 """A language model: embedding, two LSTM layers of 512 over 20 words, a full softmax over the vocabulary.
 
-The layers are unrolled, or dynamic: one loop over time for each (`tf.nn.dynamic_rnn`). The weights are laid out as in
-TF1's BasicLSTMCell: one kernel `[inputs + hidden, 4 * hidden]` and one bias for each layer, gates in the order input, new value,
-forget, output, and a forget bias of 1. The state starts at zero in every batch.
+The layers are unrolled, or dynamic: a loop over time for each (`tf.nn.dynamic_rnn`).
+
+The weights are laid out as in TF1's BasicLSTMCell: one kernel `[inputs + hidden, 4 * hidden]` and one bias for each layer, gates
+in the order input, new value, forget, output, and a forget bias of 1. The state starts at zero in every batch.
 """
 
 import headrace as tf
