@@ -179,6 +179,7 @@ def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
 
 _fold_shapes = _plain(fold_shapes)
 _fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate)  # noqa: E731
+_simplify: Rewrite = lambda g, c: simplify(g, c.settings.rewrite)  # noqa: E731
 _cse = _plain(cse)
 _schedule = _on_nodes(lambda nodes, g, c: schedule(nodes))
 _order_reads = _on_nodes(lambda nodes, g, c: order_reads(nodes))
@@ -192,7 +193,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("fold_shapes", Stage.GRAPH, _fold_shapes, SIMPLIFY),
     Pass("fold", Stage.GRAPH, _fold, SIMPLIFY),
     Pass("trim", Stage.GRAPH, _plain(trim), SIMPLIFY),
-    Pass("simplify", Stage.GRAPH, lambda g, c: simplify(g, c.settings.rewrite), SIMPLIFY),
+    Pass("simplify", Stage.GRAPH, _simplify, SIMPLIFY),
     Pass("cse", Stage.GRAPH, _cse, SIMPLIFY),
     Pass("instantiate", Stage.GRAPH, _instantiate),
     Pass(
@@ -219,7 +220,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("specialise", Stage.SPECIALISE, lambda g, c: specialise(g, c.shapes)),
     Pass("fold_shapes", Stage.FOLD, _fold_shapes, SIMPLIFY),
     Pass("fold", Stage.FOLD, _fold, SIMPLIFY),
-    Pass("simplify", Stage.FOLD, lambda g, c: simplify(g, c.settings.rewrite), SIMPLIFY),
+    Pass("simplify", Stage.FOLD, _simplify, SIMPLIFY),
     Pass("cse", Stage.FOLD, _cse, SIMPLIFY),
     Pass("compile_bodies", Stage.COMPILE, None),
     Pass("schedule", Stage.COMPILE, _schedule),

@@ -29,7 +29,7 @@ rule = collect(RULES)
 
 PRODUCT, CONJUNCTION = Ops("Mul"), Ops("LogicalAnd")
 TRANSPOSE, SHAPE, RESHAPES = Ops("Transpose"), Ops("Shape"), Ops("Reshape", "ExpandDims", "Squeeze")
-UNIQUE, GATHER, PAD = Ops("Unique"), Ops("GatherV2"), Ops("Pad")
+UNIQUE, GATHER, PAD, ZEROS = Ops("Unique"), Ops("GatherV2"), Ops("Pad"), Ops("ZerosLike")
 
 
 def _real(value: Value) -> bool:
@@ -147,6 +147,23 @@ def _cast_to_itself(node: Node, facts: Facts) -> Answer:
     return x if x.dtype.base_dtype == node.attrs["DstT"] else None
 
 
+@rule("AddN", rounds=True)
+def _sum_with_zeros(node: Node, facts: Facts) -> Answer:
+    """add_n([x, zeros_like(y), z]) -> add_n([x, z]); differs in the sign of zero, where all others are -0."""
+    terms = [v for v in node.inputs if v.op not in ZEROS]
+    if not terms or len(terms) == len(node.inputs) or not all(v.shape.is_fully_defined() for v in node.inputs):
+        return None
+    return terms[0] if len(terms) == 1 else Change("AddN", terms, {**node.attrs, "N": len(terms)})
+
+
+@rule("_SumToShape")
+def _sum_of_nothing(node: Node, facts: Facts) -> Answer:
+    """sum_to_shape(x: [8, 3], [8, 3]) -> x"""
+    x, shape = node.inputs
+    dims = x.shape.tuple
+    return x if dims is not None and None not in dims and numbers(shape) == list(dims) else None
+
+
 # ---- arrangement
 
 
@@ -175,13 +192,6 @@ def _own_shape(node: Node, facts: Facts) -> Answer:
     if any(m != w for i, (m, w) in enumerate(zip(mine, wanted, strict=True)) if i not in open_):
         return None
     return x if len(open_) <= 1 and (not open_ or 0 not in wanted) else None
-
-
-@rule("_SumToShape")
-def _summed_to_own_shape(node: Node, facts: Facts) -> Answer:
-    """sum_to_shape(x: [2, 3], [2, 3]) -> x: the gradient of what was not broadcast, once the shapes of the feeds are known"""
-    x, shape = node.inputs
-    return x if x.shape.is_fully_defined() and numbers(shape) == list(x.shape.tuple or ()) else None
 
 
 @rule("Reshape")

@@ -1,20 +1,22 @@
 """Interpreted plans of one request for the shapes its feeds have.
 
 A placeholder of shape [None, n] leaves most shapes of a step open, and only values of known shapes can be arrays
-(passes/arrays.py).  So once feeds of the same shapes have come for a while, the step is planned again with those shapes known.
-The new plan is used for such feeds if more of its nodes run on arrays.
+(passes/arrays.py); nodes that ask for shapes, or undo what broadcasting did, are left out where the shapes are known.  So once
+feeds of the same shapes have come for a while, the step is planned again with those shapes known.  The new plan is used for such
+feeds if fewer of its nodes run on tensors.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.passes.step_graph import Value
+from headrace.passes.step_graph import Node, Value
 
 if TYPE_CHECKING:
+    from headrace.runtime.codegen import Program
     from headrace.runtime.plan import StepPlan
 
 log = logging.getLogger("headrace.plan")
@@ -73,7 +75,7 @@ class FedShapes:
         return plan
 
     def _better(self, key: Key) -> StepPlan:
-        """A plan for these shapes if it uses more arrays and borrows no more results; else the general plan."""
+        """A plan for these shapes if fewer nodes run on tensors and no more results are borrowed; else the general plan."""
         general = self._plan
         try:
             plan = self._make(key)
@@ -81,7 +83,7 @@ class FedShapes:
             log.debug("a step could not be planned for the shapes %s", key, exc_info=True)
             return general
         lends = any(now and not before for now, before in zip(plan.borrowed, general.borrowed, strict=True))
-        if lends or _on_arrays(plan) <= _on_arrays(general):
+        if lends or _on_tensors(plan) >= _on_tensors(general):
             return general
         plan.tier = general.tier
         return plan
@@ -89,3 +91,14 @@ class FedShapes:
 
 def _on_arrays(plan: StepPlan) -> int:
     return sum(len(program.on_arrays) for program in plan.programs)
+
+
+def _on_tensors(plan: StepPlan) -> int:
+    """How many nodes of the plan, those of bodies among them, call a kernel on tensors."""
+    return sum(len(nodes - program.on_arrays) for program in plan.programs for nodes in _nodes(program))
+
+
+def _nodes(program: Program) -> Iterator[set[Node]]:
+    yield set(program.lines.values())
+    for body in program.bodies:
+        yield from _nodes(body)

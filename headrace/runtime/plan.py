@@ -12,7 +12,16 @@ from typing import Any, NamedTuple, Protocol
 from headrace.core import errors
 from headrace.core.source import user_source
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.pipeline import Context, Options, Stage, make_placed_graph, rewrite_placed, run_stage
+from headrace.passes.bodies import bodies_within
+from headrace.passes.pipeline import (
+    Context,
+    Options,
+    Stage,
+    make_placed_graph,
+    rewrite_placed,
+    run_in_place,
+    run_stage,
+)
 from headrace.passes.region import Region
 from headrace.passes.specialise import may_wait, telling, varying
 from headrace.passes.step_graph import Node, StepGraph, Value
@@ -181,8 +190,11 @@ def make_plan(
     """
     context = Context(options)
     if shapes is not None:
-        graph = run_stage(Stage.FOLD, _specialised(request, shapes, options, strand), context)
-        return _single(request, run_stage(Stage.FUSE, graph, context), worker, options, strand=strand)
+        graph = _specialised(request, shapes, options, strand)
+        for body in bodies_within(graph):
+            run_in_place(body, (Stage.FOLD,), context)
+        graph = run_stage(Stage.FUSE, run_stage(Stage.FOLD, graph, context), context)
+        return _single(request, graph, worker, options, strand=strand)
     graph = request.graph(options) if graph is None else graph
     waits = request.async_feeds or any(map(may_wait, graph.nodes))
     if not waits:

@@ -117,3 +117,17 @@ def test_a_branch_that_does_not_fit_the_fed_shape_is_no_news(caplog):
         for _ in range(fed_shapes.RUNS + 2):
             np.testing.assert_array_equal(session.run(y, {x: np.ones((2, 2))}), 3 * np.ones((2, 2)))
     assert not caplog.records
+
+
+def test_shapes_are_known_in_bodies_too():
+    """The gradient of a loop asks for no shapes and undoes no broadcasting where the fed shapes tell that there was none."""
+    x = tf.placeholder(tf.float32, [None, 3])
+    rows = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x + y), (0, x))[1]
+    (slope,) = tf.gradients(tf.reduce_sum(rows), [x])
+    value = np.full((2, 3), 2.0, np.float32)
+    with tf.Session(config=OFF) as session:
+        for _ in range(fed_shapes.RUNS + 3):
+            np.testing.assert_allclose(session.run(slope, {x: value}), np.full((2, 3), 81.0))  # of x (x + 1)^3
+        plan = chosen(session, slope, x, value)
+        left = {n.type for body in plan.programs[0].bodies for n in body.lines.values()}
+        assert "Mul" in left and not left & {"Shape", "_SumToShape"}
