@@ -54,6 +54,7 @@ class Traits:
     handle: bool = False  # its only output is the state object itself (a variable, a queue)
     host: bool = False  # runs on the host whatever the device: strings, files, Python callbacks
     host_output: bool = False  # its outputs are small integers kept on the host (Shape, Size, Rank)
+    of_shapes: bool = False  # its value depends on the shapes of its inputs alone, not on their values
     asynchronous: bool = False  # waits for another step without holding a thread: has a ``begin`` rule; ends a strand
     blocking: bool = False  # its kernel may block its thread: runs on a thread of the worker's pool; ends a strand
     saves: bool = False  # makes files of its inputs: may leave that for later (resources/saving.py)

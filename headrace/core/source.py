@@ -11,7 +11,7 @@ from typing import NamedTuple
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _USER_PARTS = (_PACKAGE + "models" + os.sep, _PACKAGE + "tools" + os.sep)
 _THREADS = threading.Thread.run.__code__.co_filename
-_internal: dict[CodeType, bool] = {}
+_internal: dict[str, bool] = {}  # by file: the hash of a code object is computed anew each time
 
 
 class Source(NamedTuple):
@@ -30,13 +30,13 @@ UNKNOWN = Source("<unknown>", 0, "<unknown>")
 
 def is_internal(code: CodeType) -> bool:
     """Whether the code belongs to Headrace itself (models and tools are written like user code, and count as such)."""
-    answer = _internal.get(code)
+    name = code.co_filename
+    answer = _internal.get(name)
     if answer is None:
-        name = code.co_filename
         internal = name.startswith(_PACKAGE) and not name.startswith(_USER_PARTS)
         generated = name.startswith("<headrace ") or f"{os.sep}site-packages{os.sep}numpy{os.sep}" in name
         python = name == _THREADS or name.endswith((f"{os.sep}contextlib.py", "<string>"))
-        answer = _internal[code] = internal or generated or python
+        answer = _internal[name] = internal or generated or python
     return answer
 
 

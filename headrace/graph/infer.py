@@ -22,7 +22,7 @@ from headrace.core.wording import UNEXPLAINED, in_brackets, is_from_below, place
 
 if TYPE_CHECKING:
     from headrace.core.source import Source
-    from headrace.graph.operation import Tensor
+    from headrace.graph.operation import Operation, Tensor
 
 _UNKNOWN = TensorShape(None)
 _SMALL = 4096  # the largest value, in elements, worth following while building
@@ -193,12 +193,13 @@ def _computed(tensor: Tensor, seen: dict[Tensor, Any], depth: int) -> np.ndarray
     if tensor.dtype.base_dtype.name in ("variant", "resource"):
         return None
     if op_def.value_fn is not None:
-        value = op_def.value_fn(op, *[_follow(t, seen, depth + 1) for t in op.inputs])
+        unasked = op_def.traits.of_shapes  # what led to the inputs may be a whole network
+        value = op_def.value_fn(op, *[None if unasked else _follow(t, seen, depth + 1) for t in op.inputs])
         if isinstance(value, tuple):
             value = value[tensor.value_index]
     elif op_def.traits.pure and REGISTRY.evaluate is not None and op.inputs:
-        inputs = [_follow(t, seen, depth + 1) for t in op.inputs]
-        if all(v is not None and v.dtype != object and v.size <= _SMALL for v in inputs):
+        inputs = _small_inputs(op, seen, depth)
+        if inputs is not None:
             values = REGISTRY.evaluate(op_def, inputs, op.attrs)
             value = None if values is None else values[tensor.value_index]
     if value is None:
@@ -209,6 +210,17 @@ def _computed(tensor: Tensor, seen: dict[Tensor, Any], depth: int) -> np.ndarray
     if value.dtype != object:
         tensor._static_value = value
     return value  # type: ignore[no-any-return]
+
+
+def _small_inputs(op: Operation, seen: dict[Tensor, Any], depth: int) -> list[np.ndarray[Any, Any]] | None:
+    """The values of all inputs; None if one is large or not known, and then the others are not followed."""
+    inputs = []
+    for tensor in op.inputs:
+        value = _follow(tensor, seen, depth + 1)
+        if value is None or value.dtype == object or value.size > _SMALL:
+            return None
+        inputs.append(value)
+    return inputs
 
 
 def _unknown_elements(tensor: Tensor) -> np.ndarray[Any, Any] | None:

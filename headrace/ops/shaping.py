@@ -19,7 +19,8 @@ from headrace.ops.declare.regular import sum_to_shape
 
 # ---- questions about shapes: answers stay on the host
 
-shape = op("Shape(input: T; out_type: type = int32) -> (output: out_type)", T=ANY, out_type=INDEX, host_output=True)
+_QUESTION = {"host_output": True, "of_shapes": True}
+shape = op("Shape(input: T; out_type: type = int32) -> (output: out_type)", T=ANY, out_type=INDEX, **_QUESTION)
 shape.not_differentiable()
 shape.shape(lambda input, out_type: (input.ndims,))
 shape.kernel(lambda input, out_type: torch.tensor(input.shape, dtype=out_type))
@@ -37,14 +38,14 @@ def _dims_array(dims):
 
 
 shape_n = op(
-    "ShapeN(input: N*T; out_type: type = int32) -> (output: N*out_type)", T=ANY, out_type=INDEX, host_output=True
+    "ShapeN(input: N*T; out_type: type = int32) -> (output: N*out_type)", T=ANY, out_type=INDEX, **_QUESTION
 )
 shape_n.not_differentiable()
 shape_n.shape(lambda input, out_type: [(s.ndims,) for s in input])
 shape_n.value(lambda node, *inputs: tuple(_dims_array(t.shape.tuple) for t in node.inputs))
 shape_n.kernel(lambda input, out_type: [torch.tensor(x.shape, dtype=out_type) for x in input])
 
-size = op("Size(input: T; out_type: type = int32) -> (output: out_type)", T=ANY, out_type=INDEX, host_output=True)
+size = op("Size(input: T; out_type: type = int32) -> (output: out_type)", T=ANY, out_type=INDEX, **_QUESTION)
 size.not_differentiable()
 size.shape(lambda input, out_type: ())
 size.kernel(lambda input, out_type: torch.tensor(math.prod(input.shape), dtype=out_type))
@@ -56,7 +57,7 @@ def _(node, input):
     return None if count is None else np.array(count)
 
 
-rank = op("Rank(input: T) -> (output: int32)", T=ANY, host_output=True)
+rank = op("Rank(input: T) -> (output: int32)", T=ANY, **_QUESTION)
 rank.not_differentiable()
 rank.shape(lambda input: ())
 rank.kernel(lambda input: torch.tensor(input.ndim, dtype=torch.int32))

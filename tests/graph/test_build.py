@@ -9,7 +9,7 @@ import pytest
 import headrace as tf
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY, op
-from headrace.graph import raw_ops
+from headrace.graph import infer, raw_ops
 from headrace.graph.infer import constant_value, constant_value_as_shape
 
 
@@ -189,3 +189,16 @@ class TestStaticValues:
         assert constant_value(tf.constant([1.5, 2.5])).tolist() == [1.5, 2.5]
         assert constant_value(tf.placeholder(tf.float32, [2])) is None
         assert constant_value(raw_ops.Neg(tf.constant(np.float32(2)))) == -2.0
+
+
+def test_a_question_about_a_shape_does_not_follow_what_led_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = tf.placeholder(tf.float32, [None, 4])
+    for _ in range(3):
+        x = tf.nn.relu(x)
+    asked = [raw_ops.Shape(x), raw_ops.Rank(x), raw_ops.Size(x), *raw_ops.ShapeN([x, x])]
+    followed: list[Any] = []
+    computed = infer._computed
+    monkeypatch.setattr(infer, "_computed", lambda t, *rest: followed.append(t) or computed(t, *rest))
+    values = [infer.partial_value(t) for t in asked]
+    assert [None if v is None else v.tolist() for v in values] == [[None, 4], 2, None, [None, 4], [None, 4]]
+    assert {t.op.type for t in followed} == {"Shape", "Rank", "Size", "ShapeN"}
