@@ -69,24 +69,24 @@ def keep(kind: str, name: str, content: Any) -> None:
 
 
 def find_code(name: str) -> dict[str, Any] | None:
-    """The compiled code of a region, if the libraries that it calls are still there, and this user's."""
+    """The compiled code of a region, if the files that it loads are still there, and this user's."""
     code: dict[str, Any] | None = find(CODE, name)
     try:
-        own = code is not None and all(os.stat(path).st_uid == os.getuid() for path, _ in code["kernels"].values())
+        own = code is not None and all(os.stat(path).st_uid == os.getuid() for path in code["files"])
     except OSError:
         return None
     return code if own else None
 
 
-def cost_factor() -> float:
-    """How much longer compilations took on this machine than reckoned."""
-    factor = find(STEP, "cost")
+def cost_factor(target: str = "") -> float:
+    """How much longer compilations took on this machine than reckoned.  ``target``: what they were for, if not the CPU."""
+    factor = find(STEP, f"cost{target}")
     return factor if isinstance(factor, float) and factor > 0 else 1.0
 
 
-def learn_cost(factor: float) -> None:
+def learn_cost(factor: float, target: str = "") -> None:
     """Notes how much longer one compilation took than reckoned."""
-    keep(STEP, "cost", (1 - WEIGHT) * cost_factor() + WEIGHT * min(max(factor, 1 / MOST), MOST))
+    keep(STEP, f"cost{target}", (1 - WEIGHT) * cost_factor(target) + WEIGHT * min(max(factor, 1 / MOST), MOST))
 
 
 @cache

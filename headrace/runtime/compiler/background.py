@@ -1,7 +1,8 @@
 """Compiling in the background: the queue of what to compile, its thread, and the process that does the work.
 
 The thread only passes regions to the process and loads what comes back, so that steps go on undisturbed.  What the process cannot
-do (CUDA, ops of the user's own, one plan for many shapes) is compiled on the thread itself, one short turn after another.
+do (ops of the user's own, one plan for many shapes, devices other than the CPU and CUDA's) is compiled on the thread itself, one
+short turn after another; what the process compiled before it gave up is found in torch's cache.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from headrace.core import process
 from headrace.passes.region import Region
 from headrace.runtime.codegen import Binder
 from headrace.runtime.compiler import archive
 from headrace.runtime.compiler import compile as in_process
-from headrace.runtime.compiler.compile import Call, CannotCompile, call_on_cpu, compile_region
+from headrace.runtime.compiler.compile import Call, CannotCompile, as_call, compile_region
+from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.direct import apart
-from headrace.runtime.compiler.loose_code import NeedsCompiler, put
+from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
 from headrace.runtime.compiler.region_json import CannotSend, encode
 from headrace.runtime.device import deterministic
@@ -139,7 +143,7 @@ os.register_at_fork(after_in_child=_in_a_copy)
 
 def compile_in_background(region: Region, binder: Binder) -> Call:
     """The region's function, compiled by the process if it can, else here.  For the queue's thread."""
-    if binder.torch_device(region.device).type != "cpu" or not queue.process.can_run():
+    if not _can_be_sent(binder.torch_device(region.device)) or not queue.process.can_run():
         return compile_region(region, binder)
     try:
         parts = _ask(region, binder)
@@ -150,20 +154,29 @@ def compile_in_background(region: Region, binder: Binder) -> Call:
         )
         return compile_region(region, binder)
     if parts["apart"]:
-        return call_on_cpu(code, region, binder)
+        return as_call(code, region, binder)
 
     def separated(inputs: list[Any]) -> Any:
         return apart(code(list(inputs)), inputs, region.fetched)
 
-    return call_on_cpu(separated, region, binder)
+    return as_call(separated, region, binder)
+
+
+def _can_be_sent(device: torch.device) -> bool:
+    """Whether the process compiles for such a device."""
+    return device.type == "cpu" or (device.type == "cuda" and torch.version.hip is None)
 
 
 def _ask(region: Region, binder: Binder) -> dict[str, Any]:
     """The region's compiled code: as it was kept for such a region, or from the process."""
+    device = binder.torch_device(region.device)
     request = {
         "region": encode(region, binder, in_process.strides(region, binder)), "threads": binder.threads,
-        "deterministic": deterministic(),
+        "deterministic": deterministic(), "device": str(device),
     }  # fmt: skip
+    if device.type == "cuda":
+        request["gpu"] = torch.cuda.get_device_properties(device).name
+        request["precision"] = torch.get_float32_matmul_precision()
     name = archive.key(request)
     code = archive.find_code(name)
     if code is not None:
@@ -176,6 +189,7 @@ def _ask(region: Region, binder: Binder) -> dict[str, Any]:
         raise CannotCompile(answer["error"])
     if "need" in answer:
         raise NeedsCompiler(answer["need"])
+    log.debug("the compiling process took %s", answer.get("laps"))
     archive.keep(archive.CODE, name, answer["code"])
     compiled: dict[str, Any] = answer["code"]
     return compiled

@@ -38,6 +38,7 @@ _numbers = itertools.count()
 OPTIONS: dict[str, Any] = {
     "config_patches": {
         "layout_optimization": False,  # images are channels-last already; inductor would rearrange what only looks channels-first
+        "triton.autotune_at_compile_time": False,  # kernels are tuned in their first run, not before in a module of their own
         "cpp.vec_isa_ok": True,  # does not build a library first, only to see whether one can be built: 3 s of processor time
     }
 }
@@ -149,7 +150,7 @@ def compile_region(region: Region, binder: Binder) -> Call:
         graph, fakes, large = trace_region(region, binder, strides(region, binder))
         artifact = compile_graph(graph, fakes, title(), binder.threads)
         if device.type == "cpu":
-            return call_on_cpu(direct(artifact, fakes, region.fetched), region, binder)
+            return as_call(direct(artifact, fakes, region.fetched), region, binder)
     captured = [binder.constant(v.op, device) for v in large]
     if device.type == "cuda":
         return _finished(GraphedCall(artifact, captured, device), region)
@@ -160,10 +161,12 @@ def compile_region(region: Region, binder: Binder) -> Call:
     return _finished(call, region)
 
 
-def call_on_cpu(code: Callable[[list[Any]], Any], region: Region, binder: Binder) -> Call:
+def as_call(code: Callable[[list[Any]], Any], region: Region, binder: Binder) -> Call:
     """Compiled code (a function of a list of inputs, large constants and buffers) as the region's function."""
     device = binder.torch_device(region.device)
     captured = [binder.constant(v.op, device) for v in large_constants(region)]
+    if device.type == "cuda":
+        return _finished(GraphedCall(lambda *tensors: code(list(tensors)), captured, device), region)
 
     def call(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
         return code([*inputs, *captured, *[r.value for r in refs]])

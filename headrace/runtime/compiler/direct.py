@@ -15,6 +15,9 @@ import torch
 LARGEST = 1 << 24  # bytes of inputs: for larger steps the layers do not matter, and trying would cost memory ...
 LARGEST_ELSEWHERE = 1 << 28  # ... unless the code has to leave the process, which it can only do without them
 DEEPEST = 12
+NOISE = 1e-2  # of the largest value: on a GPU two runs of one kernel may add in different orders
+
+Code = Callable[[list[Any]], Any]
 
 
 class NotDirect(Exception):
@@ -40,15 +43,23 @@ def direct(
 
 
 def bare(
-    artifact: Callable[..., Any], fakes: Sequence[Any], fetched: Sequence[int], largest: int = LARGEST_ELSEWHERE
-) -> tuple[Callable[[list[Any]], Any], bool]:
-    """The code inside the artifact, and whether each of its results has memory of its own; if not, they need ``apart``."""
+    artifact: Callable[..., Any],
+    fakes: Sequence[Any],
+    fetched: Sequence[int],
+    largest: int = LARGEST_ELSEWHERE,
+    form: Callable[[Code], Code] = lambda code: code,
+) -> tuple[Code, bool]:
+    """The code inside the artifact, and whether each of its results has memory of its own; if not, they need ``apart``.
+
+    ``form`` gives the code the form in which it will be used; that is called for the first time after the artifact has run.
+    """
     inside = _inside(artifact)
     if inside is None:
         raise NotDirect("the artifact has an unknown form")
     size = sum(f.numel() * f.element_size() for f in fakes)
     if size > largest:
         raise NotDirect(f"its inputs take {size} bytes, more than {largest}")
+    inside = form(inside)
     is_apart = _tried(lambda inputs: apart(artifact(*inputs), inputs, fetched), inside, fakes)
     if is_apart is None:
         raise NotDirect("it needs the layers around it")
@@ -126,16 +137,23 @@ def _try(
     for a, b in zip([*expected, *first], [*results, *second], strict=True):
         if not isinstance(b, torch.Tensor) or a.shape != b.shape or a.dtype != b.dtype or a.stride() != b.stride():
             return None
-        if not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)):
+        if not _same(torch.nan_to_num(a), torch.nan_to_num(b)):
             return None
     places = [t.untyped_storage().data_ptr() for t in [*second, *results] if t.numel()]
     return len(set(places)) == len(places)
 
 
+def _same(a: Any, b: Any) -> bool:
+    if a.device.type == "cpu" or not a.dtype.is_floating_point or not a.numel():
+        return torch.equal(a, b)
+    return bool((a - b).abs().max() <= NOISE * a.abs().max())
+
+
 def _invented(fake: Any, seed: int, integer: int = 0) -> Any:
     """Invented values; the same small number for all integers, which may be indices."""
-    value = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device="cpu")
+    value = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
     if not fake.dtype.is_floating_point:
         return value.fill_(integer)
-    count = torch.arange(fake.numel(), dtype=torch.float64).reshape(fake.shape)
+    exact = torch.float64 if fake.device.type == "cpu" else torch.float32
+    count = torch.arange(fake.numel(), dtype=exact, device=fake.device).reshape(fake.shape)
     return value.copy_(torch.sin(count * 0.7 + seed) * 0.5 + 0.6)

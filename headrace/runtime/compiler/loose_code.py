@@ -1,8 +1,9 @@
 """Compiled code that runs without the compiler: torch's compiler writes it in one process, and another process runs it.
 
-For the CPU torch's compiler writes a Python module: kernels in C++, each built into a shared library, and one function that
-calls them, torch's own kernels and little else.  ``take`` cuts that function out, with the paths of the libraries; ``put``
-makes a callable of it.  Importing the compiler for that would hold the interpreter for seconds.
+Torch's compiler writes a Python module: kernels in C++ for the CPU, built into shared libraries, or in Triton for a GPU, built
+into files of machine code, and one function that calls them, torch's own kernels and little else.  ``take`` cuts that function
+out, with the paths of the files; ``put`` makes a callable of it.  Importing the compiler for that would hold the interpreter for
+seconds.
 
 Modules that need more than this file provides are refused: they can only run in the process of their compiler.
 """
@@ -21,18 +22,17 @@ from typing import Any
 import torch
 
 from headrace.resources.torch_op import define
+from headrace.runtime.compiler import cubin
+from headrace.runtime.compiler.cubin import NeedsCompiler
 
 Code = Callable[[list[Any]], Any]
 _RUNNER = "Runner"  # the class whose method ``call`` is the compiled function
 _CATALOGUE = "extern_kernels"  # the compiler's names for kernels of torch
 
 
-class NeedsCompiler(Exception):
-    """Compiled code that cannot be taken out of the compiler's process; carries the reason."""
-
-
 def take(code: Code) -> dict[str, Any]:
-    """``code``, a method that torch's compiler wrote, as JSON values."""
+    """``code``, a method that torch's compiler wrote, as JSON values.  Kernels for a GPU must have run once."""
+    code = _method(code)
     module = getattr(getattr(code, "__func__", None), "__globals__", {})
     path = module.get("__file__")
     if path is None or type(getattr(code, "__self__", None)).__name__ != _RUNNER or code.__self__.partitions:  # type: ignore[attr-defined]
@@ -41,9 +41,22 @@ def take(code: Code) -> dict[str, Any]:
     runner = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == _RUNNER)
     used = {n.id for n in ast.walk(runner) if isinstance(n, ast.Name)} & module.keys()
     kernels, libraries = _kernels(module, used), _from_catalogue(module, runner)
-    header = _header(tree, used - kernels.keys() - {_CATALOGUE, _RUNNER})
+    cubins = {name: cubin.take(module[name]) for name in sorted(used) if cubin.is_kernel(module[name])}
+    header = _header(tree, used - kernels.keys() - cubins.keys() - {_CATALOGUE, _RUNNER})
     text = "\n".join(ast.unparse(n) for n in [*header, runner])
-    return {"text": text, "path": path, "kernels": kernels, "torch": libraries, "ops": _ops(runner)}
+    return {
+        "text": text, "path": path, "kernels": kernels, "cubins": cubins, "torch": libraries, "ops": _ops(runner),
+        "files": sorted({p for p, _ in kernels.values()} | {c["path"] for c in cubins.values()}),
+    }  # fmt: skip
+
+
+def _method(code: Code) -> Code:
+    """The method that the compiler wrote; for a GPU it is wrapped in a function that sees to the alignment of inputs."""
+    names = getattr(getattr(code, "__code__", None), "co_freevars", ())
+    if "model" in names:
+        inner: Code = code.__closure__[names.index("model")].cell_contents  # type: ignore[attr-defined]
+        return inner
+    return code
 
 
 def put(parts: dict[str, Any]) -> Code:
@@ -56,10 +69,11 @@ def put(parts: dict[str, Any]) -> Code:
     namespace: dict[str, Any] = {
         name: getattr(_library(path), kernel) for name, (path, kernel) in parts["kernels"].items()
     }
+    namespace |= {name: cubin.put(kernel) for name, kernel in parts["cubins"].items()}
     namespace[_CATALOGUE] = SimpleNamespace(**{name: getattr(torch, name) for name in parts["torch"]})
     exec(compile(parts["text"], parts["path"], "exec"), namespace)
     code: Code = namespace[_RUNNER]([]).call
-    return code
+    return cubin.aligned(code) if parts["cubins"] else code
 
 
 def _kernels(module: dict[str, Any], used: set[str]) -> dict[str, tuple[str, str]]:

@@ -29,6 +29,7 @@ class CompileProcess:
 
     def __init__(self) -> None:
         self.on_idle_cores = False  # whether it works only while nobody else does
+        self.compilers = 1  # how many kernels for a GPU it compiles side by side
         self.seconds = 0.0  # of processor time that it has said it used
         self._process: subprocess.Popen[bytes] | None = None
         self._deaths = 0
@@ -60,6 +61,8 @@ class CompileProcess:
             raise Died(f"the compiling process ended with code {process.returncode}")
         answer: dict[str, Any] = json.loads(line)
         self.seconds += answer.get("seconds", 0.0)
+        if answer.get("ends"):
+            self.close()
         return answer
 
     def prepare(self) -> None:
@@ -71,8 +74,7 @@ class CompileProcess:
         if self._deaths >= MOST_DEATHS:
             raise Died(f"the compiling process ended {self._deaths} times; nothing more is compiled in the background")
         path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[3])])
-        # One compilation at a time is the point: no pool of processes below it.
-        environment = {**os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        environment = {**os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": str(self.compilers)}
         command = [sys.executable, "-P", "-m", "headrace.runtime.compiler.server", str(os.getpid())]
         command += ["idle"] * self.on_idle_cores
         try:

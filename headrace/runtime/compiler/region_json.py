@@ -36,12 +36,13 @@ def encode(region: Region, binder: Binder, strides: Strides) -> dict[str, Any]:
     """The region and the ``strides`` of its variables as JSON values."""
     nodes: list[dict[str, Any]] = []
     places: dict[Value, tuple[int, int]] = {}
+    kernel_type = binder.torch_device(region.device).type
     for value in (*region.inputs, *region.refs):
         places[value] = len(nodes), 0
         nodes.append(_outside(value, len(nodes)))
     outside = len(nodes)
     for node in region.nodes:
-        _check_own(node, binder)
+        _check_own(node, binder, kernel_type)
         nodes.append(
             _node(
                 node,
@@ -105,12 +106,12 @@ def _constant(array: Any) -> dict[str, Any]:
     return _array(array)
 
 
-def _check_own(node: Node, binder: Binder) -> None:
+def _check_own(node: Node, binder: Binder, kernel_type: str) -> None:
     """The other process has Headrace's ops and kernels, not those of the user's program."""
     if not node.op_def.built_in:
         raise CannotSend(f"op {node.type} is declared by the program ({node.op_def.location})")
     if node.op_def.kernels.inline is None:
-        function = binder.kernel(node, "cpu").call
+        function = binder.kernel(node, kernel_type).call
         if not is_own_code(function):
             raise CannotSend(f"op {node.type} has a kernel of the program's own, {function.__qualname__}")
 

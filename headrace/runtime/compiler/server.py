@@ -3,6 +3,9 @@
 Reads one region a line from its standard input, as JSON, and answers with one line each: the compiled code, or why there is none.
 It works at low priority, or only on cores that would be ``idle``, and ends, with every compiler it has started, when its input
 is closed or the other process is gone.
+
+Code for a GPU is run once before it is sent: that tunes its kernels, and shows that it works without the compiler.  It gets a
+part of the memory that is free, and gives it back.
 """
 
 from __future__ import annotations
@@ -16,22 +19,28 @@ import shlex
 import signal
 import sys
 import threading
-from typing import IO, Any
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, Final
 
 import torch
 
 from headrace.core.registry import Kernel
+from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.invoke import find_kernel
 from headrace.runtime import device as devices
 from headrace.runtime.compiler.compile import CannotCompile, compile_graph, trace_region
-from headrace.runtime.compiler.direct import NotDirect, bare
-from headrace.runtime.compiler.loose_code import NeedsCompiler, take
+from headrace.runtime.compiler.cubin import NeedsCompiler
+from headrace.runtime.compiler.direct import Code, NotDirect, bare
+from headrace.runtime.compiler.loose_code import put, take
 from headrace.runtime.compiler.region_json import decode
 from headrace.runtime.recorder import Recorder
 
 NICE = 10  # beside a step that keeps two cores busy it gets a tenth of one; where no core is ever idle, less would be nothing
 LOOK = 1.0  # seconds between looks at whether the other process lives
+SHARE: Final = 0.25  # of the free memory of a GPU, for a run of what was compiled
 
 
 def main(parent: int, idle: bool = False) -> None:
@@ -49,6 +58,8 @@ def main(parent: int, idle: bool = False) -> None:
         seconds += said["seconds"]
         answers.write(json.dumps(said).encode("ascii") + b"\n")
         answers.flush()
+        if said.get("ends"):
+            _end()
 
 
 def _step_back(idle: bool) -> None:
@@ -114,28 +125,107 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         if not request:
             import_compiler()
             return {}
-        return {"code": _compiled(request)}
-    except (NeedsCompiler, NotDirect) as e:
-        return {"need": str(e)}
+        laps = Laps()
+        return {"code": _compiled(request, laps), "laps": laps.seconds}
+    except (NeedsCompiler, NotDirect, torch.OutOfMemoryError) as e:
+        return {"need": _first_line(e), "ends": _gpu_is_lost()}
     except Exception as e:  # noqa: BLE001 - whatever the compiler says, the asking process logs it
-        first = (str(e).strip().splitlines() or [""])[0]
-        return {"error": first if isinstance(e, CannotCompile) else f"{type(e).__name__}: {first}"}
+        first = _first_line(e)
+        return {
+            "error": first if isinstance(e, CannotCompile) else f"{type(e).__name__}: {first}", "ends": _gpu_is_lost()
+        }  # fmt: skip
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0]
+
+
+def _gpu_is_lost() -> bool:
+    """Whether a kernel failed on the GPU: after that it does nothing more for this process."""
+    if not torch.cuda.is_initialized():
+        return False
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
 
 
 def import_compiler() -> None:
-    """Imports what compiling the first region would import."""
+    """Imports what compiling the first region would import, and has the compilers started that will work side by side."""
     importlib.import_module("torch._inductor.compile_fx")
     importlib.import_module("torch._inductor.lowering")
+    importlib.import_module("torch._inductor.async_compile").AsyncCompile.wakeup()
 
 
-def _compiled(request: dict[str, Any]) -> dict[str, Any]:
+def _compiled(request: dict[str, Any], laps: Laps) -> dict[str, Any]:
     devices.ask_deterministic(request["deterministic"])
     region, strides = decode(request["region"])
-    binder = ServerBinder(request["threads"])
-    graph, fakes, _ = trace_region(region, binder, strides)
-    artifact = compile_graph(graph, fakes, request["title"], binder.threads)
-    code, is_apart = bare(artifact, fakes, region.fetched)
-    return {**take(code), "apart": is_apart}
+    binder = ServerBinder(request["threads"], torch.device(request["device"]))
+    with laps("context"):
+        if binder.device.type == "cuda":
+            _prepare_gpu(binder.device, request)
+    with laps("trace"):
+        graph, fakes, _ = trace_region(region, binder, strides)
+    with laps("compile"):
+        artifact = compile_graph(graph, fakes, request["title"], binder.threads)
+    with laps("try"):
+        return _loose(artifact, fakes, region, binder.device)
+
+
+def _loose(artifact: Any, fakes: list[Any], region: Region, device: torch.device) -> dict[str, Any]:
+    """The code inside the artifact, which was seen to work by itself."""
+    if device.type == "cpu":
+        code, is_apart = bare(artifact, fakes, region.fetched)
+        return {**take(code), "apart": is_apart}
+    taken: dict[str, Any] = {}
+
+    def loose(code: Code) -> Code:
+        def run(inputs: list[Any]) -> Any:
+            taken.update(take(code))  # not before: only now are its kernels tuned
+            return put(taken)(inputs)
+
+        return run
+
+    with _some_memory(device) as most:
+        _, is_apart = bare(artifact, fakes, region.fetched, most // 4, loose)
+    return {**taken, "apart": is_apart}
+
+
+def _prepare_gpu(device: torch.device, request: dict[str, Any]) -> None:
+    """Sees that this process can use the GPU of the asking one."""
+    try:
+        name = torch.cuda.get_device_properties(device).name
+        torch.zeros(1, device=device)
+    except RuntimeError as e:
+        raise NeedsCompiler(f"the compiling process cannot use {device}: {_first_line(e)}") from e
+    if name != request["gpu"]:
+        raise NeedsCompiler(f"the compiling process sees {name} as {device}, not {request['gpu']}")
+    torch.set_float32_matmul_precision(request["precision"])
+
+
+@contextmanager
+def _some_memory(device: torch.device) -> Iterator[int]:
+    """Meanwhile this process may take a part of the GPU's free memory: so many bytes."""
+    free, total = torch.cuda.mem_get_info(device)
+    torch.cuda.set_per_process_memory_fraction(SHARE * free / total, device)
+    try:
+        yield int(SHARE * free)
+    finally:
+        torch.cuda.empty_cache()
+
+
+class Laps:
+    """How long the parts of a compilation took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - began
 
 
 class ServerBinder:
@@ -144,8 +234,9 @@ class ServerBinder:
     arrays = False
     recorder: Recorder | None = None
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, device: torch.device) -> None:
         self.threads = threads
+        self.device = device
 
     def kernel(self, node: Node, kernel_type: str) -> Kernel:
         return find_kernel(node.op_def, kernel_type, node.attrs)
@@ -157,7 +248,7 @@ class ServerBinder:
         raise CannotCompile(f"constant {node.name} is not an input of its region")
 
     def torch_device(self, name: str) -> Any:
-        return torch.device("cpu")
+        return self.device
 
 
 if __name__ == "__main__":
