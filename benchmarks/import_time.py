@@ -39,7 +39,9 @@ def main() -> None:
 def measure(module: str, bytecode: str, write: bool = False) -> tuple[float, float]:
     """Imports a module in a fresh interpreter with this folder of bytecode: seconds of wall time and of the processor."""
     clocks = "time.perf_counter(), time.process_time()"
-    code = f"import time; begin = {clocks}; import {module}; end = {clocks}; print(end[0] - begin[0], end[1] - begin[1])"
+    code = (
+        f"import time; begin = {clocks}; import {module}; end = {clocks}; print(end[0] - begin[0], end[1] - begin[1])"
+    )
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": "" if write else "1"}
     wall, processor = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).split()
     return float(wall), float(processor)

@@ -37,9 +37,7 @@ def _dims_array(dims):
     return np.array(dims, dtype=object if None in dims else np.int64)
 
 
-shape_n = op(
-    "ShapeN(input: N*T; out_type: type = int32) -> (output: N*out_type)", T=ANY, out_type=INDEX, **_QUESTION
-)
+shape_n = op("ShapeN(input: N*T; out_type: type = int32) -> (output: N*out_type)", T=ANY, out_type=INDEX, **_QUESTION)
 shape_n.not_differentiable()
 shape_n.shape(lambda input, out_type: [(s.ndims,) for s in input])
 shape_n.value(lambda node, *inputs: tuple(_dims_array(t.shape.tuple) for t in node.inputs))

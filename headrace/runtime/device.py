@@ -261,6 +261,17 @@ def _limit_memory(device: Device, fraction: float) -> None:
         torch.cuda.set_per_process_memory_fraction(fraction, device.torch_device)
 
 
+def waiting(torch_devices: Sequence[Any]) -> Callable[[], None] | None:
+    """A function that waits until accelerators have done all that was asked of them; None if none of these devices is one."""
+    accelerators = {d for d in torch_devices if d.type not in ("cpu", "meta")}
+
+    def wait() -> None:
+        for device in accelerators:
+            torch.accelerator.synchronize(device)
+
+    return wait if accelerators else None
+
+
 def is_gpu_available(types: Sequence[str] = ("GPU", "MPS", "XPU")) -> bool:
     return any(t in _types and _types[t].count() > 0 for t in types)
 

@@ -12,7 +12,7 @@ from headrace.passes.pipeline import Options, passes_off
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.compile import compile_region
-from headrace.runtime.device import deterministic
+from headrace.runtime.device import deterministic, waiting
 from headrace.runtime.fed_shapes import RUNS, FedShapes, has_shapes, may_vary
 from headrace.runtime.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
 from headrace.runtime.registered import RegisteredGraph
@@ -62,7 +62,9 @@ class Planner:
         if not plan.single or (plan.strand is not None and not has_shapes(plan.feeds)):
             return
         if self.compile_mode != "off":
-            plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many)
+            names = {n.device for n in plan.graph.nodes if n.device}
+            finish = waiting([self.registered.torch_device(name) for name in names])
+            plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many, finish)
         if self.registered.arrays and may_vary(plan.feeds):
             # A job that resumes must run the same code from its first step on as the one that it goes on with.
             runs = 1 if deterministic() else RUNS

@@ -30,12 +30,14 @@ from headrace.runtime.worth import IDLE, Worth
 log = logging.getLogger("headrace.compile")
 
 MODES = ("auto", "off", "always")
+RECURS = 2  # runs after which idle cores are counted
 WARM = 12  # runs before lines are timed: the first ones choose the number of threads ...
 WARM_FED = 36  # ... and a plan for the shapes that are fed
 RUNS = 10  # runs with the same shapes before compiling is asked for, counted from when it would have paid for itself
 ARTIFACTS = 8  # compiled plans kept per request
 UNLIKELY = 4  # times the cost, for a step whose compiled plan was slower in an earlier program
 MANY = 16  # combinations of shapes after which one plan is compiled for all
+COMPILERS = 8  # kernels for an accelerator that are compiled side by side, at most
 
 Key = tuple[Any, ...]
 Compile = Callable[[StepPlan, Sequence[Sequence[int]]], StepPlan]
@@ -61,8 +63,18 @@ def compile_mode(config: ConfigProto) -> str:
 class Tier:
     """The tiers of one planned step.  Thread-safe, but the account in ``worth`` is of rough sums and may race."""
 
-    def __init__(self, plan: StepPlan, mode: str, compile_plan: Compile, compile_many: CompileMany) -> None:
+    def __init__(
+        self,
+        plan: StepPlan,
+        mode: str,
+        compile_plan: Compile,
+        compile_many: CompileMany,
+        finish: Callable[[], None] | None = None,
+    ) -> None:
+        """``finish``: waits until the accelerators of the plan have done all that was asked of them."""
         self.mode = mode
+        self._on_host = _timed_by_the_host(plan)
+        self._finish = finish
         self.hot = mode == "always"
         self._idle_since: IdleCores | None = None  # when the step recurred
         self.worth = Worth(len(plan.graph.nodes), self._idle_cores)
@@ -91,8 +103,10 @@ class Tier:
         if self._timing is not None and self._timing[0] == key:
             return self._timing[1]
         trial = self._trials.get(key) if self._trials else None
-        if trial is not None and not trial.compiled_next():
-            return None
+        if trial is not None:
+            self._wait()  # what earlier steps began is not a part of the next one
+            if not trial.compiled_next():
+                return None
         plan = self.compiled.get(key)
         if plan is None and self.mode == "always":
             with self._lock:
@@ -129,11 +143,11 @@ class Tier:
                 self.consider(feeds)
             elif not self._prepared and worth.soon():
                 self._prepared = True
-                queue.process.on_idle_cores = True
+                self._describe_machine()
                 queue.prepare()
             if self._timing is not None:
                 self._note_lines(plan)
-            elif worth.runs in (RUNS, WARM, WARM_FED):
+            elif worth.runs in (RECURS, RUNS, WARM, WARM_FED):
                 self._look_closer(feeds)
         if self._trials:
             self._compare(compiled, self.key(feeds), seconds)
@@ -144,9 +158,7 @@ class Tier:
             return
         if self._idle_since is None:
             self._idle_since = IdleCores()
-            self.worth.seconds *= archive.cost_factor()
-        if not _timed_by_the_host(self._plan):
-            return
+            self.worth.seconds *= archive.cost_factor(self._target)
         key, fed_shapes = self.key(feeds), self._plan.fed_shapes
         if self.worth.runs == RUNS:
             faster = archive.find(archive.STEP, self._name(key))
@@ -154,7 +166,11 @@ class Tier:
                 self._ask(key)
             elif faster is not None:
                 self.worth.seconds *= UNLIKELY
-        elif self.worth.runs == (WARM if fed_shapes is None else WARM_FED) and not (self._asked or self.compiled):
+        elif (
+            self._on_host
+            and self.worth.runs == (WARM if fed_shapes is None else WARM_FED)
+            and not (self._asked or self.compiled)
+        ):
             plan = self._plan if fed_shapes is None else fed_shapes.choose(feeds)
             times = LineTimes()
             programs = [times.program(program) for program in plan.programs]
@@ -174,6 +190,17 @@ class Tier:
 
     def _idle_cores(self) -> float:
         return 0.0 if self._idle_since is None else self._idle_since.average()
+
+    @property
+    def _target(self) -> str:
+        """What the archive knows the costs of such compilations by."""
+        return "" if self._on_host else "_accelerator"
+
+    def _describe_machine(self) -> None:
+        """Says to the compiling process, which may have to be started, how many cores are idle."""
+        idle = self._idle_cores()
+        queue.process.on_idle_cores = idle >= IDLE
+        queue.process.compilers = 1 if self._on_host else min(max(int(idle), 1), COMPILERS)
 
     def _name(self, key: Key) -> str:
         """What the archive knows the step by."""
@@ -199,7 +226,7 @@ class Tier:
             if key in self._asked or len(self._asked) >= ARTIFACTS:
                 return
             self._asked.add(key)
-        queue.process.on_idle_cores = self._idle_cores() >= IDLE
+        self._describe_machine()
         self._submit(lambda: self._install(key))
 
     def _submit(self, install: Callable[[], None]) -> None:
@@ -220,10 +247,10 @@ class Tier:
         plan = self._timed(lambda: self._compile(self._plan, key))
         used = queue.process.seconds - before
         if used:
-            archive.learn_cost(used / self.worth.reckoned)
+            archive.learn_cost(used / self.worth.reckoned, self._target)
         if plan is None:
             return
-        if _timed_by_the_host(self._plan):
+        if self._on_host or self._finish is not None:
             plan.tier = self  # its runs are noted
             self._trials[key] = Trial()
         self.compiled[key] = plan
@@ -257,10 +284,18 @@ class Tier:
         log.info("compiled a step of %d nodes in %.1f s", len(self._plan.graph.nodes), time.perf_counter() - start)
         return plan
 
+    def _wait(self) -> float:
+        """Waits for the accelerators of the plan; returns how many seconds that took."""
+        if self._finish is None:
+            return 0.0
+        began = time.perf_counter()
+        self._finish()
+        return time.perf_counter() - began
+
     def _compare(self, compiled: bool, key: Key, seconds: float) -> None:
         """Notes a run of one of two plans; after enough of each, keeps the faster."""
         trial = self._trials.get(key)
-        if trial is None or not trial.note(compiled, seconds):
+        if trial is None or not trial.note(compiled, seconds + self._wait()):
             return
         with self._lock:
             if self._trials.pop(key, None) is None:

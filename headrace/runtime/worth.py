@@ -12,9 +12,12 @@ from typing import Final
 # The processor time of a compilation, importing torch's compiler included.
 SECONDS = 6.0
 SECONDS_PER_NODE = 0.04
-LOST: Final = 0.1  # of that time, if one core is idle: a VAE's step beside it takes 12 to 15 % longer; less if more are idle
+LOST: Final = (
+    0.1  # of that time, if one core is idle: a VAE's step beside it takes 12 to 15 % longer; less if more are idle
+)
 IDLE: Final = 0.2  # cores: enough to finish on
 SPARE: Final = 0.9  # cores: as good as a whole one
+MANY: Final = 2.0  # cores: the program does without them
 SHORTLY: Final = 10.0  # seconds of runs
 # What is saved if the lines of the step have not been timed: an amount per node, at least a tenth of the step, at most half.
 SAVED_PER_NODE: Final = 20e-6
@@ -34,7 +37,7 @@ class Worth:
         self._nodes = nodes
         self._idle_cores = idle_cores
         self._idle = 0.0  # cores, when they were last looked for
-        self._next_look = 0.05  # what must have been saved before they are looked for again
+        self._next_look = 0.01  # what must have been saved before they are looked for again
         self._pays = False
 
     def note(self, seconds: float) -> None:
@@ -57,9 +60,11 @@ class Worth:
         return self._pays
 
     def soon(self) -> bool:
-        """Whether half of what is needed has been saved, in a short time, and a core has nothing else to do."""
+        """Whether compiling will pay shortly: many cores are idle, or one is and half of what is needed was saved soon."""
         self._look()
-        return self.spent < SHORTLY and self._idle >= SPARE and self.saved > self.seconds * self._lost / 2
+        if self.spent >= SHORTLY or self._idle < SPARE:
+            return False
+        return self._idle >= MANY or self.saved > self.seconds * self._lost / 2
 
     @property
     def _lost(self) -> float:

@@ -42,12 +42,13 @@ def test_the_best_of_each_plan_counts(compiled, interpreted, faster):
     assert trial.compiled_is_faster is faster
 
 
-def make_tier(nodes=()):
+def make_tier(nodes=(), finish=None):
     """A tier of a step that compiles at once, and its two plans."""
     graph = SimpleNamespace(nodes=nodes, to_text=lambda: "a step")
     interpreted = SimpleNamespace(graph=graph, regions=0, fed_shapes=None)
     compiled = SimpleNamespace(regions=1, tier=None)
-    return Tier(interpreted, "auto", lambda plan, shapes: compiled, lambda plan, seen: compiled), interpreted, compiled
+    steps = Tier(interpreted, "auto", lambda plan, shapes: compiled, lambda plan, seen: compiled, finish)
+    return steps, interpreted, compiled
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(0.5, "compiled"), (2.0, "interpreted")])
@@ -71,10 +72,33 @@ def test_other_shapes_are_interpreted_during_a_trial():
     assert steps.choose([np.zeros([7])]) is None
 
 
-def test_what_an_accelerator_computes_is_not_timed_by_the_host():
-    steps, _, compiled = make_tier([SimpleNamespace(device="/job:localhost/replica:0/task:0/device:GPU:0")])
+GPU = SimpleNamespace(device="/job:localhost/replica:0/task:0/device:GPU:0")
+
+
+def test_what_nobody_can_wait_for_is_not_timed():
+    steps, _, compiled = make_tier([GPU])
     steps._install(KEY)
     assert all(steps.choose(FEEDS) is compiled for _ in range(5))
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(0.5, "compiled"), (2.0, "interpreted")])
+def test_what_an_accelerator_is_still_doing_counts(monkeypatch, seconds, kept):
+    """Each run of a trial begins when the accelerator is idle and is over when it is idle again."""
+    now, busy_until = [0.0], [0.0]
+
+    def finish():
+        now[0] = max(now[0], busy_until[0])
+
+    monkeypatch.setattr(tier.time, "perf_counter", lambda: now[0])
+    steps, interpreted, compiled = make_tier([GPU], finish)
+    steps._install(KEY)
+    for _ in range(2 * RUNS):
+        busy_until[0] = now[0] + 100.0  # another step is under way
+        plan = steps.choose(FEEDS) or interpreted
+        busy_until[0] = now[0] + (seconds if plan is compiled else 1.0)
+        now[0] += 0.01
+        steps.note(plan, FEEDS, 0.01)  # the call has returned
+    assert steps.choose(FEEDS) is (compiled if kept == "compiled" else None)
 
 
 def test_what_a_trial_showed_is_known_to_the_next_program(monkeypatch):

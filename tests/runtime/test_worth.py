@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.runtime.worth import LOST, SECONDS, SECONDS_PER_NODE, Worth
+from headrace.runtime.worth import LOST, MANY, SECONDS, SECONDS_PER_NODE, Worth
 
 COST = SECONDS + 100 * SECONDS_PER_NODE  # of a step of 100 nodes
 
@@ -64,3 +64,11 @@ def test_the_process_is_prepared_at_half_time_on_idle_cores_only():
             assert not worth.soon()
             worth.note(5e-3)
         assert worth.soon() is expected and not worth.pays()
+
+
+def test_where_many_cores_are_idle_the_process_is_prepared_for_a_step_that_recurs():
+    worth = Worth(100, lambda: MANY)
+    worth.saving = 1e-3
+    for _ in range(int(LOST * COST / MANY / 1e-3 / 5)):
+        worth.note(5e-3)
+    assert worth.soon() and not worth.pays()

@@ -18,7 +18,9 @@ from headrace.graph.operation import Tensor
 from headrace.resources.value import as_tensor
 
 WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch stores these but hardly computes with them
-_FEW = 512  # numbers: for more, numpy's exponentials take two to three times as long as torch's (measured on 64-bit Arm)
+_FEW = (
+    512  # numbers: for more, numpy's exponentials take two to three times as long as torch's (measured on 64-bit Arm)
+)
 _FOLDED = 4096  # the largest constant, in elements, worth computing while building
 
 
