@@ -1,6 +1,9 @@
 """What must hold on a GPU, without pytest: ``python tests/gpu_check.py`` on a machine with CUDA.  Exits 1 on any failure."""
 
+import os
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -36,6 +39,64 @@ def _losses(mode, steps=8, feed_device=None):
 
 def check_compiled_and_captured_as_interpreted():
     np.testing.assert_allclose(_losses("always"), _losses("off"), rtol=2e-3)
+
+
+IN_THE_BACKGROUND = """
+import logging, sys
+sys.path.insert(0, {root!r})
+import numpy as np
+import torch
+import headrace as tf
+from headrace.runtime import worth
+from headrace.runtime.compiler import background
+from tests.gpu_check import _classifier
+
+logging.basicConfig(level=logging.INFO, format="        %(message)s", stream=sys.stdout)
+worth.SECONDS, worth.SECONDS_PER_NODE = 1e-9, 0.0
+
+
+def losses(mode):
+    rng = np.random.RandomState(0)
+    with tf.Graph().as_default():
+        x, y, loss, train = _classifier()
+        with tf.Session(config=tf.ConfigProto(compile=mode, precision="highest")) as session:
+            session.run(tf.global_variables_initializer())
+            found = []
+            for step in range(120):
+                if step == 60:
+                    background.queue.wait(300)
+                found.append(session.run([loss, train], {{x: rng.randn(16, 20), y: rng.randint(0, 5, 16)}})[0])
+            steps = session._master.plan((x, y), (loss,), (train,)).tier
+            return found, steps
+
+
+(ours, steps), (expected, _) = losses("auto"), losses("off")
+np.testing.assert_allclose(ours, expected, rtol=2e-3)
+assert steps.state in ("compiled", "interpreted") and steps._done, "nothing was compiled"
+assert not {{"triton", "torch._inductor.compile_fx"}} & sys.modules.keys(), "the program has imported the compiler"
+"""
+FIRST_PROGRAM = """
+assert background.queue.process.seconds > 0, "no process has compiled"
+background.queue.rest()
+assert not background.queue.process.running
+"""
+SECOND_PROGRAM = """
+assert background.queue.process.seconds == 0, "the code of the first program was not found"
+"""
+
+
+def check_the_program_imports_no_compiler():
+    """A hot step is compiled by another process, its kernels are loaded here, and the losses are the interpreted ones."""
+    root = str(Path(__file__).parent.parent)
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache}
+        for code in (FIRST_PROGRAM, SECOND_PROGRAM):
+            code = (IN_THE_BACKGROUND + code).format(root=root)
+            ended = subprocess.run(
+                [sys.executable, "-c", code], env=environment, cwd=root, capture_output=True, text=True
+            )
+            print(ended.stdout, end="")
+            assert ended.returncode == 0, ended.stderr[-3000:]
 
 
 def check_convolutions_whose_filters_are_laid_out_anew():

@@ -133,3 +133,16 @@ def test_steps_that_have_cost_little_are_never_compiled(monkeypatch):
     for _ in range(tier.WARM - 1):
         steps.note(interpreted, FEEDS, 1e-4)
     assert not steps._seen
+
+
+@pytest.mark.parametrize(
+    ("nodes", "idle", "expected"),
+    [([], 6.7, (True, 1)), ([GPU], 6.7, (True, 6)), ([GPU], 30.0, (True, tier.COMPILERS)), ([GPU], 0.0, (False, 1))],
+)
+def test_kernels_for_an_accelerator_are_compiled_side_by_side_on_idle_cores(monkeypatch, nodes, idle, expected):
+    process = SimpleNamespace()
+    monkeypatch.setattr(tier.queue, "process", process)
+    steps, _, _ = make_tier(nodes)
+    monkeypatch.setattr(steps, "_idle_cores", lambda: idle)
+    steps._describe_machine()
+    assert (process.on_idle_cores, process.compilers) == expected

@@ -1,4 +1,4 @@
-"""GPU kernels that run without their compiler: torch's compiler writes them in Triton, which makes a file of machine code of each.
+"""GPU kernels without their compiler: torch's compiler writes them in Triton, which makes a file of machine code of each.
 
 ``take`` describes a kernel by that file and by the text of the function that launches it.  ``put`` loads the file with the
 launcher that is part of torch, which takes a fraction of a millisecond; importing Triton and torch's compiler takes seconds.
@@ -66,13 +66,14 @@ def _launcher(result: Any) -> str:
     if len(types) != len(arguments):
         raise NeedsCompiler(f"{binary.name} takes {len(types)} arguments, not {len(arguments)}")
     grid = GridExpr.from_meta(result.inductor_meta, result.config)
-    return "\n    ".join(
-        [
-            f"def run({', '.join([*parameters, 'stream'])}):", *grid.prefix,
-            f"grid = {grid.x_grid}, {grid.y_grid}, {grid.z_grid}",
-            f"launch(function, *grid, {binary.num_warps}, {binary.shared}, {types!r}, ({''.join(a + ', ' for a in arguments)}), stream)",
-        ]
-    )  # fmt: skip
+    lines = [
+        f"def run({', '.join([*parameters, 'stream'])}):",
+        *grid.prefix,
+        f"grid = {grid.x_grid}, {grid.y_grid}, {grid.z_grid}",
+        f"arguments = {''.join(a + ', ' for a in arguments)}",
+        f"launch(function, *grid, {binary.num_warps}, {binary.shared}, {types!r}, arguments, stream)",
+    ]
+    return "\n    ".join(lines)
 
 
 def put(parts: dict[str, Any]) -> Any:
@@ -95,9 +96,14 @@ def _torchs_launcher() -> Any:
 def _load(path: str, name: str, shared: int, device: int) -> int:
     """The kernel's address.  It stays loaded: other code of this process may contain the same kernel."""
     with torch.cuda.device(device):
-        torch.zeros(1, device="cuda")  # from here on this thread has the device's context
+        _enter_context()
         *_, address, _registers, _spills = _torchs_launcher()._load_kernel(path, name, shared, device)
     return int(address)
+
+
+def _enter_context() -> None:
+    """Has this thread use the context of the current GPU, without which nothing can be loaded: a kernel of torch does that."""
+    torch.zeros(1, device="cuda")
 
 
 def aligned(code: Code) -> Code:

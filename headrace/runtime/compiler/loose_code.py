@@ -53,10 +53,9 @@ def take(code: Code) -> dict[str, Any]:
 def _method(code: Code) -> Code:
     """The method that the compiler wrote; for a GPU it is wrapped in a function that sees to the alignment of inputs."""
     names = getattr(getattr(code, "__code__", None), "co_freevars", ())
-    if "model" in names:
-        inner: Code = code.__closure__[names.index("model")].cell_contents  # type: ignore[attr-defined]
-        return inner
-    return code
+    closure = getattr(code, "__closure__", None) or ()
+    inner: Code = dict(zip(names, closure, strict=True))["model"].cell_contents if "model" in names else code
+    return inner
 
 
 def put(parts: dict[str, Any]) -> Code:

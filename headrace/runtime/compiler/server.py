@@ -142,7 +142,7 @@ def _first_line(error: Exception) -> str:
 
 def _gpu_is_lost() -> bool:
     """Whether a kernel failed on the GPU: after that it does nothing more for this process."""
-    if not torch.cuda.is_initialized():
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return False
     try:
         torch.cuda.synchronize()
@@ -155,13 +155,15 @@ def import_compiler() -> None:
     """Imports what compiling the first region would import, and has the compilers started that will work side by side."""
     importlib.import_module("torch._inductor.compile_fx")
     importlib.import_module("torch._inductor.lowering")
-    importlib.import_module("torch._inductor.async_compile").AsyncCompile.wakeup()
+    importlib.import_module("torch._inductor.async_compile").AsyncCompile.use_process_pool()
 
 
 def _compiled(request: dict[str, Any], laps: Laps) -> dict[str, Any]:
     devices.ask_deterministic(request["deterministic"])
     region, strides = decode(request["region"])
     binder = ServerBinder(request["threads"], torch.device(request["device"]))
+    with laps("import"):
+        import_compiler()
     with laps("context"):
         if binder.device.type == "cuda":
             _prepare_gpu(binder.device, request)
@@ -197,7 +199,7 @@ def _prepare_gpu(device: torch.device, request: dict[str, Any]) -> None:
     try:
         name = torch.cuda.get_device_properties(device).name
         torch.zeros(1, device=device)
-    except RuntimeError as e:
+    except (RuntimeError, AssertionError) as e:
         raise NeedsCompiler(f"the compiling process cannot use {device}: {_first_line(e)}") from e
     if name != request["gpu"]:
         raise NeedsCompiler(f"the compiling process sees {name} as {device}, not {request['gpu']}")

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ from headrace.runtime.compiler import process as compile_process
 from headrace.runtime.compiler import server as compile_server
 from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
-from headrace.runtime.compiler.region_json import encode
+from headrace.runtime.compiler.region_json import decode, encode
 
 STARTED = """
 import atexit, sys, time
@@ -118,17 +120,33 @@ def test_the_compiling_process_steps_back():
 def test_whether_cores_are_idle_is_said_to_the_process(monkeypatch):
     commands = []
 
-    def start(command, **_):
-        commands.append(command)
+    def start(command, env, **_):
+        commands.append((command[-1] == "idle", env["TORCHINDUCTOR_COMPILE_THREADS"]))
         raise OSError("not now")
 
     monkeypatch.setattr(compile_process.subprocess, "Popen", start)
-    for idle in (True, False):
+    for idle, compilers in [(True, 6), (False, 1)]:
         process = CompileProcess()
-        process.on_idle_cores = idle
+        process.on_idle_cores, process.compilers = idle, compilers
         with pytest.raises(Died, match="cannot be started: not now"):
             process.ask({})
-    assert [command[-1] == "idle" for command in commands] == [True, False]
+    assert commands == [(True, "6"), (False, "1")]
+
+
+def test_compilers_that_work_side_by_side_end_with_the_process():
+    process = CompileProcess()
+    process.compilers = 2
+    process.ask({})
+    group = process._process.pid
+    members = [line.split()[0] for line in _processes() if line.split()[1] == str(group)]
+    assert len(members) >= 2  # the process, and one that keeps the compilers
+    process.close()
+    for pid in members:
+        wait_for_the_end(pid, 5.0)
+
+
+def _processes():
+    return subprocess.run(["ps", "-eo", "pid,pgid"], capture_output=True, text=True).stdout.splitlines()[1:]
 
 
 def test_a_copy_of_the_program_leaves_the_compiling_process_alone():
@@ -209,6 +227,7 @@ class Runner:
     def call(self, inputs):
         return [inputs[0] * 2.0]
 """
+DOUBLED = {"text": DOUBLE, "path": "", "kernels": {}, "cubins": {}, "files": [], "torch": [], "ops": []}
 
 
 def test_regions_that_compute_the_same_are_compiled_once(monkeypatch):
@@ -217,7 +236,7 @@ def test_regions_that_compute_the_same_are_compiled_once(monkeypatch):
 
     def ask(request):
         asked.append(request)
-        return {"code": {"text": DOUBLE, "path": "", "kernels": {}, "cubins": {}, "files": [], "torch": [], "ops": [], "apart": True}}
+        return {"code": {**DOUBLED, "apart": True}}
 
     monkeypatch.setattr(background.queue.process, "ask", ask)
     for name, factor, requests in [("a", 2.0, 1), ("b", 2.0, 1), ("a", 3.0, 2)]:
@@ -245,6 +264,123 @@ def test_what_the_process_cannot_do_is_compiled_on_the_thread(monkeypatch, caplo
     assert asked == [["Exp", "Tanh", "Mul", "AddV2", "Sum"]]
     assert "on a thread of this process: it calls the compiler's own" in caplog.messages[0]
     assert "seen enough" in caplog.messages[1]
+
+
+class OnGpu:
+    """A binder that says that all is on a GPU."""
+
+    def __init__(self, binder):
+        self._binder = binder
+
+    def __getattr__(self, name):
+        return getattr(self._binder, name)
+
+    def torch_device(self, name):
+        return torch.device("cuda", 0)
+
+
+def test_a_region_on_a_gpu_is_sent_and_what_comes_back_is_loaded(monkeypatch):
+    """The request says for which GPU; nothing is compiled in the program, and no compiler is imported there."""
+    requests, calls = [], []
+
+    def ask(request):
+        requests.append(request)
+        return {"code": {**DOUBLED, "apart": False}, "laps": {}}
+
+    class Graphed:
+        def __init__(self, compiled, captured, device):
+            calls.append((captured, str(device)))
+            self.compiled = compiled
+
+        def __call__(self, inputs, refs):
+            return self.compiled(*inputs)
+
+    monkeypatch.setattr(background.queue.process, "ask", ask)
+    monkeypatch.setattr(background, "compile_region", lambda region, binder: pytest.fail("compiled here"))
+    monkeypatch.setattr(background.in_process, "GraphedCall", Graphed)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(name="NVIDIA H200"))
+    x = tf.random_normal([3])
+    y = tf.exp(tf.tanh(x)) + 1.0
+    with tf.Session() as session:
+        graph = session._master.plan((), (y,), ()).graph
+        (region,) = find_regions(graph.nodes, graph.fetches)
+        call = background.compile_in_background(region, OnGpu(session._master.registered))
+        assert call([torch.ones(3)], [])[0].tolist() == [2.0, 2.0, 2.0]
+    (request,) = requests
+    assert (request["device"], request["gpu"]) == ("cuda:0", "NVIDIA H200")
+    assert request["precision"] == torch.get_float32_matmul_precision()
+    assert calls == [([], "cuda:0")]
+
+
+def test_a_gpu_that_the_process_cannot_use_is_left_to_the_program(monkeypatch):
+    request = {**region_request(), "device": "cuda:0", "gpu": "NVIDIA H200", "precision": "high"}
+    answer = compile_server.answer(request)
+    assert answer["need"].startswith("the compiling process cannot use cuda:0: ") and not answer["ends"]
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(name="NVIDIA A100"))
+    monkeypatch.setattr(compile_server.torch, "zeros", lambda *shape, device: None)
+    answer = compile_server.answer(request)
+    assert answer["need"] == "the compiling process sees NVIDIA A100 as cuda:0, not NVIDIA H200"
+
+
+def test_code_for_a_gpu_is_tried_in_the_form_in_which_it_is_sent(monkeypatch):
+    """With the CPU for the GPU: the artifact runs first, then what was taken of it is put together and must do the same."""
+    monkeypatch.setattr(compile_server, "_some_memory", lambda device: nullcontext(1 << 20))
+    region, strides = decode(region_request()["region"])
+    binder = compile_server.ServerBinder(1, torch.device("cpu"))
+    graph, fakes, _ = compile_server.trace_region(region, binder, strides)
+    artifact = compile_server.compile_graph(graph, fakes, "it", 1)
+    order = []
+    take, put_together = compile_server.take, compile_server.put
+    monkeypatch.setattr(compile_server, "take", lambda code: order.append("take") or take(code))
+    monkeypatch.setattr(compile_server, "put", lambda parts: order.append("put") or put_together(parts))
+
+    def run(*inputs):
+        order.append("artifact")
+        return artifact(*inputs)
+
+    run.__wrapped__ = artifact
+    parts = compile_server._loose(run, fakes, region, SimpleNamespace(type="cuda"))
+    assert order == ["artifact", "take", "put"] and parts["apart"]
+    (total,) = put(parts)([torch.ones(40)])
+    torch.testing.assert_close(total, 40 * (torch.e * torch.tanh(torch.tensor(1.0)) + 1.0))
+
+    monkeypatch.setattr(compile_server, "put", lambda parts: lambda inputs: [inputs[0].sum()])
+    with pytest.raises(compile_server.NotDirect, match="needs the layers"):
+        compile_server._loose(run, fakes, region, SimpleNamespace(type="cuda"))
+
+
+def test_a_process_that_lost_its_gpu_ends_and_another_takes_its_place(monkeypatch):
+    """A kernel that fails leaves a process without the GPU.  It answers, says that it ends, and no death is counted."""
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: (_ for _ in ()).throw(RuntimeError("CUDA error")))
+    answer = compile_server.answer({**region_request(), "device": "cuda:0", "gpu": "", "precision": "high"})
+    assert answer["ends"]
+
+    process = CompileProcess()
+
+    def start():
+        process._process = subprocess.Popen(
+            [sys.executable, "-c", f"print({json.dumps(answer)!r})"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            process_group=0,
+        )  # fmt: skip
+        return process._process
+
+    monkeypatch.setattr(process, "_start", start)
+    for _ in range(3):
+        assert "need" in process.ask({}) and not process.running and process._deaths == 0
+
+
+def region_request():
+    """What would be sent of a small region."""
+    x = tf.random_normal([40])
+    y = tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0)
+    with tf.Session() as session:
+        graph = session._master.plan((), (y,), ()).graph
+        (region,) = find_regions(graph.nodes, graph.fetches)
+        return {
+            "region": encode(region, session._master.registered, ()), "threads": 1, "device": "cpu",
+            "deterministic": False, "title": "it",
+        }  # fmt: skip
 
 
 def test_an_op_of_the_users_own_is_never_sent(request, monkeypatch, caplog):
@@ -332,18 +468,7 @@ def test_ten_processes_that_compile_the_same_at_once(tmp_path, monkeypatch):
     """They share an empty cache. All get code, the cache holds nothing half-written, and the next program can use it."""
     monkeypatch.undo()
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    x = tf.random_normal([40])
-    y = tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0)
-    with tf.Session() as session:
-        graph = session._master.plan((), (y,), ()).graph
-        (region,) = find_regions(graph.nodes, graph.fetches)
-        request = {
-            "region": encode(region, session._master.registered, ()),
-            "threads": 1,
-            "device": "cpu",
-            "deterministic": False,
-            "title": "it",
-        }
+    request = region_request()
     ended = subprocess.run(
         [sys.executable, "-c", TEN], input=json.dumps(request), capture_output=True, text=True, timeout=380
     )
