@@ -40,10 +40,10 @@ def test_without_a_place_to_write_nothing_is_kept(place):
     assert archive.find("step", "a") is None
 
 
-def test_code_whose_libraries_are_gone_is_not_taken(tmp_path):
+def test_code_whose_files_are_gone_is_not_taken(tmp_path):
     library = tmp_path / "kernel.so"
     library.write_text("")
-    archive.keep("code", "a", {"kernels": {"k": [str(library), "kernel_0"]}})
+    archive.keep("code", "a", {"files": [str(library)]})
     assert archive.find_code("a") is not None
     library.unlink()
     assert archive.find_code("a") is None
@@ -63,3 +63,6 @@ def test_the_cost_is_learnt_little_by_little():
     for _ in range(50):
         archive.learn_cost(1e9)
     assert archive.cost_factor() == pytest.approx(archive.MOST)
+    assert archive.cost_factor("_accelerator") == 1.0
+    archive.learn_cost(0.5, "_accelerator")
+    assert archive.cost_factor("_accelerator") == pytest.approx(0.85)
