@@ -317,6 +317,7 @@ def test_a_gpu_that_the_process_cannot_use_is_left_to_the_program(monkeypatch):
     answer = compile_server.answer(request)
     assert answer["need"].startswith("the compiling process cannot use cuda:0: ") and not answer["ends"]
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(name="NVIDIA A100"))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     monkeypatch.setattr(compile_server.torch, "zeros", lambda *shape, device: None)
     answer = compile_server.answer(request)
     assert answer["need"] == "the compiling process sees NVIDIA A100 as cuda:0, not NVIDIA H200"
