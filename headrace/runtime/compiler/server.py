@@ -197,8 +197,8 @@ def _loose(artifact: Any, fakes: list[Any], region: Region, device: torch.device
 def _prepare_gpu(device: torch.device, request: dict[str, Any]) -> None:
     """Sees that this process can use the GPU of the asking one."""
     try:
-        torch.cuda.set_device(device)  # else the first GPU would be used beside it
         name = torch.cuda.get_device_properties(device).name
+        torch.cuda.set_device(device)  # else the first GPU would be used beside it
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as e:
         raise NeedsCompiler(f"the compiling process cannot use {device}: {_first_line(e)}") from e
