@@ -123,6 +123,9 @@ def _(condition, t, e):
     return result.merge_with(condition)
 
 
+_MANY = 2048  # numbers: of fewer, choosing each takes less time than preparing to copy rows
+
+
 def _rows(condition, t):
     """A vector condition chooses whole rows."""
     if condition.ndim == 1 and t.ndim > 1:
@@ -157,7 +160,22 @@ def _(condition, t, e):
 
 @select.array_kernel
 def _(condition, t, e):
+    if condition.ndim == 1 and t.ndim > 1 and t.size > _MANY:
+        return choose_rows(condition, t, e)
     return np.where(_rows(condition, t), t, e)
+
+
+def choose_rows(condition, t, e):
+    """Rows of ``t`` where the vector ``condition`` holds, else of ``e``: arrays, copied row by row, not number by number."""
+    chosen = e.copy()
+    row = np.dtype((np.void, t.nbytes // len(t)))
+    np.copyto(_as_items(chosen, row), _as_items(t, row), where=condition.reshape(-1, 1))
+    return chosen
+
+
+def _as_items(rows, item):
+    """The rows of an array, one item each; not a copy where they are contiguous."""
+    return np.ascontiguousarray(rows).reshape(len(rows), -1).view(item)
 
 
 @select.gradient

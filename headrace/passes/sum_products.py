@@ -2,8 +2,12 @@
 
     %s = AddN(MatMul(%a1, %b1), MatMul(%a2, %b2), ...)      ->      %s = MatMul(ConcatV2(%a1, %a2 ...), ConcatV2(%b1, %b2 ...))
 
-The gradient of a weight used at every step of a recurrent network has this form; one long product is far faster than many short
-ones and needs no buffers for the terms.  The value is the same up to rounding.
+and where the rows of the same operands are summed as well:
+
+    %t = AddN(Sum(%b1, [0]), Sum(%b2, [0]), ...)            ->      %t = Sum(ConcatV2(%b1, %b2 ...), [0])
+
+The gradients of a weight and a bias used at every step of a recurrent network have this form; one long product is far faster than
+many short ones and needs no buffers for the terms.  The value is the same up to rounding.
 """
 
 from __future__ import annotations
@@ -13,15 +17,16 @@ import numpy as np
 from headrace.core.dtypes import int32
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
+from headrace.graph.infer import constant_value
 from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
-SUM, PRODUCT = Ops("AddN"), Ops("MatMul")
+SUM, PRODUCT, REDUCTION, BIAS_GRADIENT = Ops("AddN"), Ops("MatMul"), Ops("Sum"), Ops("BiasAddGrad")
 FEWEST = 3  # terms worth concatenating
 
 
 def sum_products(graph: StepGraph) -> StepGraph:
-    """Rewrites every AddN all of whose terms are MatMuls on its device that nothing else uses."""
+    """Rewrites every AddN all of whose terms are on its device and used by nothing else: MatMuls, or sums of their operands."""
     sums = [n for n in graph.nodes if n in SUM and len(n.inputs) >= FEWEST]
     if not sums:
         return graph
@@ -31,14 +36,28 @@ def sum_products(graph: StepGraph) -> StepGraph:
     new_nodes: list[Node] = []
     values: dict[Value, Value] = {}
     nodes: dict[Node, Node] = {}
+    joined: dict[frozenset[Value], Value] = {}  # rows one below the other, by what they are made of
+    rest = []
     for node in sums:
         terms = [v.op for v in node.inputs]
-        if not all(_single_use(t, node, users, wanted, kept) for t in terms) or not _alike(terms, node.device):
+        if not all(_single_use(t, node, users, wanted, kept) for t in terms):
+            continue
+        if not all(t in PRODUCT for t in terms) or not _alike(terms, node.device):
+            rest.append(node)
             continue
         product, helpers = _product(node, terms)
         new_nodes += [*helpers, product]
         values[node.outputs[0]] = product.outputs[0]
         nodes[node] = product
+        joined.update(_joined_rows(product, terms))
+    for node in rest if joined else ():
+        terms = [v.op for v in node.inputs]
+        rows = joined.get(frozenset(t.inputs[0] for t in terms))
+        if rows is not None and len(set(terms)) == len(terms) and all(_sums_rows(t, node.device) for t in terms):
+            total = _total(node, terms[0], rows)
+            new_nodes.append(total)
+            values[node.outputs[0]] = total.outputs[0]
+            nodes[node] = total
     if new_nodes:
         graph.nodes = graph.nodes + new_nodes
         graph.replace(values, nodes)
@@ -50,7 +69,7 @@ def sum_products(graph: StepGraph) -> StepGraph:
 def _single_use(
     term: Node, consumer: Node, users: dict[Value, list[Node]], fetches: set[Value], targets: set[Node]
 ) -> bool:
-    if term not in PRODUCT or term in targets or term.outputs[0] in fetches:
+    if term in targets or term.outputs[0] in fetches or len(term.outputs) != 1:
         return False
     return all(u is consumer for u in users.get(term.outputs[0], ())) and not term.control_inputs
 
@@ -78,6 +97,34 @@ def _product(node: Node, terms: list[Node]) -> tuple[Node, list[Node]]:
     )  # fmt: skip
     product.add_outputs([(node.outputs[0].dtype, node.outputs[0].shape)])
     return product, [*helpers_a, *helpers_b]
+
+
+def _joined_rows(product: Node, terms: list[Node]) -> dict[frozenset[Value], Value]:
+    """The operands of a long product that have the rows of those of its terms, by the operands of the terms."""
+    along = (product.attrs["transpose_a"], not product.attrs["transpose_b"])
+    operands = zip(product.inputs, zip(*[t.inputs for t in terms], strict=True), along, strict=True)
+    return {frozenset(parts): whole for whole, parts, rows in operands if rows and len(set(parts)) == len(parts)}
+
+
+def _sums_rows(node: Node, device: str) -> bool:
+    """Whether the node sums a matrix over its rows."""
+    if node.device != device or node.inputs[0].shape.ndims != 2:
+        return False
+    if node in BIAS_GRADIENT:
+        return bool(node.attrs["data_format"] == "NHWC")
+    if node not in REDUCTION or node.attrs["keep_dims"]:
+        return False
+    axes = constant_value(node.inputs[1])
+    return axes is not None and np.asarray(axes).reshape(-1).tolist() == [0]
+
+
+def _total(node: Node, term: Node, rows: Value) -> Node:
+    """The sum over all rows, as ``term`` is over some."""
+    total = Node(
+        f"{node.name}/total", term.op_def, [rows, *term.inputs[1:]], dict(term.attrs), node.order,
+        list(node.control_inputs), node.device, node.source, node.origin,
+    )  # fmt: skip
+    return total.add_outputs([(node.outputs[0].dtype, node.outputs[0].shape)])
 
 
 def _concat(node: Node, parts: list[Value], axis: int, label: str) -> tuple[Value, list[Node]]:

@@ -45,6 +45,31 @@ class TestSumProducts:
             fetches.append(products[0])
         assert any("%total = AddN" in line for line in lines(step(fetches, list(values), [], sum_products)))
 
+    @pytest.mark.parametrize("bias", [lambda b: tf.reduce_sum(b, 0), lambda b: tf.raw_ops.BiasAddGrad(out_backprop=b)])
+    def test_rows_of_its_operands_are_summed_together(self, bias) -> None:  # type: ignore[no-untyped-def]
+        products, values = _terms(4)
+        operands = [t.op.inputs[1] for t in products]
+        total = tf.add_n(products, name="total")
+        rows = tf.add_n([bias(b) for b in reversed(operands)], name="rows")
+        after = lines(step([total, rows], list(values), [], sum_products))
+        assert any(line.startswith("%rows/total = ") and "(%total/concat_b" in line for line in after)
+        assert not any("AddN" in line for line in after)
+        with tf.Session() as sess:
+            found = sess.run([total, rows], values)[1]
+        np.testing.assert_allclose(found, sum(values[b].sum(0) for b in operands), rtol=1e-5, atol=1e-5)
+
+    @pytest.mark.parametrize("why", ["not all operands", "columns", "other operands"])
+    def test_sums_left_alone(self, why: str) -> None:
+        products, values = _terms(4)
+        operands = [t.op.inputs[0 if why == "columns" else 1] for t in products]
+        if why == "not all operands":
+            operands = operands[:3]
+        if why == "other operands":
+            operands = [tf.abs(b) for b in operands]
+        rows = tf.add_n([tf.reduce_sum(b, 1 if why == "columns" else 0) for b in operands], name="rows")
+        after = lines(step([tf.add_n(products), rows], list(values), [], sum_products))
+        assert any(line.startswith("%rows = AddN") for line in after)
+
 
 class TestAccumulateProduct:
     def _update(self, rows: int):

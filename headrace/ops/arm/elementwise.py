@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from headrace.core.dtypes import float32
-from headrace.ops.comparison import select, select_anywhere, select_v2
+from headrace.ops.comparison import choose_rows, select, select_anywhere, select_v2
 from headrace.ops.elementwise import tanh
 from headrace.ops.internal.opaque import is_traced
 
@@ -28,8 +28,11 @@ def _(x):
 
 @select.kernel(device="cpu", machine="aarch64", T=float32)
 def _(condition, t, e):
-    if condition.ndim and t.shape == condition.shape == e.shape and _is_large(t):
-        return _chosen(condition, t, e)
+    if condition.ndim and t.shape == e.shape and _is_large(t):
+        if condition.shape == t.shape:
+            return _chosen(condition, t, e)
+        if condition.shape == t.shape[:1]:
+            return torch.from_numpy(choose_rows(condition.numpy(), t.numpy(), e.numpy()))
     return select_anywhere(condition, t, e)
 
 
