@@ -40,6 +40,8 @@ def _machine(name: str) -> str:
     return {"arm64": "aarch64", "amd64": "x86_64"}.get(name.lower(), name.lower())
 
 
+ALL: Final = "[...]"  # a number kernel
+
 MACHINE: Final = _machine(platform.machine())
 
 
@@ -152,7 +154,7 @@ class Kernels:
     by_device: list[Kernel] = field(default_factory=list)  # the most specific first
     on_arrays: list[ArrayKernel] = field(default_factory=list)
     inline: str | None = None
-    on_numbers: str | None = None  # for integer and bool scalars held as Python numbers
+    on_numbers: str | None = None  # for integer and bool scalars held as Python numbers; ALL for a list of all inputs
     begin: Kernel | None = None  # of an asynchronous op
 
 
@@ -357,7 +359,10 @@ class OpDef:
         return self
 
     def number_kernel(self, expression: str) -> OpDef:
-        """Registers an expression of inputs that are Python numbers: integer and bool scalars on the host."""
+        """Registers an expression of inputs that are Python numbers: integer and bool scalars on the host.
+
+        ``ALL`` is the list of them all, which stands for a vector that only the host reads.
+        """
         self._claim("number kernel")
         self.kernels.on_numbers = expression
         return self

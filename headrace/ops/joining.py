@@ -7,7 +7,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import ANY, INDEX
-from headrace.core.registry import op
+from headrace.core.registry import ALL, op
 from headrace.core.shape import TensorShape, unknown_shape
 from headrace.graph import raw_ops
 from headrace.graph.infer import known_value
@@ -256,6 +256,7 @@ pack = op("Pack(values: N*T; axis: int = 0) -> (output: T)", T=ANY)
 pack.kernel(torch.stack)
 pack.kernel(np.stack, T=dtypes.string)
 pack.array_kernel(lambda values, axis: np.stack(values, axis) if axis else np.array(values))
+pack.number_kernel(ALL)
 
 
 @pack.gradient

@@ -218,8 +218,16 @@ def _(node, grad):
     shape = raw_ops.Shape(input, out_type=node.attrs["Index"])
     masks = {m: node.attrs[m] for m in _MASKS}
     if _end_is_unread(begin.shape.tuple, **masks):
-        end = begin  # so that a loop need not keep both for its gradient
+        begin = end = _packed_again(begin)  # so that a loop need not keep both for its gradient
     return [raw_ops.StridedSliceGrad(shape, begin, end, strides, grad, **masks), None, None, None]
+
+
+def _packed_again(bound):
+    """A vector of several scalars, packed anew: a loop keeps the scalars for its gradient, as Python numbers."""
+    packed = bound.op
+    if packed is None or packed.type != "Pack" or not all(v.shape.ndims == 0 for v in packed.inputs):
+        return bound
+    return raw_ops.Pack(list(packed.inputs))
 
 
 def _end_is_unread(size, begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask):

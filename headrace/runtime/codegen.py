@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from headrace.core import dtypes
-from headrace.core.registry import ArrayKernel, Kernel
+from headrace.core.registry import ALL, ArrayKernel, Kernel
 from headrace.core.signature import Arg
 from headrace.graph.infer import group_inputs
 from headrace.passes.arrays import named_inputs, on_arrays
@@ -30,7 +30,7 @@ from headrace.resources.dispatch import with_autograd
 from headrace.resources.invoke import array_attrs, bind_attrs, extras
 from headrace.resources.value import NATIVE
 from headrace.runtime.depth import deep
-from headrace.runtime.holder import ANYWHERE, ARRAY, EITHER, HOST, NUMBER, Holder
+from headrace.runtime.holder import ANYWHERE, ARRAY, EITHER, HOST, LIST, NUMBER, Holder
 from headrace.runtime.number import number, tensor_of, wrap, wrapped
 from headrace.runtime.recorder import Recorder
 from headrace.runtime.refusal import refusing, shapes_refused
@@ -108,10 +108,13 @@ class _Writer:
         self.torch_device = cache(binder.torch_device)
         self.bodies: list[Program] = []
         self.written: dict[StepGraph, Program] = {}  # the bodies of the node that is being written
+        self.read_on_host: set[Value] = set()  # values that only the host reads
 
     def write_on_numbers(self, node: Node) -> bool:
         """Writes arithmetic on Python numbers, if that is what the node's inputs are."""
         held, expression = self.held, node.op_def.kernels.on_numbers
+        if expression == ALL:
+            return self.write_list(node)
         if expression is None or not any(held.is_number(v) for v in node.inputs):
             return False
         if not all(on_host(v.dtype, v.shape) for v in (*node.inputs, *node.outputs)):
@@ -123,6 +126,21 @@ class _Writer:
         held.put(result, name, NUMBER)
         call = expression.format(*[held.number(v) for v in node.inputs])
         self.script.write(wrapped(call, result.dtype, name, self.script.bind("g", wrap)), node)
+        return True
+
+    def write_list(self, node: Node) -> bool:
+        """Writes a list of Python numbers, if only the host reads the value: the bounds of a slice, the sizes of a shape."""
+        held, result = self.held, node.outputs[0]
+        if (
+            result not in self.read_on_host
+            or result.dtype not in _NUMBERS
+            or not all(map(held.is_on_host, node.inputs))
+        ):
+            return False
+        numbers = ", ".join([held.number(v) for v in node.inputs])
+        name = self.script.local("v")
+        held.put(result, name, LIST)
+        self.script.write(f"{name} = [{numbers}]", node)
         return True
 
     def node(self, node: Node) -> None:
@@ -343,6 +361,7 @@ def generate(
     host = binder.torch_device("")
     for i, value in enumerate(inputs):
         held.put(value, f"i{i}", (places and places.get(value)) or host)
+    writer.read_on_host = _read_on_host(nodes, outputs)
     for node in nodes:
         writer.node(node)
     results = []
@@ -374,6 +393,17 @@ def generate(
     as_arrays = frozenset(i for i in range(len(inputs)) if held.used_as_array(f"i{i}"))
     call = script.namespace.pop("strand")
     return Program(call, text, numbered, held.names, tuple(writer.bodies), long, small, as_arrays)
+
+
+def _read_on_host(nodes: Sequence[Node], outputs: Sequence[Value]) -> set[Value]:
+    """The vectors of numbers that nothing but the host reads, among those that can be written as lists."""
+    vectors = {n.outputs[0] for n in nodes if n.op_def.kernels.on_numbers == ALL and n.outputs[0].shape.ndims == 1}
+    if vectors:
+        vectors.difference_update(outputs)
+        for node in nodes:
+            if not vectors.isdisjoint(node.inputs):
+                vectors.difference_update(value for arg, value in named_inputs(node) if not arg.host)
+    return vectors
 
 
 @lru_cache(16)

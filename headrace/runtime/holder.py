@@ -5,6 +5,7 @@ A value is held in one place: the place is
     a torch device   a tensor in its memory
     HOST             a tensor of small integers in the host's memory, whatever the device of its node
     NUMBER           a Python number: an integer or bool scalar
+    LIST             a Python list of numbers: an integer vector that only the host reads
     ARRAY            a numpy array, or a scalar of numpy's
     EITHER           a tensor in the host's memory or an array: what enters and leaves bodies, in the form that it was made in
     ANYWHERE         a constant: bound in the form in which it is used
@@ -20,6 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from headrace.passes.instantiate import on_host
 from headrace.passes.step_graph import Node, Value
 from headrace.resources.copies import to_device
 from headrace.resources.invoke import host_value
@@ -27,7 +29,7 @@ from headrace.resources.value import array_held, as_tensor, is_null, refuse_meta
 from headrace.runtime.number import number, tensor_of
 from headrace.runtime.script import Script
 
-ANYWHERE, HOST, NUMBER, ARRAY, EITHER = "anywhere", "host", "number", "array", "either"
+ANYWHERE, HOST, NUMBER, LIST, ARRAY, EITHER = "anywhere", "host", "number", "list", "array", "either"
 _ELSEWHERE = ("string", "variant", "resource")  # dtypes whose values are not in the memory of a device
 
 
@@ -76,6 +78,10 @@ class Holder:
 
     def is_number(self, value: Value) -> bool:
         return self.places[value] is NUMBER
+
+    def is_on_host(self, value: Value) -> bool:
+        """Whether the value is an integer or bool scalar that the host has without waiting for a device."""
+        return on_host(value.dtype, value.shape) and getattr(self.places[value], "type", "cpu") == "cpu"
 
     def is_meta(self, value: Value) -> bool:
         """Whether the value is a meta tensor, which has no numbers."""
@@ -139,6 +145,8 @@ class Holder:
         if value.op.op_def.traits.constant:
             return self._script.literal(host_value(np.asarray(value.op.attrs["value"])))
         name = self.names[value]
+        if self.places[value] is LIST:
+            return f"[*{name}]"
         if self.places[value] is NUMBER or value.dtype.base_dtype.name == "string":
             return name
         return f"{self._with_values(value)}.tolist()"
