@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -168,14 +169,21 @@ def _(condition, t, e):
 def choose_rows(condition, t, e):
     """Rows of ``t`` where the vector ``condition`` holds, else of ``e``: arrays, copied row by row, not number by number."""
     chosen = e.copy()
-    row = np.dtype((np.void, t.nbytes // len(t)))
+    row = _item_of(t.nbytes // len(t))
     np.copyto(_as_items(chosen, row), _as_items(t, row), where=condition.reshape(-1, 1))
     return chosen
 
 
 def _as_items(rows, item):
     """The rows of an array, one item each; not a copy where they are contiguous."""
-    return np.ascontiguousarray(rows).reshape(len(rows), -1).view(item)
+    if rows.ndim != 2 or not rows.flags.c_contiguous:
+        rows = np.ascontiguousarray(rows).reshape(len(rows), -1)
+    return rows.view(item)
+
+
+@functools.lru_cache
+def _item_of(size):
+    return np.dtype((np.void, size))
 
 
 @select.gradient
