@@ -236,6 +236,8 @@ def _pads_side_by_side(node: Node, facts: Facts) -> Answer:
     pads = sorted((pad for v in node.inputs if (pad := _pad_along(v)) is not None), key=lambda pad: pad[1])
     if len(pads) < len(node.inputs) or len(pads) < 2 or len({axis for axis, *_ in pads}) > 1:
         return None
+    if len({v.shape.tuple for v in node.inputs}) > 1:
+        return None  # one of them is broadcast
     end = 0
     for _, before, size, after, _ in pads:
         if before != end or before + size + after != pads[0][2] + pads[0][3]:

@@ -78,6 +78,11 @@ ROUNDED = {
         lambda x: tf.add_n([tf.pad(x, [[0, 0], [a, 6 - a]]) for a in (3, 0, 6)]),
         ["ConcatV2"],
     ),
+    "pads that are broadcast": (
+        matrix,
+        lambda x: tf.pad(x, [[0, 2], [0, 0]]) + tf.pad(x[:, :1], [[2, 0], [0, 0]]),
+        ["Pad", "StridedSlice", "Pad", "AddV2"],
+    ),
     "pads that overlap": (
         matrix,
         lambda x: tf.pad(x, [[0, 1], [0, 0]]) + tf.pad(x, [[1, 0], [0, 0]]),
