@@ -23,6 +23,7 @@ from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
 from headrace.runtime.codegen import Binder, generate
 from headrace.runtime.compiler.arrange import refuse_negative_indices, store_what_libraries_read
+from headrace.runtime.compiler.blocks import share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
@@ -208,6 +209,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
     process.quieten_compiler()
     store_what_libraries_read(graph)
     refuse_negative_indices(graph)
+    share_blocks(graph)
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
     # Left alone, inductor fixes the number of threads in the loops it writes, unless it is that of the machine's cores.
     patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}

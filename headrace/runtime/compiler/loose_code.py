@@ -1,9 +1,9 @@
 """Compiled code that runs without the compiler: torch's compiler writes it in one process, and another process runs it.
 
 Torch's compiler writes a Python module: kernels in C++ for the CPU, built into shared libraries, or in Triton for a GPU, built
-into files of machine code, and one function that calls them, torch's own kernels and little else.  ``take`` cuts that function
-out, with the paths of the files; ``put`` makes a callable of it.  Importing the compiler for that would hold the interpreter for
-seconds.
+into files of machine code, and one function that calls them, torch's own kernels and little else.  Parts that it runs several
+times are functions too.  ``take`` cuts the functions out, with the paths of the files; ``put`` makes a callable of them.
+Importing the compiler for that would hold the interpreter for seconds.
 
 Modules that need more than this file provides are refused: they can only run in the process of their compiler.
 """
@@ -38,14 +38,15 @@ def take(code: Code) -> dict[str, Any]:
     if path is None or type(getattr(code, "__self__", None)).__name__ != _RUNNER or code.__self__.partitions:  # type: ignore[attr-defined]
         raise NeedsCompiler("the compiled function is not one method of a module")
     tree = ast.parse(Path(path).read_text(encoding="utf-8"))
-    runner = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == _RUNNER)
-    used = {n.id for n in ast.walk(runner) if isinstance(n, ast.Name)} & module.keys()
-    kernels, libraries = _kernels(module, used), _from_catalogue(module, runner)
+    written = _written(tree)
+    used = _names(written) & module.keys()
+    kernels, libraries = _kernels(module, used), _from_catalogue(module, written)
     cubins = {name: cubin.take(module[name]) for name in sorted(used) if cubin.is_kernel(module[name])}
-    header = _header(tree, used - kernels.keys() - cubins.keys() - {_CATALOGUE, _RUNNER})
-    text = "\n".join(ast.unparse(n) for n in [*header, runner])
+    own = {n.name for n in written.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
+    header = _header(tree, used - kernels.keys() - cubins.keys() - own - {_CATALOGUE})
+    text = "\n".join(ast.unparse(n) for n in [*header, written])
     return {
-        "text": text, "path": path, "kernels": kernels, "cubins": cubins, "torch": libraries, "ops": _ops(runner),
+        "text": text, "path": path, "kernels": kernels, "cubins": cubins, "torch": libraries, "ops": _ops(written),
         "files": sorted({p for p, _ in kernels.values()} | {c["path"] for c in cubins.values()}),
     }  # fmt: skip
 
@@ -75,6 +76,18 @@ def put(parts: dict[str, Any]) -> Code:
     return cubin.aligned(code) if parts["cubins"] else code
 
 
+def _written(tree: ast.Module) -> ast.Module:
+    """The runner, and before it the functions that it calls: those of subgraphs that it runs several times."""
+    runner = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == _RUNNER)
+    used = _names(runner)
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in used]
+    return ast.Module([*functions, runner], [])
+
+
+def _names(code: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(code) if isinstance(n, ast.Name)}
+
+
 def _kernels(module: dict[str, Any], used: set[str]) -> dict[str, tuple[str, str]]:
     """The kernels written in C++, by name: the shared library of each, and its name there."""
     libraries = {}
@@ -86,10 +99,10 @@ def _kernels(module: dict[str, Any], used: set[str]) -> dict[str, tuple[str, str
     return libraries
 
 
-def _from_catalogue(module: dict[str, Any], runner: ast.AST) -> list[str]:
+def _from_catalogue(module: dict[str, Any], written: ast.AST) -> list[str]:
     """The kernels of torch that the function finds in the compiler's catalogue; they must be torch's own functions."""
     names = {
-        n.attr for n in ast.walk(runner)
+        n.attr for n in ast.walk(written)
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == _CATALOGUE
     }  # fmt: skip
     for name in names:
@@ -98,9 +111,9 @@ def _from_catalogue(module: dict[str, Any], runner: ast.AST) -> list[str]:
     return sorted(names)
 
 
-def _ops(runner: ast.AST) -> list[tuple[str, str]]:
+def _ops(written: ast.AST) -> list[tuple[str, str]]:
     """The ops of torch that the function calls by their full names: ``torch.ops.aten.topk``."""
-    chains = [ast.unparse(n).split(".") for n in ast.walk(runner) if isinstance(n, ast.Attribute)]
+    chains = [ast.unparse(n).split(".") for n in ast.walk(written) if isinstance(n, ast.Attribute)]
     return sorted({(c[2], c[3]) for c in chains if c[:2] == ["torch", "ops"] and len(c) >= 4})
 
 

@@ -1,0 +1,349 @@
+"""Blocks of a traced region that repeat (cells of an unrolled network, layers of a stack) become one subgraph, compiled once.
+
+Unrolled, a network of twenty cells is twenty times the work for torch's compiler, which looks at pairs of nodes besides.  Here
+the nodes that come again in the same order, wired in the same way, move into a subgraph, and each of their places calls it.
+What a block reads from outside are the subgraph's inputs; what is read outside of any of its copies are its outputs.
+
+Inputs of all calls lie alike in memory.  No output is a view: views that are read outside are made anew outside.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Final
+
+import torch
+
+from headrace.runtime.compiler.repeats import Stretch, stretches
+
+SHORTEST: Final = 8  # nodes in a block
+FEWEST: Final = 3  # copies of a block in one stretch
+LEAST_SAVED: Final = 100  # nodes that need not be compiled; fewer cost less than what the compiler does for a subgraph
+ALIGNED: Final = 16  # bytes: kernels for CUDA rely on what they saw of the first call's inputs
+
+aten = torch.ops.aten
+
+
+def share_blocks(module: Any) -> int:
+    """Moves repeated blocks into subgraphs that their places call.  Returns how many nodes this saves."""
+    if any(_is_symbolic(n) for n in module.graph.nodes):
+        return 0
+    forget_writes(module)
+    nodes = [n for n in module.graph.nodes if n.op == "call_function"]
+    groups = [_Group(blocks) for blocks in repeated(nodes)]
+    groups = [g for g in groups if g.saved >= LEAST_SAVED]
+    moved: dict[Any, Any] = {}
+    for i, group in enumerate(groups):
+        name = f"block_{i}"
+        module.add_submodule(name, group.module())
+        for n in range(len(group.blocks)):
+            moved |= group.call(module.graph, name, n, moved)
+    if groups:
+        module.graph.lint()
+        module.recompile()
+    return sum(g.saved for g in groups)
+
+
+def _is_symbolic(node: Any) -> bool:
+    """Whether the value's size is not known yet."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.SymInt) or (isinstance(value, torch.Tensor) and value._has_symbolic_sizes_strides)
+
+
+# ---- finding
+
+
+def repeated(nodes: Sequence[Any]) -> list[list[list[Any]]]:
+    """Groups of blocks that do the same, each block a list of neighbouring nodes."""
+    numbers: dict[Any, int] = {}
+    kinds = [numbers.setdefault(_kind(n), len(numbers)) for n in nodes]
+    groups: dict[Any, list[list[Any]]] = {}
+    for stretch in stretches(kinds, SHORTEST, FEWEST):
+        for start in _starts(nodes, stretch):
+            block = list(nodes[start : start + stretch.period])
+            if _can_move(block):
+                what = tuple(kinds[start : start + stretch.period]), _wiring(block)
+                groups.setdefault(what, []).append(block)
+    return [blocks for blocks in groups.values() if len(blocks) > 1]
+
+
+def _kind(node: Any) -> Any:
+    """Equal for two nodes that do the same to values of one shape, dtype and order in memory."""
+    return str(node.target), _described(node.args), _described(node.kwargs), _layout(node.meta.get("val"))
+
+
+def _described(argument: Any) -> Any:
+    """Arguments as something to compare: of a value, how it lies in memory."""
+    if isinstance(argument, torch.fx.Node):
+        return _layout(argument.meta.get("val"))
+    if isinstance(argument, dict):
+        return tuple((k, _described(v)) for k, v in argument.items())
+    if isinstance(argument, (list, tuple)):
+        return tuple(_described(a) for a in argument)
+    return type(argument).__name__, repr(argument)  # 1, 1.0 and True are equal, but not the same
+
+
+def _layout(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape), value.stride(), value.dtype, str(value.device)
+    if isinstance(value, (list, tuple)):
+        return tuple(_layout(v) for v in value)
+    return type(value).__name__
+
+
+def _wiring(block: Sequence[Any]) -> tuple[Any, ...]:
+    """For every argument of every node, which node of the block it is; -1 for one from outside."""
+    places = {n: i for i, n in enumerate(block)}
+    return tuple(tuple(places.get(a, -1) for a in _arguments(n)) for n in block)
+
+
+def _arguments(node: Any) -> list[Any]:
+    """The nodes among the arguments, one that comes twice listed twice."""
+    found: list[Any] = []
+    torch.fx.node.map_arg((node.args, node.kwargs), found.append)
+    return found
+
+
+def _starts(nodes: Sequence[Any], stretch: Stretch) -> range:
+    """Where the blocks of a stretch begin: there, where the fewest bytes pass from one to the next."""
+    place = {n: i for i, n in enumerate(nodes[stretch.start : stretch.stop])}
+    middle = stretch.count // 2 * stretch.period
+
+    def passing(shift: int) -> int:
+        cut = middle + shift
+        return sum(_bytes(n) for n, i in place.items() if i < cut and any(place.get(u, -1) >= cut for u in n.users))
+
+    slack = stretch.stop - stretch.start - stretch.count * stretch.period
+    shifts = range(stretch.period if stretch.count > FEWEST else slack + 1)
+    shift = min(shifts, key=lambda s: (passing(s), s))
+    last = stretch.stop - stretch.period
+    return range(stretch.start + shift, last + 1, stretch.period)
+
+
+def _bytes(node: Any) -> float:
+    value = node.meta.get("val")
+    return value.numel() * value.element_size() if isinstance(value, torch.Tensor) else float("inf")
+
+
+def _can_move(block: Sequence[Any]) -> bool:
+    """Whether all nodes of the block only compute, and only single tensors go in and come out."""
+    inside = set(block)
+    for node in block:
+        if not _only_computes(node):
+            return False
+        if not all(_is_tensor(a) for a in _arguments(node) if a not in inside):
+            return False
+        if not _is_tensor(node) and any(u not in inside for u in node.users):
+            return False
+    return True
+
+
+def _only_computes(node: Any) -> bool:
+    """Whether the node writes nothing, draws no random numbers and refuses no values."""
+    if node.target is operator.getitem:
+        return True
+    if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:
+        return False
+    return bool(node.target._schema.returns) and not node.target._schema.is_mutable
+
+
+def _is_tensor(node: Any) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def is_view(node: Any) -> bool:
+    """Whether the result lies in the memory of the first argument."""
+    if node.target is operator.getitem:
+        return is_view(node.args[0])
+    if node.target is aten._unsafe_view.default:
+        return True
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and not schema.is_mutable and any(r.alias_info is not None for r in schema.returns)
+
+
+# ---- moving
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Blocks that do the same, and the one subgraph for all of them."""
+
+    blocks: list[list[Any]]
+
+    @property
+    def saved(self) -> int:
+        return (len(self.blocks) - 1) * len(self.blocks[0])
+
+    @cached_property
+    def reads(self) -> dict[tuple[Any, ...], None]:
+        """What the blocks read from outside, a value for each block; values that are the same for every block come once."""
+        insides = [set(b) for b in self.blocks]
+        rows: dict[tuple[Any, ...], None] = {}
+        for same in zip(*self.blocks, strict=True):
+            for row in zip(*map(_arguments, same), strict=True):
+                if row[0] not in insides[0]:
+                    rows[row] = None
+        return rows
+
+    @cached_property
+    def inputs(self) -> list[tuple[Any, ...]]:
+        return [row for row in self.reads if not _is_number(row)]
+
+    @cached_property
+    def outputs(self) -> list[int]:
+        """Positions in the block of the values that somebody outside needs."""
+        needed: set[int] = set()
+        for block in self.blocks:
+            place = {n: i for i, n in enumerate(block)}
+            for node in block:
+                if any(u not in place for u in node.users):
+                    while node in place and is_view(node):
+                        node = node.args[0]
+                    if node in place:
+                        needed.add(place[node])
+        return sorted(needed)
+
+    def module(self) -> Any:
+        """The subgraph."""
+        graph = torch.fx.Graph()
+        block = self.blocks[0]
+        copies: dict[Any, Any] = {}
+        rows = {row: graph.placeholder(f"input_{i}") for i, row in enumerate(self.inputs)}
+        for row, placeholder in rows.items():
+            placeholder.meta["val"] = row[0].meta["val"]
+        for row in self.reads:
+            if row not in rows:
+                rows[row] = graph.node_copy(row[0])
+        inside = set(block)
+        for number, node in enumerate(block):
+            columns = zip(*(_arguments(b[number]) for b in self.blocks), strict=True)
+            arguments = iter([copies[row[0]] if row[0] in inside else rows[row] for row in columns])
+            copy = graph.node_copy(node, lambda _, arguments=arguments: next(arguments))
+            copies[node] = copy
+        graph.output(tuple(graph.call_function(_owned(), (copies[block[i]],)) for i in self.outputs))
+        return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+    def call(self, graph: Any, name: str, number: int, moved: dict[Any, Any]) -> dict[Any, Any]:
+        """Replaces one block by a call.  Returns what stands for its nodes now; ``moved`` says it of earlier calls."""
+        block = self.blocks[number]
+        inside = set(block)
+        with graph.inserting_before(block[0]):
+            inputs = self._values(graph, number, moved)
+            subgraph = graph.get_attr(name)
+            results = graph.call_function(torch.ops.higher_order.invoke_subgraph, (subgraph, name, *inputs))
+            outside: dict[Any, Any] = {}
+            for i, position in enumerate(self.outputs):
+                outside[block[position]] = result = graph.call_function(operator.getitem, (results, i))
+                result.meta = dict(block[position].meta)
+            for node in block:
+                if any(u not in inside for u in node.users):
+                    node.replace_all_uses_with(
+                        _outside(graph, node, inside, outside), delete_user_cb=lambda user: user not in inside
+                    )
+        for node in reversed(block):
+            graph.erase_node(node)
+        return outside
+
+    def _values(self, graph: Any, number: int, moved: dict[Any, Any]) -> list[Any]:
+        """The inputs of one call: copies, where a value comes twice or those of other calls begin elsewhere in their memory.
+
+        Torch traces the subgraph with the inputs of a call, and takes two that are the same tensor for one.
+        """
+        values: list[Any] = []
+        for row in self.inputs:
+            value = moved.get(row[number], row[number])
+            if value in values or len({_address(n) % ALIGNED for n in row}) > 1:
+                value = graph.call_function(_owned(), (value,))
+                value.meta["val"] = row[number].meta["val"].clone()
+            values.append(value)
+        return values
+
+
+def _outside(graph: Any, node: Any, inside: set[Any], outside: dict[Any, Any]) -> Any:
+    """A node of a block as it is to be had outside: an output, or a view made anew."""
+    if node not in inside:
+        return node
+    if node not in outside:
+        outside[node] = graph.node_copy(node, lambda a: _outside(graph, a, inside, outside))
+    return outside[node]
+
+
+def _is_number(row: Sequence[Any]) -> bool:
+    """Whether this is one number for all blocks, which is better known to the compiler."""
+    first = row[0]
+    return first.target is aten.full.default and not first.args[0] and all(n is first for n in row)
+
+
+def _address(node: Any) -> int:
+    """Where a value begins in its memory."""
+    value = node.meta["val"]
+    return int(value.storage_offset() * value.element_size())
+
+
+@cache
+def _owned() -> Any:
+    """An op that hands its argument on, as memory that is neither an input's nor another output's.
+
+    The compiler leaves out what changes nothing (``x * 1``), and would return the input.  Who calls the subgraph relies on the
+    results being new.
+    """
+    from torch._inductor import ir
+    from torch._inductor.lowering import clone, register_lowering
+    from torch._inductor.virtualized import V
+
+    own_layouts = ir.FixedLayout, ir.FlexibleLayout  # others are in the memory of something else
+    op = torch.library.custom_op("headrace::owned", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor")
+    op.register_fake(torch.empty_like)
+
+    @register_lowering(torch.ops.headrace.owned.default, type_promotion_kind=None)
+    def _(x: Any) -> Any:
+        x.realize()
+        taken = V.graph.__dict__.setdefault("headrace_owned", set())
+        buffer = x.data.data if isinstance(x.data, ir.StorageBox) else None  # else a view
+        is_own = isinstance(buffer, ir.ComputedBuffer | ir.ExternKernel) and type(buffer.layout) in own_layouts
+        if not is_own or x.get_name() in taken:
+            return clone(x)
+        taken.add(x.get_name())
+        return x
+
+    return torch.ops.headrace.owned.default
+
+
+# ---- writes
+
+
+def forget_writes(module: Any) -> None:
+    """``x.add_(y)`` -> ``x.add(y)`` where ``x`` was computed and no view shows it: who reads it later reads the sum."""
+    places = {n: i for i, n in enumerate(module.graph.nodes)}
+    for node in module.graph.nodes:
+        plain = _plain(node)
+        if plain is None:
+            continue
+        written = node.args[0]
+        node.target = plain
+        written.replace_all_uses_with(node, delete_user_cb=lambda user, node=node: places[user] > places[node])
+
+
+def _plain(node: Any) -> Any:
+    """The op that gives what this one writes; None if it does not write, or somebody could see the difference."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable or node.target.namespace != "aten":
+        return None
+    name = schema.name.split("::")[1]
+    written = node.args[0]
+    if not name.endswith("_") or not _is_new(written) or any(map(is_view, written.users)):
+        return None
+    if any(a.meta["val"].dtype != written.meta["val"].dtype for a in node.all_input_nodes):
+        return None  # the sum might have the other's
+    packet = getattr(aten, name[:-1], None)
+    return getattr(packet, node.target._overloadname, None)
+
+
+def _is_new(node: Any) -> bool:
+    """Whether the value has memory of its own, which no other node shows."""
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload) or is_view(node):
+        return False
+    return not node.target._schema.is_mutable
