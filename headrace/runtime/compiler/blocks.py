@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Final
 
 import torch
@@ -22,6 +22,9 @@ from headrace.runtime.compiler.repeats import Stretch, stretches
 SHORTEST: Final = 8  # nodes in a block
 FEWEST: Final = 3  # copies of a block in one stretch
 LEAST_SAVED: Final = 100  # nodes that need not be compiled; fewer cost less than what the compiler does for a subgraph
+LEAST_WORK: Final = (
+    1 << 23
+)  # multiplications in the products of a block on the CPU: with 2 million, steps took 10 % longer
 ALIGNED: Final = 16  # bytes: kernels for CUDA rely on what they saw of the first call's inputs
 
 aten = torch.ops.aten
@@ -34,7 +37,7 @@ def share_blocks(module: Any) -> int:
     forget_writes(module)
     nodes = [n for n in module.graph.nodes if n.op == "call_function"]
     groups = [_Group(blocks) for blocks in repeated(nodes)]
-    groups = [g for g in groups if g.saved >= LEAST_SAVED]
+    groups = [g for g in groups if g.pays]
     moved: dict[Any, Any] = {}
     for i, group in enumerate(groups):
         name = f"block_{i}"
@@ -112,7 +115,7 @@ def _starts(nodes: Sequence[Any], stretch: Stretch) -> range:
     place = {n: i for i, n in enumerate(nodes[stretch.start : stretch.stop])}
     middle = stretch.count // 2 * stretch.period
 
-    def passing(shift: int) -> int:
+    def passing(shift: int) -> float:
         cut = middle + shift
         return sum(_bytes(n) for n, i in place.items() if i < cut and any(place.get(u, -1) >= cut for u in n.users))
 
@@ -175,7 +178,18 @@ class _Group:
 
     @property
     def saved(self) -> int:
+        """Nodes that need not be compiled."""
         return (len(self.blocks) - 1) * len(self.blocks[0])
+
+    @property
+    def pays(self) -> bool:
+        """Whether enough is saved, and a block does so much that a call and kernels that end with the block do not matter.
+
+        On CUDA a whole region is one launch, calls and all.
+        """
+        block = self.blocks[0]
+        on_cpu = any(_is_tensor(n) and n.meta["val"].device.type == "cpu" for n in block)
+        return self.saved >= LEAST_SAVED and (not on_cpu or sum(map(_work, block)) >= LEAST_WORK)
 
     @cached_property
     def reads(self) -> dict[tuple[Any, ...], None]:
@@ -220,9 +234,8 @@ class _Group:
         inside = set(block)
         for number, node in enumerate(block):
             columns = zip(*(_arguments(b[number]) for b in self.blocks), strict=True)
-            arguments = iter([copies[row[0]] if row[0] in inside else rows[row] for row in columns])
-            copy = graph.node_copy(node, lambda _, arguments=arguments: next(arguments))
-            copies[node] = copy
+            arguments = [copies[row[0]] if row[0] in inside else rows[row] for row in columns]
+            copies[node] = graph.node_copy(node, partial(next, iter(arguments)))  # it asks for them in this order
         graph.output(tuple(graph.call_function(_owned(), (copies[block[i]],)) for i in self.outputs))
         return torch.fx.GraphModule(torch.nn.Module(), graph)
 
@@ -260,6 +273,17 @@ class _Group:
                 value.meta["val"] = row[number].meta["val"].clone()
             values.append(value)
         return values
+
+
+def _work(node: Any) -> int:
+    """Multiplications of a matrix product or a convolution; of other nodes, which take as long as their memory takes, 0."""
+    if node.target in (aten.mm.default, aten.bmm.default, aten.addmm.default):
+        left = node.args[1 if node.target is aten.addmm.default else 0]
+        return int(node.meta["val"].numel() * left.meta["val"].shape[-1])
+    if node.target is aten.convolution.default:
+        weight = node.args[1].meta["val"]
+        return int(node.meta["val"].numel() * weight.numel() // max(weight.shape[0], 1))
+    return 0
 
 
 def _outside(graph: Any, node: Any, inside: set[Any], outside: dict[Any, Any]) -> Any:

@@ -19,6 +19,7 @@ INVOKE = torch.ops.higher_order.invoke_subgraph
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "LEAST_SAVED", 1)
+    monkeypatch.setattr(blocks, "LEAST_WORK", 0)
 
 
 def traced(function, *shapes):
@@ -142,6 +143,20 @@ class TestFinding:
 
         module = make_fx(step, tracing_mode="symbolic")(torch.ones(3, 4))
         assert share_blocks(module) == 0
+
+    def test_blocks_that_do_little_or_are_few_are_left_alone(self, monkeypatch):
+        def step(xs, h, w):
+            for x in xs.unbind():
+                h = cell(x, h, w)
+            return (h,)
+
+        work = 3 * 8 * 8  # the one product of a block
+        monkeypatch.setattr(blocks, "LEAST_WORK", work + 1)
+        assert share_blocks(traced(step, *SHAPES)[0]) == 0
+        monkeypatch.setattr(blocks, "LEAST_WORK", work)
+        saved = share_blocks(traced(step, *SHAPES)[0])
+        monkeypatch.setattr(blocks, "LEAST_SAVED", saved + 1)
+        assert share_blocks(traced(step, *SHAPES)[0]) == 0 < saved
 
 
 class TestMemory:
