@@ -28,6 +28,7 @@ LEAST_WORK: Final = (
 ALIGNED: Final = 16  # bytes: kernels for CUDA rely on what they saw of the first call's inputs
 
 aten = torch.ops.aten
+LIBRARY_CALLS: Final = (aten.mm.default, aten.addmm.default, aten.bmm.default, aten.convolution.default)
 
 
 def share_blocks(module: Any) -> int:
@@ -111,7 +112,10 @@ def _arguments(node: Any) -> list[Any]:
 
 
 def _starts(nodes: Sequence[Any], stretch: Stretch) -> range:
-    """Where the blocks of a stretch begin: there, where the fewest bytes pass from one to the next."""
+    """Where the blocks of a stretch begin: with a library call, if there is one, so that no kernel is cut in two.
+
+    Of several such places the one where the fewest bytes pass from one block to the next.
+    """
     place = {n: i for i, n in enumerate(nodes[stretch.start : stretch.stop])}
     middle = stretch.count // 2 * stretch.period
 
@@ -121,7 +125,8 @@ def _starts(nodes: Sequence[Any], stretch: Stretch) -> range:
 
     slack = stretch.stop - stretch.start - stretch.count * stretch.period
     shifts = range(stretch.period if stretch.count > FEWEST else slack + 1)
-    shift = min(shifts, key=lambda s: (passing(s), s))
+    calls = [s for s in shifts if nodes[stretch.start + s].target in LIBRARY_CALLS]
+    shift = min(calls or shifts, key=lambda s: (passing(s), s))
     last = stretch.stop - stretch.period
     return range(stretch.start + shift, last + 1, stretch.period)
 
