@@ -52,8 +52,9 @@ def sum_products(graph: StepGraph) -> StepGraph:
         joined.update(_joined_rows(product, terms))
     for node in rest if joined else ():
         terms = [v.op for v in node.inputs]
-        rows = joined.get(frozenset(t.inputs[0] for t in terms))
-        if rows is not None and len(set(terms)) == len(terms) and all(_sums_rows(t, node.device) for t in terms):
+        operands = frozenset(t.inputs[0] for t in terms if t.inputs)
+        rows = joined.get(operands)
+        if rows is not None and len(operands) == len(terms) and all(_sums_rows(t, node.device) for t in terms):
             total = _total(node, terms[0], rows)
             new_nodes.append(total)
             values[node.outputs[0]] = total.outputs[0]

@@ -58,7 +58,7 @@ class TestSumProducts:
             found = sess.run([total, rows], values)[1]
         np.testing.assert_allclose(found, sum(values[b].sum(0) for b in operands), rtol=1e-5, atol=1e-5)
 
-    @pytest.mark.parametrize("why", ["not all operands", "columns", "other operands"])
+    @pytest.mark.parametrize("why", ["not all operands", "columns", "other operands", "an operand twice"])
     def test_sums_left_alone(self, why: str) -> None:
         products, values = _terms(4)
         operands = [t.op.inputs[0 if why == "columns" else 1] for t in products]
@@ -66,9 +66,12 @@ class TestSumProducts:
             operands = operands[:3]
         if why == "other operands":
             operands = [tf.abs(b) for b in operands]
+        if why == "an operand twice":
+            operands.append(operands[0])
         rows = tf.add_n([tf.reduce_sum(b, 1 if why == "columns" else 0) for b in operands], name="rows")
-        after = lines(step([tf.add_n(products), rows], list(values), [], sum_products))
-        assert any(line.startswith("%rows = AddN") for line in after)
+        numbers = tf.add_n([tf.constant([1.0 + i]) for i in range(3)], name="numbers")
+        after = lines(step([tf.add_n(products), rows, numbers], list(values), [], sum_products))
+        assert {"%rows = AddN", "%numbers = AddN"} <= {line.split("(")[0] for line in after}
 
 
 class TestAccumulateProduct:
