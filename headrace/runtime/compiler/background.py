@@ -1,8 +1,8 @@
 """Compiling in the background: the queue of what to compile, its thread, and the process that does the work.
 
-The thread only passes regions to the process and loads what comes back, so that steps go on undisturbed.  What the process cannot
-do (ops of the user's own, one plan for many shapes, devices other than the CPU and CUDA's) is compiled on the thread itself, one
-short turn after another; what the process compiled before it gave up is found in torch's cache.
+The thread only passes regions to the process and loads what comes back, so that steps go on undisturbed.  What only the program
+can do (ops of the user's own, one plan for many shapes, devices other than the CPU and CUDA's, a GPU that the process cannot use)
+is compiled on the thread itself, one short turn after another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from headrace.runtime.compiler import compile as in_process
 from headrace.runtime.compiler.compile import Call, CannotCompile, as_call, compile_region
 from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.direct import apart
-from headrace.runtime.compiler.loose_code import put
+from headrace.runtime.compiler.loose_code import Code, put
 from headrace.runtime.compiler.process import CompileProcess, Died
 from headrace.runtime.compiler.region_json import CannotSend, encode
 from headrace.runtime.device import deterministic
@@ -147,7 +147,7 @@ def compile_in_background(region: Region, binder: Binder) -> Call:
         return compile_region(region, binder)
     try:
         parts = _ask(region, binder)
-        code = put(parts)
+        code = _loaded(parts, binder.torch_device(region.device))
     except (CannotSend, NeedsCompiler) as e:
         log.info(
             "compiles %d nodes from %s on a thread of this process: %s", len(region.nodes), region.nodes[0].name, e
@@ -160,6 +160,16 @@ def compile_in_background(region: Region, binder: Binder) -> Call:
         return apart(code(list(inputs)), inputs, region.fetched)
 
     return as_call(separated, region, binder)
+
+
+def _loaded(parts: dict[str, Any], device: torch.device) -> Code:
+    """The code that the process sent.  If it cannot be loaded, a step on a GPU stays as it is: compiling here would stop it."""
+    try:
+        return put(parts)
+    except NeedsCompiler as e:
+        if device.type == "cpu":
+            raise
+        raise CannotCompile(f"the compiled code cannot be loaded: {e}") from e
 
 
 def _can_be_sent(device: torch.device) -> bool:

@@ -40,6 +40,7 @@ OPTIONS: dict[str, Any] = {
     "config_patches": {
         "layout_optimization": False,  # images are channels-last already; inductor would rearrange what only looks channels-first
         "triton.autotune_at_compile_time": False,  # kernels are tuned in their first run, not before in a module of their own
+        "triton.descriptive_names": "torch",  # short ones: torch looks in vain for Triton's file if its name has over 150 letters
         "cpp.vec_isa_ok": True,  # does not build a library first, only to see whether one can be built: 3 s of processor time
     }
 }

@@ -6,8 +6,10 @@ launcher that is part of torch, which takes a fraction of a millisecond; importi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -32,31 +34,71 @@ def take(kernel: Any) -> dict[str, Any]:
     name = kernel.inductor_meta.get("kernel_name", "a kernel")
     if len(kernel.launchers) != 1:
         raise NeedsCompiler(f"{name} has {len(kernel.launchers)} variants left to choose from")
-    config = kernel.launchers[0].config
-    result = next((r for r in kernel.compile_results if r.config is config), None)
-    if result is None or not hasattr(result, "reload_cubin_path"):
-        raise NeedsCompiler(f"torch has no launcher for {name}")
-    if getattr(config, "pre_hook", None) is not None:
+    variant = _variant(kernel, name)
+    if getattr(variant.config, "pre_hook", None) is not None:
         raise NeedsCompiler(f"{name} has a hook")
-    result.reload_cubin_path()  # it was forgotten when the file was loaded
-    binary = result.kernel
+    binary = _binary(variant, name)
     return {
-        "path": binary.cubin_path, "name": binary.name, "shared": binary.shared, "device": _device(result),
-        "text": _launcher(result),
+        "path": binary.cubin_path, "name": binary.name, "shared": binary.shared, "device": _device(variant),
+        "text": _launcher(variant, binary),
     }  # fmt: skip
 
 
-def _device(result: Any) -> int:
-    device: int | None = result.compile_meta.get("device")
+def _variant(kernel: Any, name: str) -> Any:
+    """The variant that was chosen, among those that torch compiled."""
+    chosen = kernel.launchers[0].config
+    for variant in kernel.compile_results:
+        if variant.config is chosen:
+            return variant
+    for variant in kernel.compile_results:
+        if str(variant.config) == str(chosen):  # all that it consists of
+            return variant
+    raise NeedsCompiler(f"the variant of {name} that was chosen is none of those that torch compiled: {chosen}")
+
+
+def _binary(variant: Any, name: str) -> Any:
+    """The machine code as torch's launcher takes it: a file, and what its arguments are."""
+    if hasattr(variant, "reload_cubin_path"):
+        variant.reload_cubin_path()  # it was forgotten when the file was loaded
+        return variant.kernel
+    from torch._inductor.runtime.static_triton_launcher import StaticallyLaunchedCudaKernel
+
+    compiled = variant.kernel  # in Triton's form, for which Triton builds a launcher with a C compiler
+    for wish in ("launch_pdl", "launch_cooperative_grid"):
+        if getattr(compiled.metadata, wish, False):
+            raise NeedsCompiler(f"torch's launcher cannot launch {name}: {wish} is set")
+    if "cubin" not in compiled.asm:
+        raise NeedsCompiler(f"Triton made no machine code of {name}, only {', '.join(compiled.asm)}")
+    compiled._cubin_path = _written(compiled.asm["cubin"], compiled.hash, _device(variant))
+    try:
+        return StaticallyLaunchedCudaKernel(compiled)
+    except (NotImplementedError, KeyError) as e:
+        raise NeedsCompiler(f"torch's launcher cannot launch {name}: {e}") from e
+
+
+def _written(machine_code: bytes, digest: str, device: int) -> str:
+    """The path of a file with the machine code, beside the one that Triton wrote; it appears whole or not at all."""
+    from torch._inductor.runtime.runtime_utils import triton_cache_dir, triton_hash_to_path_key
+
+    path = Path(triton_cache_dir(device)) / triton_hash_to_path_key(digest) / "kernel.cubin"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(machine_code)
+        os.replace(unfinished, path)
+    return str(path)
+
+
+def _device(variant: Any) -> int:
+    device: int | None = variant.compile_meta.get("device")
     return device or 0
 
 
-def _launcher(result: Any) -> str:
+def _launcher(variant: Any, binary: Any) -> str:
     """The function that the compiled code calls: it computes the size of the grid and launches the kernel."""
     from torch._inductor.runtime.triton_heuristics import GridExpr
 
-    binary = result.kernel
-    _, parameters, absent = result._get_arg_lists(binary.arg_names, binary.declared_constexprs)
+    _, parameters, absent = variant._get_arg_lists(binary.arg_names, binary.declared_constexprs)
     arguments = [
         name for i, name in enumerate(binary.arg_names) if i not in binary.full_constexprs and name not in absent
     ]
@@ -65,7 +107,7 @@ def _launcher(result: Any) -> str:
     arguments += ["None"] * len(scratch)
     if len(types) != len(arguments):
         raise NeedsCompiler(f"{binary.name} takes {len(types)} arguments, not {len(arguments)}")
-    grid = GridExpr.from_meta(result.inductor_meta, result.config)
+    grid = GridExpr.from_meta(variant.inductor_meta, variant.config)
     lines = [
         f"def run({', '.join([*parameters, 'stream'])}):",
         *grid.prefix,

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from headrace.runtime.compiler.cubin import NeedsCompiler
+
 LARGEST = 1 << 24  # bytes of inputs: for larger steps the layers do not matter, and trying would cost memory ...
 LARGEST_ELSEWHERE = 1 << 28  # ... unless the code has to leave the process, which it can only do without them
 DEEPEST = 12
@@ -22,6 +24,10 @@ Code = Callable[[list[Any]], Any]
 
 class NotDirect(Exception):
     """The code inside an artifact cannot be used by itself; carries the reason."""
+
+
+class NotTried(NotDirect):
+    """Perhaps it can: it refused the inputs that were invented for it."""
 
 
 def direct(
@@ -56,9 +62,8 @@ def bare(
     inside = _inside(artifact)
     if inside is None:
         raise NotDirect("the artifact has an unknown form")
-    size = sum(f.numel() * f.element_size() for f in fakes)
-    if size > largest:
-        raise NotDirect(f"its inputs take {size} bytes, more than {largest}")
+    if size(fakes) > largest:
+        raise NotDirect(f"its inputs take {size(fakes)} bytes, more than {largest}")
     inside = form(inside)
     is_apart = _tried(lambda inputs: apart(artifact(*inputs), inputs, fetched), inside, fakes)
     if is_apart is None:
@@ -66,14 +71,21 @@ def bare(
     return inside, is_apart
 
 
+def size(fakes: Sequence[Any]) -> int:
+    """How many bytes the inputs take."""
+    return sum(f.numel() * f.element_size() for f in fakes)
+
+
 def _tried(whole: Callable[[list[Any]], Any], inside: Callable[[list[Any]], Any], fakes: Sequence[Any]) -> bool | None:
     """What ``_try`` says with the first invented inputs that are not refused: 0 is no length, 1 may be no index."""
     for integer in (0, 1):
         try:
             return _try(whole, inside, fakes, integer)
+        except (NeedsCompiler, torch.OutOfMemoryError):  # with other values too
+            raise
         except Exception as e:  # noqa: BLE001 - a refused value (a matrix that has no inverse) says nothing
             refused = e
-    raise NotDirect(f"it refuses invented inputs: {type(refused).__name__}: {refused}") from refused
+    raise NotTried(f"it refuses invented inputs: {type(refused).__name__}: {refused}") from refused
 
 
 def apart(results: Sequence[Any], inputs: Sequence[Any], wanted: Sequence[int]) -> Sequence[Any]:

@@ -33,7 +33,7 @@ from headrace.resources.invoke import find_kernel
 from headrace.runtime import device as devices
 from headrace.runtime.compiler.compile import CannotCompile, compile_graph, trace_region
 from headrace.runtime.compiler.cubin import NeedsCompiler
-from headrace.runtime.compiler.direct import Code, NotDirect, bare
+from headrace.runtime.compiler.direct import Code, NotDirect, NotTried, bare, size
 from headrace.runtime.compiler.loose_code import put, take
 from headrace.runtime.compiler.region_json import decode
 from headrace.runtime.recorder import Recorder
@@ -41,6 +41,11 @@ from headrace.runtime.recorder import Recorder
 NICE = 10  # beside a step that keeps two cores busy it gets a tenth of one; where no core is ever idle, less would be nothing
 LOOK = 1.0  # seconds between looks at whether the other process lives
 SHARE: Final = 0.25  # of the free memory of a GPU, for a run of what was compiled
+INPUTS: Final = 4  # times as much memory as the inputs take is needed for that run
+
+
+class OnlyTheAsker(Exception):
+    """What this process cannot compile, though the asking one can; carries the reason."""
 
 
 def main(parent: int, idle: bool = False) -> None:
@@ -117,9 +122,10 @@ def write_whole_libraries() -> None:
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """``code``, or the ``error`` for which nobody can compile this, or the ``need`` for the asking process to do it.
+    """``code``, or the ``error`` for which this stays as it is, or the ``need`` for the asking process to compile it.
 
-    An empty request only has the compiler imported.
+    Code for a GPU that cannot leave this process is an error: the asking one could compile it, but its steps would stand still
+    meanwhile.  An empty request only has the compiler imported.
     """
     try:
         if not request:
@@ -127,8 +133,12 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             return {}
         laps = Laps()
         return {"code": _compiled(request, laps), "laps": laps.seconds}
-    except (NeedsCompiler, NotDirect, torch.OutOfMemoryError) as e:
+    except (OnlyTheAsker, NotTried, torch.OutOfMemoryError) as e:
         return {"need": _first_line(e), "ends": _gpu_is_lost()}
+    except (NeedsCompiler, NotDirect) as e:
+        if request["device"] == "cpu":
+            return {"need": _first_line(e)}
+        return {"error": f"the compiled code cannot leave its process: {_first_line(e)}", "ends": _gpu_is_lost()}
     except Exception as e:  # noqa: BLE001 - whatever the compiler says, the asking process logs it
         first = _first_line(e)
         return {
@@ -169,6 +179,8 @@ def _compiled(request: dict[str, Any], laps: Laps) -> dict[str, Any]:
             _prepare_gpu(binder.device, request)
     with laps("trace"):
         graph, fakes, _ = trace_region(region, binder, strides)
+    if binder.device.type == "cuda":
+        _see_that_it_fits(fakes, binder.device)
     with laps("compile"):
         artifact = compile_graph(graph, fakes, request["title"], binder.threads)
     with laps("try"):
@@ -190,7 +202,7 @@ def _loose(artifact: Any, fakes: list[Any], region: Region, device: torch.device
         return run
 
     with _some_memory(device) as most:
-        _, is_apart = bare(artifact, fakes, region.fetched, most // 4, loose)
+        _, is_apart = bare(artifact, fakes, region.fetched, most, loose)
     return {**taken, "apart": is_apart}
 
 
@@ -201,10 +213,19 @@ def _prepare_gpu(device: torch.device, request: dict[str, Any]) -> None:
         torch.cuda.set_device(device)  # else the first GPU would be used beside it
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as e:
-        raise NeedsCompiler(f"the compiling process cannot use {device}: {_first_line(e)}") from e
+        raise OnlyTheAsker(f"the compiling process cannot use {device}: {_first_line(e)}") from e
     if name != request["gpu"]:
-        raise NeedsCompiler(f"the compiling process sees {name} as {device}, not {request['gpu']}")
+        raise OnlyTheAsker(f"the compiling process sees {name} as {device}, not {request['gpu']}")
     torch.set_float32_matmul_precision(request["precision"])
+
+
+def _see_that_it_fits(fakes: list[Any], device: torch.device) -> None:
+    """Sees, before anything is compiled, that there will be memory for a run of it."""
+    free, _ = torch.cuda.mem_get_info(device)
+    if INPUTS * size(fakes) > SHARE * free:
+        raise OnlyTheAsker(
+            f"its inputs take {size(fakes)} of {free} bytes that are free on {device}, too many for a try"
+        )
 
 
 @contextmanager

@@ -24,6 +24,8 @@ from headrace.runtime import tier, worth
 from headrace.runtime.compiler import archive, background
 from headrace.runtime.compiler import process as compile_process
 from headrace.runtime.compiler import server as compile_server
+from headrace.runtime.compiler.cubin import NeedsCompiler
+from headrace.runtime.compiler.direct import NotDirect, NotTried
 from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.process import CompileProcess, Died
 from headrace.runtime.compiler.region_json import decode, encode
@@ -321,6 +323,49 @@ def test_a_gpu_that_the_process_cannot_use_is_left_to_the_program(monkeypatch):
     monkeypatch.setattr(compile_server.torch, "zeros", lambda *shape, device: None)
     answer = compile_server.answer(request)
     assert answer["need"] == "the compiling process sees NVIDIA A100 as cuda:0, not NVIDIA H200"
+
+
+def test_a_region_too_large_to_be_tried_is_left_to_the_program_before_it_is_compiled(monkeypatch):
+    monkeypatch.setattr(compile_server, "_prepare_gpu", lambda device, request: None)
+    monkeypatch.setattr(compile_server, "compile_graph", lambda *arguments: pytest.fail("was compiled"))
+    monkeypatch.setattr(compile_server.torch.cuda, "mem_get_info", lambda device: (1600, 10000))
+    monkeypatch.setattr(compile_server, "trace_region", lambda *arguments: (None, [torch.ones(40)], []))
+    answer = compile_server.answer({**region_request(), "device": "cuda:0"})
+    assert answer["need"] == "its inputs take 160 of 1600 bytes that are free on cuda:0, too many for a try"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (NeedsCompiler("why"), "error"),  # compiling it in the program would hold up its steps
+        (NotDirect("why"), "error"),
+        (NotTried("why"), "need"),  # only the program has values that it does not refuse
+        (torch.OutOfMemoryError("why"), "need"),
+    ],
+)
+def test_refused_code_for_a_gpu_stays_interpreted_unless_only_the_program_can_try_it(monkeypatch, error, kind):
+    def compiled(request, laps):
+        raise error
+
+    monkeypatch.setattr(compile_server, "_compiled", compiled)
+    answer = compile_server.answer({"device": "cuda:0"})
+    assert {"need", "error"} & answer.keys() == {kind} and answer[kind].endswith("why")
+    if isinstance(error, NeedsCompiler):
+        assert "need" in compile_server.answer({"device": "cpu"})
+
+
+def test_code_for_a_gpu_that_cannot_be_loaded_is_not_compiled_in_the_program(monkeypatch):
+    code = {**DOUBLED, "ops": [("nobody", "has_this")], "apart": True}
+    monkeypatch.setattr(background.queue.process, "ask", lambda request: {"code": code})
+    monkeypatch.setattr(background, "compile_region", lambda region, binder: pytest.fail("compiled here"))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(name="NVIDIA H200"))
+    x = tf.random_normal([3])
+    y = tf.exp(tf.tanh(x)) + 1.0
+    with tf.Session() as session:
+        graph = session._master.plan((), (y,), ()).graph
+        (region,) = find_regions(graph.nodes, graph.fetches)
+        with pytest.raises(background.CannotCompile, match="cannot be loaded: it calls torch.ops.nobody.has_this"):
+            background.compile_in_background(region, OnGpu(session._master.registered))
 
 
 def test_code_for_a_gpu_is_tried_in_the_form_in_which_it_is_sent(monkeypatch):

@@ -1,14 +1,18 @@
 """Kernels for a GPU without their compiler, and without a GPU: a stand-in of torch's launcher runs them on the CPU."""
 
+import copy
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
-from torch._inductor.runtime.triton_heuristics import StaticTritonCompileResult
+from torch._inductor.runtime.triton_heuristics import StaticTritonCompileResult, TritonCompileResult
 from torch._inductor.utils import align_inputs_from_check_idxs
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from headrace.runtime.compiler import cubin, loose_code
+from headrace.runtime.compiler.compile import OPTIONS
 from headrace.runtime.compiler.cubin import NeedsCompiler
 
 MODULE = """
@@ -137,9 +141,93 @@ def test_a_kernel_that_was_not_tuned_stays_with_its_compiler(module):
 
 def test_a_kernel_that_torch_cannot_launch_stays_with_its_compiler(module):
     kernel = module["triton_poi_fused_add_0"]
-    kernel.compile_results = []
-    with pytest.raises(NeedsCompiler, match="torch has no launcher for triton_poi_fused_add_0"):
+    kernel.compile_results = kernel.compile_results[1:]
+    with pytest.raises(NeedsCompiler, match="none of those that torch compiled: .*'XBLOCK': 8"):
         cubin.take(kernel)
+
+
+def test_the_variant_that_was_chosen_may_be_described_by_a_copy(module):
+    kernel = module["triton_poi_fused_add_0"]
+    expected = cubin.take(kernel)
+    kernel.launchers[0].config = copy.deepcopy(kernel.launchers[0].config)
+    assert cubin.take(kernel) == expected
+
+
+class TritonsKernel:
+    """What Triton's compiler returns; torch leaves it in this form where it does not find the file of machine code."""
+
+    launch_enter_hook = launch_exit_hook = None
+
+    def __init__(self, **metadata):
+        parameters = [SimpleNamespace(is_constexpr=i == 3, num=i) for i in range(4)]
+        names = ["in_out_ptr0", "in_ptr0", "xnumel", "XBLOCK"]
+        function = SimpleNamespace(
+            __name__="triton_poi_fused_add_0", arg_names=names, params=parameters, constexprs=[3]
+        )
+        types = dict(zip(names, ["*fp32", "*fp32", "i32", "constexpr"], strict=True))
+        self.src = SimpleNamespace(fn=function, signature=types, constants={(3,): 8})
+        self.asm = {"ptx": "text", "cubin": b"a += b"}
+        self.hash = "ab" * 32
+        scratch = {"global_scratch_size": 0, "profile_scratch_size": 0}
+        self.metadata = SimpleNamespace(**{"num_warps": 4, "shared": 32, "num_ctas": 1, **scratch, **metadata})
+
+
+def in_tritons_form(kernel, **metadata):
+    """Has the chosen variant in the form of Triton's compiler."""
+    old = kernel.compile_results[0]
+    kernel.compile_results[0] = TritonCompileResult.__new__(TritonCompileResult)
+    kernel.compile_results[0].__dict__ |= {
+        "kernel": TritonsKernel(**metadata), "config": old.config, "compile_meta": old.compile_meta,
+        "inductor_meta": old.inductor_meta,
+    }  # fmt: skip
+
+
+def test_a_kernel_in_tritons_form_is_launched_by_torch_too(module, monkeypatch, tmp_path):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    expected = cubin.take(module["triton_poi_fused_add_0"])
+    in_tritons_form(module["triton_poi_fused_add_0"])
+    parts = json.loads(json.dumps(loose_code.take(module["Runner"]([]).call)))
+    taken = parts["cubins"]["triton_poi_fused_add_0"]
+    (path,) = parts["files"]
+    assert path == taken["path"] and path.startswith(str(tmp_path)) and taken == {**expected, "path": path}
+    assert [f.name for f in Path(path).parent.iterdir()] == ["kernel.cubin"]  # nothing unfinished beside it
+    a, b = torch.rand(4, 4), torch.rand(4, 4)
+    torch.testing.assert_close(loose_code.put(parts)([a, b])[0], a @ b + b)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        (
+            {"launch_cooperative_grid": True},
+            "torch's launcher cannot launch triton_poi_fused_add_0: launch_cooperative_grid",
+        ),
+        ({"global_scratch_size": 8}, "torch's launcher cannot launch triton_poi_fused_add_0: Global scratch not yet"),
+        ({"num_ctas": 2}, "torch's launcher cannot launch triton_poi_fused_add_0: .*num_ctas == 1"),
+    ],
+)
+def test_a_kernel_in_tritons_form_that_torch_cannot_launch_is_refused(module, monkeypatch, tmp_path, metadata, reason):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    in_tritons_form(module["triton_poi_fused_add_0"], **metadata)
+    with pytest.raises(NeedsCompiler, match=reason):
+        cubin.take(module["triton_poi_fused_add_0"])
+
+
+def test_a_kernel_without_machine_code_is_refused(module):
+    in_tritons_form(module["triton_poi_fused_add_0"])
+    del module["triton_poi_fused_add_0"].compile_results[0].kernel.asm["cubin"]
+    with pytest.raises(NeedsCompiler, match="Triton made no machine code of triton_poi_fused_add_0, only ptx"):
+        cubin.take(module["triton_poi_fused_add_0"])
+
+
+def test_kernels_have_short_names(monkeypatch):
+    """Triton cuts the name of its file after 150 letters, torch looks for the whole name, and then has no launcher for it."""
+    from torch._inductor import utils
+
+    graph = make_fx(lambda x: x.exp().tanh().sigmoid().sin().cos().erf().floor().ceil().sign().log1p())(torch.ones(3))
+    monkeypatch.setattr(utils, "aggregate_origins", lambda nodes: list(graph.graph.nodes))
+    names = OPTIONS["config_patches"]["triton.descriptive_names"]
+    assert utils.get_fused_kernel_name([], names) == "fused"
 
 
 def test_arguments_that_do_not_fit_are_refused(module):

@@ -5,7 +5,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from headrace.runtime.compiler.direct import NotDirect, _inside, _tried, direct
+from headrace.runtime.compiler.cubin import NeedsCompiler
+from headrace.runtime.compiler.direct import NotTried, _inside, _tried, direct
 
 
 def _artifact(function, *shapes):
@@ -97,5 +98,18 @@ def test_integers_that_are_no_lengths_and_integers_that_are_no_indices():
     fakes = [torch.zeros(2, dtype=torch.int64)]
     assert _tried(last, last, fakes) is True
     assert _tried(second, second, fakes) is True
-    with pytest.raises(NotDirect, match="refuses invented inputs: IndexError: index out of range"):
+    with pytest.raises(NotTried, match="refuses invented inputs: IndexError: index out of range"):
         _tried(neither, neither, fakes)
+
+
+@pytest.mark.parametrize("error", [NeedsCompiler("it has a hook"), torch.OutOfMemoryError("no memory")])
+def test_a_failure_that_other_inputs_would_not_avert_is_passed_on_at_once(error):
+    runs = []
+
+    def fails(inputs):
+        runs.append(inputs)
+        raise error
+
+    with pytest.raises(type(error), match=str(error)):
+        _tried(fails, fails, [torch.zeros(2)])
+    assert len(runs) == 1
