@@ -78,7 +78,8 @@ def _binary(variant: Any, name: str) -> Any:
 
 def _written(machine_code: bytes, digest: str, device: int) -> str:
     """The path of a file with the machine code, beside the one that Triton wrote; it appears whole or not at all."""
-    from torch._inductor.runtime.runtime_utils import triton_cache_dir, triton_hash_to_path_key
+    from torch._inductor.runtime.cache_dir_utils import triton_cache_dir
+    from torch._inductor.runtime.runtime_utils import triton_hash_to_path_key
 
     path = Path(triton_cache_dir(device)) / triton_hash_to_path_key(digest) / "kernel.cubin"
     if not path.exists():

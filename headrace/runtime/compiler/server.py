@@ -162,10 +162,13 @@ def _gpu_is_lost() -> bool:
 
 
 def import_compiler() -> None:
-    """Imports what compiling the first region would import, and has the compilers started that will work side by side."""
+    """Imports what compiling the first region would import, and has the compilers started that will work side by side.
+
+    They start first: it takes them seconds, and as long as none is there, kernels are compiled here, one after the other.
+    """
+    importlib.import_module("torch._inductor.async_compile").AsyncCompile.use_process_pool()
     importlib.import_module("torch._inductor.compile_fx")
     importlib.import_module("torch._inductor.lowering")
-    importlib.import_module("torch._inductor.async_compile").AsyncCompile.use_process_pool()
 
 
 def _compiled(request: dict[str, Any], laps: Laps) -> dict[str, Any]:
