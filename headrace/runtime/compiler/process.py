@@ -74,7 +74,10 @@ class CompileProcess:
         if self._deaths >= MOST_DEATHS:
             raise Died(f"the compiling process ended {self._deaths} times; nothing more is compiled in the background")
         path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[3])])
-        environment = {**os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": str(self.compilers)}
+        environment = {
+            **os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": str(self.compilers),
+            "TORCHINDUCTOR_WORKER_START": "fork",  # as copies of the process, at once: others import torch first
+        }  # fmt: skip
         command = [sys.executable, "-P", "-m", "headrace.runtime.compiler.server", str(os.getpid())]
         command += ["idle"] * self.on_idle_cores
         try:

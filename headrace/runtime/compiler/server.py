@@ -52,10 +52,9 @@ def main(parent: int, idle: bool = False) -> None:
     """Answers until the input ends."""
     _step_back(idle)
     write_whole_libraries()
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not be taken for an answer
+    requests, answers = _own_pipes()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(sys.stdin.buffer, parent, lines), daemon=True).start()
+    threading.Thread(target=_read, args=(requests, parent, lines), daemon=True).start()
     seconds = 0.0
     while True:
         request = json.loads(lines.get())
@@ -65,6 +64,24 @@ def main(parent: int, idle: bool = False) -> None:
         answers.flush()
         if said.get("ends"):
             _end()
+
+
+def _own_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """The pipes from and to the other process, out of reach of libraries that print and of copies of this process.
+
+    A copy that outlived this process with a pipe in its hands would leave the other one waiting for an answer.
+    """
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+
+    def let_go() -> None:
+        os.close(requests.fileno())
+        os.close(answers.fileno())
+
+    os.register_at_fork(after_in_child=let_go)
+    return requests, answers
 
 
 def _step_back(idle: bool) -> None:
@@ -164,11 +181,11 @@ def _gpu_is_lost() -> bool:
 def import_compiler() -> None:
     """Imports what compiling the first region would import, and has the compilers started that will work side by side.
 
-    They start first: it takes them seconds, and as long as none is there, kernels are compiled here, one after the other.
+    They are copies of this process as it is then: with all imported, and without a context on a GPU.
     """
+    for name in ("compile_fx", "lowering", "runtime.triton_heuristics"):
+        importlib.import_module(f"torch._inductor.{name}")
     importlib.import_module("torch._inductor.async_compile").AsyncCompile.use_process_pool()
-    importlib.import_module("torch._inductor.compile_fx")
-    importlib.import_module("torch._inductor.lowering")
 
 
 def _compiled(request: dict[str, Any], laps: Laps) -> dict[str, Any]:

@@ -124,6 +124,7 @@ def test_whether_cores_are_idle_is_said_to_the_process(monkeypatch):
 
     def start(command, env, **_):
         commands.append((command[-1] == "idle", env["TORCHINDUCTOR_COMPILE_THREADS"]))
+        assert env["TORCHINDUCTOR_WORKER_START"] == "fork"
         raise OSError("not now")
 
     monkeypatch.setattr(compile_process.subprocess, "Popen", start)
@@ -135,13 +136,19 @@ def test_whether_cores_are_idle_is_said_to_the_process(monkeypatch):
     assert commands == [(True, "6"), (False, "1")]
 
 
-def test_compilers_that_work_side_by_side_end_with_the_process():
+@pytest.mark.parametrize("killed", [False, True])
+def test_compilers_that_work_side_by_side_end_with_the_process(killed):
+    """Those of a process that was killed hold none of its pipes: its end is noticed at once, and they are ended then."""
     process = CompileProcess()
     process.compilers = 2
     process.ask({})
     group = process._process.pid
     members = [line.split()[0] for line in _processes() if line.split()[1] == str(group)]
-    assert len(members) >= 2  # the process, and one that keeps the compilers
+    assert len(members) == 3  # the process, and its copies
+    if killed:
+        os.kill(group, signal.SIGKILL)
+        with pytest.raises(Died, match="ended with code -9"):
+            process.ask({})
     process.close()
     for pid in members:
         wait_for_the_end(pid, 5.0)
