@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from headrace.runtime.compiler.thread_errors import HEADER, carry_errors
+
 MOST: Final = 32  # kernels in a library
-_PREFIX: Final = "#include <torch/csrc/inductor/cpp_prefix.h>"
 _HEAD: Final = re.compile(r'extern\s+"C"\s+void\s+kernel\(')
 
 _BINDINGS: Final = """
@@ -91,17 +92,17 @@ def together(kernels: Sequence[Kernel]) -> str:
     """The C++ text of a Python module with functions ``kernel_0``, ``kernel_1``, ...  Each kernel has a namespace of its own."""
     bodies, functions, methods = [], [], []
     for i, kernel in enumerate(kernels):
-        body = _HEAD.sub("void kernel(", kernel.source.replace(_PREFIX, ""))
+        body = _HEAD.sub("void kernel(", kernel.source.replace(HEADER, ""))
         bodies.append(f"namespace kernel_{i} {{\n{body}\n}}")
         arguments = [f"argument<{a.replace('const ', '')}>(args, {n})" for n, a in enumerate(kernel.arguments)]
         functions.append(_FUNCTION.format(i=i, count=len(arguments), arguments=", ".join(arguments)))
         methods.append(f'{{"kernel_{i}", call_{i}, METH_VARARGS, ""}},')
-    return "\n".join([_PREFIX, *bodies, _BINDINGS, *functions, _MODULE.format(methods=" ".join(methods))])
+    return "\n".join([HEADER, *bodies, _BINDINGS, *functions, _MODULE.format(methods=" ".join(methods))])
 
 
 def can_join(source: str) -> bool:
     """Whether the text is of the form that this file knows: one kernel behind the one header."""
-    return len(_HEAD.findall(source)) == 1 and source.count("#include") == source.count(_PREFIX) == 1
+    return len(_HEAD.findall(source)) == 1 and source.count("#include") == source.count(HEADER) == 1
 
 
 @contextmanager
@@ -113,7 +114,8 @@ def built_together() -> Iterator[None]:
     alone, wait = AsyncCompile.cpp_pybinding, AsyncCompile.wait
 
     def cpp_pybinding(self: Any, argtypes: list[str], source_code: str) -> Any:
-        return Kernel(argtypes, source_code) if can_join(source_code) else alone(self, argtypes, source_code)
+        text = carry_errors(source_code)
+        return Kernel(argtypes, text) if can_join(source_code) else alone(self, argtypes, text)
 
     def wait_for_all(self: Any, scope: dict[str, Any]) -> None:
         waiting = [(name, value) for name, value in scope.items() if isinstance(value, Kernel)]
