@@ -62,7 +62,8 @@ class Planner:
         if not plan.single or (plan.strand is not None and not has_shapes(plan.feeds)):
             return
         if self.compile_mode != "off":
-            names = {n.device for n in plan.graph.nodes if n.device}
+            here = self.registered.worker.device_names  # a plan may name devices of other tasks
+            names = {n.device for n in plan.graph.nodes if n.device in here}
             finish = waiting([self.registered.torch_device(name) for name in names])
             plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many, finish)
         if self.registered.arrays and may_vary(plan.feeds):

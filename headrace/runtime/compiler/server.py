@@ -26,6 +26,7 @@ from typing import IO, Any, Final
 
 import torch
 
+from headrace.core import process
 from headrace.core.registry import Kernel
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
@@ -236,7 +237,7 @@ def _prepare_gpu(device: torch.device, request: dict[str, Any]) -> None:
         raise OnlyTheAsker(f"the compiling process cannot use {device}: {_first_line(e)}") from e
     if name != request["gpu"]:
         raise OnlyTheAsker(f"the compiling process sees {name} as {device}, not {request['gpu']}")
-    torch.set_float32_matmul_precision(request["precision"])
+    process.set_precision(torch, request["precision"], benchmark=torch.backends.cudnn.benchmark, asked=True)
 
 
 def _see_that_it_fits(fakes: list[Any], device: torch.device) -> None:
