@@ -12,9 +12,8 @@ from typing import Final
 # The processor time of a compilation, importing torch's compiler included.
 SECONDS = 6.0
 SECONDS_PER_NODE = 0.04
-LOST: Final = (
-    0.1  # of that time, if one core is idle: a VAE's step beside it takes 12 to 15 % longer; less if more are idle
-)
+# The part of that time that the program loses if one core is idle (a step of word2vec takes a quarter longer); less if more are.
+LOST: Final = 0.3
 IDLE: Final = 0.2  # cores: enough to finish on
 SPARE: Final = 0.9  # cores: as good as a whole one
 MANY: Final = 2.0  # cores: the program does without them

@@ -21,7 +21,8 @@ def runs_until(worth, seconds, most=100_000):
     [
         (1.0, 1e-3, LOST * COST / 1e-3),  # on an idle core the program loses little
         (4.0, 1e-4, LOST * COST / 4 / 1e-4),  # on four even less
-        (0.5, 4e-3, COST / 2 / 4e-3),
+        (0.5, 4e-3, 0.6 * COST / 4e-3),
+        (0.2, 4e-3, COST / 4e-3),
         (0.0, 1e-3, COST / 1e-3),  # on busy cores it waits for the compiler
         (1.0, 0.0, None),  # convolutions, say
     ],
