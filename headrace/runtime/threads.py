@@ -1,8 +1,9 @@
 """How many threads a step's kernels use: one for small work, several where measuring shows that they help.
 
 Kernels that split their work wait for one another at every barrier; on cores shared with other processes that wait can cost
-far more than the split gains.  So each request tries one thread and all threads in turn, keeps the faster, and looks again
-from time to time, because the machine's load changes.  Steps that run at the same time share the cores between them.
+far more than the split gains.  So each request tries one thread and all threads in turn, keeps the faster (one, if more hardly
+help), and looks again from time to time, because the machine's load changes.  Steps that run at the same time share the cores
+between them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 from headrace.core import process
 
 SMALL: Final = 3e-4  # seconds: a step this short never gains from a second thread
+GAIN: Final = 0.95  # of the time on one thread: a smaller gain is lost again as soon as another process wants a core
 TRIALS: Final = 4  # runs of each choice before deciding
 AGAIN: Final = 20.0  # seconds of running after which to look again
 
@@ -77,7 +79,7 @@ class ThreadChoice:
             return self._limit
         if self._left:
             return 1 if self._turn else self._limit
-        return min(self._best, key=lambda n: (self._best[n], n))
+        return self._limit if self._best[self._limit] < GAIN * self._best[1] else 1
 
     def note(self, threads: int, seconds: float) -> None:
         """Notes how long a run took."""

@@ -19,7 +19,14 @@ def settle(choice: ThreadChoice, seconds: dict[int, float]) -> int:
 
 @pytest.mark.parametrize(
     ("seconds", "chosen"),
-    [({1: 0.1, 4: 0.03}, 4), ({1: 0.03, 4: 0.1}, 1), ({1: 0.05, 4: 0.05}, 1), ({1: 1e-5, 4: 1e-6}, 1)],
+    [
+        ({1: 0.1, 4: 0.03}, 4),
+        ({1: 0.03, 4: 0.1}, 1),
+        ({1: 0.05, 4: 0.05}, 1),
+        ({1: 0.05, 4: 0.048}, 1),
+        ({1: 0.05, 4: 0.047}, 4),
+        ({1: 1e-5, 4: 1e-6}, 1),
+    ],
 )
 def test_the_faster_choice_wins_and_small_steps_use_one(seconds: dict[int, float], chosen: int) -> None:
     assert settle(ThreadChoice(4), seconds) == chosen
