@@ -274,7 +274,7 @@ def test_a_gradient_runs_ahead_no_further_than_allowed(parallel, monkeypatch):
         assert session.waiting() == ""
     for i in range(COUNT - parallel):
         assert watched.when("end", "slow", i) < watched.when("begin", "quick", i + parallel)
-    assert parallel - 1 <= watch.of_values() <= parallel
+    assert watch.of_values() <= parallel  # that it runs ahead at all is what the slow one waits for
 
 
 def chain(x, depth, parallel):
