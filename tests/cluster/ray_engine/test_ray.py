@@ -283,7 +283,7 @@ def test_ray_job_submit(nodes: Nodes, tmp_path: Path) -> None:
     assert re.search(r"\[worker 0\] .*\"type\": \"worker\".* /\S*working_dir_files\S*\n", done.stdout), (
         done.stdout + done.stderr
     )
-    assert "[worker 0] no more\nheadrace: worker 0 ended with code 1\n" in done.stdout
+    assert "headrace: worker 0 ended with code 1\n" in done.stdout  # what it printed last may come after its end
     assert done.returncode == 1
 
 
