@@ -260,7 +260,7 @@ def _axes_of_bias(grad, data_format):
 
 
 @bias_add_grad.kernel
-def bias_gradient(out_backprop, data_format):
+def _(out_backprop, data_format):
     axes = _axes_of_bias(out_backprop, data_format)
     return torch.sum(out_backprop, axes, dtype=out_backprop.dtype)
 

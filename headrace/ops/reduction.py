@@ -108,7 +108,7 @@ def _unreduce(node, tensor, mean=False):
 # ---- sums
 
 
-def total_of(x, axis, keep):
+def _sum(x, axis, keep):
     return x.clone() if axis == [] else torch.sum(x, axis, keep)
 
 
@@ -116,7 +116,7 @@ def _integer_sum(x, axis, keep):
     return x.clone() if axis == [] else torch.sum(x, axis, keep, dtype=x.dtype)
 
 
-total = _reduction("Sum", NUMERIC, total_of, _unreduce, _integer_sum, array=np.add.reduce)
+total = _reduction("Sum", NUMERIC, _sum, _unreduce, _integer_sum, array=np.add.reduce)
 
 
 def _mean(x, axis, keep):

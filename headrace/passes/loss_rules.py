@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from headrace.core.registry import REGISTRY
@@ -61,8 +59,9 @@ def _gradient_of_logistic_loss(node: Node, facts: Facts) -> Answer:
         grad = _weighted(part, positive, x)
         if grad is None or not _is_sign(positive, x) or not _same_shape(x, grad):
             continue
-        above = _first(v for v in _selects(node, positive) if _same(v.op.inputs[1], grad) and _is_zero(v.op.inputs[2]))
-        below = _first(v for v in _selects(node, positive) if v.op.inputs[2] is part and _is_zero(v.op.inputs[1]))
+        choices = [v for v in node.inputs if v.op in SELECT and v.op.inputs[0] is positive]
+        above = next((v for v in choices if _same(v.op.inputs[1], grad) and _is_zero(v.op.inputs[2])), None)
+        below = next((v for v in choices if v.op.inputs[2] is part and _is_zero(v.op.inputs[1])), None)
         if above is None or below is None or not _plain(node, minus.op, chosen, above.op, below.op, positive.op):
             continue
         attrs = {"T": grad.dtype.base_dtype}
@@ -88,14 +87,6 @@ def _weighted(part: Value, positive: Value, x: Value) -> Value | None:
     if divisor.op not in SUM or divisor.op.inputs[0] is not exponential or uniform(divisor.op.inputs[1]) != 1:
         return None
     return grad
-
-
-def _selects(node: Node, positive: Value) -> Iterator[Value]:
-    return (v for v in node.inputs if v.op in SELECT and v.op.inputs[0] is positive)
-
-
-def _first(values: Iterator[Value]) -> Value | None:
-    return next(values, None)
 
 
 def _is_sign(positive: Value, x: Value) -> bool:

@@ -6,6 +6,8 @@ pattern, or because another pass sees more after it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from headrace.core.dtypes import int32
@@ -233,33 +235,40 @@ def _gathered_in_order(node: Node, facts: Facts) -> Answer:
 @rule("Add", "AddV2", "AddN", rounds=True)
 def _pads_side_by_side(node: Node, facts: Facts) -> Answer:
     """pad(x, [[0, 3]]) + pad(y, [[2, 0]]) -> concat([x, y]), where x has 2 rows and y has 3: the gradient of two slices"""
-    pads = sorted((pad for v in node.inputs if (pad := _pad_along(v)) is not None), key=lambda pad: pad[1])
-    if len(pads) < len(node.inputs) or len(pads) < 2 or len({axis for axis, *_ in pads}) > 1:
+    pads = sorted((pad for v in node.inputs if (pad := _padded(v)) is not None), key=lambda pad: pad.before)
+    if len(pads) < max(2, len(node.inputs)) or len({pad.axis for pad in pads}) > 1:
         return None
     if len({v.shape.tuple for v in node.inputs}) > 1:
         return None  # one of them is broadcast
-    end = 0
-    for _, before, size, after, _ in pads:
-        if before != end or before + size + after != pads[0][2] + pads[0][3]:
-            return None
-        end += size
-    if pads[-1][3]:
+    ends = [0, *(pad.before + pad.size for pad in pads)]
+    if [pad.before for pad in pads] != ends[:-1] or pads[-1].after:
         return None
-    axis = make_constant(node, "axis", np.array(pads[0][0], np.int32), int32)
+    axis = make_constant(node, "axis", np.array(pads[0].axis, np.int32), int32)
     attrs = {"N": len(pads), "T": node.outputs[0].dtype.base_dtype, "Tidx": int32}
-    return Change("ConcatV2", [*(pad.op.inputs[0] for *_, pad in pads), axis.outputs[0]], attrs, [axis])
+    return Change("ConcatV2", [*(pad.value for pad in pads), axis.outputs[0]], attrs, [axis])
 
 
-def _pad_along(value: Value) -> tuple[int, int, int, int, Value] | None:
-    """The axis along which a value is padded, zeros before, its size, zeros after, the value; None if it is not one axis."""
+class _Padded(NamedTuple):
+    """A value with zeros before and after it, along one axis."""
+
+    value: Value
+    axis: int
+    before: int
+    size: int
+    after: int
+
+
+def _padded(value: Value) -> _Padded | None:
+    """What a Pad along one axis does; None for any other node."""
     if value.op not in PAD or value.op.control_inputs:
         return None
-    paddings, shape = numbers(value.op.inputs[1]), value.op.inputs[0].shape.tuple
+    x = value.op.inputs[0]
+    paddings, shape = numbers(value.op.inputs[1]), x.shape.tuple
     if paddings is None or shape is None or len(paddings) != 2 * len(shape):
         return None
     axes = [i for i in range(len(shape)) if paddings[2 * i] or paddings[2 * i + 1]]
     size = shape[axes[0]] if len(axes) == 1 else None
-    return None if size is None else (axes[0], paddings[2 * axes[0]], size, paddings[2 * axes[0] + 1], value)
+    return None if size is None else _Padded(x, axes[0], paddings[2 * axes[0]], size, paddings[2 * axes[0] + 1])
 
 
 @rule("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")

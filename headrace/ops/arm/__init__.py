@@ -4,6 +4,6 @@ Only an Arm processor runs them (``machine="aarch64"``).  A kernel is here if a 
 speed up, it hands to the family's general kernel.  The families know nothing of this folder.
 """
 
-from headrace.ops.arm import convolution, elementwise, matmul, reduction
+from headrace.ops.arm import convolution, elementwise, matmul
 
-__all__ = ["convolution", "elementwise", "matmul", "reduction"]
+__all__ = ["convolution", "elementwise", "matmul"]
