@@ -51,7 +51,15 @@ class Role:
         self.unanswered = 1  # it says that it is ready
 
     def signal(self, number: int) -> None:
+        """Sends a signal.  After SIGSTOP all threads have stopped: on a busy machine some run on for a while."""
         os.kill(self.process.pid, number)
+        if number == signal.SIGSTOP:
+            tasks = Path(f"/proc/{self.process.pid}/task")
+            for _ in range(int(WAIT_S / 0.01)):
+                if all(task.read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.glob("*/stat")):
+                    return
+                time.sleep(0.01)
+            raise AssertionError("it has not stopped")
 
     def kill(self) -> None:
         if self.process is not None:
