@@ -134,10 +134,12 @@ class ArrayKernel:
     It takes what the kernel takes, with type attributes as numpy dtypes, and returns arrays.  The planner runs it only where
     the shapes of all inputs and outputs are known, so the op's shape rule has checked them.  What the shape rule cannot check,
     such as an index, the array kernel checks by the kernel's own function.  It need not mind overflow: numpy is told not to warn.
+    A keyword-only parameter called ``state`` receives the node's state.
     """
 
     call: Rule
     types: tuple[tuple[str, tuple[DType, ...]], ...]
+    wants_state: bool = False
 
     def accepts(self, attrs: dict[str, Any]) -> bool:
         return not self.types or all(attrs.get(name) in allowed for name, allowed in self.types)
@@ -302,16 +304,17 @@ class OpDef:
         if call is None:
             return lambda f: self.array_kernel(f, **types)
         wants = _keyword_only(call)
-        if wants:
+        unknown = wants - {"state"}
+        if unknown:
             raise TypeError(
-                f"the array kernel of {self.name} has keyword-only parameters {sorted(wants)}; it may have none {at()}"
+                f"the array kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: state {at()}"
             )
         constraint = self._constraint(types)
         for one in self.kernels.on_arrays:
             if _overlap(one.types, constraint):
                 self._claim("array kernel", *one.types)
         self._claim("array kernel", *constraint)
-        self.kernels.on_arrays.append(ArrayKernel(call, constraint))
+        self.kernels.on_arrays.append(ArrayKernel(call, constraint, bool(wants)))
         return call
 
     def find_array_kernel(self, attrs: dict[str, Any]) -> ArrayKernel | None:

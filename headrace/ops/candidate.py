@@ -76,12 +76,12 @@ class Sampler(Resumable):
                 None,
                 f"Sampler's range is too small: {count} distinct classes out of {self.possible()} with a weight",
             )
-        drawn = self.draw(count + count // 2 + 16)
+        drawn: list[int] = []
         while True:
-            first = np.sort(np.unique(drawn, return_index=True)[1])  # where each class was drawn first, in order
-            if len(first) >= count:
-                return drawn[first[:count]], int(first[count - 1]) + 1 if count else 0
-            drawn = np.concatenate([drawn, self.draw(count + count // 2 + 16)])
+            drawn += self.draw(count + count // 2 + 16).tolist()
+            distinct = list(dict.fromkeys(drawn))  # in the order in which they were drawn first
+            if len(distinct) >= count:
+                return np.array(distinct[:count], np.int64), drawn.index(distinct[count - 1]) + 1
 
 
 class LogUniform(Sampler):
@@ -211,10 +211,14 @@ def _declare(name, sampler_class, options=""):
             raise ValueError(f"Sampler's range is too small: {num_sampled} distinct classes out of {range_max}")
         return _shape(true_classes, num_true, num_sampled, unique)
 
-    @definition.kernel
-    def _(true_classes, num_true, num_sampled, unique, *rest, state):
+    @definition.array_kernel
+    def sample(true_classes, num_true, num_sampled, unique, *rest, state):
         _check(true_classes, num_true)
-        return tuple(map(torch.from_numpy, state.sample(true_classes.numpy(), num_sampled, unique)))
+        return state.sample(true_classes, num_sampled, unique)
+
+    @definition.kernel
+    def _(true_classes, *attrs, state):
+        return tuple(map(torch.from_numpy, sample(true_classes.numpy(), *attrs, state=state)))
 
 
 _declare("LogUniformCandidateSampler", LogUniform)

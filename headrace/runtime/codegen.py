@@ -161,6 +161,8 @@ class _Writer:
         arguments = self.arguments(node, device, array_kernel is not None)
         if array_kernel is not None:
             arguments += [self.script.literal(a) for a in array_attrs(op_def, node.attrs)]
+            if array_kernel.wants_state:
+                arguments.append(f"state={self.script.bind('x', self.binder.state(node))}")
             self.assign(node, f"{self.script.bind('k', array_kernel.call)}({', '.join(arguments)})", ARRAY)
             return
         if op_def.kernels.inline is not None:

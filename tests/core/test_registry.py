@@ -214,6 +214,24 @@ def test_a_trait_that_is_none() -> None:
         op("TestMisspelled(x: T) -> (y: T)", T=[dtypes.float32], pure=True)
 
 
+def test_an_array_kernel_may_ask_for_the_state_and_nothing_else() -> None:
+    definition = op("_TestDrawn(x: T) -> (y: T)", T=[dtypes.float32])
+
+    def draw(x, *, state):
+        return state + x
+
+    def look(x, *, node):
+        return node, x
+
+    try:
+        with pytest.raises(TypeError, match=r"array kernel of _TestDrawn has .* \['node'\]; known: state"):
+            definition.array_kernel(look)
+        definition.array_kernel(draw)
+        assert definition.find_array_kernel({}).wants_state  # type: ignore[union-attr]
+    finally:
+        REGISTRY.remove("_TestDrawn")
+
+
 @pytest.mark.parametrize("wrong", [{"saving": 3}, {"T2": [dtypes.float32]}, {"T": "float32"}])
 def test_a_kernel_for_an_attribute_that_is_not_there_is_refused(wrong):
     definition = op("_TestConstrained(x: T) -> (y: T)", T=[dtypes.float32])

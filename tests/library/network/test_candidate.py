@@ -44,6 +44,25 @@ def test_drawn_as_often_as_expected(kind: str) -> None:
     np.testing.assert_allclose(counts, found.true_expected_count[:, 0], rtol=0.15)
 
 
+# Of 20,000 draws of TensorFlow's: how often each class was among five different ones out of twelve, and its expected count.
+DISTINCT_DRAWN = [0.8652, 0.7084, 0.5873, 0.4924, 0.4214, 0.3656, 0.3219, 0.2926, 0.2688, 0.2468, 0.2204, 0.2094]
+DISTINCT_EXPECTED = [1.003, 0.741, 0.588, 0.487, 0.4155, 0.3621, 0.3209, 0.2881, 0.2613, 0.2391, 0.2204, 0.2043]
+
+
+@pytest.mark.parametrize("arrays", [True, False])
+def test_distinct_classes_are_drawn_as_tensorflow_draws_them(arrays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not arrays:
+        monkeypatch.setenv("HEADRACE_PASSES_OFF", "arrays")
+    sampled = tf.nn.log_uniform_candidate_sampler(tf.constant(np.arange(12)[:, None], tf.int64), 1, 5, True, 12, seed=3)
+    steps = run(sampled, 4000)
+    drawn = np.bincount(np.concatenate([s.sampled_candidates for s in steps]), minlength=12) / len(steps)
+    np.testing.assert_allclose(drawn, DISTINCT_DRAWN, atol=0.04)  # five standard deviations
+    expected = np.mean([s.true_expected_count[:, 0] for s in steps], 0)
+    np.testing.assert_allclose(expected, DISTINCT_EXPECTED, rtol=0.02)
+    first = steps[0]
+    np.testing.assert_array_equal(first.sampled_expected_count, first.true_expected_count[first.sampled_candidates, 0])
+
+
 def test_learned_unigram_learns_within_a_session() -> None:
     true = tf.constant([[3]] * 50, tf.int64)
     sampled = tf.nn.learned_unigram_candidate_sampler(true, 1, 2, False, 5, seed=1)
