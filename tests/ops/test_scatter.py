@@ -40,6 +40,18 @@ def test_rows_given_twice_are_updated_twice(kind: str) -> None:
     np.testing.assert_allclose(updated(lambda v: getattr(v, f"scatter_{kind}")(slices)), want, rtol=1e-6)
 
 
+@pytest.mark.parametrize("count", [500, 2000])
+@pytest.mark.parametrize("kind", ["add", "sub"])
+def test_many_rows_given_several_times(kind: str, count: int) -> None:
+    random = np.random.RandomState(0)
+    start, rows = random.randn(40, 16), random.randn(count, 16)
+    index = random.randint(0, 40, count)
+    function, rule = ROW_UPDATES[kind]
+    want = start.copy()
+    rule.at(want, index, rows)
+    np.testing.assert_allclose(updated(lambda v: function(v, index, rows), start), want, rtol=1e-9)
+
+
 @pytest.mark.parametrize("kind", [*ROW_UPDATES, "update"])
 def test_other_rows_keep_every_bit(kind: str) -> None:
     odd = START.copy()
