@@ -100,7 +100,7 @@ def importing() -> Iterator[None]:
         return
     with no_collection():
         yield
-    gc.freeze()
+        gc.freeze()  # while it rests: as soon as it may, it goes through all that was made meanwhile
 
 
 # ---- while something runs

@@ -72,6 +72,20 @@ def test_importing_changes_what_is_listed_and_nothing_else() -> None:
     assert set(before["environment"]) <= set(after["environment"])
 
 
+LARGEST_COLLECTION = """
+import gc
+sizes = []
+gc.callbacks.append(lambda phase, info: sizes.append(len(gc.get_objects(info["generation"]))) if phase == "start" else None)
+import headrace
+print(max(sizes))
+"""
+
+
+def test_importing_never_collects_what_was_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", LARGEST_COLLECTION], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 50_000  # there are two hundred thousand
+
+
 def test_importing_after_torch_changes_nothing() -> None:
     assert _changed(_state("import numpy, torch"), _state("import torch, headrace")) == {}
 
