@@ -43,6 +43,7 @@ def main(argv: list[str] | None = None) -> None:
     """Measures, prints the table, saves the numbers."""
     options = _options(argv)
     tf_python = _harness.tensorflow_python()
+    _harness.compile_bytecode(sys.executable, tf_python)
     result: dict[str, Any] = {"rounds": options.rounds, "factor": options.steps, "programs": {}}
     for name in options.programs or list(STEPS):
         steps = max(1, round(STEPS[name] * options.steps))

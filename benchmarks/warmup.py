@@ -37,6 +37,7 @@ def main(argv: list[str] | None = None) -> None:
         tf_python=_harness.tensorflow_python() if "tensorflow" in options.frameworks else "",
         jax_python=_jax_python(options) if "jax" in options.frameworks else "",
     )  # fmt: skip
+    _harness.compile_bytecode(*(order.python(framework) for framework in options.frameworks))
     known = getattr(workload, suite)
     result: dict[str, Any] = {
         "device": options.device, "suite": suite, "threads": options.threads, "seconds": options.seconds, "workloads": {},
