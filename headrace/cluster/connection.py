@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import torch
 
-from headrace.cluster.health import Health, Told, limits
+from headrace.cluster.health import Health, Told
+from headrace.cluster.limits import limits
 from headrace.cluster.op_agreement import check_version
 from headrace.cluster.remote import SAY_AFTER, RemoteRuns, ask, lost_receiver
 from headrace.cluster.session_config import to_plain

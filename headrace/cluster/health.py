@@ -6,14 +6,13 @@ It feeds a membership machine with answers, broken connections and time, and doe
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import Any, Final
 
+from headrace.cluster.limits import lost_seconds
 from headrace.cluster.membership import (
     ANSWER_FACTOR,
     PING_SECONDS,
@@ -28,32 +27,14 @@ from headrace.cluster.membership import (
     Ping,
     Tick,
 )
-from headrace.cluster.transport.interface import CLOSED, DEFAULT_LIMITS, Limits, Peer, Transport
+from headrace.cluster.transport.interface import CLOSED, Peer, Transport
 from headrace.core.errors import OpError, make_error
 
 log = logging.getLogger("headrace.cluster")
 
-LOST_SECONDS: Final = 5.0  # of silence, until a task is lost; HEADRACE_LOST_SECONDS wins
 Told = Callable[[str, OpError], None]  # (task, error)
 
 _last_seen: Final[dict[str, int]] = {}  # the incarnation that was at an address when this process last heard from it
-
-
-def lost_seconds() -> float:
-    """How long another process may be silent until it is lost."""
-    setting = os.environ.get("HEADRACE_LOST_SECONDS", "")
-    try:
-        seconds = float(setting) if setting else LOST_SECONDS
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"HEADRACE_LOST_SECONDS must be a number of seconds above 0, got {setting!r}")
-    return seconds
-
-
-def limits() -> Limits:
-    """The limits of this process's endpoints."""
-    return replace(DEFAULT_LIMITS, silence=lost_seconds())
 
 
 class Health:

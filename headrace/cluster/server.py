@@ -13,7 +13,7 @@ import os
 from typing import Any, Final
 
 from headrace.cluster.cluster_spec import ClusterSpec
-from headrace.cluster.health import limits
+from headrace.cluster.limits import limits
 from headrace.cluster.transport import need_libraries, open_endpoint
 from headrace.core.config import ConfigProto
 from headrace.core.errors import (

@@ -17,7 +17,8 @@ from time import monotonic
 from typing import Any, Final
 
 from headrace.cluster.admission import SESSIONS, Admission, Once
-from headrace.cluster.health import Health, lost_seconds
+from headrace.cluster.health import Health
+from headrace.cluster.limits import lost_seconds
 from headrace.cluster.op_agreement import check_user_ops, own_version
 from headrace.cluster.remote import ask, lost_receiver
 from headrace.cluster.session_config import from_plain

@@ -28,6 +28,26 @@ def test_the_first_device_is_the_default() -> None:
     assert placed(tf.constant(1.0, name="a")) == {"a": "GPU:0"}
 
 
+def test_the_only_device_gets_every_node() -> None:
+    text = tf.constant("a", name="text")
+    a = tf.constant(1.0, name="a")
+    with tf.colocate_with(a):
+        b = raw_ops.Neg(a, name="b")
+    graph = step([b, text], [], [], lambda g: place(g, DEVICES[2:], everywhere))
+    assert {n.name: n.device for n in graph.nodes} == dict.fromkeys(["text", "a", "b"], DEVICES[2])
+    assert {n.colocation for n in graph.nodes} == {()}
+
+
+def test_the_only_device_must_be_the_one_asked_for_and_have_the_kernels() -> None:
+    with tf.device("/gpu:0"):
+        a = tf.constant(1.0, name="a")
+    with pytest.raises(InvalidArgumentError, match="explicitly assigned to /device:GPU:0 but no such device"):
+        placed(a, devices=DEVICES[2:])
+    assert placed(a, devices=DEVICES[2:], soft=True) == {"a": "CPU:0"}
+    with pytest.raises(InvalidArgumentError, match="op Neg has no kernel"):
+        placed(raw_ops.Neg(tf.constant(1.0)), devices=DEVICES[2:], has_kernel=lambda node, kind: node.type != "Neg")
+
+
 @pytest.mark.parametrize(
     ("wish", "device"),
     [

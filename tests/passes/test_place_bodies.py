@@ -53,6 +53,13 @@ def test_a_body_uses_a_variable_where_it_is(resource: bool) -> None:
     assert where["Exp"] == {"CPU:0"}
 
 
+def test_the_only_device_gets_the_nodes_of_bodies_too() -> None:
+    v = tf.Variable([1.0, 2.0])
+    where = devices_by_type(*loop(lambda i, a: [tf.exp(a) + v], tf.zeros([2])), devices=TWO[:1])
+    assert where["Exp"] == where["VariableV2"] == {"CPU:0"}
+    assert set.union(*where.values()) == {"CPU:0"}
+
+
 def test_through_two_borders() -> None:
     v = on("/cpu:1", lambda: tf.Variable(1.0))
 
