@@ -27,6 +27,7 @@ from headrace.runtime.compiler.blocks import share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
+from headrace.runtime.compiler.index_stride import read_strides
 from headrace.runtime.compiler.one_library import built_together
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
@@ -216,7 +217,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
     patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
 
     def compiled() -> Any:
-        with having_threads(threads), built_together():
+        with having_threads(threads), built_together(), read_strides():
             return standalone_compile(
                 graph, list(fakes), dynamic_shapes="from_graph", options={"config_patches": patches}
             )
