@@ -32,6 +32,7 @@ from headrace.core.signature import Signature, parse
 from headrace.core.source import at
 
 Rule = Callable[..., Any]
+Fits = Callable[[Sequence[Sequence[Any]], dict[str, Any]], bool]  # of the inputs' shapes and the attributes
 _PACKAGE: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 
@@ -135,10 +136,13 @@ class ArrayKernel:
     the shapes of all inputs and outputs are known, so the op's shape rule has checked them.  What the shape rule cannot check,
     such as an index, the array kernel checks by the kernel's own function.  It need not mind overflow: numpy is told not to warn.
     A keyword-only parameter called ``state`` receives the node's state.
+
+    ``fits`` says for which inputs it is faster than the kernel on tensors; None: for all that the planner holds as arrays.
     """
 
     call: Rule
     types: tuple[tuple[str, tuple[DType, ...]], ...]
+    fits: Fits | None = None
     wants_state: bool = False
 
     def accepts(self, attrs: dict[str, Any]) -> bool:
@@ -296,13 +300,13 @@ class OpDef:
                 return kernel
         return None
 
-    def array_kernel(self, call: Rule | None = None, **types: DType | Sequence[DType]) -> Any:
+    def array_kernel(self, call: Rule | None = None, fits: Fits | None = None, **types: DType | Sequence[DType]) -> Any:
         """Registers a kernel on numpy arrays: ``@op.array_kernel`` or ``op.array_kernel(np.add, T=FLOATING)``.
 
-        No two may accept the same types.
+        ``fits(shapes, attrs)``: whether to use it for inputs of these shapes.  No two may accept the same types.
         """
         if call is None:
-            return lambda f: self.array_kernel(f, **types)
+            return lambda f: self.array_kernel(f, fits, **types)
         wants = _keyword_only(call)
         unknown = wants - {"state"}
         if unknown:
@@ -314,7 +318,7 @@ class OpDef:
             if _overlap(one.types, constraint):
                 self._claim("array kernel", *one.types)
         self._claim("array kernel", *constraint)
-        self.kernels.on_arrays.append(ArrayKernel(call, constraint, bool(wants)))
+        self.kernels.on_arrays.append(ArrayKernel(call, constraint, fits, bool(wants)))
         return call
 
     def find_array_kernel(self, attrs: dict[str, Any]) -> ArrayKernel | None:

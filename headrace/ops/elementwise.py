@@ -11,7 +11,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
-from headrace.ops.declare.regular import conjugate, follow, for_few, unary
+from headrace.ops.declare.regular import conjugate, few, follow, unary
 
 
 def _times(derivative):
@@ -77,12 +77,10 @@ for _name in ("Reciprocal", "Inv"):
         _name, torch.reciprocal, FLOAT_OR_COMPLEX, lambda node, grad: raw_ops.ReciprocalGrad(node.outputs[0], grad),
         array=np.reciprocal,
     )  # fmt: skip
-exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y), array=for_few(np.exp, torch.exp))
+exp = unary("Exp", torch.exp, FLOAT_OR_COMPLEX, _times(lambda x, y: y), array=np.exp, fits=few)
 expm1 = unary("Expm1", torch.expm1, FLOAT_OR_COMPLEX, _times(lambda x, y: raw_ops.Exp(x)))
 log = unary("Log", torch.log, FLOAT_OR_COMPLEX, _over(lambda x: x), array=np.log)
-log1p = unary(
-    "Log1p", torch.log1p, FLOAT_OR_COMPLEX, _over(lambda x: _plus(x, 1)), array=for_few(np.log1p, torch.log1p)
-)
+log1p = unary("Log1p", torch.log1p, FLOAT_OR_COMPLEX, _over(lambda x: _plus(x, 1)), array=np.log1p, fits=few)
 
 # ---- trigonometric and hyperbolic
 
@@ -113,7 +111,7 @@ atanh = unary("Atanh", torch.atanh, FLOAT_OR_COMPLEX, _over(lambda x: _constant_
 sigmoid = unary(
     "Sigmoid", torch.sigmoid, FLOAT_OR_COMPLEX,
     lambda node, grad: raw_ops.SigmoidGrad(conjugate(node.outputs[0]), grad),
-    array=for_few(lambda x: np.reciprocal(np.exp(np.negative(x)) + x.dtype.type(1)), torch.sigmoid),
+    array=lambda x: np.reciprocal(np.exp(np.negative(x)) + x.dtype.type(1)), fits=few,
 )  # fmt: skip
 
 # ---- error and gamma functions

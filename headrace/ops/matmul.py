@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import torch
 
@@ -13,7 +11,6 @@ from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import conjugate, sum_to_shape, widen
-from headrace.resources.value import as_tensor
 
 INTEGERS = (int32, int64)
 TYPES = (*FLOAT_OR_COMPLEX, *INTEGERS)
@@ -74,16 +71,13 @@ def _(a, b, transpose_a, transpose_b):
 _ONE_THREAD = 64**3  # multiplications: for more, numpy's BLAS starts threads, which disturb torch's
 
 
-@cache
-def _on_tensors():
-    """The kernel for this machine's processor."""
-    return matmul.find_kernel("cpu", {}).call
+def _on_one_thread(shapes, attrs):
+    (rows, columns), b = shapes
+    return rows * columns * b[0 if attrs["transpose_b"] else 1] <= _ONE_THREAD
 
 
-@matmul.array_kernel(T=FLOATING)
+@matmul.array_kernel(fits=_on_one_thread, T=FLOATING)
 def _(a, b, transpose_a, transpose_b):
-    if a.size * b.shape[0 if transpose_b else 1] > _ONE_THREAD:
-        return _on_tensors()(as_tensor(a), as_tensor(b), transpose_a, transpose_b).numpy()
     return np.dot(a.T if transpose_a else a, b.T if transpose_b else b)
 
 

@@ -120,4 +120,6 @@ def _kernel(node: Node, native: Collection[DType], fits: dict[Value, bool]) -> A
             fits[value] = value.dtype.base_dtype in native and is_small(value.shape)
         if not fits[value]:
             return None
+    if kernel.fits is not None and not kernel.fits([v.shape.tuple or () for v in inputs], node.attrs):
+        return None
     return kernel

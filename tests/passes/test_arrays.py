@@ -28,6 +28,14 @@ def test_large_values_stay_tensors():
     assert chosen([tf.multiply(batch, 2.0, "small"), tf.multiply(larger, 2.0, "large")]) == ["small"]
 
 
+def test_work_that_torch_does_faster_stays_with_tensors():
+    few, many = variable(16, 32), variable(16, 33, name="many")
+    assert chosen([tf.sigmoid(few, "few"), tf.sigmoid(many, "many_more")]) == ["few"]
+    a, b = variable(64, 64, name="a"), variable(65, 64, name="b")
+    small = tf.matmul(a, a, name="small", transpose_b=True)
+    assert chosen([small, tf.matmul(a, b, name="large", transpose_b=True)]) == ["small"]
+
+
 def test_unknown_shapes_and_other_dtypes_stay_tensors():
     x = tf.placeholder(tf.float32, [None, 4])
     half = variable(4, dtype=tf.float16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,27 +11,24 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.dtypes import REAL, DType
-from headrace.core.registry import REGISTRY, OpDef, op
+from headrace.core.registry import REGISTRY, Fits, OpDef, op
 from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.graph.operation import Tensor
-from headrace.resources.value import as_tensor
 
 WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch stores these but hardly computes with them
-_FEW = (
-    512  # numbers: for more, numpy's exponentials take two to three times as long as torch's (measured on 64-bit Arm)
-)
+_FEW = 512
 _FOLDED = 4096  # the largest constant, in elements, worth computing while building
 
 
 def unary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
-    out: str = "T", array: Callable[..., Any] | None = None, **traits: bool,
+    out: str = "T", array: Callable[..., Any] | None = None, fits: Fits | None = None, **traits: bool,
 ) -> OpDef:  # fmt: skip
     """An element-wise op of one input ``x``: same shape out; ``gradient(node, grad)`` gives one tensor.
 
-    ``array`` is its kernel on numpy arrays of real numbers.
+    ``array`` is its kernel on numpy arrays of real numbers, ``fits`` says for which (`OpDef.array_kernel`).
     """
     op_def = op(f"{name}(x: T) -> (y: {out})", T=types, **traits)
     op_def.shape(lambda x: x)
@@ -39,7 +37,7 @@ def unary(
     if gradient is not None:
         op_def.gradient(gradient)
     if array is not None:
-        op_def.array_kernel(array, T=[t for t in types if t in REAL])
+        op_def.array_kernel(array, fits, T=[t for t in types if t in REAL])
     return op_def
 
 
@@ -64,9 +62,12 @@ def binary(
     return op_def
 
 
-def for_few(array: Callable[..., Any], kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The array kernel that hands larger arrays to the kernel on tensors; the first array says how large."""
-    return lambda *xs: array(*xs) if xs[0].size <= _FEW else kernel(*map(as_tensor, xs)).numpy()
+def few(shapes: Sequence[Sequence[int]], attrs: dict[str, Any]) -> bool:
+    """Whether an array kernel with exponentials fits: of more numbers torch's take a half to a third of the time of numpy's.
+
+    Measured on 64-bit Arm.
+    """
+    return math.prod(shapes[0]) <= _FEW
 
 
 def widen(op_def: OpDef, kernel: Callable[..., Any]) -> None:

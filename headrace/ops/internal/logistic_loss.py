@@ -11,7 +11,7 @@ import torch
 
 from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
-from headrace.ops.declare.regular import for_few
+from headrace.ops.declare.regular import few
 
 
 def _loss(logits, labels):
@@ -31,7 +31,7 @@ logistic_loss = op("_LogisticLoss(logits: T, labels: T) -> (loss: T)", T=FLOATIN
 logistic_loss.not_differentiable()
 logistic_loss.shape(lambda logits, labels: logits.merge_with(labels))
 logistic_loss.kernel(_loss)
-logistic_loss.array_kernel(for_few(_loss_of_few, _loss), T=FLOATING)
+logistic_loss.array_kernel(_loss_of_few, few, T=FLOATING)
 
 
 def _times_sigmoid(grad, logits):
@@ -42,6 +42,4 @@ times_sigmoid = op("_TimesSigmoid(grad: T, logits: T) -> (product: T)", T=FLOATI
 times_sigmoid.not_differentiable()
 times_sigmoid.shape(lambda grad, logits: grad.merge_with(logits))
 times_sigmoid.kernel(_times_sigmoid)
-times_sigmoid.array_kernel(
-    for_few(lambda grad, x: grad / (np.exp(np.negative(x)) + x.dtype.type(1)), _times_sigmoid), T=FLOATING
-)
+times_sigmoid.array_kernel(lambda grad, x: grad / (np.exp(np.negative(x)) + x.dtype.type(1)), few, T=FLOATING)
