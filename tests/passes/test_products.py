@@ -120,9 +120,9 @@ class TestAccumulateProduct:
 
 
 class TestShareTranspose:
-    def _products(self, count: int):
+    def _products(self, count: int, rows: int = 256):
         rng = np.random.RandomState(0)
-        w = tf.Variable(rng.randn(256, 300).astype(np.float32), name="w")
+        w = tf.Variable(rng.randn(rows, 300).astype(np.float32), name="w")
         xs = [tf.placeholder(tf.float32, [2, 300], name=f"x{i}") for i in range(count)]
         feed = {x: rng.randn(2, 300).astype(np.float32) for x in xs}
         return w, [tf.matmul(x, w, transpose_b=True) for x in xs], feed
@@ -136,6 +136,12 @@ class TestShareTranspose:
     def test_few_products_stay(self) -> None:
         _, products, feed = self._products(4)
         assert "_TransposeCopy" not in piped(products, list(feed), []).to_text()
+
+    def test_tiny_matrices_stay(self) -> None:
+        _, products, feed = self._products(5, rows=54)
+        assert "_TransposeCopy" not in piped(products, list(feed), []).to_text()
+        _, products, feed = self._products(5, rows=55)
+        assert "_TransposeCopy" in piped(products, list(feed), []).to_text()
 
     def test_same_values(self) -> None:
         w, products, feed = self._products(6)
