@@ -144,6 +144,7 @@ class ArrayKernel:
     types: tuple[tuple[str, tuple[DType, ...]], ...]
     fits: Fits | None = None
     wants_state: bool = False
+    large: str = ""  # the input that may have any size if it is a variable's value or a constant
 
     def accepts(self, attrs: dict[str, Any]) -> bool:
         return not self.types or all(attrs.get(name) in allowed for name, allowed in self.types)
@@ -300,13 +301,16 @@ class OpDef:
                 return kernel
         return None
 
-    def array_kernel(self, call: Rule | None = None, fits: Fits | None = None, **types: DType | Sequence[DType]) -> Any:
+    def array_kernel(
+        self, call: Rule | None = None, fits: Fits | None = None, *, large: str = "", **types: DType | Sequence[DType]
+    ) -> Any:
         """Registers a kernel on numpy arrays: ``@op.array_kernel`` or ``op.array_kernel(np.add, T=FLOATING)``.
 
-        ``fits(shapes, attrs)``: whether to use it for inputs of these shapes.  No two may accept the same types.
+        ``fits(shapes, attrs)``: whether to use it for inputs of these shapes.  ``large`` names an input of which the kernel looks
+        at parts only: it may have any size.  No two may accept the same types.
         """
         if call is None:
-            return lambda f: self.array_kernel(f, fits, **types)
+            return lambda f: self.array_kernel(f, fits, large=large, **types)
         wants = _keyword_only(call)
         unknown = wants - {"state"}
         if unknown:
@@ -318,7 +322,7 @@ class OpDef:
             if _overlap(one.types, constraint):
                 self._claim("array kernel", *one.types)
         self._claim("array kernel", *constraint)
-        self.kernels.on_arrays.append(ArrayKernel(call, constraint, fits, bool(wants)))
+        self.kernels.on_arrays.append(ArrayKernel(call, constraint, fits, bool(wants), large))
         return call
 
     def find_array_kernel(self, attrs: dict[str, Any]) -> ArrayKernel | None:

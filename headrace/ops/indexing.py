@@ -127,7 +127,7 @@ gather_v2 = op(
 gather_v2.shape(_gather_shape)
 gather_v2.kernel(_gather)
 gather_v2.kernel(_gather_strings, Tparams=dtypes.string)
-gather_v2.array_kernel(_gather_arrays)
+gather_v2.array_kernel(_gather_arrays, large="params")
 move_as_signed(gather_v2, "Tparams")
 
 

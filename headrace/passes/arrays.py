@@ -20,7 +20,7 @@ from headrace.graph.infer import group_inputs
 from headrace.passes.step_graph import Node, Value
 
 SAVED, TO_TENSOR, TO_ARRAY = 1, 1, 2  # units
-MOST = 16384  # elements of each value, as in a batch of 128 rows of 128: with more, the work outweighs the call
+MOST = 32767  # elements of each value: of more, torch computes parts on several threads, and the work counts
 ROUNDS = 8
 
 
@@ -114,7 +114,12 @@ def _kernel(node: Node, native: Collection[DType], fits: dict[Value, bool]) -> A
     kernel = node.op_def.find_array_kernel(node.attrs)
     if kernel is None:
         return None
-    inputs = node.inputs if node.op_def.takes_tensors else [value for arg, value in named_inputs(node) if not arg.host]
+    if node.op_def.takes_tensors and not kernel.large:
+        inputs = node.inputs
+    else:
+        inputs = [
+            v for arg, v in named_inputs(node) if not arg.host and (arg.name != kernel.large or not is_free(v.op))
+        ]
     for value in (*inputs, *node.outputs):
         if value not in fits:
             fits[value] = value.dtype.base_dtype in native and is_small(value.shape)

@@ -24,7 +24,7 @@ def test_small_values_of_variables_and_constants_are_arrays():
 
 
 def test_large_values_stay_tensors():
-    batch, larger = variable(128, 128), variable(128, 129, name="larger")
+    batch, larger = variable(128, 255), variable(128, 256, name="larger")
     assert chosen([tf.multiply(batch, 2.0, "small"), tf.multiply(larger, 2.0, "large")]) == ["small"]
 
 
@@ -34,6 +34,17 @@ def test_work_that_torch_does_faster_stays_with_tensors():
     a, b = variable(64, 64, name="a"), variable(65, 64, name="b")
     small = tf.matmul(a, a, name="small", transpose_b=True)
     assert chosen([small, tf.matmul(a, b, name="large", transpose_b=True)]) == ["small"]
+
+
+def test_rows_of_a_large_variable_are_gathered_as_arrays():
+    table = variable(20000, 128)
+    rows = tf.gather(table, [3, 1, 19999], name="rows")
+    assert chosen([tf.add(rows, 1.0, "more"), tf.reduce_sum(table, name="all")]) == ["more", "rows"]
+
+
+def test_rows_of_a_large_computed_value_are_gathered_as_tensors():
+    twice = variable(20000, 128) * 2.0
+    assert chosen([tf.gather(twice, [3, 1, 19999])]) == []
 
 
 def test_unknown_shapes_and_other_dtypes_stay_tensors():

@@ -21,7 +21,7 @@ OPTIMIZERS = {
     "adam, no bias correction": lambda: tf.train.AdamOptimizer(0.01, 1.0, 0.999),
 }
 SHAPES = [(3, 4), (5,), (), (0, 2), (2, 3, 2)]
-LARGE = 20_000  # elements: too many for arrays
+LARGE = 40_000  # elements: too many for arrays
 
 
 def types(graph):  # type: ignore[no-untyped-def]

@@ -25,7 +25,7 @@ def chosen(session, y, x, value):
 def test_small_batches_run_on_arrays_after_a_while():
     x = tf.placeholder(tf.float32, [None, 3])
     y = tf.tanh(x * 2.0) + 1.0
-    small, large = np.ones((2, 3), np.float32), np.ones((9000, 3), np.float32)
+    small, large = np.ones((2, 3), np.float32), np.ones((12000, 3), np.float32)
     with tf.Session(config=OFF) as session:
         wanted = session.run(y, {x: small})
         for _ in range(fed_shapes.RUNS):
