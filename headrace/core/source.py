@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from types import CodeType, FrameType
 from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _USER_PARTS = (_PACKAGE + "models" + os.sep, _PACKAGE + "tools" + os.sep)
 _THREADS = threading.Thread.run.__code__.co_filename
+_warned: dict[tuple[object, ...], object] = {}  # so that a warning of a line is shown once
 _internal: dict[str, bool] = {}  # by file: the hash of a code object is computed anew each time
 
 
@@ -43,6 +45,12 @@ def is_internal(code: CodeType) -> bool:
 def at() -> str:
     """``(at file:line)`` of the user's call, for the end of a message."""
     return f"(at {user_source(2)})"
+
+
+def warn(message: str) -> None:
+    """Warns, once for each line of the user's program, and names that line."""
+    place = user_source(2)
+    warnings.warn_explicit(message, UserWarning, place.filename, place.lineno, registry=_warned)  # type: ignore[arg-type]
 
 
 def user_source(depth: int = 1) -> Source:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 from headrace.core import dtypes
 from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
+from headrace.core.source import warn
 from headrace.graph import convert, raw_ops
 from headrace.graph.build import graph_of_inputs
 from headrace.graph.infer import constant_value_as_shape
@@ -94,15 +94,13 @@ def indexed_slices_to_tensor(
         )
     static = value.shape
     if not static.is_fully_defined():
-        warnings.warn(
-            "Converting sparse IndexedSlices to a dense Tensor of unknown shape. This may consume a large amount of memory.",
-            stacklevel=2,
+        warn(
+            "Converting sparse IndexedSlices to a dense Tensor of unknown shape. This may consume a large amount of memory."
         )
     elif (static.num_elements() or 0) >= 100_000_000:
-        warnings.warn(
+        warn(
             f"Converting sparse IndexedSlices to a dense Tensor with {static.num_elements()} elements. "
-            "This may consume a large amount of memory.",
-            stacklevel=2,
+            "This may consume a large amount of memory."
         )
     rows = raw_ops.StridedSlice(value.dense_shape, [0], [1], [1], shrink_axis_mask=1)
     return raw_ops.UnsortedSegmentSum(value.values, value.indices, rows, name=name or "UnsortedSegmentSum")

@@ -1,5 +1,7 @@
 """IndexedSlices and SparseTensor: parts, conversion, refusals."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -44,8 +46,18 @@ class TestIndexedSlices:
 
     def test_unknown_size_warns(self) -> None:
         s = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0]), tf.placeholder(tf.int32, [2]))
-        with pytest.warns(UserWarning, match="dense Tensor of unknown shape"):
-            tf.convert_to_tensor(s)
+        with pytest.warns(UserWarning, match="dense Tensor of unknown shape") as caught:
+            for _ in range(2):
+                tf.convert_to_tensor(s)
+        assert [warning.filename for warning in caught] == [__file__] * len(caught)
+
+    def test_a_line_is_warned_of_once(self) -> None:
+        s = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0]), tf.placeholder(tf.int32, [2]))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            for _ in range(2):
+                tf.convert_to_tensor(s)
+        assert len(caught) == 1
 
     def test_left_alone(self) -> None:
         s = slices()
