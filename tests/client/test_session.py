@@ -121,6 +121,22 @@ class TestFeeds:
             with pytest.raises(TypeError, match="not compatible with Tensor type int32"):
                 sess.run(i, {i: 2**40})
 
+    @pytest.mark.parametrize("wanted", [tf.int32, tf.int64, tf.uint8, tf.float16, tf.float32, tf.complex64, tf.bool])
+    @pytest.mark.parametrize("fed", [np.int64, np.uint8, np.float32, np.float64, ">i4"])
+    def test_arrays_of_other_types_are_cast(self, fed: Any, wanted: Any) -> None:
+        x = tf.placeholder(wanted, [2, 3])
+        value = np.array([[0, 1, 2], [3, 4, 5]], fed)
+        with tf.Session() as sess:
+            for array in (value, np.asfortranarray(value), value[::-1]):
+                got = sess.run(tf.identity(x), {x: array})
+                assert got.dtype == wanted.as_numpy_dtype
+                np.testing.assert_array_equal(got, array.astype(wanted.as_numpy_dtype))
+
+    def test_complex_arrays_are_not_cast_to_real_ones(self) -> None:
+        x = tf.placeholder(tf.float32, [2])
+        with tf.Session() as sess, pytest.raises(TypeError, match="complex values cannot be fed"):
+            sess.run(x, {x: np.ones(2, np.complex64)})
+
     @pytest.mark.parametrize("order", ["F", "negative", "readonly", "broadcast"])
     def test_awkward_arrays(self, order) -> None:
         x = tf.placeholder(tf.float32, [3, 2])
