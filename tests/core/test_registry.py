@@ -214,7 +214,7 @@ def test_a_trait_that_is_none() -> None:
         op("TestMisspelled(x: T) -> (y: T)", T=[dtypes.float32], pure=True)
 
 
-def test_an_array_kernel_may_ask_for_the_state_and_nothing_else() -> None:
+def test_an_array_kernel_may_ask_for_the_state_and_name_a_large_input() -> None:
     definition = op("_TestDrawn(x: T) -> (y: T)", T=[dtypes.float32])
 
     def draw(x, *, state):
@@ -226,8 +226,11 @@ def test_an_array_kernel_may_ask_for_the_state_and_nothing_else() -> None:
     try:
         with pytest.raises(TypeError, match=r"array kernel of _TestDrawn has .* \['node'\]; known: state"):
             definition.array_kernel(look)
-        definition.array_kernel(draw)
-        assert definition.find_array_kernel({}).wants_state  # type: ignore[union-attr]
+        with pytest.raises(TypeError, match="names 'z', which is none of its inputs"):
+            definition.array_kernel(draw, large="z")
+        definition.array_kernel(draw, large="x")
+        kernel = definition.find_array_kernel({})
+        assert kernel is not None and kernel.wants_state and kernel.large == "x"
     finally:
         REGISTRY.remove("_TestDrawn")
 
