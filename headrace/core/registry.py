@@ -137,7 +137,7 @@ class ArrayKernel:
     such as an index, the array kernel checks by the kernel's own function.  It need not mind overflow: numpy is told not to warn.
     A keyword-only parameter called ``state`` receives the node's state.
 
-    ``fits`` says for which inputs it is faster than the kernel on tensors; None: for all that the planner holds as arrays.
+    ``fits`` says for which inputs it is better than the kernel on tensors; None: for all that the planner holds as arrays.
     """
 
     call: Rule

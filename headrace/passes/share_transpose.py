@@ -16,7 +16,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 PRODUCT = Ops("MatMul")
 FEWEST = 5  # products that share the matrix
-SMALLEST = 1 << 14  # elements: smaller matrices are mostly multiplied as arrays (passes/arrays.py)
+SMALLEST = 1 << 14  # elements: products of up to 16 rows with smaller matrices may run on arrays (passes/arrays.py)
 
 
 def share_transpose(graph: StepGraph) -> StepGraph:
