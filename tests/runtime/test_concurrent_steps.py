@@ -132,9 +132,9 @@ class TestLocked:
         """After k updates the slot is k and the variable -(1 + ... + k): any mixing of two updates would show."""
 
         def build() -> tuple[tf.Variable, Any]:
-            v = tf.Variable(tf.zeros([20_000]), name="v")
+            v = tf.Variable(tf.zeros([40_000]), name="v")
             optimizer = tf.train.MomentumOptimizer(1.0, 1.0, use_locking=True)
-            return v, optimizer.apply_gradients([(tf.ones([20_000]), v)])
+            return v, optimizer.apply_gradients([(tf.ones([40_000]), v)])
 
         updates = THREADS * 50
         assert np.all(race(build, 50) == -updates * (updates + 1) / 2)
