@@ -77,11 +77,13 @@ class Sampler(Resumable):
                 f"Sampler's range is too small: {count} distinct classes out of {self.possible()} with a weight",
             )
         drawn: list[int] = []
-        while True:
-            drawn += self.draw(count + count // 2 + 16).tolist()
-            distinct = list(dict.fromkeys(drawn))  # in the order in which they were drawn first
-            if len(distinct) >= count:
-                return np.array(distinct[:count], np.int64), drawn.index(distinct[count - 1]) + 1
+        distinct: dict[int, None] = {}  # in the order in which they were drawn first
+        while len(distinct) < count:
+            more = self.draw(count + count // 2 + 16).tolist()
+            distinct |= dict.fromkeys(more)
+            drawn += more
+        classes = list(distinct)[:count]
+        return np.array(classes, np.int64), drawn.index(classes[-1]) + 1
 
 
 class LogUniform(Sampler):
