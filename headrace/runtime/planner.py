@@ -11,7 +11,7 @@ from headrace.core.process import no_collection
 from headrace.passes.pipeline import Options, passes_off
 from headrace.passes.step_graph import StepGraph
 from headrace.runtime.compiler.background import compile_in_background
-from headrace.runtime.compiler.compile import compile_region
+from headrace.runtime.compiler.kept import compile_or_load
 from headrace.runtime.device import deterministic, waiting
 from headrace.runtime.fed_shapes import RUNS, FedShapes, has_shapes, may_vary
 from headrace.runtime.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
@@ -29,7 +29,7 @@ class Planner:
         self.devices = devices if devices is not None else registered.worker.device_names
         self.compile_mode = compile_mode(config)
         # A step that waits for its code gains nothing from another process.
-        self._compile_region = compile_region if self.compile_mode == "always" else compile_in_background
+        self._compile_region = compile_or_load if self.compile_mode == "always" else compile_in_background
         self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
 

@@ -80,8 +80,9 @@ print(sorted({"torch._inductor", "sympy"} & set(sys.modules)))
 """
 
 PROGRAM = """
+import sys
+
 import numpy as np
-from torch._dynamo.utils import counters
 
 import headrace as tf
 
@@ -89,7 +90,7 @@ x = tf.placeholder(tf.float32, [4])
 y = tf.reduce_sum(tf.exp(x) * tf.tanh(x) + 1.0)
 with tf.Session(config=tf.ConfigProto(compile="always")) as session:
     print(session.run(y, {x: np.ones(4)}))
-print(counters["inductor"]["fxgraph_cache_hit"], counters["inductor"]["fxgraph_cache_miss"])
+print("torch._inductor" in sys.modules)
 """
 
 
@@ -103,9 +104,9 @@ def run(program, folder):
 
 
 def test_compiled_code_is_found_on_disk_by_the_next_process(tmp_path):
-    (first, *made), (second, *found) = [run(PROGRAM, tmp_path) for _ in range(2)]
+    (first, compiles), (second, compiles_again) = [run(PROGRAM, tmp_path) for _ in range(2)]
     assert first == second
-    assert made == ["0", "1"] and found == ["1", "0"]
+    assert compiles == "True" and compiles_again == "False"
 
 
 def test_threads_that_compile_at_once_take_turns():

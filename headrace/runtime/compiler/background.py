@@ -24,13 +24,11 @@ from headrace.passes.region import Region
 from headrace.runtime.codegen import Binder
 from headrace.runtime.compiler import archive
 from headrace.runtime.compiler import compile as in_process
-from headrace.runtime.compiler.compile import Call, CannotCompile, as_call, compile_region
+from headrace.runtime.compiler.compile import Call, CannotCompile, compile_region
 from headrace.runtime.compiler.cubin import NeedsCompiler
-from headrace.runtime.compiler.direct import apart
-from headrace.runtime.compiler.loose_code import Code, put
+from headrace.runtime.compiler.kept import describe, load
 from headrace.runtime.compiler.process import CompileProcess, Died
-from headrace.runtime.compiler.region_json import CannotSend, encode
-from headrace.runtime.device import deterministic
+from headrace.runtime.compiler.region_json import CannotSend
 
 log = logging.getLogger("headrace.compile")
 
@@ -147,27 +145,20 @@ def compile_in_background(region: Region, binder: Binder) -> Call:
         return compile_region(region, binder)
     try:
         parts = _ask(region, binder)
-        code = _loaded(parts, binder.torch_device(region.device))
+        return _loaded(parts, region, binder)
     except (CannotSend, NeedsCompiler) as e:
         log.info(
             "compiles %d nodes from %s on a thread of this process: %s", len(region.nodes), region.nodes[0].name, e
         )
         return compile_region(region, binder)
-    if parts["apart"]:
-        return as_call(code, region, binder)
-
-    def separated(inputs: list[Any]) -> Any:
-        return apart(code(list(inputs)), inputs, region.fetched)
-
-    return as_call(separated, region, binder)
 
 
-def _loaded(parts: dict[str, Any], device: torch.device) -> Code:
+def _loaded(parts: dict[str, Any], region: Region, binder: Binder) -> Call:
     """The code that the process sent.  If it cannot be loaded, a step on a GPU stays as it is: compiling here would stop it."""
     try:
-        return put(parts)
+        return load(parts, region, binder)
     except NeedsCompiler as e:
-        if device.type == "cpu":
+        if binder.torch_device(region.device).type == "cpu":
             raise
         raise CannotCompile(f"the compiled code cannot be loaded: {e}") from e
 
@@ -179,14 +170,7 @@ def _can_be_sent(device: torch.device) -> bool:
 
 def _ask(region: Region, binder: Binder) -> dict[str, Any]:
     """The region's compiled code: as it was kept for such a region, or from the process."""
-    device = binder.torch_device(region.device)
-    request = {
-        "region": encode(region, binder, in_process.strides(region, binder)), "threads": binder.threads,
-        "deterministic": deterministic(), "device": str(device),
-    }  # fmt: skip
-    if device.type == "cuda":
-        request["gpu"] = torch.cuda.get_device_properties(device).name
-        request["precision"] = torch.get_float32_matmul_precision()
+    request = describe(region, binder)
     name = archive.key(request)
     code = archive.find_code(name)
     if code is not None:

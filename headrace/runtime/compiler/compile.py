@@ -28,6 +28,7 @@ from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
 from headrace.runtime.compiler.index_stride import read_strides
+from headrace.runtime.compiler.lower import Lowered, can_lower, lower
 from headrace.runtime.compiler.one_library import built_together
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
@@ -48,6 +49,7 @@ OPTIONS: dict[str, Any] = {
 
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
 CompileRegion = Callable[[Region, Binder], Call]
+Keep = Callable[[Callable[[list[Any]], Any], bool], None]
 
 
 class CannotCompile(Exception):
@@ -146,14 +148,20 @@ class _TraceBinder:
 compiler = threading.RLock()
 
 
-def compile_region(region: Region, binder: Binder) -> Call:
-    """A function (plain inputs, variables) -> outputs that updates the variables in place."""
+def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> Call:
+    """A function (plain inputs, variables) -> outputs that updates the variables in place.
+
+    ``keep`` is called with the code inside and whether each of its results has memory of its own, if the code is for the CPU.
+    """
     device = binder.torch_device(region.device)
     with compiler:
         graph, fakes, large = trace_region(region, binder, strides(region, binder))
         artifact = compile_graph(graph, fakes, title(), binder.threads)
         if device.type == "cpu":
-            return as_call(direct(artifact, fakes, region.fetched), region, binder)
+            code = direct(artifact, fakes, region.fetched)
+            if keep is not None and isinstance(artifact, Lowered):
+                keep(artifact.code, code is artifact.code)
+            return as_call(code, region, binder)
     captured = [binder.constant(v.op, device) for v in large]
     if device.type == "cuda":
         return _finished(GraphedCall(artifact, captured, device), region)
@@ -218,6 +226,8 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
 
     def compiled() -> Any:
         with having_threads(threads), built_together(), read_strides():
+            if can_lower(fakes):
+                return lower(graph, fakes, patches)
             return standalone_compile(
                 graph, list(fakes), dynamic_shapes="from_graph", options={"config_patches": patches}
             )

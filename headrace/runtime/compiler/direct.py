@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from headrace.runtime.compiler.cubin import NeedsCompiler
+from headrace.runtime.compiler.lower import Lowered
 
 LARGEST = 1 << 24  # bytes of inputs: for larger steps the layers do not matter, and trying would cost memory ...
 LARGEST_ELSEWHERE = 1 << 28  # ... unless the code has to leave the process, which it can only do without them
@@ -115,6 +116,8 @@ def _inside(artifact: Any) -> Callable[[list[Any]], Any] | None:
             if id(thing) in seen:
                 continue
             seen.add(id(thing))
+            if isinstance(thing, Lowered):
+                return thing.code
             if type(thing).__name__ == "CompiledFxGraph":
                 code: Callable[[list[Any]], Any] | None = getattr(thing, "current_callable", None)
                 return code

@@ -114,7 +114,7 @@ def test_a_failing_compiler_leaves_the_step_interpreted(
     def refuse(*_: object) -> None:
         raise RuntimeError("no compiler here")
 
-    monkeypatch.setattr(planners, "compile_region", refuse)
+    monkeypatch.setattr(planners, "compile_or_load", refuse)
     feed, loss, train, _ = _classifier()
     with tf.Session(config=tf.ConfigProto(compile="always")) as sess, caplog.at_level(logging.WARNING):
         sess.run(tf.global_variables_initializer())
@@ -126,11 +126,11 @@ def test_a_failing_compiler_leaves_the_step_interpreted(
 def test_loops_are_written_for_the_sessions_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def compiler(*_: object, options: dict, **__: object) -> None:
-        seen.append((torch.get_num_threads(), options["config_patches"]["cpp.dynamic_threads"]))
+    def compiler(graph: object, fakes: object, patches: dict) -> None:
+        seen.append((torch.get_num_threads(), patches["cpp.dynamic_threads"]))
         raise RuntimeError("seen enough")
 
-    monkeypatch.setattr("torch._inductor.standalone_compile", compiler)
+    monkeypatch.setattr("headrace.runtime.compiler.compile.lower", compiler)
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     before = torch.get_num_threads()
     x = tf.placeholder(tf.float32, [3])

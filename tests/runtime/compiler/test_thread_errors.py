@@ -11,7 +11,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 import headrace as tf
 from headrace.runtime import tier, worth
-from headrace.runtime.compiler import archive, background, one_library
+from headrace.runtime.compiler import archive, background, kept, one_library
 from headrace.runtime.compiler.compile import compile_graph
 from headrace.runtime.compiler.compile import compiler as compiler_lock
 from headrace.runtime.compiler.direct import _try, bare
@@ -187,7 +187,7 @@ def test_code_from_the_compiling_process(monkeypatch, tmp_path):
     y = tf.reduce_sum(tf.exp(tf.gather(table, lengths - 1, name="last") * 2.0) + 1.0)
     good = np.arange(N + 2) % ROWS + 1
     loaded = []
-    monkeypatch.setattr(background, "put", lambda parts: [loaded.append(parts), put(parts)][1])
+    monkeypatch.setattr(kept, "put", lambda parts: [loaded.append(parts), put(parts)][1])
     with tf.Session(config=config("auto")) as session:
         session.run(table.initializer)
         for i in range(40):
