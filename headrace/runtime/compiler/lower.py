@@ -40,7 +40,8 @@ def lower(graph: Any, fakes: Sequence[Any], patches: dict[str, Any]) -> Lowered:
         functional = _functional(graph, fakes)
         functional = compile_fx._recursive_joint_graph_passes(functional, input_device=fakes[0].device)
         output: Any = functional.graph.output_node()
-        output.meta["user_visible_output_idxs"] = list(range(len(output.args[0])))  # their strides are kept
+        output.meta["user_visible_output_idxs"] = list(range(len(output.args[0])))  # their strides are kept ...
+        compile_fx._recursive_record_user_visible_output_idxs(functional)  # ... and those of shared blocks
         compiled: Any = compile_fx.compile_fx_inner(functional, list(fakes), is_inference=True)
     return Lowered(compiled)
 
