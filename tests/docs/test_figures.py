@@ -8,7 +8,7 @@ from pathlib import Path
 from docs.page import UPDATE
 
 import headrace  # noqa: F401 - registers the ops
-from benchmarks import _family_table, _step_table, picture
+from benchmarks import _family_table, _step_table, picture, programs
 from headrace.core.registry import REGISTRY
 
 ROOT = Path(__file__).parent.parent.parent
@@ -33,40 +33,40 @@ def speed_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_the_table_of_speeds_is_the_measured_one() -> None:
-    text = SPEED.read_text()
-    before, _, rest = text.partition(START)
-    shown, _, after = rest.partition(END)
+def check(start: str, end: str, table: str) -> None:
+    """The table stands between the two marks."""
+    before, _, rest = SPEED.read_text().partition(start)
+    shown, _, after = rest.partition(end)
     if UPDATE:
-        SPEED.write_text(before + START + speed_table() + END + after)
+        SPEED.write_text(before + start + table + end + after)
     else:
-        assert shown == speed_table(), "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_figures.py writes the new results"
+        assert shown == table, "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_figures.py writes the new results"
+
+
+def test_the_table_of_speeds_is_the_measured_one() -> None:
+    check(START, END, speed_table())
+
+
+def test_the_table_of_programs_is_the_measured_one() -> None:
+    result = json.loads((ROOT / "benchmarks/results/programs.json").read_text())
+    rows = programs.rows(result["programs"], ["headrace", "tensorflow"])
+    lines = ["| program | Headrace | TensorFlow | ratio |", "| --- | ---: | ---: | ---: |"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    check("<!-- programs -->\n", "<!-- end of programs -->", "\n".join(lines) + "\n")
 
 
 def test_the_table_of_op_families_is_the_measured_one() -> None:
     result = json.loads((ROOT / "benchmarks/results/op_families.json").read_text())
-    table = _step_table.markdown(_family_table.rows(result)) + "\n"
-    text = SPEED.read_text()
-    before, _, rest = text.partition(FAMILIES)
-    shown, _, after = rest.partition(END_OF_FAMILIES)
-    if UPDATE:
-        SPEED.write_text(before + FAMILIES + table + END_OF_FAMILIES + after)
-    else:
-        assert shown == table, "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_figures.py writes the new results"
+    check(FAMILIES, END_OF_FAMILIES, _step_table.markdown(_family_table.rows(result)) + "\n")
 
 
 def test_the_tables_of_steps_are_the_measured_ones() -> None:
     for mark, table in (("gpu", _step_table.against_fastest), ("steps", _step_table.against_each)):
         start, end = f"<!-- {mark} -->\n", f"<!-- end {mark} -->"
-        before, _, rest = SPEED.read_text().partition(start)
-        shown, _, after = rest.partition(end)
+        before = SPEED.read_text().partition(start)[0]
         (name,) = re.findall(rf"benchmarks/results/({mark}-[\d-]+\.json)", before[-1500:])
         rows = table(json.loads((ROOT / "benchmarks/results" / name).read_text()))
-        text = _step_table.markdown(rows) + "\n"
-        if UPDATE:
-            SPEED.write_text(before + start + text + end + after)
-        else:
-            assert shown == text, "HEADRACE_UPDATE_DOCS=1 pytest tests/docs/test_figures.py writes the new results"
+        check(start, end, _step_table.markdown(rows) + "\n")
 
 
 def test_the_picture_shows_the_table() -> None:
