@@ -88,10 +88,7 @@ def feeder(tensor: Tensor) -> Convert:
         if type(value) is not np.ndarray or value.dtype != wanted or is_string:
             if isinstance(value, TensorHandle):
                 return fed_handle(value, tensor)
-            if type(value) is np.ndarray and value.dtype.kind in "iuf" and not is_string:
-                value = value.astype(wanted)  # most arrays are of int64 or float64, most placeholders are not
-            else:
-                value = np.asarray(value) if type(value) is plain else _as_array(value, tensor, wanted)
+            value = np.asarray(value) if type(value) is plain else _as_array(value, tensor, wanted)
         shape = value.shape
         if rank is not None:
             if len(shape) != rank:

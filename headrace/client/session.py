@@ -7,12 +7,11 @@ call; feeds are converted, the plan runs, fetches become arrays.  Thread-safe: m
 from __future__ import annotations
 
 import copy
-import importlib
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, fed_tensors, feeder
 from headrace.client.fetch import Fetches, fetch_key
@@ -28,13 +27,12 @@ from headrace.resources.memory import DeviceStats, device_stats, memory_limit
 from headrace.resources.step import deadline
 from headrace.resources.value import is_null, meta_returner, returner, to_numpy
 from headrace.runtime.executor import PartialRun
+from headrace.runtime.explain import explain_request
+from headrace.runtime.explanation import Explanation
 from headrace.runtime.master import Master
 from headrace.runtime.plan import StepPlan
 from headrace.runtime.target import SCHEME, Offer, check_config, connect_elsewhere, find, reset_elsewhere, targets
 from headrace.runtime.worker import LocalWorker
-
-if TYPE_CHECKING:
-    from headrace.runtime.explanation import Explanation
 
 _live: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
@@ -352,10 +350,7 @@ class BaseSession:
         if feed_dict:
             fed = [tensor for tensor, _ in expand_feeds(self._graph, feed_dict)]
         wanted = Fetches(self._graph, fetches)
-        # Few programs ask, and its records take 10 ms to load.
-        explain = importlib.import_module("headrace.runtime.explain")
-        explanation: Explanation = explain.explain_request(self._master, fed, wanted.tensors, wanted.targets, passes)
-        return explanation
+        return explain_request(self._master, fed, wanted.tensors, wanted.targets, passes)
 
     # ---- partial runs
 

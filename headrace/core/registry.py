@@ -23,7 +23,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -475,7 +475,6 @@ class Registry:
 
 
 REGISTRY: Final = Registry()
-_same_traits = cache(Traits)  # one object for all ops with the same: 750 ops have 120 sets of them
 _TRAITS: Final = frozenset(f.name for f in fields(Traits) if f.init)
 
 
@@ -487,4 +486,4 @@ def op(signature: str, /, **options: Any) -> OpDef:
         raise TypeError(f"{wrong[0]!r} is no trait of an op; traits are {', '.join(sorted(_TRAITS))} {at()}")
     filename, line = _caller()
     location = f"{filename}:{line}"
-    return REGISTRY.add(OpDef(parse(signature, options), _same_traits(**traits), location))
+    return REGISTRY.add(OpDef(parse(signature, options), Traits(**traits), location))

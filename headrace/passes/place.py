@@ -36,8 +36,6 @@ def place(
 
     ``reasons`` is told why each node is where it is.
     """
-    if reasons is None and len(devices) == 1 and _put_all(graph, devices[0], has_kernel):
-        return graph
     placer = _Placer(devices, has_kernel, soft, reasons)
     fed = {v.op for v in graph.feeds}
     if reasons is not None:
@@ -61,20 +59,6 @@ def place(
         for node in one.nodes:
             node.colocation = ()  # its device says where it is
     return graph
-
-
-def _put_all(graph: StepGraph, cpu: str, has_kernel: HasKernel) -> bool:
-    """Puts every node on the only device there is, unless one asks for a device or has no kernel there."""
-    graphs = [*bodies_within(graph), graph]
-    for one in graphs:
-        for node in one.nodes:
-            if node.device or not (has_kernel(node, "CPU") or runs_on_host(node)):
-                return False
-    for one in graphs:
-        for node in one.nodes:
-            node.device = cpu
-            node.colocation = ()
-    return True
 
 
 def runs_on_host(node: Node) -> bool:
