@@ -317,8 +317,11 @@ class OpDef:
             raise TypeError(
                 f"the array kernel of {self.name} has keyword-only parameters {sorted(unknown)}; known: state {at()}"
             )
-        if large and large not in [arg.name for arg in self.signature.inputs]:
-            raise TypeError(f"the array kernel of {self.name} names {large!r}, which is none of its inputs {at()}")
+        inputs = [arg.name for arg in self.signature.inputs]
+        if large and large not in inputs:
+            raise TypeError(
+                f"the array kernel of {self.name} names {large!r}, which is none of its inputs {inputs} {at()}"
+            )
         constraint = self._constraint(types)
         for one in self.kernels.on_arrays:
             if _overlap(one.types, constraint):

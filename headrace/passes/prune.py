@@ -29,11 +29,10 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         prefix = op.graph.prefix
         node = Node(prefix + op.name, op.op_def, [], op.attrs, op._id, None, op.device, op.source, op)
         node.colocation = _groups(op.colocation, prefix, inside) if prefix else op.colocation
+        node.add_outputs([(t.dtype, t._shape) for t in op._outputs])
         nodes_of[op] = node
         nodes.append(node)
-        for tensor in op._outputs:
-            value = Value(node, tensor.value_index, tensor.dtype, tensor._shape)
-            node.outputs.append(value)
+        for tensor, value in zip(op._outputs, node.outputs, strict=True):
             values.setdefault(tensor, value)
     for op in closure:  # only now: in a loop of primitives a node may use a value that a later node makes
         node = nodes_of[op]

@@ -133,18 +133,13 @@ class StepGraph:
 
     def sweep(self) -> None:
         """Drops the nodes that neither a fetch nor a target needs; all feeds stay."""
-        live = {v.op for v in (*self.fetches, *self.feeds)}.union(self.targets)
-        stack = list(live)
+        live: set[Node] = set()
+        stack = [v.op for v in self.fetches] + list(self.targets) + [v.op for v in self.feeds]
         while stack:
             node = stack.pop()
-            for value in node.inputs:
-                if value.op not in live:
-                    live.add(value.op)
-                    stack.append(value.op)
-            for before in node.control_inputs:
-                if before not in live:
-                    live.add(before)
-                    stack.append(before)
+            if node not in live:
+                live.add(node)
+                stack.extend(node.predecessors())
         self.nodes = [n for n in self.nodes if n in live]
 
     def sort(self, priority: Callable[[Node], Any] = attrgetter("order")) -> None:
