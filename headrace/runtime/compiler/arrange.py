@@ -9,10 +9,14 @@ for that of the bias.  So the value behind such a view is marked as stored where
 from __future__ import annotations
 
 import operator
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from headrace.runtime.compiler.blocks import is_view
 
 aten = torch.ops.aten
 CONVOLUTIONS = (aten.convolution.default, aten.convolution_backward.default)
@@ -42,34 +46,60 @@ def store_what_libraries_read(module: Any) -> None:
         module.recompile()
 
 
+FEWEST_PIECES: Final = 4  # of a concatenation
 BY_INDEX = (
     aten.index_select.default, aten.index_copy.default, aten.index_copy_.default, aten.index_add.default,
     aten.index_add_.default,
 )  # fmt: skip
 
 
-def refuse_negative_indices(module: Any) -> None:
-    """Sends negative indices past the end, where compiled code for the CPU refuses them as torch does.
+def join_in_the_library(module: Any) -> None:
+    """Has the library concatenate where several pieces are results of shared blocks.
+
+    Those are in memory already.  The compiler would write a kernel for each piece, only to copy it to its place.
+    """
+    for node in module.graph.nodes:
+        if node.target is aten.cat.default and sum(map(_is_of_a_block, node.args[0])) >= FEWEST_PIECES:
+            node.target = _joined()
+
+
+def _is_of_a_block(node: Any) -> bool:
+    while is_view(node):
+        node = node.args[0]
+    return node.target is operator.getitem and node.args[0].target is torch.ops.higher_order.invoke_subgraph
+
+
+@cache
+def _joined() -> Any:
+    """Concatenation that stays a library call."""
+    from torch._inductor.lowering import fallback_handler, register_lowering
+
+    op = torch.library.custom_op(
+        "headrace::joined", torch.cat, mutates_args=(), schema="(Tensor[] pieces, int dim=0) -> Tensor"
+    )  # fmt: skip
+    op.register_fake(torch.cat)
+    call = fallback_handler(aten.cat.default, add_to_fallback_set=False)  # type: ignore[no-untyped-call]
+    register_lowering(torch.ops.headrace.joined.default, type_promotion_kind=None)(call)
+    return torch.ops.headrace.joined.default
+
+
+class _RefusesNegativeIndices(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sends negative indices past the end."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in BY_INDEX:
+            tensor, dimension, index, *rest = args
+            past = torch.iinfo(index.dtype).max
+            args = (tensor, dimension, torch.where(index < 0, past, index), *rest)
+        return func(*args, **(kwargs or {}))
+
+
+def refusing_negative_indices(device: torch.device) -> AbstractContextManager[Any]:
+    """Meanwhile negative indices are traced as ones past the end, where compiled code for the CPU refuses them as torch does.
 
     Left alone, inductor counts them from the end, and reads or writes a row that nobody named.
     """
-    graph = module.graph
-    lookups = [n for n in graph.nodes if n.op == "call_function" and n.target in BY_INDEX and _on_cpu(n.args[0])]
-    for node in lookups:
-        index = node.args[2]
-        with graph.inserting_before(node):
-            negative = graph.call_function(aten.lt.Scalar, (index, 0))
-            past = torch.iinfo(index.meta["val"].dtype).max
-            checked = graph.call_function(aten.where.ScalarSelf, (negative, past, index))
-        checked.meta = dict(index.meta)
-        node.update_arg(2, checked)
-    if lookups:
-        module.recompile()
-
-
-def _on_cpu(node: Any) -> bool:
-    value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and value.device.type == "cpu"
+    return _RefusesNegativeIndices() if device.type == "cpu" else nullcontext()  # type: ignore[no-untyped-call]
 
 
 def _is_library_call(node: Any) -> bool:

@@ -241,7 +241,7 @@ class _Group:
             columns = zip(*(_arguments(b[number]) for b in self.blocks), strict=True)
             arguments = [copies[row[0]] if row[0] in inside else rows[row] for row in columns]
             copies[node] = graph.node_copy(node, partial(next, iter(arguments)))  # it asks for them in this order
-        graph.output(tuple(graph.call_function(_owned(), (copies[block[i]],)) for i in self.outputs))
+        graph.output(tuple(_own(graph, copies[block[i]]) for i in self.outputs))
         return torch.fx.GraphModule(torch.nn.Module(), graph)
 
     def call(self, graph: Any, name: str, number: int, moved: dict[Any, Any]) -> dict[Any, Any]:
@@ -252,6 +252,7 @@ class _Group:
             inputs = self._values(graph, number, moved)
             subgraph = graph.get_attr(name)
             results = graph.call_function(torch.ops.higher_order.invoke_subgraph, (subgraph, name, *inputs))
+            results.meta["val"] = tuple(block[position].meta["val"] for position in self.outputs)
             outside: dict[Any, Any] = {}
             for i, position in enumerate(self.outputs):
                 outside[block[position]] = result = graph.call_function(operator.getitem, (results, i))
@@ -274,10 +275,16 @@ class _Group:
         for row in self.inputs:
             value = moved.get(row[number], row[number])
             if value in values or len({_address(n) % ALIGNED for n in row}) > 1:
-                value = graph.call_function(_owned(), (value,))
-                value.meta["val"] = row[number].meta["val"].clone()
+                value = _own(graph, value)
             values.append(value)
         return values
+
+
+def _own(graph: Any, node: Any) -> Any:
+    """The node's value in memory of its own."""
+    copy = graph.call_function(_owned(), (node,))
+    copy.meta["val"] = torch.empty_like(node.meta["val"])
+    return copy
 
 
 def _work(node: Any) -> int:

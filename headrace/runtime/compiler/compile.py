@@ -5,6 +5,7 @@ No Dynamo and no guards: shapes are fixed by specialisation, variables are input
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import logging
 import os
@@ -22,13 +23,14 @@ from headrace.passes.step_graph import Node, Value
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
 from headrace.runtime.codegen import Binder, generate
-from headrace.runtime.compiler.arrange import refuse_negative_indices, store_what_libraries_read
+from headrace.runtime.compiler.arrange import join_in_the_library, refusing_negative_indices, store_what_libraries_read
 from headrace.runtime.compiler.blocks import share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
 from headrace.runtime.compiler.index_stride import read_strides
-from headrace.runtime.compiler.lower import Lowered, can_lower, lower
+from headrace.runtime.compiler.lower import Lowered, can_lower, can_trace, lower, trace
+from headrace.runtime.compiler.older_torch import as_in_later_versions
 from headrace.runtime.compiler.one_library import built_together
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
@@ -89,12 +91,16 @@ def trace_region(
                 holder = Variable(value.op.name, value.dtype.base_dtype, device)
                 holder.value = buffer
                 values.append(holder)
-            result: tuple[Any, ...] = program.call(*values)
+            with refusing_negative_indices(device):
+                result: tuple[Any, ...] = program.call(*values)
             return result
 
-        table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
-        graph = make_fx(run_region, decomposition_table=table)(*fakes, *buffers)
-    return graph, [*fakes, *buffers], large
+    inputs = [*fakes, *buffers]
+    table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
+    if can_trace(inputs):
+        return trace(run_region, inputs, table), inputs, large
+    with fake_mode:
+        return make_fx(run_region, decomposition_table=table)(*inputs), inputs, large
 
 
 def _empty(value: Value, device: Any, stride: Any = None) -> Any:
@@ -155,6 +161,8 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
     """
     device = binder.torch_device(region.device)
     with compiler:
+        if device.type == "cuda":
+            _start_kernel_compilers()
         graph, fakes, large = trace_region(region, binder, strides(region, binder))
         artifact = compile_graph(graph, fakes, title(), binder.threads)
         if device.type == "cpu":
@@ -170,6 +178,12 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
         return artifact(*[t.to(device) for t in inputs], *captured, *[r.value for r in refs])
 
     return _finished(call, region)
+
+
+def _start_kernel_compilers() -> None:
+    """Has the processes started that compile kernels for a GPU side by side; until they are ready, this one does it alone."""
+    async_compile: Any = importlib.import_module("torch._inductor.async_compile")
+    async_compile.maybe_warm_pool()
 
 
 def as_call(code: Callable[[list[Any]], Any], region: Region, binder: Binder) -> Call:
@@ -218,15 +232,15 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
         raise CannotCompile(_no_compiler[0])
     process.quieten_compiler()
     store_what_libraries_read(graph)
-    refuse_negative_indices(graph)
     share_blocks(graph)
+    join_in_the_library(graph)
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
     # Left alone, inductor fixes the number of threads in the loops it writes, unless it is that of the machine's cores.
     patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
 
     def compiled() -> Any:
-        with having_threads(threads), built_together(), read_strides():
-            if can_lower(fakes):
+        with having_threads(threads), built_together(), read_strides(), as_in_later_versions():
+            if can_lower(graph):
                 return lower(graph, fakes, patches)
             return standalone_compile(
                 graph, list(fakes), dynamic_shapes="from_graph", options={"config_patches": patches}

@@ -23,6 +23,7 @@ from headrace.resources.invoke import bind_attrs, extras
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable
 from headrace.runtime.codegen import Binder, generate
+from headrace.runtime.compiler.arrange import refusing_negative_indices
 from headrace.runtime.compiler.compile import Call, CannotCompile, compile_graph, compiler, with_locks
 from headrace.runtime.compiler.direct import apart
 
@@ -89,8 +90,9 @@ def _trace(
             holder = Variable(value.op.name, value.dtype.base_dtype, device)
             holder.value = buffer
             walk.values[value] = holder
-        for node in region.nodes:
-            walk.node(node)
+        with refusing_negative_indices(device):
+            for node in region.nodes:
+                walk.node(node)
         return tuple(walk.tensor(v) for v in region.outputs)
 
     graph = make_fx(run_region, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*fakes, *fixed)

@@ -5,7 +5,8 @@ import pytest
 
 import headrace as tf
 from headrace.ops.arm import convolution
-from headrace.runtime.compiler import arrange
+from headrace.runtime.compiler import arrange, blocks
+from headrace.runtime.compiler.lower import lower, trace
 
 torch = pytest.importorskip("torch")
 
@@ -53,6 +54,36 @@ class TestMarks:
         module = _traced(step, (1, 2, 4, 4), (3, 2, 3, 3), (2, 3, 3, 3))
         arrange.store_what_libraries_read(module)
         assert "stored.default" not in _names(module)
+
+
+class TestJoining:
+    @staticmethod
+    def _unrolled(x, w):
+        """Many cells, whose results are concatenated."""
+        pieces = []
+        for _ in range(16):
+            x = torch.tanh(x @ w)
+            x = torch.sigmoid(x * 2.0 + 1.0) * torch.cos(x) - torch.sin(x)
+            pieces.append(x)
+        return (torch.cat(pieces, 1),)
+
+    def test_results_of_blocks_are_joined_by_the_library(self, monkeypatch):
+        monkeypatch.setattr(blocks, "LEAST_WORK", 0)
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode():
+            fakes = [torch.empty(3, 4), torch.empty(4, 4)]
+        graph = trace(self._unrolled, fakes, {})
+        assert blocks.share_blocks(graph)
+        arrange.join_in_the_library(graph)
+        assert "joined.default" in _names(graph)
+        inputs = [torch.randn(3, 4), torch.randn(4, 4)]
+        torch.testing.assert_close(lower(graph, fakes, {})(*inputs)[0], self._unrolled(*inputs)[0])
+
+    def test_other_pieces_are_left_to_the_compiler(self):
+        module = _traced(lambda *pieces: torch.cat([p * 2 for p in pieces]), *[(2, 3)] * 8)
+        arrange.join_in_the_library(module)
+        assert "joined.default" not in _names(module)
 
 
 def test_the_same_training_compiled_and_interpreted():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sympy
 import torch
-from torch._inductor.sizevars import stride_at_vec_range
+from torch._inductor.codegen.cpp import stride_at_vec_range
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.proxy_tensor import make_fx
 
 import headrace as tf
 from headrace.runtime import tier, worth
 from headrace.runtime.compiler import archive, background, kept, one_library
+from headrace.runtime.compiler.arrange import refusing_negative_indices
 from headrace.runtime.compiler.compile import compile_graph
 from headrace.runtime.compiler.compile import compiler as compiler_lock
 from headrace.runtime.compiler.direct import _try, bare
 from headrace.runtime.compiler.loose_code import put
+from headrace.runtime.compiler.lower import trace
 from headrace.runtime.compiler.thread_errors import HEADER, carry_errors
 from headrace.runtime.threads import having_threads
 
@@ -204,13 +205,13 @@ def test_code_from_the_compiling_process(monkeypatch, tmp_path):
 
 def test_invented_inputs_that_are_refused_on_several_threads(texts):
     def last(table, lengths):
-        return (torch.exp(table.index_select(0, lengths - 1)) * 2.0,)
+        with refusing_negative_indices(table.device):
+            return (torch.exp(table.index_select(0, lengths - 1)) * 2.0,)
 
     with compiler_lock:
         with FakeTensorMode():
             fakes = [torch.empty(ROWS, 8), torch.empty(N + 3, dtype=torch.int64)]
-            graph = make_fx(last)(*fakes)
-        artifact = compile_graph(graph, fakes, "region", 2)
+        artifact = compile_graph(trace(last, fakes, {}), fakes, "region", 2)
     with having_threads(2):
         code, is_apart = bare(artifact, fakes, [0])
         with pytest.raises(RuntimeError, match="index out of bounds"):
