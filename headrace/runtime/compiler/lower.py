@@ -84,21 +84,23 @@ def lower(graph: Any, fakes: Sequence[Any], patches: dict[str, Any]) -> Lowered:
 
 @contextmanager
 def _known_results_of_blocks() -> Iterator[None]:
-    """Meanwhile torch's compiler does not run the body of a shared block for each call, only to learn the shapes of its results.
+    """Meanwhile the body of a shared block is not run for each call, only to learn the shapes of its results.
 
-    For one thread at a time.
+    Torch keeps the shapes of most subgraphs, but not of those that hold ops of ours.  For one thread at a time.
     """
+    from torch._higher_order_ops.utils import registered_hop_fake_fns
     from torch.fx.passes import fake_tensor_prop
 
+    invoke: Any = torch.ops.higher_order.invoke_subgraph
     walk: Any = fake_tensor_prop.FakeTensorProp
-    run = walk.run_node
+    run_body, run_node = registered_hop_fake_fns[invoke], walk.run_node
 
-    def run_node(self: Any, node: Any) -> Any:
-        is_call = node.target is torch.ops.higher_order.invoke_subgraph
-        return node.meta["val"] if is_call else run(self, node)
+    def known(subgraph: Any, identifier: str, *operands: Any) -> Any:
+        return tuple(torch.empty_like(n.meta["val"]) for n in subgraph.graph.output_node().args[0])
 
-    walk.run_node = run_node
+    registered_hop_fake_fns[invoke] = known
+    walk.run_node = lambda self, node: node.meta["val"] if node.target is invoke else run_node(self, node)
     try:
         yield
     finally:
-        walk.run_node = run
+        registered_hop_fake_fns[invoke], walk.run_node = run_body, run_node

@@ -1,19 +1,22 @@
-"""The kernels of a region for the CPU as one library.
+"""The kernels of a region for the CPU as few libraries.
 
 Torch's compiler builds a library for each kernel it writes, and each time the C++ compiler reads the same headers: for small
-kernels that is nearly all of its work.  Here the kernels of one module are built together, some at a time.
+kernels that is nearly all of its work.  Here the kernels of one module are built together; many or long ones in several
+libraries, side by side.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
 from headrace.runtime.compiler.thread_errors import HEADER, carry_errors
 
 MOST: Final = 32  # kernels in a library
+LEAST: Final = 20_000  # characters of kernels in a library, where others could be built beside it
 _HEAD: Final = re.compile(r'extern\s+"C"\s+void\s+kernel\(')
 
 _BINDINGS: Final = """
@@ -105,10 +108,21 @@ def can_join(source: str) -> bool:
     return len(_HEAD.findall(source)) == 1 and source.count("#include") == source.count(HEADER) == 1
 
 
+def _parts(kernels: list[tuple[str, Kernel]], compilers: int) -> list[list[tuple[str, Kernel]]]:
+    """The kernels in so many libraries that each compiler has one, if they are long enough for that."""
+    length = sum(len(kernel.source) for _, kernel in kernels)
+    count = max(min(compilers, length // LEAST), -(-len(kernels) // MOST))
+    parts: list[list[tuple[str, Kernel]]] = [[] for _ in range(count)]
+    for name, kernel in sorted(kernels, key=lambda k: -len(k[1].source)):
+        shortest = min(parts, key=lambda part: sum(len(k.source) for _, k in part))
+        shortest.append((name, kernel))
+    return parts
+
+
 @contextmanager
 def built_together() -> Iterator[None]:
     """Meanwhile torch's compiler builds the kernels of a module together, when it waits for them.  For one thread at a time."""
-    from torch._inductor.async_compile import AsyncCompile
+    from torch._inductor.async_compile import AsyncCompile, get_compile_threads
     from torch._inductor.codecache import CppPythonBindingsCodeCache
 
     alone, wait = AsyncCompile.cpp_pybinding, AsyncCompile.wait
@@ -119,9 +133,16 @@ def built_together() -> Iterator[None]:
 
     def wait_for_all(self: Any, scope: dict[str, Any]) -> None:
         waiting = [(name, value) for name, value in scope.items() if isinstance(value, Kernel)]
-        for start in range(0, len(waiting), MOST):
-            part = waiting[start : start + MOST]
-            library = CppPythonBindingsCodeCache.load_async(together([kernel for _, kernel in part]))()
+        parts = _parts(waiting, get_compile_threads())
+        with ThreadPoolExecutor(max(len(parts), 1)) as threads:
+            loads = [
+                CppPythonBindingsCodeCache.load_async(
+                    together([kernel for _, kernel in part]), submit_fn=threads.submit
+                )
+                for part in parts
+            ]
+        for part, load in zip(parts, loads, strict=True):
+            library = load()
             scope.update((name, getattr(library, f"kernel_{i}")) for i, (name, _) in enumerate(part))
         wait(self, scope)
 
