@@ -160,7 +160,7 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
     ``keep`` is called with the code inside and whether each of its results has memory of its own, if the code is for the CPU.
     """
     device = binder.torch_device(region.device)
-    with compiler:
+    with compiler, process.no_collection():
         if device.type == "cuda":
             _start_kernel_compilers()
         graph, fakes, large = trace_region(region, binder, strides(region, binder))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from headrace.core import process
 from headrace.core.dtypes import DType
 from headrace.graph.infer import group_inputs
 from headrace.passes.region import Region
@@ -40,7 +41,7 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
     device = binder.torch_device(region.device)
     plain = region.plain
     large = [v for v in region.constants if v.op.attrs["value"].size > 1]
-    with compiler:
+    with compiler, process.no_collection():
         graph, fakes, holds = _trace(region, plain, large, binder, device, hints)
         artifact = compile_graph(graph, fakes, f"dynamic_{next(_numbers)}", binder.threads)
     captured = [binder.constant(v.op, device) for v in large]

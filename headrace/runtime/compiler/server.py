@@ -52,14 +52,16 @@ class OnlyTheAsker(Exception):
 def main(parent: int, idle: bool = False) -> None:
     """Answers until the input ends."""
     _step_back(idle)
-    write_whole_libraries()
+    with process.no_collection():
+        write_whole_libraries()
     requests, answers = _own_pipes()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests, parent, lines), daemon=True).start()
     seconds = 0.0
     while True:
         request = json.loads(lines.get())
-        said = {**answer(request), "seconds": _processor_time() - seconds}
+        with process.no_collection():
+            said = {**answer(request), "seconds": _processor_time() - seconds}
         seconds += said["seconds"]
         answers.write(json.dumps(said).encode("ascii") + b"\n")
         answers.flush()
