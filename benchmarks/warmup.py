@@ -44,9 +44,8 @@ def main(argv: list[str] | None = None) -> None:
     }  # fmt: skip
     for key in options.workloads or [name for name in DEFAULT if name in known]:
         if on_gpu:
-            measure(
-                "torch", key, order, 0.0
-            )  # not counted: reads the libraries of the GPU from disk, some of them large
+            # Not counted: reads the GPU's libraries from disk, some of which are large.
+            measure("torch", key, order, 0.0)
         found = {}
         for framework in options.frameworks:
             if time.monotonic() > end:

@@ -7,6 +7,7 @@
     import                         no garbage collection                              until it is done, if torch is not loaded yet
     import                         what was imported is left out of later collections for good, if torch is not loaded yet
     planning, tf.gradients         no garbage collection                              until it is done
+    compiling in the program       no garbage collection                              until it is done
     a compiler runs                shorter turns of Python's threads                  until it is done
     the first compilation          inductor's notes to its developers are dropped     for good
     Session.run                    torch's thread count of the calling thread         until another step or the program sets it

@@ -35,7 +35,6 @@ def share_blocks(module: Any) -> int:
     """Moves repeated blocks into subgraphs that their places call.  Returns how many nodes this saves."""
     if any(_is_symbolic(n) for n in module.graph.nodes):
         return 0
-    forget_writes(module)
     nodes = [n for n in module.graph.nodes if n.op == "call_function"]
     groups = [_Group(blocks) for blocks in repeated(nodes)]
     groups = [g for g in groups if g.pays]
@@ -101,10 +100,10 @@ def _layout(value: Any) -> Any:
 def _wiring(block: Sequence[Any]) -> tuple[Any, ...]:
     """For every argument of every node, which node of the block it is; -1 for one from outside."""
     places = {n: i for i, n in enumerate(block)}
-    return tuple(tuple(places.get(a, -1) for a in _arguments(n)) for n in block)
+    return tuple(tuple(places.get(a, -1) for a in node_arguments(n)) for n in block)
 
 
-def _arguments(node: Any) -> list[Any]:
+def node_arguments(node: Any) -> list[Any]:
     """The nodes among the arguments, one that comes twice listed twice."""
     found: list[Any] = []
     torch.fx.node.map_arg((node.args, node.kwargs), found.append)
@@ -142,7 +141,7 @@ def _can_move(block: Sequence[Any]) -> bool:
     for node in block:
         if not _only_computes(node):
             return False
-        if not all(_is_tensor(a) for a in _arguments(node) if a not in inside):
+        if not all(_is_tensor(a) for a in node_arguments(node) if a not in inside):
             return False
         if not _is_tensor(node) and any(u not in inside for u in node.users):
             return False
@@ -202,7 +201,7 @@ class _Group:
         insides = [set(b) for b in self.blocks]
         rows: dict[tuple[Any, ...], None] = {}
         for same in zip(*self.blocks, strict=True):
-            for row in zip(*map(_arguments, same), strict=True):
+            for row in zip(*map(node_arguments, same), strict=True):
                 if row[0] not in insides[0]:
                     rows[row] = None
         return rows
@@ -238,10 +237,10 @@ class _Group:
                 rows[row] = graph.node_copy(row[0])
         inside = set(block)
         for number, node in enumerate(block):
-            columns = zip(*(_arguments(b[number]) for b in self.blocks), strict=True)
+            columns = zip(*(node_arguments(b[number]) for b in self.blocks), strict=True)
             arguments = [copies[row[0]] if row[0] in inside else rows[row] for row in columns]
             copies[node] = graph.node_copy(node, partial(next, iter(arguments)))  # it asks for them in this order
-        graph.output(tuple(_own(graph, copies[block[i]]) for i in self.outputs))
+        graph.output(tuple(own(graph, copies[block[i]]) for i in self.outputs))
         return torch.fx.GraphModule(torch.nn.Module(), graph)
 
     def call(self, graph: Any, name: str, number: int, moved: dict[Any, Any]) -> dict[Any, Any]:
@@ -275,12 +274,12 @@ class _Group:
         for row in self.inputs:
             value = moved.get(row[number], row[number])
             if value in values or len({_address(n) % ALIGNED for n in row}) > 1:
-                value = _own(graph, value)
+                value = own(graph, value)
             values.append(value)
         return values
 
 
-def _own(graph: Any, node: Any) -> Any:
+def own(graph: Any, node: Any) -> Any:
     """The node's value in memory of its own."""
     copy = graph.call_function(_owned(), (node,))
     copy.meta["val"] = torch.empty_like(node.meta["val"])
@@ -346,40 +345,3 @@ def _owned() -> Any:
         return x
 
     return torch.ops.headrace.owned.default
-
-
-# ---- writes
-
-
-def forget_writes(module: Any) -> None:
-    """``x.add_(y)`` -> ``x.add(y)`` where ``x`` was computed and no view shows it: who reads it later reads the sum."""
-    places = {n: i for i, n in enumerate(module.graph.nodes)}
-    for node in module.graph.nodes:
-        plain = _plain(node)
-        if plain is None:
-            continue
-        written = node.args[0]
-        node.target = plain
-        written.replace_all_uses_with(node, delete_user_cb=lambda user, node=node: places[user] > places[node])
-
-
-def _plain(node: Any) -> Any:
-    """The op that gives what this one writes; None if it does not write, or somebody could see the difference."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or not schema.is_mutable or node.target.namespace != "aten":
-        return None
-    name = schema.name.split("::")[1]
-    written = node.args[0]
-    if not name.endswith("_") or not _is_new(written) or any(map(is_view, written.users)):
-        return None
-    if any(a.meta["val"].dtype != written.meta["val"].dtype for a in node.all_input_nodes):
-        return None  # the sum might have the other's
-    packet = getattr(aten, name[:-1], None)
-    return getattr(packet, node.target._overloadname, None)
-
-
-def _is_new(node: Any) -> bool:
-    """Whether the value has memory of its own, which no other node shows."""
-    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload) or is_view(node):
-        return False
-    return not node.target._schema.is_mutable

@@ -23,7 +23,12 @@ from headrace.passes.step_graph import Node, Value
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
 from headrace.runtime.codegen import Binder, generate
-from headrace.runtime.compiler.arrange import join_in_the_library, refusing_negative_indices, store_what_libraries_read
+from headrace.runtime.compiler.arrange import (
+    join_in_the_library,
+    refusing_negative_indices,
+    store_what_libraries_read,
+    writes_rows_and_more,
+)
 from headrace.runtime.compiler.blocks import share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
@@ -242,6 +247,8 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
         with having_threads(threads), built_together(), read_strides(), as_in_later_versions():
             if can_lower(graph):
                 return lower(graph, fakes, patches)
+            if writes_rows_and_more(graph):
+                raise CannotCompile("it writes rows of a variable and then writes the variable again")
             return standalone_compile(
                 graph, list(fakes), dynamic_shapes="from_graph", options={"config_patches": patches}
             )

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import torch
 
+from headrace.runtime.compiler.arrange import write_rows_of_copies
+
 DEVICES: Final = ("cpu", "cuda")
 FUNCTIONAL: Final = "headrace_functional"  # in the meta of a graph that ``trace`` made and ``lower`` takes
 
@@ -62,6 +64,7 @@ def trace(run: Callable[..., Sequence[Any]], fakes: Sequence[Any], table: dict[A
     with fakes[0].fake_mode, enable_python_dispatcher(), torch.no_grad():
         graph = make_fx(without_writes, decomposition_table={**select_decomp_table(), **table})(*fakes)
     graph.graph.eliminate_dead_code()
+    write_rows_of_copies(graph)
     graph.meta[FUNCTIONAL] = True
     return graph
 
@@ -84,9 +87,10 @@ def lower(graph: Any, fakes: Sequence[Any], patches: dict[str, Any]) -> Lowered:
 
 @contextmanager
 def _known_results_of_blocks() -> Iterator[None]:
-    """Meanwhile the body of a shared block is not run for each call, only to learn the shapes of its results.
+    """Meanwhile the shapes of a shared block's results are read off its graph.
 
-    Torch keeps the shapes of most subgraphs, but not of those that hold ops of ours.  For one thread at a time.
+    Torch would run its body for each call to learn them, since it keeps none for subgraphs that hold ops of ours.  The caller
+    holds ``compile.compiler``.
     """
     from torch._higher_order_ops.utils import registered_hop_fake_fns
     from torch.fx.passes import fake_tensor_prop

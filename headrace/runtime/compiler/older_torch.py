@@ -17,7 +17,7 @@ import torch
 
 @contextmanager
 def as_in_later_versions() -> Iterator[None]:
-    """Meanwhile an older compiler leaves that out.  For one thread at a time."""
+    """Meanwhile an older compiler leaves that out.  The caller holds ``compile.compiler``."""
     indices: Any = importlib.import_module("torch._inductor.index_propagation")
     if hasattr(indices, "Min"):  # a later version
         yield

@@ -111,10 +111,11 @@ def can_join(source: str) -> bool:
 def _parts(kernels: list[tuple[str, Kernel]], compilers: int) -> list[list[tuple[str, Kernel]]]:
     """The kernels in so many libraries that each compiler has one, if they are long enough for that."""
     length = sum(len(kernel.source) for _, kernel in kernels)
-    count = max(min(compilers, length // LEAST), -(-len(kernels) // MOST))
+    count = max(min(compilers, length // LEAST, len(kernels)), -(-len(kernels) // MOST))
     parts: list[list[tuple[str, Kernel]]] = [[] for _ in range(count)]
     for name, kernel in sorted(kernels, key=lambda k: -len(k[1].source)):
-        shortest = min(parts, key=lambda part: sum(len(k.source) for _, k in part))
+        open_parts = [part for part in parts if len(part) < MOST]
+        shortest = min(open_parts, key=lambda part: sum(len(k.source) for _, k in part))
         shortest.append((name, kernel))
     return parts
 

@@ -9,7 +9,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 import headrace as tf
 from headrace.runtime.compiler import blocks
 from headrace.runtime.compiler import compile as compiling
-from headrace.runtime.compiler.blocks import forget_writes, repeated, share_blocks
+from headrace.runtime.compiler.blocks import repeated, share_blocks
 from headrace.runtime.compiler.direct import bare
 from headrace.runtime.compiler.loose_code import put, take
 
@@ -223,33 +223,6 @@ class TestMemory:
         torch.testing.assert_close(tuple(results), step(*values((4, 4), (4, 4), (4, 4))))
         blocks_results = [r for r in results if r.shape == (4, 4)]
         assert len({r.data_ptr() for r in blocks_results}) == len(blocks_results)
-
-
-class TestWrites:
-    def test_a_write_to_a_computed_value_is_a_new_value(self):
-        def step(x, y):
-            total = x + y
-            total.add_(y)
-            total.mul_(x)
-            return total * 2, total
-
-        module, _ = traced(step, (3, 4), (3, 4))
-        forget_writes(module)
-        assert not any(n.target._schema.is_mutable for n in module.graph.nodes if n.op == "call_function")
-        torch.testing.assert_close(module(*values((3, 4), (3, 4))), step(*values((3, 4), (3, 4))))
-
-    def test_a_write_that_a_view_or_an_input_shows_stays(self):
-        def step(x, y):
-            total = x + y
-            row = total[0]
-            total.add_(y)
-            x.mul_(y)
-            return total, row
-
-        module, _ = traced(step, (3, 4), (3, 4))
-        forget_writes(module)
-        assert sum(n.target._schema.is_mutable for n in module.graph.nodes if n.op == "call_function") == 2
-        torch.testing.assert_close(module(*values((3, 4), (3, 4))), step(*values((3, 4), (3, 4))))
 
 
 def test_code_with_blocks_leaves_the_process_of_its_compiler():

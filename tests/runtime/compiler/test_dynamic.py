@@ -75,3 +75,23 @@ def test_a_convolution_for_any_batch(monkeypatch):
 
     for found, expected in zip(outputs("always"), outputs("off"), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_read_between_two_writes_of_a_variable(monkeypatch, caplog):
+    """The first shape is compiled for itself; one plan for all others is refused: torch's compiler would mix the writes up."""
+    monkeypatch.setattr(tier, "ARTIFACTS", 1)
+
+    def runs(mode):
+        with tf.Graph().as_default():
+            v = tf.Variable(np.arange(12, dtype=np.float32).reshape(4, 3))
+            x = tf.placeholder(tf.float32, [None, 3])
+            with tf.control_dependencies([tf.scatter_update(v, [1, 3], tf.fill([2, 3], 0.5))]):
+                middle = tf.identity(v.read_value())
+            with tf.control_dependencies([middle]):
+                last = v.assign_sub(tf.fill([4, 3], 2.0) + tf.reduce_sum(x))
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                return [session.run([middle, last], {x: np.ones((n, 3), np.float32)}) for n in range(1, 5)]
+
+    np.testing.assert_allclose(np.array(runs("always")), np.array(runs("off")))
+    assert "writes rows of a variable and then writes the variable again" in caplog.text

@@ -36,12 +36,56 @@ def by_index(x, y, buffer):
     return torch.log_softmax(buffer, 1), torch.nn.functional.gelu(y)
 
 
+def _rows(x):
+    return torch.tensor([2, 0], device=x.device)
+
+
+def read_between(x, y, buffer):
+    """Writes rows, reads, and writes all: what was read is what was there then."""
+    buffer.index_copy_(0, _rows(x), x[:2])
+    before = buffer.clone()
+    buffer.sub_(y)
+    return before, before[1:]
+
+
+def rows_twice(x, y, buffer):
+    """Writes rows, keeps them in another input, and writes rows again."""
+    buffer.index_copy_(0, _rows(x), x[:2])
+    y.copy_(buffer)
+    buffer.index_add_(0, _rows(x), x[1:])
+    return (buffer.sum(),)
+
+
+def rows_of_neighbours(x, y, buffer):
+    """Writes rows, then others by what is in their neighbours."""
+    buffer.index_copy_(0, _rows(x), x[:2])
+    buffer[1:].copy_(y[1:] * buffer[:2])
+    return (buffer.sum(),)
+
+
+def turned_over(x, y, buffer):
+    """Writes rows, then all in another order."""
+    buffer.index_copy_(0, _rows(x), x[:2])
+    buffer.copy_(buffer.flip(0))
+    return (buffer * 2,)
+
+
+def only_rows(x, y, buffer):
+    """Writes rows twice and reads at the end: no copy is needed."""
+    buffer.index_copy_(0, _rows(x), x[:2])
+    buffer.index_add_(0, _rows(x), x[1:])
+    return (buffer * 2,)
+
+
 def handed_on(x, y, buffer):
     """Computes nothing."""
     return x, buffer
 
 
-@pytest.mark.parametrize("step", [handed_on, added, seen_through_a_view, twice, by_index])
+ROWS = [read_between, rows_twice, rows_of_neighbours, turned_over, only_rows]
+
+
+@pytest.mark.parametrize("step", [*ROWS, handed_on, added, seen_through_a_view, twice, by_index])
 def test_results_and_inputs_are_those_of_the_graph(step) -> None:
     with FakeTensorMode():
         fakes = [torch.empty(3, 4) for _ in range(3)]
@@ -51,6 +95,33 @@ def test_results_and_inputs_are_those_of_the_graph(step) -> None:
     torch.testing.assert_close(tuple(results), tuple(expected))
     torch.testing.assert_close(first, second)
     assert [r.stride() for r in results] == [e.stride() for e in expected]
+
+
+def test_a_copy_is_made_only_where_it_is_needed() -> None:
+    with FakeTensorMode():
+        fakes = [torch.empty(3, 4) for _ in range(3)]
+    copies = {step: sum("owned" in str(n.target) for n in trace(step, fakes, {}).graph.nodes) for step in ROWS}
+    assert copies == {read_between: 1, rows_twice: 1, rows_of_neighbours: 1, turned_over: 1, only_rows: 0}
+
+
+def test_blocks_are_not_run_and_torch_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._higher_order_ops.utils import registered_hop_fake_fns
+    from torch._inductor import compile_fx
+    from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+
+    invoke = torch.ops.higher_order.invoke_subgraph
+    before = registered_hop_fake_fns[invoke], FakeTensorProp.run_node
+
+    def refuse(*arguments, **keywords):
+        assert (registered_hop_fake_fns[invoke], FakeTensorProp.run_node) != before
+        raise KeyError("on purpose")
+
+    monkeypatch.setattr(compile_fx, "compile_fx_inner", refuse)
+    with FakeTensorMode():
+        fakes = [torch.empty(3, 4) for _ in range(3)]
+    with pytest.raises(KeyError, match="on purpose"):
+        lower(trace(added, fakes, {}), fakes, {})
+    assert (registered_hop_fake_fns[invoke], FakeTensorProp.run_node) == before
 
 
 def test_only_inputs_of_fixed_sizes_on_known_devices_are_taken() -> None:

@@ -1,4 +1,4 @@
-"""The kernels of a module as one library: the text that is built, and what it does."""
+"""The kernels of a module as few libraries: the text that is built, and what it does."""
 
 import pytest
 import torch
@@ -33,6 +33,9 @@ def test_long_kernels_are_built_side_by_side_as_far_as_there_are_compilers():
     assert [[name for name, _ in part] for part in _parts(kernels, 2)] == [["k0"], ["k3", "k2", "k1"]]
     assert len(_parts(kernels, 16)) == 3  # shorter libraries cost more for their headers than they save
     assert [len(p) for p in _parts(kernels[1:2] * (MOST + 2), 1)] == [17, 17]
+    assert [len(p) for p in _parts(kernels[:1], 16)] == [1]  # no library without a kernel
+    short = ("short", Kernel(ARGUMENTS, "x"))
+    assert sorted(len(p) for p in _parts([kernels[0], *[short] * (MOST + 8)], 2)) == [9, MOST]
 
 
 def test_several_libraries_of_one_module(monkeypatch):
