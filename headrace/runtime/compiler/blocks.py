@@ -171,6 +171,18 @@ def is_view(node: Any) -> bool:
     return schema is not None and not schema.is_mutable and any(r.alias_info is not None for r in schema.returns)
 
 
+def base(node: Any) -> Any:
+    """What a value shows the memory of."""
+    while is_view(node):
+        node = node.args[0]
+    return node
+
+
+def op_name(node: Any) -> str:
+    """The name of a node's op; empty if it is none of torch's."""
+    return node.target._schema.name.split("::")[1] if isinstance(node.target, torch._ops.OpOverload) else ""
+
+
 # ---- moving
 
 

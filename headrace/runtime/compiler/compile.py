@@ -23,12 +23,7 @@ from headrace.passes.step_graph import Node, Value
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable, locked
 from headrace.runtime.codegen import Binder, generate
-from headrace.runtime.compiler.arrange import (
-    join_in_the_library,
-    refusing_negative_indices,
-    store_what_libraries_read,
-    writes_rows_and_more,
-)
+from headrace.runtime.compiler.arrange import join_in_the_library, store_what_libraries_read
 from headrace.runtime.compiler.blocks import share_blocks
 from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
@@ -37,6 +32,7 @@ from headrace.runtime.compiler.index_stride import read_strides
 from headrace.runtime.compiler.lower import Lowered, can_lower, can_trace, lower, trace
 from headrace.runtime.compiler.older_torch import as_in_later_versions
 from headrace.runtime.compiler.one_library import built_together
+from headrace.runtime.compiler.rows import refusing_negative_indices, writes_rows_and_more
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.recorder import Recorder
@@ -86,19 +82,19 @@ def trace_region(
         fakes = [_empty(v, device) for v in [*plain, *large]]
         buffers = [_empty(v, device, s) for v, s in zip_longest(region.refs, lying)]
 
-        def run_region(*arguments: Any) -> tuple[Any, ...]:
-            values = list(arguments[: len(plain) + len(large)])
-            for v in small:
-                array = v.op.attrs["value"]
-                values.append(torch.full(array.shape, array.reshape(-1)[0].item() if array.size else 0,
-                                        dtype=torch_dtype(v.dtype), device=device))  # fmt: skip
-            for value, buffer in zip(region.refs, arguments[len(plain) + len(large) :], strict=True):
-                holder = Variable(value.op.name, value.dtype.base_dtype, device)
-                holder.value = buffer
-                values.append(holder)
-            with refusing_negative_indices(device):
-                result: tuple[Any, ...] = program.call(*values)
-            return result
+    def run_region(*arguments: Any) -> tuple[Any, ...]:
+        values = list(arguments[: len(plain) + len(large)])
+        for v in small:
+            array = v.op.attrs["value"]
+            values.append(torch.full(array.shape, array.reshape(-1)[0].item() if array.size else 0,
+                                    dtype=torch_dtype(v.dtype), device=device))  # fmt: skip
+        for value, buffer in zip(region.refs, arguments[len(plain) + len(large) :], strict=True):
+            holder = Variable(value.op.name, value.dtype.base_dtype, device)
+            holder.value = buffer
+            values.append(holder)
+        with refusing_negative_indices(device):
+            result: tuple[Any, ...] = program.call(*values)
+        return result
 
     inputs = [*fakes, *buffers]
     table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))

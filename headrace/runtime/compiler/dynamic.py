@@ -24,9 +24,9 @@ from headrace.resources.invoke import bind_attrs, extras
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable
 from headrace.runtime.codegen import Binder, generate
-from headrace.runtime.compiler.arrange import refusing_negative_indices
 from headrace.runtime.compiler.compile import Call, CannotCompile, compile_graph, compiler, with_locks
 from headrace.runtime.compiler.direct import apart
+from headrace.runtime.compiler.rows import refusing_negative_indices
 
 _numbers = itertools.count()
 

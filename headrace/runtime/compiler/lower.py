@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from headrace.runtime.compiler.arrange import write_rows_of_copies
+from headrace.runtime.compiler.rows import write_rows_of_copies
 
 DEVICES: Final = ("cpu", "cuda")
 FUNCTIONAL: Final = "headrace_functional"  # in the meta of a graph that ``trace`` made and ``lower`` takes

@@ -11,12 +11,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import headrace as tf
 from headrace.runtime import tier, worth
 from headrace.runtime.compiler import archive, background, kept, one_library
-from headrace.runtime.compiler.arrange import refusing_negative_indices
 from headrace.runtime.compiler.compile import compile_graph
 from headrace.runtime.compiler.compile import compiler as compiler_lock
 from headrace.runtime.compiler.direct import _try, bare
 from headrace.runtime.compiler.loose_code import put
 from headrace.runtime.compiler.lower import trace
+from headrace.runtime.compiler.rows import refusing_negative_indices
 from headrace.runtime.compiler.thread_errors import HEADER, carry_errors
 from headrace.runtime.threads import having_threads
 

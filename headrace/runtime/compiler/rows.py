@@ -1,0 +1,91 @@
+"""Rows of variables in a region: bad indices stay bad, and rows are written where nobody else reads them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from headrace.runtime.compiler.blocks import base, is_view, node_arguments, op_name, own
+
+aten = torch.ops.aten
+WRITE_ROWS: Final = ("index_put", "index_copy", "index_add", "scatter")  # in the names of ops
+BY_INDEX = (
+    aten.index_select.default, aten.index_copy.default, aten.index_copy_.default, aten.index_add.default,
+    aten.index_add_.default,
+)  # fmt: skip
+
+
+def write_rows_of_copies(module: Any) -> None:
+    """Has rows of an input written in a copy of it, if the outcome is read and the input is written again after that.
+
+    Torch's compiler would write them into the input itself.  It forgets that what reads the outcome, or returns it, must be done
+    before the input gets its last value.
+    """
+    graph = module.graph
+    last = {n.args[0]: base(n.args[1]) for n in graph.nodes if n.target is aten.copy_.default}
+    for node in list(graph.nodes):
+        if _writes_rows(node) and last.get(_written(node), node) is not node and not _is_only_written(node):
+            with graph.inserting_before(node):
+                node.update_arg(0, own(graph, node.args[0]))
+
+
+def writes_rows_and_more(module: Any) -> bool:
+    """Whether a graph that writes inputs in place writes rows of one, and then writes it again: see ``write_rows_of_copies``."""
+    seen: dict[Any, list[Any]] = {}
+    for node in module.graph.nodes:
+        if _writes(node):
+            written = node
+            while _writes(written) or is_view(written):
+                written = written.args[0]
+            seen.setdefault(written, []).append(node)
+    return any(any(map(_writes_rows, writes[:-1])) for writes in seen.values())
+
+
+def _writes(node: Any) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def _is_only_written(node: Any) -> bool:
+    """Whether all that happens with a value is that rows of it are written, once."""
+    if len(node.users) != 1:
+        return False
+    user = next(iter(node.users))
+    return _is_only_written(user) if is_view(user) else _is_written(user, node)
+
+
+def _is_written(user: Any, node: Any) -> bool:
+    """Whether rows of the node's value are written by its user, which does not read it otherwise."""
+    return _writes_rows(user) and user.args[0] is node and node_arguments(user).count(node) == 1
+
+
+def _writes_rows(node: Any) -> bool:
+    return any(word in op_name(node) for word in WRITE_ROWS)
+
+
+def _written(node: Any) -> Any:
+    """The value whose rows are written, perhaps more than once."""
+    while _writes_rows(node):
+        node = base(node.args[0])
+    return node
+
+
+class _RefusesNegativeIndices(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sends negative indices past the end."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in BY_INDEX:
+            tensor, dimension, index, *rest = args
+            past = torch.iinfo(index.dtype).max
+            args = (tensor, dimension, torch.where(index < 0, past, index), *rest)
+        return func(*args, **(kwargs or {}))
+
+
+def refusing_negative_indices(device: torch.device) -> AbstractContextManager[Any]:
+    """Meanwhile negative indices are traced as ones past the end, where compiled code for the CPU refuses them as torch does.
+
+    Left alone, inductor counts them from the end, and reads or writes a row that nobody named.
+    """
+    return _RefusesNegativeIndices() if device.type == "cpu" else nullcontext()  # type: ignore[no-untyped-call]
