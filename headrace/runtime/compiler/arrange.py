@@ -1,4 +1,4 @@
-"""Arranging a region before the compiler sees it.
+"""Arranging a traced region before the compiler sees it.
 
 Results of blocks are joined by the library.  What library calls read is stored once:
 

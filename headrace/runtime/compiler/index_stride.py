@@ -36,7 +36,7 @@ def factor_of(var: Any, index: Any) -> Any:
 
 @contextmanager
 def read_strides() -> Iterator[None]:
-    """Meanwhile torch's compiler reads strides off the indices where it can.  For one thread at a time."""
+    """Meanwhile torch's compiler reads strides off the indices where it can.  The caller holds ``compile.compiler``."""
     cpp: Any = importlib.import_module("torch._inductor.codegen.cpp")
     thorough = cpp.stride_at_vec_range
 

@@ -122,7 +122,10 @@ def _parts(kernels: list[tuple[str, Kernel]], compilers: int) -> list[list[tuple
 
 @contextmanager
 def built_together() -> Iterator[None]:
-    """Meanwhile torch's compiler builds the kernels of a module together, when it waits for them.  For one thread at a time."""
+    """Meanwhile torch's compiler builds the kernels of a module together, when it waits for them.
+
+    The caller holds ``compile.compiler``.
+    """
     from torch._inductor.async_compile import AsyncCompile, get_compile_threads
     from torch._inductor.codecache import CppPythonBindingsCodeCache
 

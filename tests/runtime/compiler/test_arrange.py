@@ -80,10 +80,17 @@ class TestJoining:
         inputs = [torch.randn(3, 4), torch.randn(4, 4)]
         torch.testing.assert_close(lower(graph, fakes, {})(*inputs)[0], self._unrolled(*inputs)[0])
 
-    def test_other_pieces_are_left_to_the_compiler(self):
-        module = _traced(lambda *pieces: torch.cat([p * 2 for p in pieces]), *[(2, 3)] * 8)
-        arrange.join_in_the_library(module)
-        assert "joined.default" not in _names(module)
+    def test_few_pieces_are_left_to_the_compiler(self, monkeypatch):
+        monkeypatch.setattr(blocks, "LEAST_WORK", 0)
+        monkeypatch.setattr(arrange, "FEWEST_PIECES", 17)
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode():
+            fakes = [torch.empty(3, 4), torch.empty(4, 4)]
+        graph = trace(self._unrolled, fakes, {})
+        assert blocks.share_blocks(graph)
+        arrange.join_in_the_library(graph)
+        assert "joined.default" not in _names(graph) and "cat.default" in _names(graph)
 
 
 def test_the_same_training_compiled_and_interpreted():
