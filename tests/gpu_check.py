@@ -119,6 +119,32 @@ def check_convolutions_whose_filters_are_laid_out_anew():
         np.testing.assert_allclose(a, b, rtol=2e-2, atol=2e-3)
 
 
+def check_max_pools_of_many_kinds_and_their_gradients():
+    def gradients(mode):
+        rng = np.random.RandomState(0)
+        with tf.Graph().as_default():
+            found = []
+            for size, window, stride, padding in (
+                ((9, 10), (3, 3), (2, 2), "VALID"),
+                ((9, 10), (3, 3), (2, 2), "SAME"),
+                ((7, 5), (2, 2), (2, 2), "SAME"),
+                ((6, 6), (3, 2), (1, 1), "SAME"),
+                ((8, 7), (2, 3), (3, 2), "VALID"),
+                ((11, 9), (5, 4), (2, 3), "SAME"),
+            ):
+                for layout in ("NHWC", "NCHW"):
+                    # few different values: a window often has its maximum twice
+                    x = tf.constant(rng.randint(0, 4, (2, *size, 3) if layout == "NHWC" else (2, 3, *size)), tf.float32)
+                    ksize, strides = ((1, *n, 1) if layout == "NHWC" else (1, 1, *n) for n in (window, stride))
+                    y = tf.nn.max_pool(x * 1.5, ksize, strides, padding, layout)
+                    found += [y, *tf.gradients(y * tf.constant(rng.randn(*y.shape.as_list()), tf.float32), x)]
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                return session.run(found)
+
+    for compiled, interpreted in zip(gradients("always"), gradients("off"), strict=True):
+        np.testing.assert_allclose(compiled, interpreted, rtol=1e-5, atol=1e-5)
+
+
 def check_a_large_product_is_accumulated_in_place():
     def values(mode):
         with tf.Graph().as_default():

@@ -26,6 +26,7 @@ from headrace.runtime.plan import StepPlan
 from headrace.runtime.threads import default_threads
 from headrace.runtime.trial import Trial
 from headrace.runtime.worth import IDLE, Worth
+from headrace.runtime.worth import MANY as MANY_CORES
 
 log = logging.getLogger("headrace.compile")
 
@@ -37,7 +38,10 @@ RUNS = 10  # runs with the same shapes before compiling is asked for, counted fr
 ARTIFACTS = 8  # compiled plans kept per request
 UNLIKELY = 4  # times the cost, for a step whose compiled plan was slower in an earlier program
 MANY = 16  # combinations of shapes after which one plan is compiled for all
+LARGE = 100  # nodes of a step for an accelerator for which the compiling process is started before its first run
 COMPILERS = 8  # kernels for an accelerator that are compiled side by side, at most
+
+_since_import = IdleCores()  # a step for an accelerator, unlike one for the CPU, needs no more cores than the import
 
 Key = tuple[Any, ...]
 Compile = Callable[[StepPlan, Sequence[Sequence[int]]], StepPlan]
@@ -76,7 +80,8 @@ class Tier:
         self._on_host = _timed_by_the_host(plan)
         self._finish = finish
         self.hot = mode == "always"
-        self._idle_since: IdleCores | None = None  # when the step recurred
+        self._idle_since = None if self._on_host else _since_import  # else when the step recurred
+        self._looked = False
         self.worth = Worth(len(plan.graph.nodes), self._idle_cores)
         self._timing: tuple[Key, StepPlan, LineTimes] | None = None  # while the lines of a plan are timed
         self._prepared = False
@@ -92,6 +97,9 @@ class Tier:
         self.compiled: dict[Key, StepPlan] = {}
         self._trials: dict[Key, Trial] = {}  # of compiled plans that have yet to prove faster
         self._lock = threading.Lock()
+        large = mode == "auto" and not self._on_host and len(plan.graph.nodes) >= LARGE
+        if large and self._idle_cores() >= MANY_CORES:
+            self._prepare()
 
     @staticmethod
     def key(feeds: Sequence[Any]) -> Key:
@@ -142,9 +150,7 @@ class Tier:
             if worth.pays():
                 self.consider(feeds)
             elif not self._prepared and worth.soon():
-                self._prepared = True
-                self._describe_machine()
-                queue.prepare()
+                self._prepare()
             if self._timing is not None:
                 self._note_lines(plan)
             elif worth.runs in (RECURS, RUNS, WARM, WARM_FED):
@@ -156,8 +162,9 @@ class Tier:
         """Learns more of a step that recurs: what earlier programs found out about it, and what its lines cost."""
         if self.mode != "auto":
             return
-        if self._idle_since is None:
-            self._idle_since = IdleCores()
+        if not self._looked:
+            self._looked = True
+            self._idle_since = self._idle_since or IdleCores()
             self.worth.seconds *= archive.cost_factor(self._target)
         key, fed_shapes = self.key(feeds), self._plan.fed_shapes
         if self.worth.runs == RUNS:
@@ -195,6 +202,12 @@ class Tier:
     def _target(self) -> str:
         """What the archive knows the costs of such compilations by."""
         return "" if self._on_host else "_accelerator"
+
+    def _prepare(self) -> None:
+        """Has the compiling process started."""
+        self._prepared = True
+        self._describe_machine()
+        queue.prepare()
 
     def _describe_machine(self) -> None:
         """Says to the compiling process, which may have to be started, how many cores are idle."""

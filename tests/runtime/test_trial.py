@@ -146,3 +146,21 @@ def test_kernels_for_an_accelerator_are_compiled_side_by_side_on_idle_cores(monk
     monkeypatch.setattr(steps, "_idle_cores", lambda: idle)
     steps._describe_machine()
     assert (process.on_idle_cores, process.compilers) == expected
+
+
+@pytest.mark.parametrize(
+    ("nodes", "idle", "started"),
+    [
+        ([GPU] * tier.LARGE, 6.0, 1),
+        ([GPU] * (tier.LARGE - 1), 6.0, 0),  # too small to be worth a process before it recurs
+        ([GPU] * tier.LARGE, 1.0, 0),
+        ([SimpleNamespace(device="/device:CPU:0")] * tier.LARGE, 6.0, 0),  # may use all the cores as soon as it runs
+    ],
+)
+def test_a_large_step_for_an_accelerator_has_the_process_started_before_it_runs(monkeypatch, nodes, idle, started):
+    calls = []
+    monkeypatch.setattr(tier.queue, "prepare", lambda: calls.append(None))
+    monkeypatch.setattr(tier.queue, "process", SimpleNamespace())
+    monkeypatch.setattr(tier, "_since_import", SimpleNamespace(average=lambda: idle))
+    make_tier(nodes)
+    assert len(calls) == started

@@ -29,10 +29,11 @@ from headrace.runtime.compiler.cuda_graph import GraphedCall
 from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
 from headrace.runtime.compiler.index_stride import read_strides
-from headrace.runtime.compiler.lower import Lowered, can_lower, can_trace, lower, trace
+from headrace.runtime.compiler.lower import Lowered, can_lower, lower
 from headrace.runtime.compiler.older_torch import as_in_later_versions
 from headrace.runtime.compiler.one_library import built_together
 from headrace.runtime.compiler.rows import refusing_negative_indices, writes_rows_and_more
+from headrace.runtime.compiler.trace import Calls, can_trace
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.recorder import Recorder
@@ -76,7 +77,9 @@ def trace_region(
     plain = region.plain
     order = [*plain, *large, *small, *region.refs]
     places: dict[Value, Any] = dict.fromkeys([*plain, *large, *small], device)
-    program = generate(region.nodes, order, region.outputs, _TraceBinder(binder), "trace", places)
+    table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
+    calls = Calls(table, lambda: refusing_negative_indices(device))
+    program = generate(region.nodes, order, region.outputs, _TraceBinder(binder, calls), "trace", places)
     fake_mode = FakeTensorMode()
     with fake_mode:
         fakes = [_empty(v, device) for v in [*plain, *large]]
@@ -92,16 +95,19 @@ def trace_region(
             holder = Variable(value.op.name, value.dtype.base_dtype, device)
             holder.value = buffer
             values.append(holder)
-        with refusing_negative_indices(device):
-            result: tuple[Any, ...] = program.call(*values)
+        result: tuple[Any, ...] = program.call(*values)
         return result
 
     inputs = [*fakes, *buffers]
-    table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
     if can_trace(inputs):
-        return trace(run_region, inputs, table), inputs, large
+        return calls.trace(run_region, inputs), inputs, large
+
+    def run_refusing(*arguments: Any) -> tuple[Any, ...]:
+        with refusing_negative_indices(device):
+            return run_region(*arguments)
+
     with fake_mode:
-        return make_fx(run_region, decomposition_table=table)(*inputs), inputs, large
+        return make_fx(run_refusing, decomposition_table=table)(*inputs), inputs, large
 
 
 def _empty(value: Value, device: Any, stride: Any = None) -> Any:
@@ -133,13 +139,14 @@ class _TraceBinder:
 
     recorder: Recorder | None = None
 
-    def __init__(self, inner: Binder) -> None:
+    def __init__(self, inner: Binder, calls: Calls) -> None:
         self._inner = inner
+        self._calls = calls
         self.threads = inner.threads
         self.arrays = False
 
     def kernel(self, node: Node, kernel_type: str) -> Any:
-        return self._inner.kernel(node, kernel_type)
+        return self._calls.kernel(self._inner.kernel(node, kernel_type))
 
     def state(self, node: Node) -> Any:
         raise CannotCompile(f"{node.name} ({node.type}) keeps state of its own")
@@ -182,9 +189,14 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
 
 
 def _start_kernel_compilers() -> None:
-    """Has the processes started that compile kernels for a GPU side by side; until they are ready, this one does it alone."""
+    """Has the processes started that compile kernels for a GPU side by side; until they are ready, this one does it alone.
+
+    Meanwhile a thread reads the whole of Triton, of which a checksum is needed.
+    """
     async_compile: Any = importlib.import_module("torch._inductor.async_compile")
+    cache: Any = importlib.import_module("torch._inductor.codecache").CacheBase
     async_compile.maybe_warm_pool()
+    threading.Thread(target=cache.get_system, daemon=True).start()
 
 
 def as_call(code: Callable[[list[Any]], Any], region: Region, binder: Binder) -> Call:

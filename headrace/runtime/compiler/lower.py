@@ -7,16 +7,14 @@ enough: it replaces writes by new values, which it copies into the inputs at the
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import torch
 
-from headrace.runtime.compiler.rows import write_rows_of_copies
-
-DEVICES: Final = ("cpu", "cuda")
-FUNCTIONAL: Final = "headrace_functional"  # in the meta of a graph that ``trace`` made and ``lower`` takes
+from headrace.runtime.compiler.trace import FUNCTIONAL
 
 
 class Lowered:
@@ -31,58 +29,45 @@ class Lowered:
         return self.code(list(inputs))
 
 
-def can_trace(fakes: Sequence[Any]) -> bool:
-    """Whether these are inputs that ``trace`` takes: of fixed sizes, on a device that was tried."""
-    return bool(fakes) and all(f.device.type in DEVICES and not f._has_symbolic_sizes_strides for f in fakes)
-
-
 def can_lower(graph: Any) -> bool:
-    """Whether ``trace`` has made this graph."""
+    """Whether ``Calls`` has made this graph."""
     return FUNCTIONAL in graph.meta
 
 
-def trace(run: Callable[..., Sequence[Any]], fakes: Sequence[Any], table: dict[Any, Any]) -> Any:
-    """The FX graph of a function of tensors, which may write them: without writes, but for copies into inputs at the end.
-
-    ``table`` says by what ops are replaced, besides those that torch's compiler replaces.
-    """
-    from torch._dispatch.python import enable_python_dispatcher
-    from torch._functorch._aot_autograd.functional_utils import from_fun, has_data_mutation, to_fun
-    from torch._inductor.decomposition import select_decomp_table
-    from torch._subclasses.functional_tensor import FunctionalTensorMode
-    from torch.fx.experimental.proxy_tensor import make_fx
-
-    def without_writes(*inputs: Any) -> Any:
-        with FunctionalTensorMode():
-            shown = [to_fun(x) for x in inputs]
-            results = [from_fun(y) for y in run(*shown)]
-        for x, y in zip(inputs, shown, strict=True):
-            if has_data_mutation(y):
-                x.copy_(from_fun(y))
-        return results
-
-    with fakes[0].fake_mode, enable_python_dispatcher(), torch.no_grad():
-        graph = make_fx(without_writes, decomposition_table={**select_decomp_table(), **table})(*fakes)
-    graph.graph.eliminate_dead_code()
-    write_rows_of_copies(graph)
-    graph.meta[FUNCTIONAL] = True
-    return graph
-
-
 def lower(graph: Any, fakes: Sequence[Any], patches: dict[str, Any]) -> Lowered:
-    """The compiled graph, which ``trace`` made, as a function of its inputs, which it may write."""
+    """The compiled graph, which ``Calls`` has made, as a function of its inputs, which it may write."""
     from torch._guards import TracingContext, tracing
     from torch._inductor import compile_fx, config
     from torch._inductor.virtualized import V
 
     mode = fakes[0].fake_mode
-    with config.patch(patches), tracing(TracingContext(mode)), V.set_fake_mode(mode), _known_results_of_blocks():
+    with (
+        config.patch(patches), tracing(TracingContext(mode)), V.set_fake_mode(mode), _known_results_of_blocks(),
+        _without_attention(),
+    ):  # fmt: skip
         graph = compile_fx._recursive_joint_graph_passes(graph, input_device=fakes[0].device)
         output: Any = graph.graph.output_node()
         output.meta["user_visible_output_idxs"] = list(range(len(output.args[0])))  # their strides are kept ...
         compile_fx._recursive_record_user_visible_output_idxs(graph)  # ... and those of shared blocks
         compiled: Any = compile_fx.compile_fx_inner(graph, list(fakes), is_inference=True)
     return Lowered(compiled)
+
+
+@contextmanager
+def _without_attention() -> Iterator[None]:
+    """Meanwhile torch's compiler does not prepare to look for attention, which no region has in the form that it knows.
+
+    The caller holds ``compile.compiler``.
+    """
+    attention: Any = importlib.import_module("torch._inductor.fx_passes.fuse_attention")
+    passes: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
+    prepare = attention._sfdp_init
+    attention._sfdp_init = lambda device=None: None
+    try:
+        yield
+    finally:
+        attention._sfdp_init = prepare
+        passes.lazy_init.cache_clear()  # who calls torch.compile later does look for it
 
 
 @contextmanager

@@ -32,6 +32,32 @@ def write_rows_of_copies(module: Any) -> None:
                 node.update_arg(0, own(graph, node.args[0]))
 
 
+def copy_what_is_moved(module: Any) -> None:
+    """Has what is computed from one input alone and becomes the value of another kept in a copy, if the first is written too.
+
+    Torch's compiler may find that nothing is computed at all (a copy, a type there and back).  It writes the inputs one after the
+    other, and would find the new value of the first there.
+    """
+    graph = module.graph
+    last = [n for n in graph.nodes if n.target is aten.copy_.default]
+    written = {n.args[0] for n in last}
+    for node in last:
+        moved = _only_source(node.args[1])
+        if moved in written and moved is not node.args[0]:
+            with graph.inserting_before(last[0]):
+                node.update_arg(1, own(graph, node.args[1]))
+
+
+def _only_source(node: Any) -> Any:
+    """The input of which alone this is computed; else some other node on the way."""
+    while True:
+        sources = node.args[1:2] if node.target is aten.copy.default else node_arguments(node)
+        sources = [n for n in dict.fromkeys(sources) if n.target is not aten.full.default]
+        if len(sources) != 1:
+            return node
+        node = sources[0]
+
+
 def writes_rows_and_more(module: Any) -> bool:
     """Whether a graph that writes inputs in place writes rows of one, and then writes it again: see ``write_rows_of_copies``."""
     seen: dict[Any, list[Any]] = {}

@@ -6,7 +6,8 @@ import pytest
 import headrace as tf
 from headrace.ops.arm import convolution
 from headrace.runtime.compiler import arrange, blocks
-from headrace.runtime.compiler.lower import lower, trace
+from headrace.runtime.compiler.lower import lower
+from headrace.runtime.compiler.trace import Calls
 
 torch = pytest.importorskip("torch")
 
@@ -73,7 +74,7 @@ class TestJoining:
 
         with FakeTensorMode():
             fakes = [torch.empty(3, 4), torch.empty(4, 4)]
-        graph = trace(self._unrolled, fakes, {})
+        graph = Calls({}).trace(self._unrolled, fakes)
         assert blocks.share_blocks(graph)
         arrange.join_in_the_library(graph)
         assert "joined.default" in _names(graph)
@@ -87,7 +88,7 @@ class TestJoining:
 
         with FakeTensorMode():
             fakes = [torch.empty(3, 4), torch.empty(4, 4)]
-        graph = trace(self._unrolled, fakes, {})
+        graph = Calls({}).trace(self._unrolled, fakes)
         assert blocks.share_blocks(graph)
         arrange.join_in_the_library(graph)
         assert "joined.default" not in _names(graph) and "cat.default" in _names(graph)

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from headrace.runtime.compiler.lower import can_trace, lower, trace
+from headrace.runtime.compiler.lower import lower
+from headrace.runtime.compiler.trace import Calls, can_trace
 
 
 def added(x, y, buffer):
@@ -85,6 +86,21 @@ def only_rows(x, y, buffer):
     return (buffer * 2,)
 
 
+def carried_over(x, y, buffer):
+    """Writes an input with what is in another, which it then writes."""
+    buffer.copy_(y.double().float())
+    y.add_(x)
+    return (buffer * 2,)
+
+
+def exchanged(x, y, buffer):
+    """Writes two inputs, each with what was in the other."""
+    old = buffer.clone()
+    buffer.copy_(y)
+    y.copy_(old)
+    return (x + y,)
+
+
 def handed_on(x, y, buffer):
     """Computes nothing."""
     return x, buffer
@@ -93,11 +109,13 @@ def handed_on(x, y, buffer):
 ROWS = [read_between, rows_twice, rows_of_neighbours, rows_for_rows, turned_over, only_rows]
 
 
-@pytest.mark.parametrize("step", [*ROWS, handed_on, added, seen_through_a_view, twice, by_index])
+@pytest.mark.parametrize(
+    "step", [*ROWS, carried_over, exchanged, handed_on, added, seen_through_a_view, twice, by_index]
+)
 def test_results_and_inputs_are_those_of_the_graph(step) -> None:
     with FakeTensorMode():
         fakes = [torch.empty(3, 4) for _ in range(3)]
-    graph = trace(step, fakes, {})
+    graph = Calls({}).trace(step, fakes)
     first, second = ([torch.arange(12.0).reshape(3, 4) / 10 + i for i in range(3)] for _ in range(2))
     results, expected = lower(graph, fakes, {})(*first), step(*second)
     torch.testing.assert_close(tuple(results), tuple(expected))
@@ -108,7 +126,7 @@ def test_results_and_inputs_are_those_of_the_graph(step) -> None:
 def test_a_copy_is_made_only_where_it_is_needed() -> None:
     with FakeTensorMode():
         fakes = [torch.empty(3, 4) for _ in range(3)]
-    copies = {step: sum("owned" in str(n.target) for n in trace(step, fakes, {}).graph.nodes) for step in ROWS}
+    copies = {step: sum("owned" in str(n.target) for n in Calls({}).trace(step, fakes).graph.nodes) for step in ROWS}
     assert copies.pop(only_rows) == 0 and set(copies.values()) == {1}
 
 
@@ -128,7 +146,7 @@ def test_blocks_are_not_run_and_torch_is_as_before(monkeypatch: pytest.MonkeyPat
     with FakeTensorMode():
         fakes = [torch.empty(3, 4) for _ in range(3)]
     with pytest.raises(KeyError, match="on purpose"):
-        lower(trace(added, fakes, {}), fakes, {})
+        lower(Calls({}).trace(added, fakes), fakes, {})
     assert (registered_hop_fake_fns[invoke], FakeTensorProp.run_node) == before
 
 

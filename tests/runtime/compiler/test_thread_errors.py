@@ -15,9 +15,9 @@ from headrace.runtime.compiler.compile import compile_graph
 from headrace.runtime.compiler.compile import compiler as compiler_lock
 from headrace.runtime.compiler.direct import _try, bare
 from headrace.runtime.compiler.loose_code import put
-from headrace.runtime.compiler.lower import trace
 from headrace.runtime.compiler.rows import refusing_negative_indices
 from headrace.runtime.compiler.thread_errors import HEADER, carry_errors
+from headrace.runtime.compiler.trace import Calls
 from headrace.runtime.threads import having_threads
 
 N = 20000  # rows: enough for several threads
@@ -211,7 +211,7 @@ def test_invented_inputs_that_are_refused_on_several_threads(texts):
     with compiler_lock:
         with FakeTensorMode():
             fakes = [torch.empty(ROWS, 8), torch.empty(N + 3, dtype=torch.int64)]
-        artifact = compile_graph(trace(last, fakes, {}), fakes, "region", 2)
+        artifact = compile_graph(Calls({}).trace(last, fakes), fakes, "region", 2)
     with having_threads(2):
         code, is_apart = bare(artifact, fakes, [0])
         with pytest.raises(RuntimeError, match="index out of bounds"):
