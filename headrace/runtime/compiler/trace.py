@@ -7,6 +7,7 @@ when it is first called with tensors of some form, and the nodes which that gave
 
 from __future__ import annotations
 
+import itertools
 import logging
 import operator
 from collections.abc import Callable, Sequence
@@ -28,8 +29,6 @@ log = logging.getLogger("headrace.compile")
 aten = torch.ops.aten
 DEVICES: Final = ("cpu", "cuda")
 FUNCTIONAL: Final = "headrace_functional"  # in the meta of a graph that ``Calls`` made
-
-_MADE: Final = object()
 
 Around = Callable[[], AbstractContextManager[Any]]
 
@@ -73,6 +72,7 @@ class Calls(TorchFunctionMode):
         super().__init__()
         self._table = table
         self._around = around
+        self._numbers = itertools.count()
         self._known: dict[Any, _Pattern] = {}
         self._tracing = False
 
@@ -115,12 +115,8 @@ class Calls(TorchFunctionMode):
         placeholders = [self._graph.placeholder(f"input_{i}") for i in range(len(fakes))]
         for fake, node in zip(fakes, placeholders, strict=True):
             self._learn_of(fake, node)
-        self._tracing = True
-        try:
-            with torch.no_grad(), self:
-                results = run(*fakes)
-        finally:
-            self._tracing = False
+        results: list[Any] = []
+        self._functional(lambda: self._run(run, fakes, results), [])
         outputs = [self._node(x) for x in results]
         for fake, node in zip(fakes, placeholders, strict=True):
             if self._nodes[id(fake)] is not node:
@@ -128,6 +124,20 @@ class Calls(TorchFunctionMode):
                 last.meta["val"] = fake
         self._graph.output(outputs)
         return torch.fx.GraphModule(torch.nn.Module(), self._graph)
+
+    def _run(self, run: Callable[..., Sequence[Any]], fakes: Sequence[Any], results: list[Any]) -> list[Any]:
+        """Runs the function inside a trace to which only ``_learn`` returns; what that leaves behind is not used otherwise."""
+        from torch.fx.experimental.proxy_tensor import get_proxy_mode
+        from torch.utils._python_dispatch import _disable_current_modes
+
+        self._proxies: Any = get_proxy_mode()
+        self._tracing = True
+        try:
+            with _disable_current_modes(), self:
+                results.extend(run(*fakes))
+        finally:
+            self._tracing = False
+        return []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """A call of torch outside kernels."""
@@ -139,16 +149,19 @@ class Calls(TorchFunctionMode):
         return self._call(func, args, kwargs)
 
     def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        leaves, spec = pytree.tree_flatten((args, kwargs))
-        inputs = [x for x in leaves if isinstance(x, (torch.Tensor, Variable))]
-        key = (func, spec, *map(_form, leaves))
-        try:
-            pattern = self._known.get(key)
-        except TypeError:  # something that cannot be compared
-            return self._copy(self._learn(func, leaves, spec), inputs)
+        with torch._C.DisableTorchFunction():  # by which torch follows each look at a tensor while it traces
+            leaves, spec = pytree.tree_flatten((args, kwargs))
+            key = (func, spec, *map(_form, leaves))
+            try:
+                pattern = self._known.get(key)
+            except TypeError:  # something that cannot be compared
+                key = pattern = None
         if pattern is None:
-            pattern = self._known[key] = self._learn(func, leaves, spec)
-        return self._copy(pattern, inputs)
+            pattern = self._learn(func, leaves, spec)
+            if key is not None:
+                self._known[key] = pattern
+        with torch._C.DisableTorchFunction():
+            return self._copy(pattern, [x for x in leaves if isinstance(x, (torch.Tensor, Variable))])
 
     # ---- the first call
 
@@ -156,13 +169,23 @@ class Calls(TorchFunctionMode):
         """Traces the call by itself."""
         from torch._functorch._aot_autograd.functional_utils import from_fun, has_data_mutation, to_fun
         from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+        from torch.fx.experimental.proxy_tensor import get_proxy_slot, track_tensor_tree
 
-        results: list[Any] = []
-        written: list[int] = []
-        specs: list[Any] = []
+        tracer = self._proxies.tracer
+        inputs = [x for x in leaves if isinstance(x, (torch.Tensor, Variable))]
+        tensors = [self._like(_tensor(x)) for x in inputs]
+        proxies = [tracer.create_proxy("placeholder", f"x{next(self._numbers)}", (), {}) for _ in inputs]
+        placeholders = [proxy.node for proxy in proxies]
+        last = next(iter(reversed(tracer.graph.nodes)), None)
+        for tensor, proxy in zip(tensors, proxies, strict=True):
+            track_tensor_tree(tensor, proxy, constant=None, tracer=tracer)
 
-        def run(*tensors: Any) -> list[Any]:
-            with FunctionalTensorMode():
+        def node(x: Any) -> Any:
+            return get_proxy_slot(from_fun(x), tracer).proxy.node
+
+        self._tracing = False
+        try:
+            with self._mode, self._proxies, FunctionalTensorMode():
                 shown = [to_fun(x) for x in tensors]
                 given = [_holder(x, y) if isinstance(x, Variable) else y for x, y in zip(inputs, shown, strict=True)]
                 rest = iter(given)
@@ -171,42 +194,26 @@ class Calls(TorchFunctionMode):
                 )
                 with self._around():
                     found, found_spec = pytree.tree_flatten(func(*args, **kwargs))
-                specs.append(found_spec)
                 if any(isinstance(x, Variable) and x.value is not y for x, y in zip(given, shown, strict=True)):
                     raise _Unusual("a variable gets another buffer")
-                made = []
+                results: list[Any] = []
                 for x in found:
                     same = next((i for i, y in enumerate(given) if x is y or x is shown[i]), None)
                     if same is not None:
                         results.append(_Input(same, x is shown[same]))
-                    elif isinstance(x, FunctionalTensor):
-                        results.append(_MADE)
-                        made.append(from_fun(x))
-                    elif isinstance(x, torch.Tensor):
+                    elif isinstance(x, torch.Tensor) and not isinstance(x, FunctionalTensor):
                         raise _Unusual("a tensor that was not traced")
                     else:
-                        results.append(x)
-                written.extend(i for i, y in enumerate(shown) if has_data_mutation(y))
-                return made + [from_fun(shown[i]) for i in written]
-
-        inputs = [x for x in leaves if isinstance(x, (torch.Tensor, Variable))]
-        self._tracing = False
-        try:
-            graph = self._functional(run, [self._like(_tensor(x)) for x in inputs]).graph
+                        results.append(node(x) if isinstance(x, torch.Tensor) else x)
+                written = [(i, node(y)) for i, y in enumerate(shown) if has_data_mutation(y)]
         finally:
             self._tracing = True
-        graph.eliminate_dead_code()
-        *nodes, output = graph.nodes
-        placeholders, nodes = nodes[: len(inputs)], nodes[len(inputs) :]
+        nodes = _since(tracer.graph, last)
         if any(n.op != "call_function" for n in nodes):
             raise _Unusual("a constant tensor, or a graph in the graph")
         if any(n.target is aten.as_strided.default for n in nodes) and any(_tensor(x).storage_offset() for x in inputs):
             raise _Unusual("memory is read from a place that its view does not say")
-        made = list(output.args[0])
-        held = made[len(made) - len(written) :]
-        rest = iter(made)
-        results = [next(rest) if x is _MADE else x for x in results]
-        return _Pattern(placeholders, nodes, results, specs[0], list(zip(written, held, strict=True)))
+        return _Pattern(placeholders, nodes, results, found_spec, written)
 
     def _functional(self, run: Any, fakes: Sequence[Any]) -> Any:
         from torch._dispatch.python import enable_python_dispatcher
@@ -315,6 +322,12 @@ class Calls(TorchFunctionMode):
             return results
 
         return self._functional(without_writes, fakes)
+
+
+def _since(graph: Any, last: Any) -> list[Any]:
+    """The nodes after the last one that there was."""
+    nodes = list(itertools.takewhile(lambda n: n is not last, reversed(graph.nodes)))
+    return nodes[::-1]
 
 
 def _tensor(x: Any) -> Any:
