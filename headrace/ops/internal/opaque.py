@@ -104,7 +104,9 @@ def _gather() -> Any:
 
     def library(grad, indices, size, window, stride, padding):  # type: ignore[no-untyped-def]
         x = fake(grad, indices, size, window, stride, padding)
-        return aten.max_pool2d_with_indices_backward.default(grad, x, window, stride, padding, (1, 1), False, indices)
+        whole = [(n + 2 * p - k) // s + 1 for n, p, k, s in zip(size, padding, window, stride, strict=True)]
+        ceil = list(grad.shape[2:]) != whole  # the last windows may be incomplete
+        return aten.max_pool2d_with_indices_backward.default(grad, x, window, stride, padding, (1, 1), ceil, indices)
 
     def fake(grad, indices, size, window, stride, padding):  # type: ignore[no-untyped-def]
         last = grad.is_contiguous(memory_format=torch.channels_last)

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import zip_longest
 from typing import Any
 
@@ -34,6 +35,7 @@ from headrace.runtime.compiler.older_torch import as_in_later_versions
 from headrace.runtime.compiler.one_library import built_together
 from headrace.runtime.compiler.rows import refusing_negative_indices, writes_rows_and_more
 from headrace.runtime.compiler.trace import Calls, can_trace
+from headrace.runtime.compiler.tuning import quickly_tuned
 from headrace.runtime.device import deterministic
 from headrace.runtime.dump import dump
 from headrace.runtime.recorder import Recorder
@@ -172,7 +174,8 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
         if device.type == "cuda":
             _start_kernel_compilers()
         graph, fakes, large = trace_region(region, binder, strides(region, binder))
-        artifact = compile_graph(graph, fakes, title(), binder.threads)
+        with quickly_tuned() if device.type == "cuda" else nullcontext():
+            artifact = compile_graph(graph, fakes, title(), binder.threads)
         if device.type == "cpu":
             code = direct(artifact, fakes, region.fetched)
             if keep is not None and isinstance(artifact, Lowered):

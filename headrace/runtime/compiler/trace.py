@@ -7,6 +7,7 @@ when it is first called with tensors of some form, and the nodes which that gave
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import logging
 import operator
@@ -151,7 +152,7 @@ class Calls(TorchFunctionMode):
     def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
         with torch._C.DisableTorchFunction():  # by which torch follows each look at a tensor while it traces
             leaves, spec = pytree.tree_flatten((args, kwargs))
-            key = (func, spec, *map(_form, leaves))
+            key: Any = (func, spec, *map(_form, leaves))
             try:
                 pattern = self._known.get(key)
             except TypeError:  # something that cannot be compared
@@ -169,8 +170,9 @@ class Calls(TorchFunctionMode):
         """Traces the call by itself."""
         from torch._functorch._aot_autograd.functional_utils import from_fun, has_data_mutation, to_fun
         from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
-        from torch.fx.experimental.proxy_tensor import get_proxy_slot, track_tensor_tree
+        from torch.fx.experimental.proxy_tensor import track_tensor_tree
 
+        proxy_of: Any = importlib.import_module("torch.fx.experimental.proxy_tensor").get_proxy_slot
         tracer = self._proxies.tracer
         inputs = [x for x in leaves if isinstance(x, (torch.Tensor, Variable))]
         tensors = [self._like(_tensor(x)) for x in inputs]
@@ -181,7 +183,7 @@ class Calls(TorchFunctionMode):
             track_tensor_tree(tensor, proxy, constant=None, tracer=tracer)
 
         def node(x: Any) -> Any:
-            return get_proxy_slot(from_fun(x), tracer).proxy.node
+            return proxy_of(from_fun(x), tracer).proxy.node
 
         self._tracing = False
         try:
