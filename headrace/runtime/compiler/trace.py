@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode, _pop_mode_temporarily
 from torch.utils import _pytree as pytree
@@ -109,6 +110,7 @@ class Calls(TorchFunctionMode):
     def _joined(self, run: Callable[..., Sequence[Any]], fakes: Sequence[Any]) -> Any:
         """The graph, from the nodes of single calls."""
         self._graph = torch.fx.Graph()
+        self._given = {id(fake) for fake in fakes}
         self._fakes: list[Any] = []  # kept, since they are known by their addresses
         self._nodes: dict[int, Any] = {}
         self._views: dict[int, tuple[int, int]] = {}  # of what a tensor is a view, and how often that had been written
@@ -263,8 +265,8 @@ class Calls(TorchFunctionMode):
         return fake
 
     def _write(self, fake: Any, node: Any, inputs: Sequence[Any]) -> None:
-        if id(fake) in self._views or sum(self._shown(x) == id(fake) for x in inputs) > 1:
-            raise _Unusual("views are written, or read meanwhile")
+        if id(fake) not in self._given or sum(self._shown(x) == id(fake) for x in inputs) > 1:
+            raise _Unusual("something else than an input is written, or a view of it is read meanwhile")
         self._nodes[id(fake)] = node
         self._writes[id(fake)] = self._writes.get(id(fake), 0) + 1
 
@@ -349,4 +351,4 @@ def _form(x: Any) -> Any:
         return (x.dtype, x.device, x.shape, _form(x.value))
     if isinstance(x, torch.Tensor):
         return (x.shape, x.stride(), x.storage_offset(), x.dtype, x.device)
-    return (type(x), x.hex() if isinstance(x, float) else x)
+    return (type(x), repr(x) if isinstance(x, (float, complex, np.number)) else x)  # 0.0 equals -0.0

@@ -52,6 +52,7 @@ class Steps:
         self.assign = of(lambda v, x: (v.value.copy_(x), v)[1])
         self.doubled_plus = of(lambda v, x: (v.value.mul_(2.0), v.value.add_(x))[1])
         self.put_row = of(lambda v, x: v.value[1].copy_(x))
+        self.twice = of(lambda x: [(y := x + 1.0).view(3, 4), y.view(4, 3)])
         self.square_ = of(lambda x: x.square_())
         self.another_buffer = of(lambda v: setattr(v, "value", v.value * 2.0) or v.value)
         self.weighted = of(lambda x: x * torch.tensor([0.0, 1.0, 2.0, 3.0]))
@@ -132,6 +133,12 @@ class Steps:
         self.square_(self.turn(buffer))
         return (self.multiply(buffer, y),)
 
+    def written_sibling(self, x, y, buffer):
+        """Writes a part of what a kernel made, and reads another that lies in the same memory."""
+        whole, again = self.twice(x)
+        self.square_(again)
+        return (self.multiply(whole, 2.0),)
+
     def replaced(self, x, y, buffer):
         return (self.another_buffer(variable(buffer)),)
 
@@ -146,7 +153,17 @@ class Steps:
 
 
 JOINED = ["many", "views", "numbers", "unlike_numbers", "updated", "moved", "moved_down", "swapped", "outside"]
-WHOLE = ["by_itself", "by_its_view", "row", "old_view", "turned", "written_view", "replaced", "constant"]
+WHOLE = [
+    "by_itself",
+    "by_its_view",
+    "row",
+    "old_view",
+    "turned",
+    "written_view",
+    "written_sibling",
+    "replaced",
+    "constant",
+]
 
 
 def inputs():
