@@ -95,7 +95,7 @@ def _gather() -> Any:
     """An op that gives an element the gradients of those windows around it whose maximum it is.
 
     Inductor's own way limits the number of each window to those that exist, and then writes and simplifies that limit wherever
-    the number is used: half of the time in which AlexNet's kernels are written.  Here windows that do not exist are not read.
+    the number is used: a fifth of the time in which AlexNet's kernels are written.  Here windows that do not exist are not read.
     """
     from torch._inductor.ir import Pointwise
     from torch._inductor.lowering import register_lowering

@@ -24,7 +24,7 @@ VIEWS = (
     aten.permute.default, aten.view.default, aten.reshape.default, aten.transpose.int, aten.t.default, aten._unsafe_view.default
 )  # fmt: skip
 STORED = (*CONVOLUTIONS, aten.mm.default, aten.addmm.default, aten.bmm.default, aten.cat.default)  # in memory anyway
-KERNELS: Final = ("owned", "stored", "joined", "max_pool2d_gather")  # ops of ours for which the compiler writes kernels
+UNLIKE_LIBRARIES: Final = ("owned", "stored", "joined", "max_pool2d_gather")  # ops of ours for which nothing is stored
 
 
 def store_what_libraries_read(module: Any) -> None:
@@ -84,7 +84,7 @@ def _is_library_call(node: Any) -> bool:
         return False
     if node.target in CONVOLUTIONS:
         return True
-    return getattr(node.target, "namespace", "") == "headrace" and op_name(node) not in KERNELS
+    return getattr(node.target, "namespace", "") == "headrace" and op_name(node) not in UNLIKE_LIBRARIES
 
 
 def _origin(node: Any) -> Any:

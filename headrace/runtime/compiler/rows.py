@@ -1,4 +1,4 @@
-"""Rows of variables in a region: bad indices stay bad, and rows are written where nobody else reads them."""
+"""Writes of variables in a region: bad indices stay bad, and nothing is written where somebody still reads the old value."""
 
 from __future__ import annotations
 

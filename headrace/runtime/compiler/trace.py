@@ -117,7 +117,7 @@ class Calls(TorchFunctionMode):
         self._writes: dict[int, int] = {}
         placeholders = [self._graph.placeholder(f"input_{i}") for i in range(len(fakes))]
         for fake, node in zip(fakes, placeholders, strict=True):
-            self._learn_of(fake, node)
+            self._know(fake, node)
         results: list[Any] = []
         self._functional(lambda: self._run(run, fakes, results), [])
         outputs = [self._node(x) for x in results]
@@ -253,13 +253,13 @@ class Calls(TorchFunctionMode):
         if any(base(held) is origin for _, held in pattern.written):
             raise _Unusual("a view of what is written")
         if origin not in pattern.inputs:
-            return self._learn_of(new[node].meta["val"], new[node])
+            return self._know(new[node].meta["val"], new[node])
         seen = tensors[pattern.inputs.index(origin)]
         if any(tensors[number] is seen for number, _ in pattern.written):
             raise _Unusual("what an input held before it was written")
         if origin is node:
             return seen
-        fake = self._learn_of(new[node].meta["val"], new[node])
+        fake = self._know(new[node].meta["val"], new[node])
         shown = self._shown(seen)
         self._views[id(fake)] = (shown, self._writes.get(shown, 0))
         return fake
@@ -274,7 +274,7 @@ class Calls(TorchFunctionMode):
         """The address of the fake tensor in whose memory this one lies."""
         return self._views.get(id(fake), (id(fake), 0))[0]
 
-    def _learn_of(self, fake: Any, node: Any) -> Any:
+    def _know(self, fake: Any, node: Any) -> Any:
         node.meta["val"] = fake
         self._fakes.append(fake)
         self._nodes[id(fake)] = node
