@@ -473,6 +473,32 @@ def check_an_error_in_a_loop_over_both_devices_has_its_line():
                 raise AssertionError("no error for an index outside")
 
 
+def check_loops_of_known_length_are_compiled_with_the_step_around_them():
+    def losses(mode, cell, steps=5):
+        rng = np.random.RandomState(0)
+        with tf.Graph().as_default():
+            tf.set_random_seed(3)
+            x, y = tf.placeholder(tf.float32, [None, 7, 12]), tf.placeholder(tf.int32, [None])
+            outputs, _ = tf.nn.dynamic_rnn(cell(24), x, dtype=tf.float32)
+            summed = tf.scan(lambda total, row: 0.5 * total + tf.sin(row), tf.transpose(outputs, [1, 0, 2]))
+            logits = tf.layers.dense(summed[-1] + outputs[:, 2], 5)
+            loss = tf.losses.sparse_softmax_cross_entropy(y, logits)
+            train = tf.train.AdamOptimizer(0.01).minimize(loss)
+            with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+                session.run(tf.global_variables_initializer())
+                found = [
+                    session.run([loss, train], {x: rng.randn(6, 7, 12), y: rng.randint(0, 5, 6)})[0]
+                    for _ in range(steps)
+                ]
+                plan = session._master.plan([x, y], [loss], [train])
+                return found, plan.tier.regions if plan.tier is not None else 0
+
+    for cell in (tf.nn.rnn_cell.LSTMCell, tf.nn.rnn_cell.GRUCell):
+        (compiled, regions), (interpreted, _) = losses("always", cell), losses("off", cell)
+        np.testing.assert_allclose(compiled, interpreted, rtol=2e-3)
+        assert regions == 1, f"{cell.__name__}: {regions} regions"
+
+
 def check_a_step_fed_by_a_queue_trains_as_a_fed_one():
     def losses(mode, queued, steps=8):
         rng = np.random.RandomState(0)

@@ -5,9 +5,7 @@
 What acts on state waits for all that the call waited for, its inputs included: a call begins when it has them.
 
 A function that calls itself stays a call (passes/instantiate.py).  What a gradient stashed and takes out again is passed
-directly:
-
-    %r = _PushStash(%rest, %a, %b)   %q, %c, %d = _PopStash(%r)   %y = Mul(%c, %d)      ->      %y = Mul(%a, %b)
+directly (passes/records.py).
 """
 
 from __future__ import annotations
@@ -16,11 +14,9 @@ from headrace.core.device import DeviceSpec
 from headrace.core.registry import REGISTRY
 from headrace.graph.body import FuncGraph
 from headrace.graph.functional import is_call
-from headrace.passes.match import Ops
 from headrace.passes.prune import prune
-from headrace.passes.step_graph import Node, StepGraph, Value
-
-PUSH, POP = Ops("_PushStash"), Ops("_PopStash")
+from headrace.passes.records import pass_stashes
+from headrace.passes.step_graph import Node, StepGraph
 
 
 def inline(graph: StepGraph) -> StepGraph:
@@ -34,7 +30,7 @@ def inline(graph: StepGraph) -> StepGraph:
         graph.sweep()
         graph.sort()
     if inlined:
-        _pass_records(graph)
+        pass_stashes(graph)
     return graph
 
 
@@ -84,14 +80,3 @@ def merged_device(outer: str, inner: str) -> str:
     if not outer or not inner:
         return outer or inner
     return DeviceSpec.from_string(outer).make_merged_spec(DeviceSpec.from_string(inner)).to_string()
-
-
-def _pass_records(graph: StepGraph) -> None:
-    values: dict[Value, Value] = {}
-    for node in graph.nodes:
-        if values:
-            node.inputs = [values.get(v, v) for v in node.inputs]
-        if node in POP and node.inputs[0].op in PUSH:
-            values.update(zip(node.outputs, node.inputs[0].op.inputs, strict=True))
-    graph.replace(values, {})
-    graph.sweep()

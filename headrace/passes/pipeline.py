@@ -34,6 +34,7 @@ from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
 from headrace.passes.reason import Reasons
+from headrace.passes.records import records
 from headrace.passes.schedule import (
     copy_escaping_reads,
     copy_written_reads,
@@ -53,6 +54,7 @@ from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
 from headrace.passes.trim_stashes import trim_stashes
+from headrace.passes.unroll import unroll
 
 
 class Stage(Enum):
@@ -66,6 +68,7 @@ class Stage(Enum):
     LOWER = "an interpreted step -> one whose loops are primitives, where they must be"
     SPECIALISE = "a step -> the step for feeds of some shapes"
     FOLD = "a specialised step, or a body of one -> the same with what its shapes tell worked out"
+    UNROLL = "a folded step -> the same without those loops that a compiler had better see through; FOLD follows"
     COMPILE = "a specialised step, or a body of one -> compiled regions in it, each a single node"
     CUT = "a step in which nodes wait -> strands, each a step by itself"
     ORDER = "a step or strand in which no node waits -> its nodes in the order to run"
@@ -222,6 +225,9 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("fold", Stage.FOLD, _fold, SIMPLIFY),
     Pass("simplify", Stage.FOLD, _simplify, SIMPLIFY),
     Pass("cse", Stage.FOLD, _cse, SIMPLIFY),
+    Pass("unroll", Stage.UNROLL, lambda g, c: unroll(g, c.settings.evaluate), SIMPLIFY),
+    Pass("fold", Stage.UNROLL, _fold, SIMPLIFY),
+    Pass("records", Stage.UNROLL, _plain(records), SIMPLIFY),
     Pass("compile_bodies", Stage.COMPILE, None),
     Pass("schedule", Stage.COMPILE, _schedule),
     Pass("order_reads", Stage.COMPILE, _order_reads),

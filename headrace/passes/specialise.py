@@ -61,9 +61,14 @@ def infer_again(graph: StepGraph) -> None:
             _infer_loop(node)
         elif isinstance(node.attrs.get("then_branch"), StepGraph):
             _infer_if(node)
-        inferred = infer_shapes(node.op_def, node.inputs, node.attrs, len(node.outputs))  # type: ignore[arg-type]
-        for value, shape in zip(node.outputs, inferred, strict=True):
-            value.shape = value.shape.merge_with(shape)
+        infer_outputs(node)
+
+
+def infer_outputs(node: Node) -> None:
+    """Infers the shapes of a node's outputs again from those of its inputs."""
+    inferred = infer_shapes(node.op_def, node.inputs, node.attrs, len(node.outputs))  # type: ignore[arg-type]
+    for value, shape in zip(node.outputs, inferred, strict=True):
+        value.shape = value.shape.merge_with(shape)
 
 
 def may_wait(node: Node) -> bool:

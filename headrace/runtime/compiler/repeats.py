@@ -50,10 +50,10 @@ def _all(items: np.ndarray, shortest: int, fewest: int) -> Iterator[Stretch]:
         same = np.zeros(len(items) - period + 2, bool)
         same[1:-1] = items[:-period] == items[period:]
         edges = np.flatnonzero(same[1:] != same[:-1])
-        for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-            stretch = Stretch(start, stop + period, period)
-            if stretch.count >= fewest:
-                yield stretch
+        starts, stops = edges[::2], edges[1::2] + period
+        often = stops - starts >= fewest * period
+        for start, stop in zip(starts[often].tolist(), stops[often].tolist(), strict=True):
+            yield Stretch(start, stop, period)
 
 
 def _without(stretch: Stretch, taken: Stretch) -> Iterator[Stretch]:

@@ -233,7 +233,7 @@ class Calls(TorchFunctionMode):
         tensors = [_tensor(x) for x in inputs]
         new = {n: self._node(x) for n, x in zip(pattern.inputs, tensors, strict=True)}
         for node in pattern.nodes:
-            new[node] = made = self._graph.node_copy(node, new.__getitem__)
+            new[node] = made = self._again(node, new.__getitem__)
             made.meta["val"] = self._value(made)
         for number, node in pattern.written:
             self._write(tensors[number], new[node], tensors)
@@ -246,6 +246,13 @@ class Calls(TorchFunctionMode):
             else:
                 results.append(x)
         return pytree.tree_unflatten(results, pattern.spec)
+
+    def _again(self, node: Any, argument: Callable[[Any], Any]) -> Any:
+        """The node once more.  It gets a name of its own: for that of the other one torch would try all numbers in turn."""
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), argument)
+        made = self._graph.create_node(node.op, node.target, args, kwargs, type_expr=node.type)
+        made.meta = dict(node.meta)
+        return made
 
     def _result(self, node: Any, new: dict[Any, Any], pattern: _Pattern, tensors: Sequence[Any]) -> Any:
         """The fake tensor of a node."""
@@ -350,5 +357,5 @@ def _form(x: Any) -> Any:
     if isinstance(x, Variable):
         return (x.dtype, x.device, x.shape, _form(x.value))
     if isinstance(x, torch.Tensor):
-        return (x.shape, x.stride(), x.storage_offset(), x.dtype, x.device)
+        return (x.shape, x.stride(), bool(x.storage_offset()), x.dtype, x.device)
     return (type(x), repr(x) if isinstance(x, (float, complex, np.number)) else x)  # 0.0 equals -0.0
