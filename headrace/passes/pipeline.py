@@ -34,7 +34,7 @@ from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
 from headrace.passes.reason import Reasons
-from headrace.passes.records import records
+from headrace.passes.records import RECORDS, records
 from headrace.passes.schedule import (
     copy_escaping_reads,
     copy_written_reads,
@@ -54,7 +54,7 @@ from headrace.passes.sum_products import sum_products
 from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
 from headrace.passes.trim_stashes import trim_stashes
-from headrace.passes.unroll import unroll
+from headrace.passes.unroll import LOOPS, unroll
 
 
 class Stage(Enum):
@@ -68,7 +68,7 @@ class Stage(Enum):
     LOWER = "an interpreted step -> one whose loops are primitives, where they must be"
     SPECIALISE = "a step -> the step for feeds of some shapes"
     FOLD = "a specialised step, or a body of one -> the same with what its shapes tell worked out"
-    UNROLL = "a folded step -> the same without those loops that a compiler had better see through; FOLD follows"
+    UNROLL = "a folded step -> the same without the loops that are better unrolled; FOLD follows"
     COMPILE = "a specialised step, or a body of one -> compiled regions in it, each a single node"
     CUT = "a step in which nodes wait -> strands, each a step by itself"
     ORDER = "a step or strand in which no node waits -> its nodes in the order to run"
@@ -225,7 +225,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("fold", Stage.FOLD, _fold, SIMPLIFY),
     Pass("simplify", Stage.FOLD, _simplify, SIMPLIFY),
     Pass("cse", Stage.FOLD, _cse, SIMPLIFY),
-    Pass("unroll", Stage.UNROLL, lambda g, c: unroll(g, c.settings.evaluate), SIMPLIFY),
+    Pass("unroll", Stage.UNROLL, lambda g, c: unroll(g, c.settings.evaluate, c.settings.interpreted), SIMPLIFY),
     Pass("fold", Stage.UNROLL, _fold, SIMPLIFY),
     Pass("records", Stage.UNROLL, _plain(records), SIMPLIFY),
     Pass("compile_bodies", Stage.COMPILE, None),
@@ -307,6 +307,23 @@ def rewrite_placed(graph: StepGraph, options: Options) -> StepGraph:
     for body in bodies_within(graph):
         run_in_place(body, (Stage.REWRITE, Stage.FUSE), context)
     return run_stage(Stage.REWRITE, graph, context)
+
+
+def fold_specialised(graph: StepGraph, context: Context, may_unroll: bool = True) -> StepGraph:
+    """A specialised step with what its shapes tell worked out, also in its bodies; some loops unrolled."""
+    for body in bodies_within(graph):
+        run_in_place(body, (Stage.FOLD,), context)
+    graph = run_stage(Stage.FOLD, graph, context)
+    before: set[Node] = set()
+    left = _loops_and_records(graph)
+    while may_unroll and left != before:  # an unrolled loop tells the sizes of arrays, on which others depend
+        graph = run_stage(Stage.FOLD, run_stage(Stage.UNROLL, graph, context), context)
+        before, left = left, _loops_and_records(graph)
+    return graph
+
+
+def _loops_and_records(graph: StepGraph) -> set[Node]:
+    return {node for node in graph.nodes if node in LOOPS or node in RECORDS}
 
 
 def run_in_place(graph: StepGraph, stages: Sequence[Stage], context: Context) -> None:

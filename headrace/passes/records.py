@@ -53,7 +53,7 @@ def records(graph: StepGraph) -> StepGraph:
         if node.inputs and not all(v.shape.is_fully_defined() for v in node.outputs):
             infer_outputs(node)  # it may read what was passed directly, whose shape is known
         learn = _LEARN.get(node.type)
-        if learn is not None and not node.control_inputs:
+        if learn is not None and not _waits(node):
             learn(node, known)
     if known.values:
         graph.nodes = graph.nodes + known.new
@@ -61,6 +61,11 @@ def records(graph: StepGraph) -> StepGraph:
         graph.sweep()
         graph.sort()
     return graph
+
+
+def _waits(node: Node) -> bool:
+    """Whether the node waits for more than its inputs, or a constant does that tells it a place."""
+    return bool(node.control_inputs) or any(v.op.op_def.traits.constant and v.op.control_inputs for v in node.inputs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
-"""Unroll: a loop on an accelerator that runs a known number of times -> its body, that many times over.
+"""Unroll: a loop that runs a known number of times -> its body, that many times over.
 
     %n, %i, %h = While(0, %x; cond: i, h -> i < 2   body: i, h -> i + 1, Tanh(h))
     ->
     %Tanh/_0 = Tanh(%x)   %Tanh/_1 = Tanh(%Tanh/_0)      with 2 for %n, %i and %Tanh/_1 for %h
 
-A compiler then sees the whole step, and a GPU runs it as one graph of kernels.  A loop is driven by the host, which launches
-every kernel of every iteration.  Only loops that compute are unrolled: one whose body draws random numbers, changes a variable
-or holds a body stays a loop.  ``records`` takes away the arrays and stashes that carried values from loop to loop.
+``records`` then takes away the arrays and stashes that carried values from loop to loop, half of what a small iteration costs.
+A compiler for a GPU gets the whole step, which runs as one graph of kernels; the kernels of a loop are launched one by one.
+Only loops that compute are unrolled: one whose body draws random numbers, changes a variable or holds a body stays a loop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from headrace.core.dtypes import int32
 from headrace.core.registry import REGISTRY
 from headrace.graph.infer import group_inputs
-from headrace.passes.bodies import held_bodies
+from headrace.passes.bodies import bodies_of, held_bodies
 from headrace.passes.fold import Evaluate
 from headrace.passes.loop import Loop, loops
 from headrace.passes.match import Ops
@@ -29,19 +29,20 @@ from headrace.passes.rule import make_constant
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 LOOPS = Ops("StatelessWhile", "_StatelessRepeat")
-MOST = (
-    8000  # nodes that the loops of a step may become: those of two LSTMs over 60 steps; they compile in 10 s (16 cores)
-)
+MOST_COMPILED = 8000  # nodes that the loops of a step may become: those of two LSTMs over 60 steps
+MOST_INTERPRETED = 2000  # planning these takes 0.3 s; longer loops do not become faster by as much
 
 _Known = Mapping[Value, np.ndarray[Any, Any]]
 
 
-def unroll(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
-    """Unrolls the loops of the graph for which that is known to pay, while there is room."""
-    room, changed = MOST, False
+def unroll(graph: StepGraph, evaluate: Evaluate, interpreted: bool) -> StepGraph:
+    """Unrolls loops while there is room.  A compiler gets those of accelerators, and only if it can take all of the body."""
+    room, changed = MOST_INTERPRETED if interpreted else MOST_COMPILED, False
     for loop in loops(graph):
-        count = _iterations(loop, room // len(loop.body.nodes), evaluate) if _is_plain(loop) else None
-        if count is not None:
+        if not _only_computes(loop) or not (interpreted or pays(loop)):
+            continue
+        count = _iterations(loop, room // len(loop.body.nodes), evaluate)
+        if count is not None and (interpreted or _follows_constants(loop, evaluate)):
             room -= count * len(loop.body.nodes)
             _unroll(loop, count)
             changed = True
@@ -51,18 +52,18 @@ def unroll(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
     return graph
 
 
-def pays(node: Node) -> bool:
-    """Whether a node of a loop is on a device that waits for the host to launch its kernels."""
-    return "device:CPU" not in node.device
+def pays(loop: Loop) -> bool:
+    """Whether all is on devices that wait for the host to launch their kernels.  Compiled for the CPU, a loop is as fast."""
+    return all("device:CPU" not in n.device for n in (loop.node, *loop.body.nodes) if not is_free(n))
 
 
-def _is_plain(loop: Loop) -> bool:
-    """Whether the loop only computes, on a device where unrolling pays."""
-    if loop.node not in LOOPS or loop.node.attrs["Tref"] or loop.node.control_inputs or not pays(loop.node):
+def _only_computes(loop: Loop) -> bool:
+    if loop.node not in LOOPS or loop.node.attrs["Tref"] or loop.node.control_inputs:
         return False
     return all(
-        is_free(n) or (pays(n) and not held_bodies(n) and (n in RECORDS or (may_compile(n) and n.op_def.traits.pure)))
-        for n in loop.body.nodes
+        is_free(n) or n in RECORDS or (may_compile(n) and n.op_def.traits.pure and not held_bodies(n))
+        for body in bodies_of(loop.node)
+        for n in body.nodes
     )
 
 
@@ -71,12 +72,10 @@ def _is_plain(loop: Loop) -> bool:
 
 def _iterations(loop: Loop, most: int, evaluate: Evaluate) -> int | None:
     """How often the loop runs, if that follows from constants alone and is no more than ``most``."""
-    known = {feed: array for feed, outer in _fed(loop) if (array := _constant(outer)) is not None}
     if loop.cond is None:
         array = _constant(loop.node.inputs[0])
         return int(array) if array is not None and int(array) <= most else None
-    if not _follows_constants(loop, known, evaluate):
-        return None
+    known = _known_at_first(loop)
     fixed = {feed: array for feed, array in known.items() if feed in loop.body.feeds[loop.count :]}
     for count in range(most + 1):
         of_cond = {loop.cond.feeds[i]: known[feed] for i, feed in enumerate(loop.body.feeds) if feed in known}
@@ -92,8 +91,11 @@ def _iterations(loop: Loop, most: int, evaluate: Evaluate) -> int | None:
     return None
 
 
-def _follows_constants(loop: Loop, known: _Known, evaluate: Evaluate) -> bool:
-    """Whether the nodes of the body read on the host only what is known: a compiler can take no others."""
+def _follows_constants(loop: Loop, evaluate: Evaluate) -> bool:
+    """Whether the nodes of a loop forwards read on the host only what is known: a compiler can take no others."""
+    if loop.cond is None:  # what a gradient reads there is what the loop forwards read
+        return True
+    known = _known_at_first(loop)
     for node in loop.body.nodes:
         grouped = group_inputs(node.op_def, node.inputs, node.attrs)
         for arg, given in zip(node.op_def.signature.inputs, grouped, strict=True):
@@ -102,12 +104,18 @@ def _follows_constants(loop: Loop, known: _Known, evaluate: Evaluate) -> bool:
     return True
 
 
+def _known_at_first(loop: Loop) -> _Known:
+    """What is known of the body's feeds in the first iteration."""
+    return {feed: array for feed, outer in _fed(loop) if (array := _constant(outer)) is not None}
+
+
 def _fed(loop: Loop) -> list[tuple[Value, Value]]:
     return [(feed, loop.initial(i)) for i, feed in enumerate(loop.body.feeds)]
 
 
 def _constant(value: Value) -> Any:
-    return value.op.attrs["value"] if value.op.op_def.traits.constant else None
+    """The value of a constant that waits for nothing."""
+    return value.op.attrs["value"] if value.op.op_def.traits.constant and not value.op.control_inputs else None
 
 
 def _evaluated(value: Value, known: _Known, evaluate: Evaluate) -> Any:

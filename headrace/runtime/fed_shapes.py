@@ -2,8 +2,8 @@
 
 A placeholder of shape [None, n] leaves most shapes of a step open, and only values of known shapes can be arrays
 (passes/arrays.py); nodes that ask for shapes, or undo what broadcasting did, are left out where the shapes are known.  So once
-feeds of the same shapes have come for a while, the step is planned again with those shapes known.  The new plan is used for such
-feeds if fewer of its nodes run on tensors.
+feeds of the same shapes have come for a while, the step is planned again with those shapes known.  Loops of known length are
+unrolled then.  The new plan is used for such feeds if it has fewer loops, or fewer of its nodes run on tensors.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.passes.step_graph import Node, Value
+from headrace.passes.unroll import LOOPS
 
 if TYPE_CHECKING:
     from headrace.runtime.codegen import Program
@@ -32,9 +33,9 @@ def has_shapes(feeds: Sequence[Value]) -> bool:
     return not any(v.dtype.name in ("resource", "variant") for v in feeds)
 
 
-def may_vary(feeds: Sequence[Value]) -> bool:
-    """Whether the shapes of these feeds tell something new."""
-    return has_shapes(feeds) and not all(v.shape.is_fully_defined() for v in feeds)
+def may_gain(plan: StepPlan) -> bool:
+    """Whether a plan may be better that is made later: the shapes of its feeds tell something new, or there are loops."""
+    return has_shapes(plan.feeds) and (not all(v.shape.is_fully_defined() for v in plan.feeds) or _loops(plan) > 0)
 
 
 class FedShapes:
@@ -75,7 +76,10 @@ class FedShapes:
         return plan
 
     def _better(self, key: Key) -> StepPlan:
-        """A plan for these shapes if fewer nodes run on tensors and no more results are borrowed; else the general plan."""
+        """A plan for these shapes if it has fewer loops, or fewer nodes on tensors, and borrows no more results.
+
+        Else the general plan.
+        """
         general = self._plan
         try:
             plan = self._make(key)
@@ -83,7 +87,7 @@ class FedShapes:
             log.debug("a step could not be planned for the shapes %s", key, exc_info=True)
             return general
         lends = any(now and not before for now, before in zip(plan.borrowed, general.borrowed, strict=True))
-        if lends or _on_tensors(plan) >= _on_tensors(general):
+        if lends or not (_loops(plan) < _loops(general) or _on_tensors(plan) < _on_tensors(general)):
             return general
         plan.tier = general.tier
         return plan
@@ -91,6 +95,10 @@ class FedShapes:
 
 def _on_arrays(plan: StepPlan) -> int:
     return sum(len(program.on_arrays) for program in plan.programs)
+
+
+def _loops(plan: StepPlan) -> int:
+    return sum(node in LOOPS for node in plan.graph.nodes)
 
 
 def _on_tensors(plan: StepPlan) -> int:

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple, Protocol
 from headrace.core import errors
 from headrace.core.source import user_source
 from headrace.graph.operation import Operation, Tensor
-from headrace.passes.bodies import bodies_within
 from headrace.passes.pipeline import (
     Context,
     Options,
     Stage,
+    fold_specialised,
     make_placed_graph,
     rewrite_placed,
-    run_in_place,
     run_stage,
 )
 from headrace.passes.region import Region
@@ -190,10 +189,8 @@ def make_plan(
     """
     context = Context(options)
     if shapes is not None:
-        graph = _specialised(request, shapes, options, strand)
-        for body in bodies_within(graph):
-            run_in_place(body, (Stage.FOLD,), context)
-        graph = run_stage(Stage.FUSE, run_stage(Stage.FOLD, graph, context), context)
+        graph = fold_specialised(_specialised(request, shapes, options, strand), context)
+        graph = run_stage(Stage.FUSE, graph, context)
         return _single(request, graph, worker, options, strand=strand)
     graph = request.graph(options) if graph is None else graph
     waits = request.async_feeds or any(map(may_wait, graph.nodes))

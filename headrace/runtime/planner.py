@@ -13,7 +13,7 @@ from headrace.passes.step_graph import StepGraph
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.kept import compile_or_load
 from headrace.runtime.device import deterministic, waiting
-from headrace.runtime.fed_shapes import RUNS, FedShapes, has_shapes, may_vary
+from headrace.runtime.fed_shapes import RUNS, FedShapes, has_shapes, may_gain
 from headrace.runtime.plan import Blueprint, StepPlan, make_compiled_plan, make_dynamic_plan, make_plan
 from headrace.runtime.registered import RegisteredGraph
 from headrace.runtime.tier import Tier, compile_mode
@@ -66,7 +66,7 @@ class Planner:
             names = {n.device for n in plan.graph.nodes if n.device in here}
             finish = waiting([self.registered.torch_device(name) for name in names])
             plan.tier = Tier(plan, self.compile_mode, self._compile, self._compile_many, finish)
-        if self.registered.arrays and may_vary(plan.feeds):
+        if self.registered.arrays and may_gain(plan):
             # A job that resumes must run the same code from its first step on as the one that it goes on with.
             runs = 1 if deterministic() else RUNS
             plan.fed_shapes = FedShapes(plan, partial(self._plan_for, plan), runs)

@@ -1,7 +1,7 @@
 """Unrolled loops, and arrays and stashes passed directly: as graphs, and by their numbers.
 
-Steps for the CPU keep their loops, so these tests say that unrolling pays.  The compiler is told to refuse, so the unrolled
-steps run interpreted.
+Compiled steps for the CPU keep their loops, so the tests of those say that unrolling pays; the compiler is told to refuse, so
+that the unrolled steps run interpreted.
 """
 
 import numpy as np
@@ -21,33 +21,56 @@ def refuse(region, binder):
     raise CannotCompile("a test")
 
 
-@pytest.fixture
-def seen(monkeypatch):
-    """The graphs of steps as the compiler would get them."""
-    monkeypatch.setattr(unroll, "pays", lambda node: True)
-    monkeypatch.setattr(planner, "compile_or_load", refuse)
-    graphs = []
+class Unrolled:
+    """Runs steps with unrolled loops; ``graph`` is the last one."""
 
-    def run(request, shapes, worker, options, compile_one, strand=None):
-        plan = made(request, shapes, worker, options, compile_one, strand)
-        graphs.append(plan.graph)
-        return plan
+    def __init__(self, monkeypatch, mode):
+        self.mode = mode
+        self.graphs = []
+        self._monkeypatch = monkeypatch
+        monkeypatch.setattr(unroll, "pays", lambda loop: True)
+        monkeypatch.setattr(planner, "compile_or_load", refuse)
+        monkeypatch.setattr(planner, "RUNS", 1)
+        for name in ("make_compiled_plan", "make_plan"):
+            monkeypatch.setattr(planner, name, self._noting(getattr(planner, name)))
 
-    made = planner.make_compiled_plan
-    monkeypatch.setattr(planner, "make_compiled_plan", run)
-    return graphs
+    def _noting(self, make):
+        def run(*args, **kwargs):
+            plan = make(*args, **kwargs)
+            self.graphs.append(plan.graph)
+            return plan
+
+        return run
+
+    @property
+    def graph(self):
+        return self.graphs[-1]
+
+    def session(self, unrolled=True):
+        self._monkeypatch.setenv("HEADRACE_PASSES_OFF", "" if unrolled else "unroll,records")
+        return tf.Session(config=tf.ConfigProto(compile=self.mode))
+
+    def both(self, fetches, feeds=None):
+        """The values of two steps, which must be those of the loops as they are."""
+        found = []
+        for unrolled in (False, True):
+            with self.session(unrolled) as session:
+                session.run(tf.global_variables_initializer())
+                found.append([*session.run(fetches, feeds), *session.run(fetches, feeds)])
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+        return found[1]
+
+    def stays(self, fetches, feeds=None):
+        """The same, for a loop that must stay one."""
+        found = self.both(fetches, feeds)
+        assert not LOOPS.isdisjoint(types(self.graph))
+        return found
 
 
-def both(fetches, feeds=None):
-    """The values of two steps, which must be those of the loops as they are."""
-    found = []
-    for mode in ("off", "always"):
-        with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
-            session.run(tf.global_variables_initializer())
-            found.append([*session.run(fetches, feeds), *session.run(fetches, feeds)])
-    for a, b in zip(*found, strict=True):
-        np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
-    return found[1]
+@pytest.fixture(params=["always", "off"])
+def steps(request, monkeypatch):
+    return Unrolled(monkeypatch, request.param)
 
 
 def types(graph):
@@ -68,7 +91,7 @@ def values(*shape):
     return np.random.RandomState(7).standard_normal(shape).astype(np.float32)
 
 
-def recurrent(x, cell, steps=STEPS, **options):
+def recurrent(x, cell, length=STEPS, **options):
     """The outputs of a loop over the rows of ``x``, and its last state."""
     rows = tf.TensorArray(tf.float32, tf.shape(x)[0]).unstack(x)
     outputs = tf.TensorArray(tf.float32, tf.shape(x)[0])
@@ -78,7 +101,7 @@ def recurrent(x, cell, steps=STEPS, **options):
         return i + 1, h, outputs.write(i, h)
 
     first = (0, tf.zeros([BATCH, UNITS]), outputs)
-    return tf.while_loop(lambda i, *_: i < steps, body, first, **options)
+    return tf.while_loop(lambda i, *_: i < length, body, first, **options)
 
 
 @pytest.fixture
@@ -95,158 +118,169 @@ def cell():
 FED = (STEPS, BATCH, UNITS)
 
 
-def test_outputs_and_gradients(seen, x, cell):
+def test_outputs_and_gradients(steps, x, cell):
     i, last, outputs = recurrent(x, cell)
     y = outputs.stack()
-    both([i, last, y, *tf.gradients(tf.reduce_sum(y * y), [x, *tf.trainable_variables()])], {x: values(*FED)})
-    assert is_flat(seen[-1])
-    assert types(seen[-1]).count("Tanh") == STEPS
+    steps.both([i, last, y, *tf.gradients(tf.reduce_sum(y * y), [x, *tf.trainable_variables()])], {x: values(*FED)})
+    assert is_flat(steps.graph)
+    assert types(steps.graph).count("Tanh") == STEPS
 
 
-def test_the_length_may_come_from_a_fed_shape(seen, x, cell):
+def test_the_length_may_come_from_a_fed_shape(steps, x, cell):
     _, last, _ = recurrent(x, cell, tf.shape(x)[0])
-    for steps in (1, 3):
-        both([last, *tf.gradients(last, tf.trainable_variables())], {x: values(steps, BATCH, UNITS)})
-        assert is_flat(seen[-1])
-        assert types(seen[-1]).count("Tanh") == steps
+    for length in (1, 3):
+        steps.both([last, *tf.gradients(last, tf.trainable_variables())], {x: values(length, BATCH, UNITS)})
+        assert is_flat(steps.graph)
+        assert types(steps.graph).count("Tanh") == length
 
 
-def test_a_loop_that_does_not_run(seen, x, cell):
+def test_a_loop_that_does_not_run(steps, x, cell):
     i, last, _ = recurrent(x, cell, 0)
-    found = both([i, last, *tf.gradients(last, x)], {x: values(*FED)})
+    found = steps.both([i, last, *tf.gradients(last, x)], {x: values(*FED)})
     assert found[0] == 0
     assert not found[1].any()
-    assert is_flat(seen[-1])
+    assert is_flat(steps.graph)
 
 
-def test_a_gradient_that_only_some_iterations_get(seen, x, cell):
+def test_a_gradient_that_only_some_iterations_get(steps, x, cell):
     y = recurrent(x, cell)[2]
     loss = tf.reduce_sum(y.read(1) ** 2 + y.gather([1, 3]))
-    both([loss, *tf.gradients(loss, [x, *tf.trainable_variables()])], {x: values(*FED)})
-    assert is_flat(seen[-1])
+    steps.both([loss, *tf.gradients(loss, [x, *tf.trainable_variables()])], {x: values(*FED)})
+    assert is_flat(steps.graph)
 
 
-def test_gradients_of_gradients(seen, x, cell):
+def test_gradients_of_gradients(steps, x, cell):
     last = recurrent(x, cell)[1]
     gradient = tf.gradients(tf.reduce_sum(last * last), x)[0]
-    both([gradient, *tf.gradients(tf.reduce_sum(gradient * gradient), x)], {x: values(*FED)})
+    steps.both([gradient, *tf.gradients(tf.reduce_sum(gradient * gradient), x)], {x: values(*FED)})
 
 
-def test_two_loops_one_after_the_other(seen, x):
+def test_two_loops_one_after_the_other(steps, x):
     w, v = weights(UNITS, UNITS), weights(UNITS, UNITS, seed=1)
     y = recurrent(x, lambda row, h: tf.tanh(row + tf.matmul(h, w)))[2].stack()
     z = recurrent(y, lambda row, h: tf.sigmoid(row * h + tf.matmul(h, v)))[1]
-    both([z, *tf.gradients(z, [x, w, v])], {x: values(*FED)})
-    assert is_flat(seen[-1])
+    steps.both([z, *tf.gradients(z, [x, w, v])], {x: values(*FED)})
+    assert is_flat(steps.graph)
 
 
-def test_dynamic_rnn_of_the_library(seen):
+def test_dynamic_rnn_of_the_library(steps):
     tf.set_random_seed(1)
     x = tf.placeholder(tf.float32, [None, 6, UNITS])
     y, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(UNITS), x, dtype=tf.float32)
     loss = tf.reduce_sum(y) + tf.reduce_sum(state.c)
-    both([loss, *tf.gradients(loss, tf.trainable_variables())], {x: values(BATCH, 6, UNITS)})
-    assert is_flat(seen[-1])
+    steps.both([loss, *tf.gradients(loss, tf.trainable_variables())], {x: values(BATCH, 6, UNITS)})
+    assert is_flat(steps.graph)
 
 
-def test_functions_of_higher_order(seen):
+def test_functions_of_higher_order(steps):
     x = tf.placeholder(tf.float32, [4, UNITS])
     found = [
         tf.scan(lambda a, b: a * 0.5 + tf.sin(b), x), tf.map_fn(tf.cos, x), tf.foldl(lambda a, b: a * b, x),
         tf.foldr(lambda a, b: a - b, x),
     ]  # fmt: skip
-    both([*found, *tf.gradients(sum(map(tf.reduce_sum, found)), x)], {x: values(4, UNITS)})
-    assert is_flat(seen[-1])
+    steps.both([*found, *tf.gradients(sum(map(tf.reduce_sum, found)), x)], {x: values(4, UNITS)})
+    assert is_flat(steps.graph)
 
 
-def test_counting_down_by_two_conditions(seen):
+def test_counting_down_by_two_conditions(steps):
     x = tf.placeholder(tf.float32, [6])
     rows = tf.TensorArray(tf.float32, 6).unstack(x)
     _, y = tf.while_loop(
         lambda i, s: tf.logical_and(i >= 0, i > 1), lambda i, s: (i - 2, s * 2.0 + rows.read(i)), (5, 0.0)
     )
-    found = both([y, *tf.gradients(y, x)], {x: np.arange(6, dtype=np.float32)})
+    found = steps.both([y, *tf.gradients(y, x)], {x: np.arange(6, dtype=np.float32)})
     assert found[0] == 13.0
-    assert is_flat(seen[-1])
+    assert is_flat(steps.graph)
 
 
-def test_an_array_that_grows_and_one_that_is_read_often(seen):
+def test_an_array_that_grows_and_one_that_is_read_often(steps):
     x = tf.placeholder(tf.float32, [3])
     fixed = tf.TensorArray(tf.float32, 1, clear_after_read=False).write(0, x)
     grown = tf.TensorArray(tf.float32, 0, dynamic_size=True)
     _, grown = tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(i, fixed.read(0) * 2.0)), (0, grown))
     y = grown.stack()
-    both([y, grown.size(), *tf.gradients(y * y, x)], {x: values(3)})
-    assert is_flat(seen[-1])
+    steps.both([y, grown.size(), *tf.gradients(y * y, x)], {x: values(3)})
+    assert is_flat(steps.graph)
 
 
-def test_who_waits_for_a_loop_still_does(seen):
+def test_who_waits_for_a_loop_still_does(steps):
     v = tf.Variable(1.0)
     _, y = tf.while_loop(lambda i, _: i < 3, lambda i, s: (i + 1, s * 2.0), (0, v.read_value()))
     with tf.control_dependencies([y.op]):
         after = v.assign_add(1.0)
-    found = both([y, after])
+    found = steps.both([y, after])
     assert [float(value) for value in found] == [8.0, 2.0, 16.0, 3.0]
-    assert LOOPS.isdisjoint(types(seen[-1]))
+    assert LOOPS.isdisjoint(types(steps.graph))
 
 
-def stays(seen, fetches, feeds=None):
-    """The same, for a loop that must stay one."""
-    found = both(fetches, feeds)
-    assert not LOOPS.isdisjoint(types(seen[-1]))
-    return found
+def test_what_a_constant_waits_for_is_waited_for(steps):
+    """Folding leaves the check of an index with the constant that the index becomes."""
+    with tf.control_dependencies([tf.Assert(tf.constant(2) < 2, ["no such row"])]):
+        index = tf.identity(tf.constant(1))
+    array = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack([[1.0], [2.0]])
+    _, y = tf.while_loop(lambda i, s: i < index, lambda i, s: (i + 1, s + 1.0), (0, 0.0))
+    with steps.session() as session:
+        for fetch in (array.read(index), array.gather([index]), y):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="no such row"):
+                session.run(fetch)
 
 
-def test_loops_of_unknown_length_stay(seen, x, cell):
+def test_loops_of_unknown_length_stay(steps, x, cell):
     n = tf.placeholder(tf.int32, [])
-    stays(seen, [recurrent(x, cell, n)[1]], {x: values(*FED), n: 2})
+    steps.stays([recurrent(x, cell, n)[1]], {x: values(*FED), n: 2})
     _, y = tf.while_loop(lambda i, s: s < 100.0, lambda i, s: (i + 1, s * 2.0), (0, tf.reduce_max(x)))
-    stays(seen, [y], {x: np.ones(FED, np.float32)})
+    steps.stays([y], {x: np.ones(FED, np.float32)})
 
 
-def test_loops_that_do_more_than_compute_stay(seen, x, cell):
-    stays(
-        seen,
-        [tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + tf.random_normal([], seed=3)), (0, 0.0))[1] * 0.0],
-    )
+def test_loops_that_do_more_than_compute_stay(steps, x, cell):
+    drawn = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + tf.random_normal([], seed=3)), (0, 0.0))
+    steps.stays(drawn)
     v = tf.Variable(0.0, trainable=False)
 
     def count(i):
         with tf.control_dependencies([v.assign_add(1.0)]):
             return i + 1
 
-    assert stays(seen, [tf.while_loop(lambda i: i < 3, count, [0]), v.read_value()])[0] == 3
+    assert steps.stays([tf.while_loop(lambda i: i < 3, count, [0]), v.read_value()])[0] == 3
+
+    def checked(i):
+        with tf.control_dependencies([tf.Assert(i < 9, [i])]):
+            return i < 3
+
+    steps.stays([tf.while_loop(checked, lambda i: i + 1, [0])])
     swapped = recurrent(x, cell, swap_memory=True)[1]
-    stays(seen, tf.gradients(swapped, tf.trainable_variables()), {x: values(*FED)})
+    steps.stays(tf.gradients(swapped, tf.trainable_variables()), {x: values(*FED)})
 
 
-def test_an_index_that_the_data_decide_stays_in_its_loop(seen):
+def test_an_index_that_the_data_decide_is_nothing_for_a_compiler(steps):
     x, table = tf.placeholder(tf.int32, [5]), weights(UNITS, 6)
     y = tf.scan(lambda a, symbol: a + table[:, symbol], x, tf.zeros([UNITS]))
-    stays(seen, [y], {x: [0, 5, 2, 2, 1]})
+    steps.both([y, *tf.gradients(y, table)], {x: [0, 5, 2, 2, 1]})
+    assert LOOPS.isdisjoint(types(steps.graph)) == (steps.mode == "off")
 
 
-def test_long_loops_stay(seen, x, cell, monkeypatch):
-    monkeypatch.setattr(unroll, "MOST", 3 * STEPS)
-    stays(seen, [recurrent(x, cell)[1]], {x: values(*FED)})
+def test_long_loops_stay(steps, x, cell, monkeypatch):
+    monkeypatch.setattr(unroll, "MOST_COMPILED", 3 * STEPS)
+    monkeypatch.setattr(unroll, "MOST_INTERPRETED", 3 * STEPS)
+    steps.stays([recurrent(x, cell)[1]], {x: values(*FED)})
 
 
-def test_a_loop_that_unrolls_beside_one_that_stays(seen, x, cell):
+def test_a_loop_that_unrolls_beside_one_that_stays(steps, x, cell):
     n = tf.placeholder(tf.int32, [])
     y = recurrent(x, cell)[2].stack()
     z = recurrent(y, cell, n)[1]
-    stays(seen, [z, *tf.gradients(z, [x, *tf.trainable_variables()])], {x: values(*FED), n: 3})
-    assert types(seen[-1]).count("StatelessWhile") == 1
+    steps.stays([z, *tf.gradients(z, [x, *tf.trainable_variables()])], {x: values(*FED), n: 3})
+    assert types(steps.graph).count("StatelessWhile") == 1
 
 
-def test_mistakes_stay_mistakes(seen):
+def test_mistakes_stay_mistakes(steps):
     x = tf.placeholder(tf.float32, [2])
     array = tf.TensorArray(tf.float32, 2)
     _, twice = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a.write(0, x)), (0, array))
     _, beyond = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a.write(i, x)), (0, array))
     _, unread = tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + array.read(i)), (0, x))
-    for mode in ("off", "always"):
-        with tf.Session(config=tf.ConfigProto(compile=mode)) as session:
+    for unrolled in (False, True):
+        with steps.session(unrolled) as session:
             with pytest.raises(tf.errors.InvalidArgumentError, match="already been written to"):
                 session.run(twice.read(0), {x: [1, 2]})
             with pytest.raises(tf.errors.InvalidArgumentError, match="not resizeable and size is: 2"):
@@ -255,7 +289,7 @@ def test_mistakes_stay_mistakes(seen):
                 session.run(unread, {x: [1, 2]})
 
 
-def test_steps_for_the_cpu_keep_their_loops(x, cell, monkeypatch):
+def test_compiled_steps_for_the_cpu_keep_their_loops(x, cell, monkeypatch):
     seen = []
     monkeypatch.setattr(planner, "compile_or_load", refuse)
     last = recurrent(x, cell)[1]
@@ -265,6 +299,21 @@ def test_steps_for_the_cpu_keep_their_loops(x, cell, monkeypatch):
         session.run(last, {x: values(*FED)})
     assert all("StatelessWhile" in found for name, found in seen if name == "unroll")
     assert "unroll" in dict(seen)
+
+
+def test_interpreted_steps_are_planned_again_after_some_runs(monkeypatch, cell):
+    """Also where all shapes were known from the start."""
+    steps = Unrolled(monkeypatch, "off")
+    monkeypatch.setattr(planner, "RUNS", 3)
+    last = recurrent(tf.constant(values(*FED)), cell)[1]
+    with steps.session() as session:
+        session.run(tf.global_variables_initializer())
+        found = [session.run(last) for _ in range(2)]
+        assert "StatelessWhile" in types(steps.graph)
+        found += [session.run(last) for _ in range(2)]
+        assert is_flat(steps.graph)
+    for value in found[1:]:
+        np.testing.assert_allclose(value, found[0], rtol=1e-6)
 
 
 def test_records_outside_loops():

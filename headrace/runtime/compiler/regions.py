@@ -13,12 +13,10 @@ from functools import partial
 
 from headrace.passes.bodies import bodies_of
 from headrace.passes.instantiate import on_host
-from headrace.passes.pipeline import Context, Options, Own, Stage, run_stage
-from headrace.passes.records import RECORDS
+from headrace.passes.pipeline import Context, Options, Own, Stage, fold_specialised, run_stage
 from headrace.passes.region import Region, compilable, describe, find_regions, replace_region
 from headrace.passes.schedule import copy_escaping_reads, protect_reads
 from headrace.passes.step_graph import Node, StepGraph
-from headrace.passes.unroll import LOOPS
 from headrace.runtime.codegen import Binder
 from headrace.runtime.compiler.compile import Call, CompileRegion, straightened, warn_once
 from headrace.runtime.compiler.narrow import narrowed
@@ -33,9 +31,7 @@ def compile_regions(
     """Compiles the regions of a step by ``compile_one``, those of its bodies by ``compile_body``; returns how many there are."""
     regions = _Regions(binder, Context(options), compile_one, compile_body, dynamic)
     own = {"compile_bodies": regions.of_bodies, "compile_regions": regions.of_step}
-    regions.fold(graph)
-    if not dynamic:
-        regions.unroll(graph)
+    graph = fold_specialised(graph, regions.context, may_unroll=not dynamic)
     run_stage(Stage.COMPILE, graph, regions.context, own)
     return regions.count
 
@@ -52,21 +48,6 @@ class _Regions:
         self._compile_one = compile_one
         self._compile_body = compile_body
         self._dynamic = dynamic
-
-    def fold(self, graph: StepGraph) -> None:
-        """Folds a graph and the bodies in it."""
-        run_stage(Stage.FOLD, graph, self.context)
-        for node in graph.nodes:
-            for body in bodies_of(node):
-                self.fold(body)
-
-    def unroll(self, graph: StepGraph) -> None:
-        """Unrolls loops as long as that makes the sizes of arrays known, on which other loops may depend."""
-        before, left = None, _loops_and_records(graph)
-        while left and left != before:
-            run_stage(Stage.UNROLL, graph, self.context)
-            run_stage(Stage.FOLD, graph, self.context)
-            before, left = left, _loops_and_records(graph)
 
     def of_step(self, graph: StepGraph) -> None:
         regions = find_regions(graph.nodes, graph.fetches, dynamic=self._dynamic)
@@ -106,10 +87,6 @@ class _Regions:
             replace_region(graph, region, narrowed(call, region, self._binder), f"{prefix}{number}")
             number += 1
             self.count += 1
-
-
-def _loops_and_records(graph: StepGraph) -> set[Node]:
-    return {node for node in graph.nodes if node in LOOPS or node in RECORDS}
 
 
 def _compilable(node: Node, *dynamic: bool) -> bool:
