@@ -178,7 +178,7 @@ power = binary("Pow", torch.pow, NUMERIC, _pow_gradient)
 
 @power.kernel(T=[t for t in INTEGER if t not in WIDE_UNSIGNED])
 def _(x, y):
-    if y.is_cpu and not is_traced(y) and bool((y < 0).any()):
+    if y.is_cpu and not is_traced(y) and bool((y < 0).any()):  # traced: a constant without negative ones
         raise InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
     return torch.pow(x, y)
 

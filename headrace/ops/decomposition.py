@@ -46,7 +46,8 @@ def _explained(message):
         raise ValueError(message) from None
 
 
-inverse = op("MatrixInverse(input: T[2+]; adjoint: bool = False) -> (output: T)", T=MATRIX)
+# Those that refuse matrices are opaque: torch's compiler drops the refusal, or cannot take it.
+inverse = op("MatrixInverse(input: T[2+]; adjoint: bool = False) -> (output: T)", T=MATRIX, opaque=True)
 inverse.shape(lambda input, adjoint: _square(input))
 
 
@@ -104,7 +105,7 @@ def _(input):
 
 # ---- decompositions
 
-cholesky = op("Cholesky(input: T[2+]) -> (output: T)", T=MATRIX)
+cholesky = op("Cholesky(input: T[2+]) -> (output: T)", T=MATRIX, opaque=True)
 cholesky.shape(_square)
 
 
@@ -253,7 +254,9 @@ def _solution(matrix, rhs):
     return batch.concatenate([size if rows is None else rows, right.tuple[-1]])
 
 
-solve = op("MatrixSolve(matrix: T[2+], rhs: T[2+]; adjoint: bool = False) -> (output: T)", T=MATRIX, lenient=True)
+solve = op(
+    "MatrixSolve(matrix: T[2+], rhs: T[2+]; adjoint: bool = False) -> (output: T)", T=MATRIX, lenient=True, opaque=True
+)
 solve.shape(lambda matrix, rhs, adjoint: _solution(matrix, rhs))
 
 

@@ -97,7 +97,10 @@ def _(node, grad):
     return [raw_ops.Mul(raw_ops.RealDiv(same, count), raw_ops.ExpandDims(grad, -1)), None]
 
 
-unravel = op("UnravelIndex(indices: Tidx, dims: host Tidx[1]) -> (output: Tidx)", Tidx=INDEX, view=False, lenient=True)
+unravel = op(
+    "UnravelIndex(indices: Tidx, dims: host Tidx[1]) -> (output: Tidx)",
+    Tidx=INDEX, view=False, lenient=True, opaque_on_cpu=True,
+)  # fmt: skip
 unravel.not_differentiable()
 
 
@@ -114,7 +117,7 @@ def _(indices, dims):
 @unravel.kernel
 def _(indices, dims):
     size = math.prod(dims)
-    if indices.device.type == "cpu" and type(indices) is torch.Tensor:
+    if indices.device.type == "cpu":
         flat = indices.reshape(-1)
         outside = flat[(flat < 0) | (flat >= size)]
         if outside.numel():

@@ -301,14 +301,14 @@ def _(node, grad):
     return [raw_ops.ConjugateTranspose(grad, raw_ops.InvertPermutation(node.inputs[1])), None]
 
 
-invert_permutation = op("InvertPermutation(x: T[1]) -> (y: T)", T=INDEX)
+invert_permutation = op("InvertPermutation(x: T[1]) -> (y: T)", T=INDEX, opaque_on_cpu=True)
 invert_permutation.not_differentiable()
 invert_permutation.shape(lambda x: x.with_rank(1))
 
 
 @invert_permutation.kernel
 def _(x):
-    if type(x) is torch.Tensor and x.is_cpu:
+    if x.is_cpu:
         return torch.from_numpy(_inverse(x.numpy()))
     return torch.argsort(x).to(x.dtype)
 

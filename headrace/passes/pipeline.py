@@ -35,6 +35,7 @@ from headrace.passes.prune import prune
 from headrace.passes.read import insert_reads
 from headrace.passes.reason import Reasons
 from headrace.passes.records import RECORDS, records
+from headrace.passes.region import move_waits
 from headrace.passes.schedule import (
     copy_escaping_reads,
     copy_written_reads,
@@ -229,6 +230,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("fold", Stage.UNROLL, _fold, SIMPLIFY),
     Pass("records", Stage.UNROLL, _plain(records), SIMPLIFY),
     Pass("compile_bodies", Stage.COMPILE, None),
+    Pass("move_waits", Stage.COMPILE, _plain(move_waits)),
     Pass("schedule", Stage.COMPILE, _schedule),
     Pass("order_reads", Stage.COMPILE, _order_reads),
     Pass("compile_regions", Stage.COMPILE, None),

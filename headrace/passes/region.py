@@ -56,7 +56,7 @@ def compilable(node: Node, dynamic: bool = False) -> bool:
     """Whether a compiler may look inside this node.  ``dynamic``: sizes may be unknown, and decided by other nodes."""
     if not may_compile(node):
         return False
-    if "device:CPU" in node.device and _may_divide_by_zero(node):
+    if "device:CPU" in node.device and (_may_divide_by_zero(node) or _may_refuse_exponents(node)):
         return False
     for value in (*node.inputs, *node.outputs):
         if value.dtype.name == "string" or value.shape.ndims is None:
@@ -94,9 +94,35 @@ def _may_divide_by_zero(node: Node) -> bool:
     return not divisor.op_def.traits.constant or not divisor.attrs["value"].all()
 
 
+_POWER = Ops("Pow")
+
+
+def _may_refuse_exponents(node: Node) -> bool:
+    """Whether integers are raised to powers that may be negative, which compiled code would not refuse."""
+    if node not in _POWER or not node.outputs[0].dtype.is_integer:
+        return False
+    exponent = node.inputs[1].op
+    return not exponent.op_def.traits.constant or bool((exponent.attrs["value"] < 0).any())
+
+
 def is_free(node: Node) -> bool:
     """Constants, handles and feeds cost nothing and stay outside."""
     return node.op_def.traits.constant or node.op_def.traits.handle or node.op_def.traits.feed
+
+
+def move_waits(graph: StepGraph) -> StepGraph:
+    """Has the users of a constant wait for what it waits for: constants then come before every region."""
+    users: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for p in node.predecessors():
+            users.setdefault(p, []).append(node)
+    kept = {v.op for v in graph.fetches} | set(graph.targets)
+    for node in graph.nodes:
+        if node.op_def.traits.constant and node.control_inputs and node not in kept:
+            for user in users.get(node, ()):
+                user.control_inputs = list(dict.fromkeys([*user.control_inputs, *node.control_inputs]))
+            node.control_inputs = []
+    return graph
 
 
 def find_regions(

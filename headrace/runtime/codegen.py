@@ -11,7 +11,7 @@ Nothing is looked up, checked or recorded per node at run time.  When a line rai
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from types import CodeType
 from typing import Any, Protocol
@@ -66,6 +66,9 @@ class Program:
     long: bool = False  # whether bypassing torch's autograd pays
     on_arrays: frozenset[Node] = frozenset()  # the nodes that run on numpy arrays
     array_inputs: frozenset[int] = frozenset()  # of a body: the parameters that it uses as arrays only
+    converted: dict[tuple[str, Any], str] = field(
+        default_factory=dict
+    )  # names of values in another form, by name and place
 
 
 class _Recursive:
@@ -394,7 +397,7 @@ def generate(
     small = frozenset(arrays or ()).union(*(f.on_arrays for f in writer.bodies))
     as_arrays = frozenset(i for i in range(len(inputs)) if held.used_as_array(f"i{i}"))
     call = script.namespace.pop("strand")
-    return Program(call, text, numbered, held.names, tuple(writer.bodies), long, small, as_arrays)
+    return Program(call, text, numbered, held.names, tuple(writer.bodies), long, small, as_arrays, held.converted)
 
 
 def _read_on_host(nodes: Sequence[Node], outputs: Sequence[Value]) -> set[Value]:

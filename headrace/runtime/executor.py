@@ -7,13 +7,12 @@ from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
-from headrace.core.wording import cause
 from headrace.passes.step_graph import Value
 from headrace.resources import saving
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.interrupt import Shield
 from headrace.resources.step import Step
-from headrace.runtime.failure import explain
+from headrace.runtime.failure import raise_explained
 from headrace.runtime.plan import Part, StepPlan
 from headrace.runtime.threads import _current, one_thread, use_threads
 from headrace.runtime.waits import Waits
@@ -102,7 +101,7 @@ def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         with below_autograd():
             return program.call(*feeds)  # type: ignore[no-any-return]
     except Exception as e:
-        raise explain(e, program) from cause(e)
+        raise_explained(e, program)
 
 
 class StepRun:

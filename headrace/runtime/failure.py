@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
 from headrace.core import errors
 from headrace.core.source import user_source
-from headrace.core.wording import is_from_below
+from headrace.core.wording import cause, is_from_below
 from headrace.graph.collection import GraphKeys
 from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, Value
@@ -57,6 +57,14 @@ def explain(error: BaseException, program: Program) -> BaseException:
     if node is None or isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
     return blame(node, error, program, held)
+
+
+def raise_explained(error: BaseException, program: Program) -> NoReturn:
+    """Raises what ``explain`` says, from the user's own exception if there is one."""
+    explained = explain(error, program)
+    if explained is error:
+        raise error
+    raise explained from cause(error)
 
 
 def blame(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:
@@ -155,7 +163,10 @@ def _held(value: Value, program: Program, held: dict[str, Any]) -> Any:
     if value.op.op_def.traits.constant:
         return value.op.attrs["value"]
     name = program.names.get(value, "")
-    return held[name] if name in held else program.call.__globals__.get(name)  # handles are not among the locals
+    for one in (name, *(other for (of, _), other in program.converted.items() if of == name)):
+        if one in held:
+            return held[one]
+    return program.call.__globals__.get(name)  # handles are not among the locals
 
 
 def _inputs(node: Node, program: Program, held: dict[str, Any]) -> str:

@@ -54,7 +54,7 @@ class Holder:
         self.read_as_arrays: set[str] = set()  # names of reads that are used as arrays too
         self._script = script
         self._source = source
-        self._converted: dict[tuple[str, Any], str] = {}  # by name and place
+        self.converted: dict[tuple[str, Any], str] = {}  # by name and place
         self._variables: dict[str, str] = {}  # by the name of a value read from a variable: the variable
 
     def put(self, value: Value, name: str, place: Any) -> None:
@@ -138,7 +138,7 @@ class Holder:
 
     def used_as_array(self, name: str) -> bool:
         """Whether what has this name was turned into an array, and into nothing else."""
-        return {place for held, place in self._converted if held == name} == {ARRAY}
+        return {place for held, place in self.converted if held == name} == {ARRAY}
 
     def host(self, value: Value) -> str:
         """The value as a Python number or a list of them; strings as they are.  A constant's value is known on every device."""
@@ -174,9 +174,9 @@ class Holder:
         return name
 
     def _convert(self, name: str, place: Any, expression: Any, node: Node) -> str:
-        copy = self._converted.get((name, place))
+        copy = self.converted.get((name, place))
         if copy is None:
             line = expression()
-            copy = self._converted[name, place] = self._script.local("t")
+            copy = self.converted[name, place] = self._script.local("t")
             self._script.write(f"{copy} = {line}", node)
         return copy

@@ -121,3 +121,14 @@ def test_unfed_placeholders() -> None:
     text = str(caught.value)
     assert "You must feed a value for placeholder tensor 'x' with dtype float and shape [?,2]" in text
     assert caught.value.op is x.op
+
+
+def test_a_value_that_was_turned_into_a_tensor_is_still_looked_at():
+    """The refusal of an op needs its inputs, also one that the step holds as a tensor only since the line before."""
+    x, n = tf.placeholder(tf.float32, [2, 4]), tf.placeholder(tf.int32, [2])
+    y = tf.reverse_sequence(tf.tanh(x) * 2.0 + 1.0, n, 1, batch_axis=0)
+    with (
+        tf.Session(config=tf.ConfigProto(compile="off")) as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"seq_lens\(1\) > input.dims\(1\): got 5 and 4"),
+    ):
+        session.run(y, {x: [[1.0] * 4] * 2, n: [0, 5]})

@@ -119,8 +119,9 @@ def test_a_branch_that_does_not_fit_the_fed_shape_is_no_news(caplog):
     assert not caplog.records
 
 
-def test_shapes_are_known_in_bodies_too():
+def test_shapes_are_known_in_bodies_too(monkeypatch):
     """The gradient of a loop asks for no shapes and undoes no broadcasting where the fed shapes tell that there was none."""
+    monkeypatch.setenv("HEADRACE_PASSES_OFF", "unroll")  # the loop would be gone
     x = tf.placeholder(tf.float32, [None, 3])
     rows = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x + y), (0, x))[1]
     (slope,) = tf.gradients(tf.reduce_sum(rows), [x])

@@ -31,9 +31,10 @@ from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
 from headrace.runtime.compiler.index_stride import read_strides
 from headrace.runtime.compiler.lower import Lowered, can_lower, lower
+from headrace.runtime.compiler.not_numbers import REPLACEMENTS
 from headrace.runtime.compiler.older_torch import as_in_later_versions
 from headrace.runtime.compiler.one_library import built_together
-from headrace.runtime.compiler.rows import refusing_negative_indices, writes_rows_and_more
+from headrace.runtime.compiler.rows import own_results, refusing_negative_indices, writes_rows_and_more
 from headrace.runtime.compiler.trace import Calls, can_trace
 from headrace.runtime.compiler.tuning import quickly_tuned
 from headrace.runtime.device import deterministic
@@ -47,6 +48,7 @@ _numbers = itertools.count()
 OPTIONS: dict[str, Any] = {
     "config_patches": {
         "layout_optimization": False,  # images are channels-last already; inductor would rearrange what only looks channels-first
+        "emulate_precision_casts": True,  # a value of 16 bits is rounded to them, also where it is not stored
         "triton.autotune_at_compile_time": False,  # kernels are tuned in their first run, not before in a module of their own
         "triton.descriptive_names": "torch",  # short ones: torch looks in vain for Triton's file if its name has over 150 letters
         "cpp.vec_isa_ok": True,  # does not build a library first, only to see whether one can be built: 3 s of processor time
@@ -79,7 +81,7 @@ def trace_region(
     plain = region.plain
     order = [*plain, *large, *small, *region.refs]
     places: dict[Value, Any] = dict.fromkeys([*plain, *large, *small], device)
-    table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
+    table = REPLACEMENTS | replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
     calls = Calls(table, lambda: refusing_negative_indices(device))
     program = generate(region.nodes, order, region.outputs, _TraceBinder(binder, calls), "trace", places)
     fake_mode = FakeTensorMode()
@@ -216,9 +218,7 @@ def as_call(code: Callable[[list[Any]], Any], region: Region, binder: Binder) ->
 
 
 def _finished(call: Call, region: Region) -> Call:
-    if not all(v.op.op_def.traits.feed for v in region.plain):
-        call = straightened(call)
-    return with_locks(call, region)
+    return with_locks(straightened(call), region)
 
 
 def title() -> str:
@@ -232,7 +232,7 @@ def large_constants(region: Region) -> list[Value]:
 
 
 def straightened(call: Call) -> Call:
-    """Compiled code expects plain inputs whose elements lie one after the other; the output of another node may be a view."""
+    """Compiled code expects plain inputs whose elements lie one after the other; another node or strand may give a view."""
 
     def run(inputs: Sequence[Any], refs: Sequence[Variable]) -> Any:
         return call([t if t.is_contiguous() else t.contiguous() for t in inputs], refs)
@@ -247,6 +247,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
     if _no_compiler and all(f.device.type == "cpu" for f in fakes):
         raise CannotCompile(_no_compiler[0])
     process.quieten_compiler()
+    own_results(graph)
     store_what_libraries_read(graph)
     share_blocks(graph)
     join_in_the_library(graph)
@@ -290,10 +291,13 @@ def with_locks(call: Call, region: Region) -> Call:
 
 
 def strides(region: Region, binder: Binder) -> list[Sequence[int] | None]:
-    """How the variables lie in memory, where they have a value yet."""
-    variables = [binder.state(v.op) for v in region.refs]
-    return [v.value.stride() if v.initialized and v.value.shape == r.shape.tuple else None
-            for v, r in zip(variables, region.refs, strict=True)]  # fmt: skip
+    """How the variables lie in memory, where they have a value yet and are not arguments of a body."""
+    return [_stride(binder.state(v.op), v) if v.op.op_def.traits.handle else None for v in region.refs]
+
+
+def _stride(variable: Variable, handle: Value) -> Sequence[int] | None:
+    has_shape = variable.initialized and variable.value.shape == handle.shape.tuple
+    return variable.value.stride() if has_shape else None
 
 
 def _locks(region: Region) -> list[int]:

@@ -24,7 +24,7 @@ from headrace.resources.invoke import bind_attrs, extras
 from headrace.resources.value import torch_dtype
 from headrace.resources.variable import Variable
 from headrace.runtime.codegen import Binder, generate
-from headrace.runtime.compiler.compile import Call, CannotCompile, compile_graph, compiler, with_locks
+from headrace.runtime.compiler.compile import Call, CannotCompile, compile_graph, compiler, straightened, with_locks
 from headrace.runtime.compiler.direct import apart
 from headrace.runtime.compiler.rows import refusing_negative_indices
 
@@ -55,7 +55,7 @@ def compile_dynamic(region: Region, binder: Binder, hints: Hints) -> Call:
         arguments = [*moved, *captured, *[r.value for r in refs]]
         return apart(artifact(*arguments), arguments, region.fetched)
 
-    return with_locks(call, region)
+    return with_locks(straightened(call), region)
 
 
 def _trace(

@@ -8,15 +8,14 @@ line.  If a variable has been assigned another shape meanwhile, nothing is wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from headrace.core.errors import OpError
-from headrace.core.wording import cause
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.variable import Variable
 from headrace.runtime.codegen import Binder, Program, generate
-from headrace.runtime.failure import explain
+from headrace.runtime.failure import explain, raise_explained
 
 Call = Callable[[Sequence[Any], Sequence[Any]], Any]
 
@@ -29,10 +28,16 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
             return call(inputs, refs)
         except AssertionError as e:  # compiled code checks the shapes of its inputs first
             if not _reshaped(region, refs):
-                raise _narrow(e, region, binder, inputs, refs) from e
+                raise_narrowed(e, inputs, refs)
             return interpreted(*inputs, *refs)
-        except Exception as e:
-            raise _narrow(e, region, binder, inputs, refs) from e
+        except Exception as e:  # noqa: BLE001 - raised again, with its node if that can be found
+            raise_narrowed(e, inputs, refs)
+
+    def raise_narrowed(error: Exception, inputs: Sequence[Any], refs: Sequence[Any]) -> NoReturn:
+        narrowed = _narrow(error, region, binder, inputs, refs)
+        if narrowed is error:
+            raise error
+        raise narrowed from error
 
     def interpreted(*arguments: Any) -> Any:
         program = programs.get("interpreted")
@@ -44,7 +49,7 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
         try:
             return program.call(*arguments)
         except Exception as e:
-            raise explain(e, program) from cause(e)
+            raise_explained(e, program)
 
     programs: dict[str, Program] = {}
     return run

@@ -1,4 +1,7 @@
-"""Writes of variables in a region: bad indices stay bad, and nothing is written where somebody still reads the old value."""
+"""Writes of variables in a region: bad indices stay bad, and nothing is written where somebody still reads the old value.
+
+Nor is anything handed out that lies in the memory of a variable though it was computed.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,24 @@ def copy_what_is_moved(module: Any) -> None:
         if moved in written and moved is not node.args[0]:
             with graph.inserting_before(last[0]):
                 node.update_arg(1, own(graph, node.args[1]))
+
+
+def own_results(module: Any) -> None:
+    """Has what is computed from one input alone and returned lie in memory of its own.
+
+    Torch's compiler may find that nothing is computed at all (``x * 1``), and would return the input, which may be a variable
+    that is written before the result is read.
+    """
+    graph = module.graph
+    output = graph.output_node()
+    owned = {}
+    for node in dict.fromkeys(output.all_input_nodes):
+        if base(node).op != "placeholder" and _only_source(node).op == "placeholder":
+            with graph.inserting_after(node):
+                owned[node] = own(graph, node)
+    if owned:
+        output.args = torch.fx.node.map_arg(output.args, lambda n: owned.get(n, n))
+        module.recompile()
 
 
 def _only_source(node: Any) -> Any:
