@@ -48,7 +48,15 @@ follow(neg, lambda x: -x)
 absolute = unary("Abs", torch.abs, REAL, _times(lambda x, y: raw_ops.Sign(x)), array=np.abs)
 absolute.number_kernel("abs({0})")
 follow(absolute, abs)
-sign = unary("Sign", torch.sgn, NUMERIC, lambda node, grad: raw_ops.ZerosLike(grad), array=np.sign)
+
+
+def _sign(x):
+    """As ``torch.sgn``, but NaN stays NaN."""
+    sign = torch.sgn(x)
+    return torch.where(x != x, x, sign) if x.is_floating_point() else sign
+
+
+sign = unary("Sign", _sign, NUMERIC, lambda node, grad: raw_ops.ZerosLike(grad), array=np.sign)
 
 unary("Floor", torch.floor, FLOATING, array=np.floor).not_differentiable()
 unary("Ceil", torch.ceil, FLOATING).not_differentiable()

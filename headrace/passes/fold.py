@@ -19,8 +19,11 @@ Evaluate = Callable[[OpDef, Sequence[Any], dict[str, Any]], Sequence[Any] | None
 LARGEST = 10 << 20  # bytes: a bigger result is cheaper to compute again than to keep (TF1's limit)
 
 
-def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
-    """``evaluate(op, arrays, attrs)`` runs a kernel; None from it means: leave the node alone."""
+def fold(graph: StepGraph, evaluate: Evaluate, largest: int = LARGEST) -> StepGraph:
+    """``evaluate(op, arrays, attrs)`` runs a kernel; None from it means: leave the node alone.
+
+    ``largest``: bytes of a result that is kept.
+    """
     const = REGISTRY.get("Const")
     replaced: dict[Value, Value] = {}
     gone: dict[Node, Node] = {}
@@ -32,7 +35,7 @@ def fold(graph: StepGraph, evaluate: Evaluate) -> StepGraph:
         if not _foldable(node):
             continue
         arrays = evaluate(node.op_def, [v.op.attrs["value"] for v in node.inputs], node.attrs)
-        if arrays is None or sum(getattr(a, "nbytes", 0) for a in arrays) > LARGEST:
+        if arrays is None or sum(getattr(a, "nbytes", 0) for a in arrays) > largest:
             continue
         kept.pop()
         for i, (value, array) in enumerate(zip(node.outputs, arrays, strict=True)):

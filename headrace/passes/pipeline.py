@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from headrace.graph.operation import Operation, Tensor
@@ -21,7 +21,7 @@ from headrace.passes.copy_kept import copy_kept
 from headrace.passes.cse import cse
 from headrace.passes.defer_sums import defer_sums
 from headrace.passes.dereference import dereference
-from headrace.passes.fold import Evaluate, fold
+from headrace.passes.fold import LARGEST, Evaluate, fold
 from headrace.passes.fold_shapes import fold_shapes
 from headrace.passes.fuse_updates import fuse_updates
 from headrace.passes.hoist import hoist
@@ -109,6 +109,7 @@ class Context:
     shapes: Sequence[Sequence[int | None]] = ()  # of the feeds, for SPECIALISE
     is_async: Callable[[Node], bool] = may_wait
     strands: list[Strand] = field(default_factory=list)  # those that ``cut`` makes
+    largest: int = LARGEST  # bytes of a constant that is folded
 
     @property
     def settings(self) -> Options:
@@ -182,7 +183,7 @@ def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
 
 
 _fold_shapes = _plain(fold_shapes)
-_fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate)  # noqa: E731
+_fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate, c.largest)  # noqa: E731
 _simplify: Rewrite = lambda g, c: simplify(g, c.settings.rewrite)  # noqa: E731
 _cse = _plain(cse)
 _schedule = _on_nodes(lambda nodes, g, c: schedule(nodes))
@@ -252,6 +253,10 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("generate", Stage.CODE, None),  # runtime/codegen.py
 )
 
+LARGEST_IN_LOOPS = (
+    1 << 14
+)  # bytes of a constant that is folded once loops are unrolled: each iteration may have its own
+
 OPTIONAL = frozenset(one.name for one in PIPELINE if one.optional)
 
 
@@ -318,6 +323,7 @@ def fold_specialised(graph: StepGraph, context: Context, may_unroll: bool = True
     graph = run_stage(Stage.FOLD, graph, context)
     before: set[Node] = set()
     left = _loops_and_records(graph)
+    context = replace(context, largest=LARGEST_IN_LOOPS)
     while may_unroll and left != before:  # an unrolled loop tells the sizes of arrays, on which others depend
         graph = run_stage(Stage.FOLD, run_stage(Stage.UNROLL, graph, context), context)
         before, left = left, _loops_and_records(graph)

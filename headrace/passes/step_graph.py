@@ -95,6 +95,7 @@ class StepGraph:
         # Of a body: which feeds and fetches are passed on the host whatever the device (passes/instantiate.py).
         self.host_feeds: list[bool] = []
         self.host_fetches: list[bool] = []
+        self.unrolled = 0  # nodes that loops of this graph have become (passes/unroll.py)
         self.results: tuple[int, ...] | None = None  # of a function that calls itself: which of its results these are
 
     def get_operations(self) -> list[Node]:

@@ -11,7 +11,7 @@ Only loops that compute are unrolled: one whose body draws random numbers, chang
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,19 +31,20 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 LOOPS = Ops("StatelessWhile", "_StatelessRepeat")
 MOST_COMPILED = 8000  # nodes that the loops of a step may become: those of two LSTMs over 60 steps
 MOST_INTERPRETED = 2000  # planning these takes 0.3 s; longer loops do not become faster by as much
-
-_Known = Mapping[Value, np.ndarray[Any, Any]]
+SMALL = 64  # elements of what is computed to count a loop's iterations
 
 
 def unroll(graph: StepGraph, evaluate: Evaluate, interpreted: bool) -> StepGraph:
     """Unrolls loops while there is room.  A compiler gets those of accelerators, and only if it can take all of the body."""
-    room, changed = MOST_INTERPRETED if interpreted else MOST_COMPILED, False
+    room = (MOST_INTERPRETED if interpreted else MOST_COMPILED) - graph.unrolled
+    changed = False
     for loop in loops(graph):
         if not _only_computes(loop) or not (interpreted or pays(loop)):
             continue
-        count = _iterations(loop, room // len(loop.body.nodes), evaluate)
+        count = _iterations(loop, max(room, 0) // len(loop.body.nodes), evaluate)
         if count is not None and (interpreted or _follows_constants(loop, evaluate)):
             room -= count * len(loop.body.nodes)
+            graph.unrolled += count * len(loop.body.nodes)
             _unroll(loop, count)
             changed = True
     if changed:
@@ -75,38 +76,83 @@ def _iterations(loop: Loop, most: int, evaluate: Evaluate) -> int | None:
     if loop.cond is None:
         array = _constant(loop.node.inputs[0])
         return int(array) if array is not None and int(array) <= most else None
-    known = _known_at_first(loop)
-    fixed = {feed: array for feed, array in known.items() if feed in loop.body.feeds[loop.count :]}
+    looked_at = _looked_at(loop)
+    of_cond, of_body = (
+        _behind(loop.cond, loop.cond.fetches),
+        _behind(loop.body, [loop.body.fetches[j] for j in looked_at]),
+    )
+    arrays: list[Any] = [_constant(loop.initial(i)) for i in range(len(loop.body.feeds))]
     for count in range(most + 1):
-        of_cond = {loop.cond.feeds[i]: known[feed] for i, feed in enumerate(loop.body.feeds) if feed in known}
-        goes_on = _evaluated(loop.cond.fetches[0], of_cond, evaluate)
-        if goes_on is None:
-            return None
-        if not goes_on:
-            return count
-        after = (
-            (feed, _evaluated(v, known, evaluate)) for feed, v in zip(loop.body.feeds, loop.body.fetches, strict=False)
-        )
-        known = {**fixed, **{feed: array for feed, array in after if array is not None}}
+        goes_on = _evaluated(of_cond, loop.cond, arrays, evaluate).get(loop.cond.fetches[0])
+        if goes_on is None or not goes_on:
+            return None if goes_on is None else count
+        after = _evaluated(of_body, loop.body, arrays, evaluate)
+        for j in range(loop.count):
+            arrays[j] = after.get(loop.body.fetches[j]) if j in looked_at else None
     return None
+
+
+def _looked_at(loop: Loop) -> set[int]:
+    """The loop variables that decide how often it runs: those that the condition looks at, and those that they depend on."""
+    assert loop.cond is not None
+    found: set[int] = set()
+    more = _used(loop.cond, loop.cond.fetches, loop.count)
+    while more - found:
+        found |= more
+        more = _used(loop.body, [loop.body.fetches[j] for j in found], loop.count)
+    return found
+
+
+def _used(body: StepGraph, values: Sequence[Value], count: int) -> set[int]:
+    """Which of the first feeds, so many, these values depend on."""
+    nodes = {*_behind(body, values), *(v.op for v in values)}
+    return {i for i, feed in enumerate(body.feeds[:count]) if feed.op in nodes}
+
+
+def _behind(body: StepGraph, values: Sequence[Value]) -> list[Node]:
+    """The nodes that these values depend on, in order."""
+    needed, stack = set(), [v.op for v in values]
+    while stack:
+        node = stack.pop()
+        if node not in needed:
+            needed.add(node)
+            stack.extend(v.op for v in node.inputs)
+    return [n for n in body.nodes if n in needed]
 
 
 def _follows_constants(loop: Loop, evaluate: Evaluate) -> bool:
     """Whether the nodes of a loop forwards read on the host only what is known: a compiler can take no others."""
     if loop.cond is None:  # what a gradient reads there is what the loop forwards read
         return True
-    known = _known_at_first(loop)
+    arrays = [_constant(loop.initial(i)) for i in range(len(loop.body.feeds))]
+    known = _evaluated(loop.body.nodes, loop.body, arrays, evaluate)
     for node in loop.body.nodes:
         grouped = group_inputs(node.op_def, node.inputs, node.attrs)
         for arg, given in zip(node.op_def.signature.inputs, grouped, strict=True):
-            if arg.host and any(_evaluated(v, known, evaluate) is None for v in (given if arg.is_list else [given])):
+            if arg.host and any(v not in known for v in (given if arg.is_list else [given])):
                 return False
     return True
 
 
-def _known_at_first(loop: Loop) -> _Known:
-    """What is known of the body's feeds in the first iteration."""
-    return {feed: array for feed, outer in _fed(loop) if (array := _constant(outer)) is not None}
+def _evaluated(nodes: Sequence[Node], body: StepGraph, arrays: Sequence[Any], evaluate: Evaluate) -> dict[Value, Any]:
+    """What these nodes of a body compute, as far as it is a few whole numbers or conditions.  ``arrays``: what its feeds are."""
+    known = {feed: array for feed, array in zip(body.feeds, arrays, strict=True) if array is not None}
+    for node in nodes:
+        if node.op_def.traits.constant:
+            known[node.outputs[0]] = node.attrs["value"]
+            continue
+        computes = not is_free(node) and node not in RECORDS
+        if computes and all(v in known for v in node.inputs) and all(map(_is_small, node.outputs)):
+            found = evaluate(node.op_def, [known[v] for v in node.inputs], node.attrs)
+            if found is not None:
+                known.update(zip(node.outputs, found, strict=True))
+    return known
+
+
+def _is_small(value: Value) -> bool:
+    """Whether this is whole numbers or conditions, few enough to compute while planning."""
+    size = value.shape.num_elements() if value.shape.is_fully_defined() else None
+    return (value.dtype.is_integer or value.dtype.is_bool) and size is not None and size <= SMALL
 
 
 def _fed(loop: Loop) -> list[tuple[Value, Value]]:
@@ -116,20 +162,6 @@ def _fed(loop: Loop) -> list[tuple[Value, Value]]:
 def _constant(value: Value) -> Any:
     """The value of a constant that waits for nothing."""
     return value.op.attrs["value"] if value.op.op_def.traits.constant and not value.op.control_inputs else None
-
-
-def _evaluated(value: Value, known: _Known, evaluate: Evaluate) -> Any:
-    """What this value is, if it is whole numbers or a condition and follows from what is known."""
-    if value in known:
-        return known[value]
-    node, dtype = value.op, value.dtype
-    if not (dtype.is_integer or dtype.is_bool) or not node.op_def.traits.pure or is_free(node) or node in RECORDS:
-        return _constant(value)
-    inputs = [_evaluated(v, known, evaluate) for v in node.inputs]
-    if any(array is None for array in inputs):
-        return None
-    arrays = evaluate(node.op_def, inputs, node.attrs)
-    return None if arrays is None else arrays[value.value_index]
 
 
 # ---- the copies

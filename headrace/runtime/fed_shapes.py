@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.passes.step_graph import Node, Value
 from headrace.passes.unroll import LOOPS
+from headrace.resources.step import current
 
 if TYPE_CHECKING:
     from headrace.runtime.codegen import Program
@@ -48,14 +49,17 @@ class FedShapes:
         self._make = make
         self._runs: dict[Key, int] = {}
         self._plans: dict[Key, StepPlan] = {}
+        self._unrolled: set[Key] = set()
         self._lock = threading.Lock()
 
     def choose(self, feeds: Sequence[Any]) -> StepPlan:
-        """The plan to run with these feeds."""
+        """The plan to run with these feeds.  A step that must be over in time keeps its loops: they look at the clock."""
         key = tuple([f.shape for f in feeds])
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plan if len(self._plans) >= PLANS else self._count(key)
+        if current.until is not None and key in self._unrolled:
+            return self._plan
         return plan
 
     @property
@@ -87,8 +91,11 @@ class FedShapes:
             log.debug("a step could not be planned for the shapes %s", key, exc_info=True)
             return general
         lends = any(now and not before for now, before in zip(plan.borrowed, general.borrowed, strict=True))
-        if lends or not (_loops(plan) < _loops(general) or _on_tensors(plan) < _on_tensors(general)):
+        is_unrolled = _loops(plan) < _loops(general)
+        if lends or not (is_unrolled or _on_tensors(plan) < _on_tensors(general)):
             return general
+        if is_unrolled:
+            self._unrolled.add(key)
         plan.tier = general.tier
         return plan
 

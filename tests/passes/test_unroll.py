@@ -328,3 +328,49 @@ def test_records_outside_loops():
         "fetch %_feed/b/0, %TensorArrayStack/TensorArrayGatherV3/Pack_0"
     ]
     assert "TensorArrayWriteV3" not in types(graph)
+
+
+def test_the_length_is_found_in_time(steps):
+    """Each value is computed once an iteration, and only those that decide; none is large."""
+
+    def body(i, number, board):
+        for j in range(40):
+            number = tf.bitwise.bitwise_xor(number, number * 5 + j)
+        return i + 1, number, tf.cumsum(board, 1)
+
+    found = tf.while_loop(lambda i, *_: i < 3, body, (0, 1, tf.ones([300, 300], tf.int32)))
+    steps.both([found[1], tf.reduce_sum(found[2])])
+    assert LOOPS.isdisjoint(types(steps.graph))
+
+
+def test_loops_share_the_room(steps, monkeypatch):
+    monkeypatch.setattr(unroll, "MOST_COMPILED", 150)
+    monkeypatch.setattr(unroll, "MOST_INTERPRETED", 150)
+    x = h = tf.placeholder(tf.float32, [2])
+    for _ in range(5):
+        _, h = tf.while_loop(lambda i, _: i < 10, lambda i, h: (i + 1, tf.tanh(h * 2.0) * 3.0), (0, h))
+    steps.stays([h], {x: [0.1, 0.2]})
+    assert 1 <= types(steps.graph).count("StatelessWhile") <= 4
+
+
+def test_large_values_of_the_counter_do_not_become_constants(steps):
+    x = tf.placeholder(tf.float32, [100_000])
+    _, y = tf.while_loop(lambda i, _: i < 5, lambda i, h: (i + 1, h * 0.5 + tf.one_hot(i, 100_000)), (0, x))
+    steps.both([y[:8]], {x: np.ones(100_000, np.float32)})
+    assert LOOPS.isdisjoint(types(steps.graph))
+    held = [n.attrs["value"] for n in steps.graph.nodes if n.type == "Const"]
+    assert sum(value.nbytes for value in held) < 100_000
+
+
+def test_a_step_with_a_deadline_keeps_its_loops(monkeypatch, x, cell):
+    """An unrolled step is over when it is; a loop looks at the clock after each iteration."""
+    steps = Unrolled(monkeypatch, "off")
+    y = tf.while_loop(lambda i, _: i < 200, lambda i, h: (i + 1, tf.matmul(h, h) * 1e-3), (0, tf.ones([500, 500])))[1]
+    with steps.session() as session:
+        for _ in range(2):
+            with pytest.raises(tf.errors.DeadlineExceededError, match="iterations of the loop made at"):
+                session.run(y.op, options=tf.RunOptions(timeout_in_ms=20))
+        session.run(y.op)
+        assert LOOPS.isdisjoint(types(steps.graph))
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(y.op, options=tf.RunOptions(timeout_in_ms=20))

@@ -31,7 +31,6 @@ from headrace.runtime.compiler.direct import direct
 from headrace.runtime.compiler.fast_math import TANH, replacements
 from headrace.runtime.compiler.index_stride import read_strides
 from headrace.runtime.compiler.lower import Lowered, can_lower, lower
-from headrace.runtime.compiler.not_numbers import REPLACEMENTS
 from headrace.runtime.compiler.older_torch import as_in_later_versions
 from headrace.runtime.compiler.one_library import built_together
 from headrace.runtime.compiler.rows import own_results, refusing_negative_indices, writes_rows_and_more
@@ -54,6 +53,9 @@ OPTIONS: dict[str, Any] = {
         "cpp.vec_isa_ok": True,  # does not build a library first, only to see whether one can be built: 3 s of processor time
     }
 }
+
+# What torch 2.13 says when simplifying changed how a block's inputs lie in memory, if they were transposed.
+BLOCKS_REFUSED = "subgraph args must have consistent values"
 
 Call = Callable[[Sequence[Any], Sequence[Variable]], Sequence[Any]]
 CompileRegion = Callable[[Region, Binder], Call]
@@ -81,7 +83,7 @@ def trace_region(
     plain = region.plain
     order = [*plain, *large, *small, *region.refs]
     places: dict[Value, Any] = dict.fromkeys([*plain, *large, *small], device)
-    table = REPLACEMENTS | replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
+    table = replacements(device.type, deterministic(), sum(n in TANH for n in region.nodes))
     calls = Calls(table, lambda: refusing_negative_indices(device))
     program = generate(region.nodes, order, region.outputs, _TraceBinder(binder, calls), "trace", places)
     fake_mode = FakeTensorMode()
@@ -175,9 +177,10 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
     with compiler, process.no_collection():
         if device.type == "cuda":
             _start_kernel_compilers()
-        graph, fakes, large = trace_region(region, binder, strides(region, binder))
+        traced = trace_region(region, binder, strides(region, binder))
         with quickly_tuned() if device.type == "cuda" else nullcontext():
-            artifact = compile_graph(graph, fakes, title(), binder.threads)
+            artifact = compile_traced(traced, region, binder, strides(region, binder), title())
+        _, fakes, large = traced
         if device.type == "cpu":
             code = direct(artifact, fakes, region.fetched)
             if keep is not None and isinstance(artifact, Lowered):
@@ -240,8 +243,25 @@ def straightened(call: Call) -> Call:
     return run
 
 
-def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) -> Any:
-    """The traced region compiled for runs on up to so many threads; the caller holds ``compiler``."""
+def compile_traced(
+    traced: tuple[Any, list[Any], list[Value]], region: Region, binder: Binder, lying: Sequence[Sequence[int] | None], title: str
+) -> Any:  # fmt: skip
+    """What ``trace_region`` gave, compiled; without shared blocks if the compiler refuses those."""
+    graph, fakes, _ = traced
+    try:
+        return compile_graph(graph, fakes, title, binder.threads)
+    except Exception as e:
+        if BLOCKS_REFUSED not in str(e):
+            raise
+        log.debug("compiled without shared blocks: %s", e)
+        return compile_graph(trace_region(region, binder, lying)[0], fakes, title, binder.threads, share=False)
+
+
+def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, share: bool = True) -> Any:
+    """The traced region compiled for runs on up to so many threads; the caller holds ``compiler``.
+
+    ``share``: whether blocks that repeat are compiled once.
+    """
     from torch._inductor import standalone_compile
 
     if _no_compiler and all(f.device.type == "cpu" for f in fakes):
@@ -249,7 +269,8 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int) ->
     process.quieten_compiler()
     own_results(graph)
     store_what_libraries_read(graph)
-    share_blocks(graph)
+    if share:
+        share_blocks(graph)
     join_in_the_library(graph)
     dump(f"{title}.py", lambda: graph.print_readable(print_output=False) + "\n")
     # Left alone, inductor fixes the number of threads in the loops it writes, unless it is that of the machine's cores.

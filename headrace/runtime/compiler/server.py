@@ -32,7 +32,7 @@ from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.invoke import find_kernel
 from headrace.runtime import device as devices
-from headrace.runtime.compiler.compile import CannotCompile, compile_graph, trace_region
+from headrace.runtime.compiler.compile import CannotCompile, compile_traced, trace_region
 from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.direct import Code, NotDirect, NotTried, bare, size
 from headrace.runtime.compiler.loose_code import put, take
@@ -201,11 +201,12 @@ def _compiled(request: dict[str, Any], laps: Laps) -> dict[str, Any]:
         if binder.device.type == "cuda":
             _prepare_gpu(binder.device, request)
     with laps("trace"):
-        graph, fakes, _ = trace_region(region, binder, strides)
+        traced = trace_region(region, binder, strides)
+    fakes = traced[1]
     if binder.device.type == "cuda":
         _see_that_it_fits(fakes, binder.device)
     with laps("compile"):
-        artifact = compile_graph(graph, fakes, request["title"], binder.threads)
+        artifact = compile_traced(traced, region, binder, strides, request["title"])
     with laps("try"):
         return _loose(artifact, fakes, region, binder.device)
 

@@ -108,9 +108,13 @@ def test_values_of_16_bits_are_rounded_to_them():
 
 def test_what_is_no_number_stays_none():
     def build(x):
-        return tf.stack([tf.sign(x), *(tf.gradients(f(x), x)[0] for f in (tf.abs, tf.nn.relu))])
+        return tf.stack([tf.sign(x) * 2.0 + 1.0, tf.gradients(tf.abs(x), x)[0]])
 
-    same(build, np.array([np.nan, -2.0, 0.0, 3.0], np.float32))
+    for size in (1, 40_000):  # arrays, tensors
+        x = np.tile(np.array([np.nan, -2.0, 0.0, 3.0], np.float32), size)
+        same(build, x)
+        interpreted, _ = both(build, x)
+        assert np.isnan(interpreted[0][:, 0]).all()
 
 
 def test_decompositions_stand_between_regions():
@@ -133,6 +137,19 @@ def test_a_body_that_writes_a_variable():
         return tf.while_loop(lambda i, a: i < 4, body, [0, x], parallel_iterations=1)[1]
 
     same(build)
+
+
+def test_blocks_that_turn_what_they_pass_on():
+    """Torch's compiler refuses such blocks as subgraphs; they are compiled one by one."""
+
+    def build(x):
+        w, h = tf.Variable(0.5 * np.eye(256, dtype=np.float32)), x
+        for _ in range(6):
+            y = tf.tanh(tf.matmul(h, w)) * tf.sigmoid(h) + tf.nn.relu(h) * 0.5
+            h = tf.transpose(y - tf.reduce_mean(y, 1, keepdims=True))
+        return tf.gradients(tf.reduce_sum(h * h), [w])[0]
+
+    same(build, np.random.RandomState(0).standard_normal((256, 256)).astype(np.float32))
 
 
 REFUSED = {

@@ -334,7 +334,7 @@ def test_a_gpu_that_the_process_cannot_use_is_left_to_the_program(monkeypatch):
 
 def test_a_region_too_large_to_be_tried_is_left_to_the_program_before_it_is_compiled(monkeypatch):
     monkeypatch.setattr(compile_server, "_prepare_gpu", lambda device, request: None)
-    monkeypatch.setattr(compile_server, "compile_graph", lambda *arguments: pytest.fail("was compiled"))
+    monkeypatch.setattr(compile_server, "compile_traced", lambda *arguments: pytest.fail("was compiled"))
     monkeypatch.setattr(compile_server.torch.cuda, "mem_get_info", lambda device: (1600, 10000))
     monkeypatch.setattr(compile_server, "trace_region", lambda *arguments: (None, [torch.ones(40)], []))
     answer = compile_server.answer({**region_request(), "device": "cuda:0"})
@@ -380,8 +380,9 @@ def test_code_for_a_gpu_is_tried_in_the_form_in_which_it_is_sent(monkeypatch):
     monkeypatch.setattr(compile_server, "_some_memory", lambda device: nullcontext(1 << 20))
     region, strides = decode(region_request()["region"])
     binder = compile_server.ServerBinder(1, torch.device("cpu"))
-    graph, fakes, _ = compile_server.trace_region(region, binder, strides)
-    artifact = compile_server.compile_graph(graph, fakes, "it", 1)
+    traced = compile_server.trace_region(region, binder, strides)
+    fakes = traced[1]
+    artifact = compile_server.compile_traced(traced, region, binder, strides, "it")
     order = []
     take, put_together = compile_server.take, compile_server.put
     monkeypatch.setattr(compile_server, "take", lambda code: order.append("take") or take(code))
