@@ -117,7 +117,7 @@ def _(indices, dims):
 @unravel.kernel
 def _(indices, dims):
     size = math.prod(dims)
-    if indices.device.type == "cpu":
+    if indices.device.type == "cpu" and type(indices) is torch.Tensor:
         flat = indices.reshape(-1)
         outside = flat[(flat < 0) | (flat >= size)]
         if outside.numel():

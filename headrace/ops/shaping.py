@@ -308,7 +308,7 @@ invert_permutation.shape(lambda x: x.with_rank(1))
 
 @invert_permutation.kernel
 def _(x):
-    if x.is_cpu:
+    if type(x) is torch.Tensor and x.is_cpu:
         return torch.from_numpy(_inverse(x.numpy()))
     return torch.argsort(x).to(x.dtype)
 

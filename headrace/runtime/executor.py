@@ -12,7 +12,7 @@ from headrace.resources import saving
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.interrupt import Shield
 from headrace.resources.step import Step
-from headrace.runtime.failure import raise_explained
+from headrace.runtime.failure import explained
 from headrace.runtime.plan import Part, StepPlan
 from headrace.runtime.threads import _current, one_thread, use_threads
 from headrace.runtime.waits import Waits
@@ -101,7 +101,7 @@ def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
         with below_autograd():
             return program.call(*feeds)  # type: ignore[no-any-return]
     except Exception as e:
-        raise_explained(e, program)
+        raise explained(e, program)  # noqa: B904 - it has its cause
 
 
 class StepRun:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,12 +59,12 @@ def explain(error: BaseException, program: Program) -> BaseException:
     return blame(node, error, program, held)
 
 
-def raise_explained(error: BaseException, program: Program) -> NoReturn:
-    """Raises what ``explain`` says, from the user's own exception if there is one."""
-    explained = explain(error, program)
-    if explained is error:
-        raise error
-    raise explained from cause(error)
+def explained(error: BaseException, program: Program) -> BaseException:
+    """What ``explain`` says, ready to be raised: with the user's own exception for a cause, if there is one."""
+    explanation = explain(error, program)
+    if explanation is not error:
+        explanation.__cause__ = cause(error)
+    return explanation
 
 
 def blame(node: Node, error: BaseException, program: Program, held: dict[str, Any]) -> BaseException:

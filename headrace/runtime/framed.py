@@ -14,7 +14,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 from headrace.resources.interrupt import Shield
 from headrace.resources.step import Step
 from headrace.runtime.codegen import Binder, Program, generate, generate_begin
-from headrace.runtime.failure import blame, raise_explained
+from headrace.runtime.failure import blame, explained
 from headrace.runtime.frame import DEAD, FlowNode, FramedFlow, Ready
 from headrace.runtime.gate import Gate
 from headrace.runtime.number import number, tensor_of
@@ -138,7 +138,7 @@ class FramedPlan:
                 with self.gate:
                     values = program.call(*ready.inputs)  # type: ignore[union-attr]
         except Exception as e:
-            raise_explained(e, program)  # type: ignore[arg-type]
+            raise explained(e, program)  # type: ignore[arg-type]  # noqa: B904 - it has its cause
         if primitive == "switch":
             data, pred = values
             return [DEAD, data] if self._decided(pred, ready, program) else [data, DEAD]

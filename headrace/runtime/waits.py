@@ -19,7 +19,7 @@ from headrace.resources.saving import carried
 from headrace.resources.step import Event, Step, Waiting, end_of, give_up
 from headrace.resources.waiting import Later
 from headrace.runtime.codegen import Program
-from headrace.runtime.failure import blame, explain, raise_explained
+from headrace.runtime.failure import blame, explain, explained
 from headrace.runtime.pool import Pool
 
 log = logging.getLogger("headrace.step")
@@ -69,7 +69,7 @@ class Waits:
             wait = program.call(*inputs, done, self.step)
         except Exception as e:
             del self._begun[number]
-            raise_explained(e, program)
+            raise explained(e, program)  # noqa: B904 - it has its cause
         if wait is not None:
             self.step.waits[number] = Waiting(node, wait)
 

@@ -8,14 +8,14 @@ line.  If a variable has been assigned another shape meanwhile, nothing is wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from headrace.core.errors import OpError
 from headrace.passes.region import Region
 from headrace.passes.step_graph import Node
 from headrace.resources.variable import Variable
 from headrace.runtime.codegen import Binder, Program, generate
-from headrace.runtime.failure import explain, raise_explained
+from headrace.runtime.failure import explain, explained
 
 Call = Callable[[Sequence[Any], Sequence[Any]], Any]
 
@@ -28,16 +28,10 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
             return call(inputs, refs)
         except AssertionError as e:  # compiled code checks the shapes of its inputs first
             if not _reshaped(region, refs):
-                raise_narrowed(e, inputs, refs)
+                raise _narrow(e, region, binder, inputs, refs)  # noqa: B904 - it has its cause
             return interpreted(*inputs, *refs)
-        except Exception as e:  # noqa: BLE001 - raised again, with its node if that can be found
-            raise_narrowed(e, inputs, refs)
-
-    def raise_narrowed(error: Exception, inputs: Sequence[Any], refs: Sequence[Any]) -> NoReturn:
-        narrowed = _narrow(error, region, binder, inputs, refs)
-        if narrowed is error:
-            raise error
-        raise narrowed from error
+        except Exception as e:
+            raise _narrow(e, region, binder, inputs, refs)  # noqa: B904 - it has its cause
 
     def interpreted(*arguments: Any) -> Any:
         program = programs.get("interpreted")
@@ -49,7 +43,7 @@ def narrowed(call: Call, region: Region, binder: Binder) -> Call:
         try:
             return program.call(*arguments)
         except Exception as e:
-            raise_explained(e, program)
+            raise explained(e, program)  # noqa: B904 - it has its cause
 
     programs: dict[str, Program] = {}
     return run
@@ -73,7 +67,10 @@ def _narrow(error: Exception, region: Region, binder: Binder, inputs: Sequence[A
         except (MemoryError, RuntimeError):  # no room for them
             return error
         failure = _failure(region.nodes, region, binder, inputs, copies)
-    return failure or error
+    if failure is None:
+        return error
+    failure.__cause__ = error
+    return failure
 
 
 def _failure(
