@@ -51,7 +51,7 @@ follow(absolute, abs)
 
 
 def _sign(x):
-    """As ``torch.sgn``, but NaN stays NaN."""
+    """-1, 0 or 1, by the sign of each element; NaN stays NaN."""
     sign = torch.sgn(x)
     return torch.where(x != x, x, sign) if x.is_floating_point() else sign
 

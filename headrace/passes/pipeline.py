@@ -253,9 +253,8 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("generate", Stage.CODE, None),  # runtime/codegen.py
 )
 
-LARGEST_IN_LOOPS = (
-    1 << 14
-)  # bytes of a constant that is folded once loops are unrolled: each iteration may have its own
+# Bytes of a constant that is folded once loops are unrolled: each iteration may have its own.
+LARGEST_IN_LOOPS = 1 << 14
 
 OPTIONAL = frozenset(one.name for one in PIPELINE if one.optional)
 

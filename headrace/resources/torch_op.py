@@ -10,6 +10,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
+import torch
+
+_library = torch.library.Library("headrace", "FRAGMENT")
 _makers: dict[str, Callable[[], Any]] = {}
 Result = TypeVar("Result")
 
@@ -26,6 +29,18 @@ def defines(*names: str) -> Callable[[Callable[[], Result]], Callable[[], Result
         return once
 
     return decorate
+
+
+def torch_op(schema: str, implementation: Callable[..., Any], fake: Callable[..., Any] | None = None) -> Any:
+    """The op of torch's that ``schema`` names; ``fake`` gives results without values, and is the implementation by default.
+
+    Not ``torch.library.custom_op``: the first call of one of those imports the compiler, which stops a step for a second.
+    """
+    name = schema.partition("(")[0]
+    _library.define(schema, tags=torch.Tag.pt2_compliant_tag)
+    _library.impl(name, implementation, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"headrace::{name}", fake or implementation, lib=_library)
+    return getattr(torch.ops.headrace, name).default
 
 
 def define(name: str) -> None:

@@ -66,9 +66,8 @@ class Program:
     long: bool = False  # whether bypassing torch's autograd pays
     on_arrays: frozenset[Node] = frozenset()  # the nodes that run on numpy arrays
     array_inputs: frozenset[int] = frozenset()  # of a body: the parameters that it uses as arrays only
-    converted: dict[tuple[str, Any], str] = field(
-        default_factory=dict
-    )  # names of values in another form, by name and place
+    # names of values in another form, by name and place
+    converted: dict[tuple[str, Any], str] = field(default_factory=dict)
 
 
 class _Recursive:

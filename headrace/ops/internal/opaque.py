@@ -18,11 +18,10 @@ from typing import Any
 
 import torch
 
-from headrace.resources.torch_op import defines
+from headrace.resources.torch_op import defines, torch_op
 
 aten = torch.ops.aten
 MOST_OFFSETS = 25
-_library = torch.library.Library("headrace", "FRAGMENT")
 
 
 def is_traced(tensor: torch.Tensor) -> bool:
@@ -71,18 +70,11 @@ def _custom() -> tuple[Any, Any]:
     def backward(grad, x, window, stride, padding, ceil, indices):  # type: ignore[no-untyped-def]
         return aten.max_pool2d_with_indices_backward.default(grad, x, window, stride, padding, (1, 1), ceil, indices)
 
-    # Not ``torch.library.custom_op``: calling one of those imports the compiler.
-    for name, implementation, schema in (
-        ("max_pool2d", forward, "(Tensor x, int[] window, int[] stride, int[] padding, bool ceil) -> (Tensor, Tensor)"),
-        (
-            "max_pool2d_backward", backward,
-            "(Tensor grad, Tensor x, int[] window, int[] stride, int[] padding, bool ceil, Tensor indices) -> Tensor",
-        ),
-    ):  # fmt: skip
-        _library.define(name + schema, tags=torch.Tag.pt2_compliant_tag)
-        _library.impl(name, implementation, "CompositeExplicitAutograd")
-        torch.library.register_fake(f"headrace::{name}", implementation, lib=_library)
-    return torch.ops.headrace.max_pool2d.default, torch.ops.headrace.max_pool2d_backward.default
+    places = "int[] window, int[] stride, int[] padding, bool ceil"
+    return (
+        torch_op(f"max_pool2d(Tensor x, {places}) -> (Tensor, Tensor)", forward),
+        torch_op(f"max_pool2d_backward(Tensor grad, Tensor x, {places}, Tensor indices) -> Tensor", backward),
+    )
 
 
 def _windows(window: Sequence[int], stride: Sequence[int]) -> int:
@@ -149,13 +141,10 @@ def _gather() -> Any:
             device=grad.get_device(), dtype=grad.get_dtype(), inner_fn=element, ranges=[*grad.get_size()[:2], *size]
         )
 
-    op = torch.library.custom_op(
-        "headrace::max_pool2d_gather", library, mutates_args=(),
-        schema="(Tensor grad, Tensor indices, int[] size, int[] window, int[] stride, int[] padding) -> Tensor",
-    )  # fmt: skip
-    op.register_fake(fake)
-    register_lowering(torch.ops.headrace.max_pool2d_gather.default, type_promotion_kind=None)(lowering)
-    return torch.ops.headrace.max_pool2d_gather.default
+    places = "int[] size, int[] window, int[] stride, int[] padding"
+    op = torch_op(f"max_pool2d_gather(Tensor grad, Tensor indices, {places}) -> Tensor", library, fake)
+    register_lowering(op, type_promotion_kind=None)(lowering)
+    return op
 
 
 @defines("keep")
@@ -165,6 +154,4 @@ def _keep() -> Any:
     def keep(x):  # type: ignore[no-untyped-def]
         return None
 
-    op = torch.library.custom_op("headrace::keep", keep, mutates_args={"x"}, schema="(Tensor(a!) x) -> ()")
-    op.register_fake(keep)
-    return op
+    return torch_op("keep(Tensor(a!) x) -> ()", keep)

@@ -5,12 +5,10 @@ A compiler would make the product in a buffer of its own and then add it.  So co
 
 from __future__ import annotations
 
-import torch
-
 from headrace.core.dtypes import FLOATING
 from headrace.core.registry import op
 from headrace.ops.internal import opaque
-from headrace.resources.torch_op import defines
+from headrace.resources.torch_op import defines, torch_op
 from headrace.resources.variable import locked
 
 apply_product = op(
@@ -37,12 +35,7 @@ def _add_product(buffer, a, b):
 @defines("accumulate")
 def _accumulate():
     """The call that a compiler sees, made on first use."""
-    call = torch.library.custom_op(
-        "headrace::accumulate", _add_product, mutates_args={"buffer"},
-        schema="(Tensor(a!) buffer, Tensor a, Tensor b) -> ()",
-    )  # fmt: skip
-    call.register_fake(lambda buffer, a, b: None)
-    return call
+    return torch_op("accumulate(Tensor(a!) buffer, Tensor a, Tensor b) -> ()", _add_product, lambda buffer, a, b: None)
 
 
 def _scaled(a, b, factor):

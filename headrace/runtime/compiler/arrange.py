@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import torch
 
+from headrace.resources.torch_op import torch_op
 from headrace.runtime.compiler.blocks import base, op_name
 
 aten = torch.ops.aten
@@ -70,13 +71,10 @@ def _joined() -> Any:
     """Concatenation that stays a library call."""
     from torch._inductor.lowering import fallback_handler, register_lowering
 
-    op = torch.library.custom_op(
-        "headrace::joined", torch.cat, mutates_args=(), schema="(Tensor[] pieces, int dim=0) -> Tensor"
-    )  # fmt: skip
-    op.register_fake(torch.cat)
+    op = torch_op("joined(Tensor[] pieces, int dim=0) -> Tensor", torch.cat)
     call = fallback_handler(aten.cat.default, add_to_fallback_set=False)  # type: ignore[no-untyped-call]
-    register_lowering(torch.ops.headrace.joined.default, type_promotion_kind=None)(call)
-    return torch.ops.headrace.joined.default
+    register_lowering(op, type_promotion_kind=None)(call)
+    return op
 
 
 def _is_library_call(node: Any) -> bool:
@@ -107,14 +105,11 @@ def _mark() -> Any:
     """An op that hands its argument on and has inductor store it there."""
     from torch._inductor.lowering import register_lowering
 
-    op = torch.library.custom_op(
-        "headrace::stored", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor"
-    )  # fmt: skip
-    op.register_fake(torch.empty_like)
+    op = torch_op("stored(Tensor x) -> Tensor", torch.clone, torch.empty_like)
 
-    @register_lowering(torch.ops.headrace.stored.default, type_promotion_kind=None)
+    @register_lowering(op, type_promotion_kind=None)
     def _(x: Any) -> Any:
         x.realize()
         return x
 
-    return torch.ops.headrace.stored.default
+    return op

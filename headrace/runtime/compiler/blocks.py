@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import torch
 
+from headrace.resources.torch_op import torch_op
 from headrace.runtime.compiler.repeats import Stretch, stretches
 
 SHORTEST: Final = 8  # nodes in a block
@@ -342,10 +343,9 @@ def _owned() -> Any:
     from torch._inductor.virtualized import V
 
     own_layouts = ir.FixedLayout, ir.FlexibleLayout  # others are in the memory of something else
-    op = torch.library.custom_op("headrace::owned", lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor")
-    op.register_fake(torch.empty_like)
+    op = torch_op("owned(Tensor x) -> Tensor", torch.clone, torch.empty_like)
 
-    @register_lowering(torch.ops.headrace.owned.default, type_promotion_kind=None)
+    @register_lowering(op, type_promotion_kind=None)
     def _(x: Any) -> Any:
         x.realize()
         taken = V.graph.__dict__.setdefault("headrace_owned", set())
@@ -356,4 +356,4 @@ def _owned() -> Any:
         taken.add(x.get_name())
         return x
 
-    return torch.ops.headrace.owned.default
+    return op

@@ -177,9 +177,9 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
     with compiler, process.no_collection():
         if device.type == "cuda":
             _start_kernel_compilers()
-        traced = trace_region(region, binder, strides(region, binder))
-        with quickly_tuned() if device.type == "cuda" else nullcontext():
-            artifact = compile_traced(traced, region, binder, strides(region, binder), title())
+        lie = strides(region, binder)
+        traced = trace_region(region, binder, lie)
+        artifact = compile_traced(traced, region, binder, lie, title())
         _, fakes, large = traced
         if device.type == "cpu":
             code = direct(artifact, fakes, region.fetched)
@@ -276,8 +276,10 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, sh
     # Left alone, inductor fixes the number of threads in the loops it writes, unless it is that of the machine's cores.
     patches = {**OPTIONS["config_patches"], "cpp.dynamic_threads": 1 < threads != os.cpu_count()}
 
+    tuned = quickly_tuned if any(f.device.type == "cuda" for f in fakes) else nullcontext
+
     def compiled() -> Any:
-        with having_threads(threads), built_together(), read_strides(), as_in_later_versions():
+        with having_threads(threads), built_together(), read_strides(), as_in_later_versions(), tuned():
             if can_lower(graph):
                 return lower(graph, fakes, patches)
             if writes_rows_and_more(graph):

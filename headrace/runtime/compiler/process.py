@@ -32,6 +32,7 @@ class CompileProcess:
         self.compilers = 1  # how many kernels for a GPU it compiles side by side
         self.seconds = 0.0  # of processor time that it has said it used
         self._process: subprocess.Popen[bytes] | None = None
+        self._unread = 0  # answers of the process that nobody waited for
         self._deaths = 0
         self._stopped = False
 
@@ -47,28 +48,39 @@ class CompileProcess:
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one request.  Waits for it without the interpreter."""
         process = self._process or self._start()
-        line = b""
-        if process.stdin is not None and process.stdout is not None:
-            with contextlib.suppress(BrokenPipeError):
+        self._send(process, request)
+        answer: dict[str, Any] = {}
+        while self._unread:
+            answer = self._receive(process)
+        if answer.get("ends"):
+            self.close()
+        return answer
+
+    def prepare(self) -> None:
+        """Starts the process and has it import the compiler.  Does not wait for that."""
+        with contextlib.suppress(Died):  # who asks for something to be compiled gets to know
+            self._send(self._process or self._start(), {})
+
+    def _send(self, process: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
+        self._unread += 1
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):  # no answer will come
                 process.stdin.write(json.dumps(request).encode("ascii") + b"\n")
                 process.stdin.flush()
-                line = process.stdout.readline()
+
+    def _receive(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+        """The next answer."""
+        line = b"" if process.stdout is None else process.stdout.readline()
         if not line.endswith(b"\n"):
             self.close()
             if self._stopped:
                 raise SystemExit
             self._deaths += 1
             raise Died(f"the compiling process ended with code {process.returncode}")
+        self._unread -= 1
         answer: dict[str, Any] = json.loads(line)
         self.seconds += answer.get("seconds", 0.0)
-        if answer.get("ends"):
-            self.close()
         return answer
-
-    def prepare(self) -> None:
-        """Starts the process and has it import the compiler."""
-        with contextlib.suppress(Died):  # who asks for something to be compiled gets to know
-            self.ask({})
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._deaths >= MOST_DEATHS:
@@ -117,4 +129,4 @@ class CompileProcess:
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-        self._process = None
+        self._process, self._unread = None, 0

@@ -424,6 +424,35 @@ def test_a_process_that_lost_its_gpu_ends_and_another_takes_its_place(monkeypatc
         assert "need" in process.ask({}) and not process.running and process._deaths == 0
 
 
+ANSWERS = 'import sys\nfor i, line in enumerate(sys.stdin): print(f\'{{"number": {i}, "seconds": 1.0}}\', flush=True)'
+
+
+def test_nobody_waits_while_the_process_prepares(monkeypatch):
+    """Its answer is passed over later; who asks next is told of a death meanwhile, and another process takes its place."""
+    process = CompileProcess()
+    programs = [ANSWERS, "import sys; sys.stdin.readline()", ANSWERS]
+
+    def start():
+        process._process = subprocess.Popen(
+            [sys.executable, "-c", programs.pop(0)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+        )  # fmt: skip
+        return process._process
+
+    monkeypatch.setattr(process, "_start", start)
+    process.prepare()
+    assert process.running and process.seconds == 0.0
+    assert process.ask({})["number"] == 1 and process.seconds == 2.0
+    assert process.ask({})["number"] == 2
+    process.close()
+
+    process.prepare()
+    process._process.wait()
+    with pytest.raises(Died, match="ended with code 0"):
+        process.ask({})
+    assert process.ask({})["number"] == 0
+    process.close()
+
+
 def region_request():
     """What would be sent of a small region."""
     x = tf.random_normal([40])

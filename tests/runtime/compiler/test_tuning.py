@@ -1,4 +1,4 @@
-"""What is tuned where a program waits: kernels over two axes, not those over one; torch's compiler is as before afterwards."""
+"""What is tuned: kernels over two axes, not those over one; torch's compiler is as before afterwards."""
 
 from types import SimpleNamespace
 
