@@ -30,7 +30,7 @@ from headrace.passes.step_graph import Node, StepGraph, Value
 
 LOOPS = Ops("StatelessWhile", "_StatelessRepeat")
 MOST_COMPILED = 8000  # nodes that the loops of a step may become: those of two LSTMs over 60 steps
-MOST_INTERPRETED = 2000  # planning these takes 0.3 s; longer loops do not become faster by as much
+MOST_INTERPRETED = 3000  # planning these takes 0.2 s; longer loops do not become faster by as much
 SMALL = 64  # elements of what is computed to count a loop's iterations
 
 
