@@ -6,6 +6,7 @@ has made calls it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -13,15 +14,21 @@ from typing import Any, TypeVar
 import torch
 
 _library = torch.library.Library("headrace", "FRAGMENT")
+_lock = threading.RLock()
 _makers: dict[str, Callable[[], Any]] = {}
 Result = TypeVar("Result")
 
 
 def defines(*names: str) -> Callable[[Callable[[], Result]], Callable[[], Result]]:
-    """Decorates the function that defines the ops of these names; it runs once."""
+    """Decorates the function that defines the ops of these names; it runs once, whichever threads call it."""
 
     def decorate(make: Callable[[], Result]) -> Callable[[], Result]:
-        once = cache(make)
+        made = cache(make)
+
+        def once() -> Result:
+            with _lock:
+                return made()
+
         for name in names:
             if name in _makers:
                 raise ValueError(f"the op headrace::{name} is defined twice")

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -44,3 +46,14 @@ def test_a_name_is_defined_once():
     torch_op.defines("once_for_a_test")(lambda: None)
     with pytest.raises(ValueError, match="headrace::once_for_a_test is defined twice"):
         torch_op.defines("once_for_a_test")(lambda: None)
+
+
+def test_threads_define_an_op_together():
+    @torch_op.defines("together_for_a_test")
+    def define():
+        time.sleep(0.05)  # long enough for the others to come
+        return torch_op.torch_op("together_for_a_test(Tensor x) -> Tensor", torch.clone)
+
+    with ThreadPoolExecutor(4) as pool:
+        (op,) = set(pool.map(lambda _: define(), range(4)))
+    assert op is torch.ops.headrace.together_for_a_test.default
