@@ -24,6 +24,12 @@ def test_ablation(name: str) -> None:
     assert "| nothing: ms per step | " in text
 
 
+def test_ablation_of_a_compiled_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablation, "PASSES", ())
+    found = ablation._measure("mlp", "always", 0.01, "small")
+    assert found[""]["best_s"] > 0
+
+
 def test_the_table_is_put_into_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{ablation.OPEN}\nold\n{ablation.CLOSE}\nafter\n")
