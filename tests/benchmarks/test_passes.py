@@ -7,6 +7,7 @@ import pytest
 from benchmarks import ablation, memory
 from benchmarks._live_bytes import peak_bytes
 from headrace.passes.pipeline import OPTIONAL
+from headrace.runtime.compiler.background import queue
 
 
 def test_every_optional_pass_is_measured() -> None:
@@ -27,6 +28,7 @@ def test_ablation(name: str) -> None:
 def test_ablation_of_a_compiled_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ablation, "PASSES", ())
     found = ablation._measure("mlp", "always", 0.01, "small")
+    queue.rest()
     assert found[""]["best_s"] > 0
 
 
