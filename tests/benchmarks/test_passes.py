@@ -28,7 +28,7 @@ def test_ablation(name: str) -> None:
 def test_ablation_of_a_compiled_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ablation, "PASSES", ())
     found = ablation._measure("mlp", "always", 0.01, "small")
-    queue.rest()
+    queue.process.close()
     assert found[""]["best_s"] > 0
 
 
