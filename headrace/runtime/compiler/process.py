@@ -38,7 +38,7 @@ class CompileProcess:
 
     @property
     def running(self) -> bool:
-        return self._process is not None
+        return self._process is not None and self._process.poll() is None
 
     @staticmethod
     def can_run() -> bool:
@@ -47,7 +47,7 @@ class CompileProcess:
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one request.  Waits for it without the interpreter."""
-        process = self._process or self._start()
+        process = self._living()
         self._send(process, request)
         answer: dict[str, Any] = {}
         while self._unread:
@@ -59,7 +59,14 @@ class CompileProcess:
     def prepare(self) -> None:
         """Starts the process and has it import the compiler.  Does not wait for that."""
         with contextlib.suppress(Died):  # who asks for something to be compiled gets to know
-            self._send(self._process or self._start(), {})
+            self._send(self._living(), {})
+
+    def _living(self) -> subprocess.Popen[bytes]:
+        """The process; another one if it ended while nobody waited for it."""
+        if self._process is not None and not self.running:
+            self._deaths += 1
+            self.close()
+        return self._process or self._start()
 
     def _send(self, process: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
         self._unread += 1
@@ -83,6 +90,8 @@ class CompileProcess:
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
+        if self._stopped:
+            raise SystemExit
         if self._deaths >= MOST_DEATHS:
             raise Died(f"the compiling process ended {self._deaths} times; nothing more is compiled in the background")
         path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[3])])
@@ -100,6 +109,8 @@ class CompileProcess:
         except OSError as e:
             self._deaths += 1
             raise Died(f"the compiling process cannot be started: {e}") from e
+        if self._stopped:  # meanwhile
+            self._end(signal.SIGTERM)
         return self._process
 
     def stop(self) -> None:

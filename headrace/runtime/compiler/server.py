@@ -40,6 +40,7 @@ from headrace.runtime.compiler.region_json import decode
 from headrace.runtime.recorder import Recorder
 
 NICE = 10  # beside a step that keeps two cores busy it gets a tenth of one; where no core is ever idle, less would be nothing
+CHUNK: Final = 1 << 20  # bytes read at a time
 LOOK = 1.0  # seconds between looks at whether the other process lives
 SHARE: Final = 0.25  # of the free memory of a GPU, for a run of what was compiled
 INPUTS: Final = 4  # times as much memory as the inputs take is needed for that run
@@ -102,12 +103,18 @@ def _processor_time() -> float:
 
 def _read(requests: IO[bytes], parent: int, lines: queue.SimpleQueue[bytes]) -> None:
     """Passes requests on.  Ends the process when the input ends, whatever the compiler is doing."""
+    # Not ``readline``: it would take a second line into its buffer, of which select knows nothing.
+    begun: list[bytes] = []  # pieces of a line whose end has not come
     while True:
         if select.select([requests], [], [], LOOK)[0]:
-            line = requests.readline()
-            if not line:
+            came = os.read(requests.fileno(), CHUNK)
+            if not came:
                 _end()
-            lines.put(line)
+            *ends, rest = came.split(b"\n")
+            for end in ends:
+                lines.put(b"".join([*begun, end]))
+                begun = []
+            begun.append(rest)
         elif os.getppid() != parent:  # a copy of the other process may still hold the pipe open
             _end()
 

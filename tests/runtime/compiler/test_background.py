@@ -428,7 +428,7 @@ ANSWERS = 'import sys\nfor i, line in enumerate(sys.stdin): print(f\'{{"number":
 
 
 def test_nobody_waits_while_the_process_prepares(monkeypatch):
-    """Its answer is passed over later; who asks next is told of a death meanwhile, and another process takes its place."""
+    """Its answer is passed over later; if it dies meanwhile, another process takes its place before something is asked."""
     process = CompileProcess()
     programs = [ANSWERS, "import sys; sys.stdin.readline()", ANSWERS]
 
@@ -447,10 +447,26 @@ def test_nobody_waits_while_the_process_prepares(monkeypatch):
 
     process.prepare()
     process._process.wait()
-    with pytest.raises(Died, match="ended with code 0"):
-        process.ask({})
-    assert process.ask({})["number"] == 0
+    assert not process.running
+    assert process.ask({})["number"] == 0 and process._deaths == 1
     process.close()
+
+
+def test_what_is_asked_while_the_process_prepares_is_answered():
+    """Both requests are there when the process first looks, the second one small, then large."""
+    process = CompileProcess()
+    process.prepare()
+    assert process.ask({"device": "cpu"})["error"] == "KeyError: 'deterministic'"
+    assert process.ask({"device": "cpu", "more": "x" * 3_000_000})["error"] == "KeyError: 'deterministic'"
+    process.close()
+
+
+def test_nothing_is_started_once_the_program_ends():
+    process = CompileProcess()
+    process.stop()
+    with pytest.raises(SystemExit):
+        process.prepare()
+    assert not process.running
 
 
 def region_request():
