@@ -5,12 +5,13 @@ on arrays beside its kernel on tensors (``OpDef.array_kernel``).  Nodes that can
 
 The pass counts.  A node on arrays saves one unit, about two microseconds.  A value that one node makes and another takes in the
 other form costs a conversion: one unit to a tensor, two to an array.  The memory is shared, so the size does not matter.  Nodes
-that cost more than they save stay with tensors.
+that cost more than they save stay with tensors, alone or with all that they are connected with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from headrace.core.dtypes import DType
 from headrace.core.registry import ArrayKernel
@@ -26,23 +27,24 @@ ROUNDS = 8
 
 def on_arrays(
     order: Sequence[Node], escaping: Collection[Value], native: Collection[DType], on_cpu: Callable[[Node], bool],
-    free: Collection[Value] = (),
+    free: Collection[Value] = (), again: Mapping[Value, Value] = MappingProxyType({}),
 ) -> dict[Node, ArrayKernel]:  # fmt: skip
     """The nodes that run on arrays, with what they run.
 
     ``escaping`` values must be tensors, whoever made them.  ``free`` ones come in the form in which they are wanted.
+    ``again``: of a loop's variables, what each is in the next iteration, and so its form.
     """
     fits: dict[Value, bool] = {}
     chosen = {n: k for n in order if (k := _kernel(n, native, fits)) is not None and on_cpu(n)}
     if not chosen:
         return {}
-    sources: dict[Value, Value] = {}
+    sources = {v: made for v, result in again.items() if not _is_given(made := _made(result), free)}
     users: dict[Value, list[Node]] = {}
     around: dict[Node, set[Value]] = {}  # of the chosen nodes: what each takes and makes, apart from what is free
     for node in order:
         inputs = [sources.get(value, value) for value in tensor_inputs(node)]
         if node in chosen:
-            around[node] = {v for v in (*inputs, *node.outputs) if v not in free and not is_free(v.op)}
+            around[node] = {v for v in (*inputs, *node.outputs) if not _is_given(v, free)}
         if node.op_def.traits.identity:
             sources[node.outputs[0]] = sources.get(node.inputs[0], node.inputs[0])
             continue
@@ -53,10 +55,10 @@ def on_arrays(
                 users[value] = [node]
     taken = {sources.get(v, v) for v in escaping}
 
-    def cost(node: Node, changed: Node | None) -> int:
-        """What converting the values around a node costs while ``changed`` is on tensors."""
+    def cost(values: Collection[Value], changed: Node | None = None) -> int:
+        """What converting these values costs while ``changed`` is on tensors."""
         units = 0
-        for value in around[node]:
+        for value in values:
             takers = users.get(value, ())
             if value.op in chosen and value.op is not changed:
                 if value in taken or changed in takers or not chosen.keys() >= set(takers):
@@ -68,12 +70,49 @@ def on_arrays(
     for _ in range(ROUNDS):
         before = len(chosen)
         for node in list(chosen):
-            now = cost(node, None)
-            if now > SAVED and SAVED + cost(node, node) < now:
+            now = cost(around[node])
+            if now > SAVED and SAVED + cost(around[node], node) < now:
                 del chosen[node]
         if len(chosen) == before:
             break
+    for group in _groups({n: around[n] for n in chosen}):
+        if cost(set().union(*(around[n] for n in group))) > SAVED * len(group):
+            for node in group:
+                del chosen[node]
     return chosen
+
+
+def _groups(around: Mapping[Node, Collection[Value]]) -> list[list[Node]]:
+    """The nodes, those together that are connected by values."""
+    near: dict[Value, list[Node]] = {}
+    for node, values in around.items():
+        for value in values:
+            near.setdefault(value, []).append(node)
+    groups: list[list[Node]] = []
+    seen: set[Node] = set()
+    for first in around:
+        if first in seen:
+            continue
+        seen.add(first)
+        group = [first]
+        for node in group:
+            found = {n for value in around[node] for n in near.pop(value, ())} - seen
+            seen |= found
+            group += found
+        groups.append(group)
+    return groups
+
+
+def _made(value: Value) -> Value:
+    """The value, or what it is the same as."""
+    while value.op.op_def.traits.identity:
+        value = value.op.inputs[0]
+    return value
+
+
+def _is_given(value: Value, free: Collection[Value]) -> bool:
+    """Whether the value comes in the form in which it is wanted."""
+    return value in free or is_free(value.op)
 
 
 def is_free(node: Node) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -237,16 +237,18 @@ class _Writer:
             return ()
         first = 0 if "cond" in node.attrs else 1
         variables = len(node.attrs["T"])
-        return {first + i for i in self.body_program(body, device).array_inputs if i >= variables}
+        return {first + i for i in self.body_program(body, device, variables).array_inputs if i >= variables}
 
-    def body(self, body: StepGraph, device: Any) -> str:
-        """The name of the function of an instantiated body."""
-        return self.script.bind("f", self.body_program(body, device).call)
+    def body(self, body: StepGraph, device: Any, node: Node) -> str:
+        """The name of the function of an instantiated body of a node."""
+        variables = len(node.attrs["T"]) if body is node.attrs.get("body") else 0
+        return self.script.bind("f", self.body_program(body, device, variables).call)
 
-    def body_program(self, body: StepGraph, device: Any) -> Program:
+    def body_program(self, body: StepGraph, device: Any, variables: int) -> Program:
+        """``variables``: of a loop."""
         program = self.written.get(body)
         if program is None:
-            program = self.written[body] = generate_body(body, self.binder, device, self.recursions)
+            program = self.written[body] = generate_body(body, self.binder, device, self.recursions, variables)
             self.bodies.append(program)
         return program
 
@@ -279,7 +281,7 @@ class _Writer:
         if isinstance(node.attrs.get("body"), StepGraph):
             arguments = self.give(node, arguments)
         arguments = arguments + [
-            self.body(a, device) if isinstance(a, StepGraph) else self.script.literal(a)
+            self.body(a, device, node) if isinstance(a, StepGraph) else self.script.literal(a)
             for a in bind_attrs(node.op_def, node.attrs)
         ]
         wants = extras(kernel, device, None, node)
@@ -434,9 +436,10 @@ def generate_begin(
     return Program(script.namespace.pop("strand"), text, numbered, held.names)
 
 
-def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions) -> Program:
+def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Recursions, variables: int = 0) -> Program:
     """The function of an instantiated body: its feeds are the parameters, its fetches the results.
 
+    The first ``variables`` results of a loop's body are its parameters in the next iteration.
     What leaves the body never shares memory with a variable.  This is the place to compile hot bodies instead.
     """
     run_stage(Stage.BODY, body, Context())
@@ -445,15 +448,20 @@ def generate_body(body: StepGraph, binder: Binder, device: Any, recursions: _Rec
     places = {v: NUMBER if h else place for v, h in zip(body.feeds, body.host_feeds, strict=True)}
     wanted = [NUMBER if h else place for h in body.host_fetches]
     nodes = [n for n in body.nodes if n not in fed]
-    small = choose_arrays(nodes, (), binder, body.feeds) if place is EITHER else {}
+    again = dict(zip(body.feeds[:variables], body.fetches, strict=False))
+    small = choose_arrays(nodes, (), binder, body.feeds, again) if place is EITHER else {}
     return generate(nodes, body.feeds, body.fetches, binder, "body", places, wanted, recursions, small)
 
 
 def choose_arrays(
-    nodes: Sequence[Node], escaping: Sequence[Value], binder: Binder, free: Sequence[Value] = ()
-) -> dict[Node, ArrayKernel]:
-    """The nodes that are to run on arrays; ``escaping`` values are wanted as tensors, ``free`` ones come in either form."""
+    nodes: Sequence[Node], escaping: Sequence[Value], binder: Binder, free: Sequence[Value] = (),
+    again: Mapping[Value, Value] = MappingProxyType({}),
+) -> dict[Node, ArrayKernel]:  # fmt: skip
+    """The nodes that are to run on arrays; ``escaping`` values are wanted as tensors, ``free`` ones come in either form.
+
+    ``again``: of a loop's variables, what each is in the next iteration.
+    """
     if not binder.arrays:
         return {}
     torch_device = cache(binder.torch_device)
-    return on_arrays(nodes, escaping, NATIVE, lambda n: torch_device(n.device).type == "cpu", frozenset(free))
+    return on_arrays(nodes, escaping, NATIVE, lambda n: torch_device(n.device).type == "cpu", frozenset(free), again)

@@ -304,3 +304,20 @@ def test_a_column_chosen_in_a_loop_and_its_gradient(monkeypatch):
         assert gradient.tolist() == [[0.0, 1.25, 0.0, 0.5]] * 3
         with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds"):
             sess.run(y, {picks: [1, 4]})
+
+
+def test_a_loop_on_tensors_converts_nothing():
+    """A row comes as a tensor and goes as one: two small kernels on arrays would cost more than they save."""
+    rows = tf.placeholder(tf.float32, [6, 8])
+    found = tf.scan(lambda before, row: before * 0.5 + row, rows)
+    gradient = tf.gradients(tf.reduce_sum(tf.square(found)), [rows])[0]
+    values = np.arange(48, dtype=np.float32).reshape(6, 8)
+    with start() as sess:
+        for fetched in (found, gradient):
+            (program,) = sess._master.plan((rows,), (fetched,), ()).programs
+            on_arrays = {n for body in program.bodies for n in body.on_arrays}
+            assert on_arrays and not any(n.outputs[0].dtype == tf.float32 for n in on_arrays)  # only counters
+        expected = [values[0]]
+        for row in values[1:]:
+            expected.append(expected[-1] * 0.5 + row)
+        np.testing.assert_allclose(sess.run(found, {rows: values}), expected, rtol=1e-6)
