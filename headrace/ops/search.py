@@ -10,6 +10,7 @@ import torch
 from headrace.core.dtypes import INDEX, REAL, float32, float64, int32, int64
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops.internal.opaque import is_traced
 
 
 def _bound_shape(sorted_inputs, values, out_type):
@@ -117,7 +118,7 @@ def _(indices, dims):
 @unravel.kernel
 def _(indices, dims):
     size = math.prod(dims)
-    if indices.device.type == "cpu" and type(indices) is torch.Tensor:
+    if indices.device.type == "cpu" and not is_traced(indices):
         flat = indices.reshape(-1)
         outside = flat[(flat < 0) | (flat >= size)]
         if outside.numel():

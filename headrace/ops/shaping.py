@@ -16,6 +16,7 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape, broadcast_shape, unknown_shape
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import sum_to_shape
+from headrace.ops.internal.opaque import is_traced
 
 # ---- questions about shapes: answers stay on the host
 
@@ -308,7 +309,7 @@ invert_permutation.shape(lambda x: x.with_rank(1))
 
 @invert_permutation.kernel
 def _(x):
-    if type(x) is torch.Tensor and x.is_cpu:
+    if x.is_cpu and not is_traced(x):
         return torch.from_numpy(_inverse(x.numpy()))
     return torch.argsort(x).to(x.dtype)
 

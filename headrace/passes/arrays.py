@@ -5,7 +5,7 @@ on arrays beside its kernel on tensors (``OpDef.array_kernel``).  Nodes that can
 
 The pass counts.  A node on arrays saves one unit, about two microseconds.  A value that one node makes and another takes in the
 other form costs a conversion: one unit to a tensor, two to an array.  The memory is shared, so the size does not matter.  Nodes
-that cost more than they save stay with tensors, alone or with all that they are connected with.
+that cost more than they save stay with tensors.  Then groups of connected nodes are judged in the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headrace.core.registry import ArrayKernel
 from headrace.core.shape import TensorShape
 from headrace.core.signature import Arg
 from headrace.graph.infer import group_inputs
-from headrace.passes.step_graph import Node, Value
+from headrace.passes.step_graph import Node, Value, behind_identities
 
 SAVED, TO_TENSOR, TO_ARRAY = 1, 1, 2  # units
 MOST = 32767  # elements of each value: of more, torch computes parts on several threads, and the work counts
@@ -38,7 +38,7 @@ def on_arrays(
     chosen = {n: k for n in order if (k := _kernel(n, native, fits)) is not None and on_cpu(n)}
     if not chosen:
         return {}
-    sources = {v: made for v, result in again.items() if not _is_given(made := _made(result), free)}
+    sources = {v: made for v, result in again.items() if not _is_given(made := behind_identities(result), free)}
     users: dict[Value, list[Node]] = {}
     around: dict[Node, set[Value]] = {}  # of the chosen nodes: what each takes and makes, apart from what is free
     for node in order:
@@ -83,7 +83,7 @@ def on_arrays(
 
 
 def _groups(around: Mapping[Node, Collection[Value]]) -> list[list[Node]]:
-    """The nodes, those together that are connected by values."""
+    """The nodes, sorted into groups.  Nodes that take or make the same value are in one group."""
     near: dict[Value, list[Node]] = {}
     for node, values in around.items():
         for value in values:
@@ -101,13 +101,6 @@ def _groups(around: Mapping[Node, Collection[Value]]) -> list[list[Node]]:
             group += found
         groups.append(group)
     return groups
-
-
-def _made(value: Value) -> Value:
-    """The value, or what it is the same as."""
-    while value.op.op_def.traits.identity:
-        value = value.op.inputs[0]
-    return value
 
 
 def _is_given(value: Value, free: Collection[Value]) -> bool:

@@ -24,7 +24,7 @@ from headrace.passes.rule import (
     numbers,
     uniform,
 )
-from headrace.passes.step_graph import Node, Value
+from headrace.passes.step_graph import Node, Value, behind_identities
 
 RULES: list[Rule] = []
 rule = collect(RULES)
@@ -274,19 +274,12 @@ def _padded(value: Value) -> _Padded | None:
 @rule("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 def _rows_chosen_once(node: Node, facts: Facts) -> Answer:
     """y, i = unique(x); sparse_segment_sum(gather(p, y), i, s) -> sparse_segment_sum(p, x, s)"""
-    rows, index = _behind(node.inputs[0]), _behind(node.inputs[1])
+    rows, index = behind_identities(node.inputs[0]), behind_identities(node.inputs[1])
     gather = rows.op
     if gather not in GATHER or numbers(gather.inputs[2]) != [0] or gather.attrs.get("batch_dims", 0):
         return None
-    chosen = _behind(gather.inputs[1])
+    chosen = behind_identities(gather.inputs[1])
     if chosen.op not in UNIQUE or index.op is not chosen.op or (chosen.value_index, index.value_index) != (0, 1):
         return None
     x = chosen.op.inputs[0]
     return Change(node.type, [gather.inputs[0], x, *node.inputs[2:]], {**node.attrs, "Tidx": x.dtype.base_dtype})
-
-
-def _behind(value: Value) -> Value:
-    """The value that identities hand on."""
-    while value.op.op_def.traits.identity:
-        value = value.op.inputs[0]
-    return value

@@ -84,6 +84,13 @@ class Node:
         return f"<node {self.name} {self.type}>"
 
 
+def behind_identities(value: Value) -> Value:
+    """The value that identities hand on."""
+    while value.op.op_def.traits.identity:
+        value = value.op.inputs[0]
+    return value
+
+
 class StepGraph:
     """Nodes in a topological order, the values fed and fetched, and the nodes that must run."""
 

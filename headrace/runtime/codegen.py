@@ -237,17 +237,16 @@ class _Writer:
             return ()
         first = 0 if "cond" in node.attrs else 1
         variables = len(node.attrs["T"])
-        return {first + i for i in self.body_program(body, device, variables).array_inputs if i >= variables}
+        return {first + i for i in self.body_program(body, device, node).array_inputs if i >= variables}
 
     def body(self, body: StepGraph, device: Any, node: Node) -> str:
         """The name of the function of an instantiated body of a node."""
-        variables = len(node.attrs["T"]) if body is node.attrs.get("body") else 0
-        return self.script.bind("f", self.body_program(body, device, variables).call)
+        return self.script.bind("f", self.body_program(body, device, node).call)
 
-    def body_program(self, body: StepGraph, device: Any, variables: int) -> Program:
-        """``variables``: of a loop."""
+    def body_program(self, body: StepGraph, device: Any, node: Node) -> Program:
         program = self.written.get(body)
         if program is None:
+            variables = len(node.attrs["T"]) if body is node.attrs.get("body") else 0  # else it is no loop's body
             program = self.written[body] = generate_body(body, self.binder, device, self.recursions, variables)
             self.bodies.append(program)
         return program

@@ -32,7 +32,7 @@ class CompileProcess:
         self.compilers = 1  # how many kernels for a GPU it compiles side by side
         self.seconds = 0.0  # of processor time that it has said it used
         self._process: subprocess.Popen[bytes] | None = None
-        self._unread = 0  # answers of the process that nobody waited for
+        self._unread = 0  # requests whose answers have not been read
         self._deaths = 0
         self._stopped = False
 
@@ -69,10 +69,11 @@ class CompileProcess:
         return self._process or self._start()
 
     def _send(self, process: subprocess.Popen[bytes], request: dict[str, Any]) -> None:
+        line = json.dumps(request).encode("ascii") + b"\n"
         self._unread += 1
         if process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):  # no answer will come
-                process.stdin.write(json.dumps(request).encode("ascii") + b"\n")
+                process.stdin.write(line)
                 process.stdin.flush()
 
     def _receive(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
