@@ -122,6 +122,8 @@ def _(input, window_size, stride, magnitude_squared):
         return input.new_zeros((input.shape[1], 0, width))
     window = torch.hann_window(window_size, dtype=torch.float64, device=input.device).to(input.dtype)
     frames = input.t().unfold(1, window_size, stride) * window
+    if not frames.shape[0]:
+        return input.new_zeros((0, frames.shape[1], width))  # not every library transforms nothing
     spectrum = torch.fft.rfft(frames, n=2 * (width - 1))
     power = spectrum.real.square() + spectrum.imag.square()
     return power if magnitude_squared else power.sqrt()

@@ -15,6 +15,7 @@ from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import conjugate
+from headrace.ops.shared.unknown import any_nan, blotted, replaced
 
 MATRIX = (dtypes.float64, dtypes.float32, dtypes.float16, dtypes.complex64, dtypes.complex128)
 
@@ -111,8 +112,10 @@ cholesky.shape(_square)
 
 @cholesky.kernel
 def _(input):
+    unknown = any_nan(input.tril())  # what lies above is not read
     with _explained("Cholesky decomposition was not successful. The input might not be valid."):
-        return torch.linalg.cholesky(input)
+        factor = torch.linalg.cholesky(replaced(input, unknown))
+    return blotted(factor, unknown).tril()
 
 
 cholesky.gradient(lambda node, grad: [raw_ops._CholeskyGrad(node.outputs[0], grad)])

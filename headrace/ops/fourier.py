@@ -27,7 +27,7 @@ def _transform(name, transform, rank):
     @definition.kernel
     def _(input):
         if not input.numel():
-            return torch.empty_like(input)  # torch refuses an empty axis
+            return torch.empty_like(input)  # torch refuses an empty axis, and MKL an empty batch
         return transform(input) if rank == 1 else transform(input, dim=_axes(rank))
 
     opposite, inverse = (name[1:], True) if name.startswith("I") else (f"I{name}", False)
@@ -83,6 +83,8 @@ def _real_gradient(node, grad):
 def _(grad, shape, fft_length, Treal):  # noqa: N803
     """The inverse transform without the division.  It counts the frequencies in between twice, so they are halved first."""
     length, wanted = fft_length[0], shape[-1]
+    if 0 in shape:
+        return grad.new_zeros(shape, dtype=Treal)
     shares = _kept_shares if type(grad) is torch.Tensor else _shares  # a tracer's tensors are not kept
     signal = torch.fft.irfft(grad * shares(length, grad.dtype.to_real(), grad.device), length, norm="forward")
     if wanted < length:
@@ -107,28 +109,26 @@ def _real_transform(rank, suffix):
         Treal=REAL_TYPES, Tcomplex=COMPLEX, lenient=True,
     )  # fmt: skip
     forward.shape(lambda input, fft_length, Tcomplex: _length_shape(input, fft_length, rank, True))  # noqa: N803
+
+    @forward.kernel
+    def _(input, fft_length, Tcomplex):  # noqa: N803
+        if 0 in input.shape[:-rank]:
+            return input.new_empty((*input.shape[:-rank], *fft_length[:-1], fft_length[-1] // 2 + 1), dtype=Tcomplex)
+        return torch.fft.rfftn(input, fft_length, _axes(rank)).to(Tcomplex)
+
     if rank == 1:
-        forward.kernel(
-            lambda input, fft_length, Tcomplex: torch.fft.rfft(input, fft_length[0]).to(Tcomplex)  # noqa: N803
-        )
         forward.gradient(_real_gradient)
-    else:
-        forward.kernel(
-            lambda input, fft_length, Tcomplex: torch.fft.rfftn(input, fft_length, _axes(rank)).to(Tcomplex)  # noqa: N803
-        )
     inverse = op(
         f"IRFFT{suffix}(input: Tcomplex[{rank}+], fft_length: host int32[1]; Treal: type = float32) -> (output: Treal)",
         Treal=REAL_TYPES, Tcomplex=COMPLEX, lenient=True,
     )  # fmt: skip
     inverse.shape(lambda input, fft_length, Treal: _length_shape(input, fft_length, rank, False))  # noqa: N803
-    if rank == 1:
-        inverse.kernel(
-            lambda input, fft_length, Treal: torch.fft.irfft(input, fft_length[0]).to(Treal)  # noqa: N803
-        )
-    else:
-        inverse.kernel(
-            lambda input, fft_length, Treal: torch.fft.irfftn(input, fft_length, _axes(rank)).to(Treal)  # noqa: N803
-        )
+
+    @inverse.kernel
+    def _(input, fft_length, Treal):  # noqa: N803
+        if 0 in input.shape[:-rank]:
+            return input.new_empty((*input.shape[:-rank], *fft_length), dtype=Treal)
+        return torch.fft.irfftn(input, fft_length, _axes(rank)).to(Treal)
 
 
 for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):

@@ -16,6 +16,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import INTEGER
 from headrace.core.registry import op
 from headrace.ops.shared.refuse import expect_sizes
+from headrace.ops.shared.whole import FAR, whole
 from headrace.resources.value import from_numpy
 
 # ---- drawing
@@ -40,7 +41,7 @@ def _draw(images, boxes, colors):
     row = torch.arange(height, device=images.device)[:, None]
     column = torch.arange(width, device=images.device)
     sides = boxes * boxes.new_tensor([height - 1, width - 1, height - 1, width - 1])
-    sides = sides.to(torch.int64)  # towards zero
+    sides = whole(sides, -FAR, FAR)
     drawn = images
     for number in range(boxes.shape[1]):
         top, left, bottom, right = (sides[:, number, i, None, None] for i in range(4))

@@ -10,6 +10,7 @@ from headrace.core.errors import OutOfRangeError
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.internal.opaque import is_traced
+from headrace.ops.shared.whole import whole
 
 crop = op(
     "CropAndResize(image: T[4], boxes: float32[2], box_ind: int32[1], crop_size: host int32[1]; "
@@ -58,7 +59,7 @@ def _within(places, inside):
 
 
 def _index(places, inside):
-    return places.clamp(0, inside - 1).long()
+    return whole(places, 0, inside - 1)
 
 
 def _rounded(places):

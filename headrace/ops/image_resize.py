@@ -13,6 +13,7 @@ from headrace.core.dtypes import REAL
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.declare.unsigned import move_as_signed
+from headrace.ops.shared.whole import whole
 
 _ATTRS = "align_corners: bool = False, half_pixel_centers: bool = False"
 _FLOATS = (dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.float64)
@@ -75,7 +76,7 @@ def _two(inside, outside, align_corners, half_pixel_centers, device):
     """-> the row before, the row after, and how far between them."""
     at = _places(inside, outside, align_corners, half_pixel_centers, device)
     before = torch.floor(at)
-    return before.clamp(min=0).long(), (before + 1).clamp(max=inside - 1).long(), at - before
+    return whole(before, 0, inside - 1), whole(before + 1, 0, inside - 1), at - before
 
 
 bilinear = op(f"ResizeBilinear(images: T[4], size: host int32[1]; {_ATTRS}) -> (resized_images: float32)", T=REAL)
@@ -142,7 +143,7 @@ def _nearest(inside, outside, align_corners, half_pixel_centers, device):
         at = torch.floor((at + 0.5) * scale)
     else:
         at = torch.floor(at * scale + 0.5) if align_corners else torch.floor(at * scale)
-    return at.clamp(0, inside - 1).long()
+    return whole(at, 0, inside - 1)
 
 
 nearest = op(
@@ -222,7 +223,7 @@ def _four(inside, outside, align_corners, half_pixel_centers, device):
         weights = [torch.where(row == kept, w, 0) for row, kept, w in zip(rows, bounded, weights, strict=True)]
         total = weights[0] + weights[1] + weights[2] + weights[3]
         weights = [w / total for w in weights]
-    return [(row.long(), weight) for row, weight in zip(bounded, weights, strict=True)]
+    return [(whole(row, 0, inside - 1), weight) for row, weight in zip(bounded, weights, strict=True)]
 
 
 bicubic = op(f"ResizeBicubic(images: T[4], size: host int32[1]; {_ATTRS}) -> (resized_images: float32)", T=REAL)

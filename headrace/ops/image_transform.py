@@ -8,6 +8,7 @@ from headrace.core import dtypes
 from headrace.core.registry import op
 from headrace.graph import raw_ops
 from headrace.ops.shared.refuse import expect_sizes
+from headrace.ops.shared.whole import FAR, whole, whole_of
 
 # ---- glimpses
 
@@ -45,7 +46,7 @@ def _starts(offsets, extent, size, centered, normalized):
     at = offsets * extent if normalized else offsets
     if centered:
         at = at / 2 + extent / 2
-    return (at - size / 2).to(torch.int64)
+    return whole(at - size / 2, -FAR, FAR)
 
 
 glimpse.refuse(lambda input, size, *rest: expect_sizes("size", size))
@@ -114,7 +115,7 @@ def _at(images, rows, columns):
     batch, height, width, _ = images.shape
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     number = torch.arange(batch, device=images.device)[:, None, None]
-    y, x = rows.clamp(0, height - 1).to(torch.int64), columns.clamp(0, width - 1).to(torch.int64)
+    y, x = whole(rows, 0, height - 1), whole(columns, 0, width - 1)
     pixels = images[number, y, x]
     return torch.where(inside[..., None], pixels, torch.zeros_like(pixels))
 
@@ -148,7 +149,8 @@ def _between(images, y, x):
     down, right = (y - top)[..., None], (x - left)[..., None]
     upper = (1 - right) * _at(images, top, left) + right * _at(images, top, left + 1)
     lower = (1 - right) * _at(images, top + 1, left) + right * _at(images, top + 1, left + 1)
-    return ((1 - down) * upper + down * lower).to(images.dtype)
+    pixels = (1 - down) * upper + down * lower
+    return pixels.to(images.dtype) if images.is_floating_point() else whole_of(pixels, images.dtype)
 
 
 @project.gradient

@@ -8,6 +8,7 @@ from headrace.core.dtypes import QUANTIZED, float32
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
 from headrace.graph import raw_ops
+from headrace.ops.shared.whole import whole_of
 
 # ---- simulated
 
@@ -185,16 +186,16 @@ def _(input, min_range, max_range, T, mode, round_mode):
     if mode == "SCALED":
         scale = torch.maximum(low.abs() / abs(first) if first else low * 0, high / last)
         rounded = (_away if round_mode == "HALF_AWAY_FROM_ZERO" else torch.round)(input / scale)
-        return rounded.clamp(first, last).to(T), first * scale, last * scale
+        return whole_of(rounded, T), first * scale, last * scale
     if mode == "MIN_COMBINED":
         scale = (last - first) / (high.double() - low)
         x = torch.minimum(torch.maximum(input, low), high)
         moved = (x.double() - low) * scale + (0 if first == 0 else -(last - first + 1) / 2)
-        return _away(moved).clamp(first, last).to(T), low, high
+        return whole_of(_away(moved), T), low, high
     steps = float(last) - first
     scale = steps / (high.double() - low)
     moved = _away(input.double() * scale) - _away(low.double() * scale) + first
-    return moved.clamp(first, last).to(T), low, high
+    return whole_of(moved, T), low, high
 
 
 dequantize = op(

@@ -17,6 +17,7 @@ from headrace.core.shape import TensorShape, broadcast_shape
 from headrace.graph import raw_ops
 from headrace.ops.shared.bounds import check_bounds, check_order
 from headrace.ops.shared.gamma import sample_slope
+from headrace.ops.shared.whole import whole_of
 
 _SQRT_2 = math.sqrt(2.0)
 _WITHIN_2_SIGMA = 0.9544996  # just inside erf(2 / sqrt(2)), so that rounding never reaches the bound
@@ -274,7 +275,8 @@ def _(shape, rate, seed, seed2, dtype):
 @poisson.kernel
 def _(shape, rate, seed, seed2, dtype, *, state):
     wide = rate if rate.dtype in (torch.float32, torch.float64) else rate.float()
-    return torch.poisson(wide.expand(*shape, *rate.shape), generator=state).to(dtype)
+    drawn = torch.poisson(wide.expand(*shape, *rate.shape), generator=state)
+    return drawn.to(dtype) if dtype.is_floating_point else whole_of(drawn, dtype)
 
 
 parameterized = _random(

@@ -14,6 +14,7 @@ from headrace.graph import raw_ops
 from headrace.ops.declare.regular import WIDE_UNSIGNED
 from headrace.ops.internal.opaque import is_traced
 from headrace.ops.shared.refuse import expect_inside, expect_shape
+from headrace.ops.shared.whole import whole
 
 SUMMABLE = tuple(t for t in NUMERIC if t not in WIDE_UNSIGNED)
 ORDERED = tuple(t for t in REAL if t not in WIDE_UNSIGNED)
@@ -348,5 +349,5 @@ def _check_range(value_range):
 def _(values, value_range, nbins, dtype):
     """Values outside the range are counted in the first and last bin."""
     low, high = value_range[0].double(), value_range[1].double()
-    places = torch.floor((values.reshape(-1).double() - low) / (high - low) * nbins).clamp(0, nbins - 1).long()
+    places = whole(torch.floor((values.reshape(-1).double() - low) / (high - low) * nbins), 0, nbins - 1)
     return _add(torch.ones(places.shape, dtype=dtype, device=values.device), places, nbins)

@@ -6,6 +6,7 @@ import torch
 
 from headrace.core.dtypes import FLOAT_OR_COMPLEX, bfloat16, float16
 from headrace.core.registry import op
+from headrace.ops.shared.unknown import any_nan, blotted, replaced
 
 _TYPES = tuple(t for t in FLOAT_OR_COMPLEX if t not in (float16, bfloat16))
 
@@ -41,7 +42,8 @@ def _(diagonals, rhs, partial_pivoting):
 
 @solve.kernel
 def _(diagonals, rhs, partial_pivoting):
-    return torch.linalg.solve(_dense(*diagonals.unbind(-2)), rhs)
+    unknown = any_nan(diagonals)
+    return blotted(torch.linalg.solve(replaced(_dense(*diagonals.unbind(-2)), unknown), rhs), unknown)
 
 
 product = op(

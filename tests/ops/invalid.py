@@ -196,7 +196,7 @@ def _run(op_def: OpDef, fault: Fault) -> Spoilt:
         built = _open(op_def, fault.sample, list(fault.slots))
         phase = "running"
         with built.session() as session:
-            session.run(_fetches(built), built.feed)
+            session.run(fetches(built), built.feed)
     except Exception as e:  # noqa: BLE001 - whatever it is, the caller looks at it
         error = e
     return Spoilt(op_def.name, fault.what, phase, error, fault.form)
@@ -208,7 +208,7 @@ class _Late:
     def __init__(self, op_def: OpDef, sample: Sample) -> None:
         self._op_def = op_def
         self._built = _open(op_def, sample, flatten(op_def, sample))
-        self._fetches = _fetches(self._built)
+        self._fetches = fetches(self._built)
         self.session: Session = self._built.session()
 
     def attempt(self, fault: Fault) -> Spoilt:
@@ -227,6 +227,7 @@ def _open(op_def: OpDef, sample: Sample, slots: list[Slot]) -> Built:
     return build(op_def, sample, slots, shapes=[TensorShape(None)] * len(slots), hosts=False)
 
 
-def _fetches(built: Built) -> Any:
+def fetches(built: Built) -> Any:
+    """What to run of a node: its values, or the node where it has none."""
     outputs = [t for t in built.node.outputs if t.dtype.base_dtype not in (dtypes.resource, dtypes.variant)]
     return outputs or built.node

@@ -7,8 +7,8 @@ import numpy as np
 from headrace.core import dtypes
 from headrace.library.testing.opcheck import Sample
 
-A = (np.sin(np.arange(24, dtype=np.float32)) / 3 + 0.5).reshape(1, 4, 3, 2).astype(np.float32)
-B = (np.cos(np.arange(24)) / 3 + 0.5).reshape(2, 2, 2, 3)
+A = ((np.arange(24) * 11 % 23 + 4) / 32).reshape(1, 4, 3, 2).astype(np.float32)
+B = ((np.arange(24) * 7 % 29 + 2) / 32).reshape(2, 2, 2, 3)
 I = np.arange(12, dtype=np.uint8).reshape(1, 3, 4, 1)  # noqa: E741
 RGB = np.array(
     [[[0.1, 0.5, 0.9], [0.7, 0.2, 0.4], [0.3, 0.8, 0.6]], [[0.9, 0.1, 0.3], [0.2, 0.6, 0.5], [0.4, 0.3, 0.8]]],
@@ -58,7 +58,7 @@ def _resizes(area: bool = False):
 
 
 def _grads(dtype=np.float32):
-    grads = (np.sin(np.arange(20)) / 2).reshape(1, 5, 2, 2).astype(np.float32)
+    grads = ((np.arange(20) * 9 % 31 - 15) / 32).reshape(1, 5, 2, 2).astype(np.float32)
     return [Sample((grads, A.astype(dtype)), attrs, wrt=["grads"]) for attrs in ({}, CORNERS_ALIGNED, HALF)]
 
 

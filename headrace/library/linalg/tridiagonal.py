@@ -60,7 +60,7 @@ def tridiagonal_solve(
 
     ``diagonals`` are [..., 3, size] (above, main, below; "compact"), three tensors ("sequence") or the whole "matrix".
 
-    >>> x = tf.linalg.tridiagonal_solve([[1.0, 1.0, 0.0], [4.0, 4.0, 4.0], [0.0, 1.0, 1.0]], [5.0, 6.0, 5.0])
+    >>> x = tf.linalg.tridiagonal_solve([[1.0, 1.0, 0.0], [1.0, 2.0, 2.0], [0.0, 1.0, 1.0]], [2.0, 4.0, 3.0])
     >>> tf.Session().run(x)
     array([1., 1., 1.], dtype=float32)
     """

@@ -39,7 +39,7 @@ _NARROWEST = 8  # input channels: with fewer, the turned-round convolution is sl
 
 def _is_plain(channels, sizes, data_format):
     """Channels last, one group, nothing empty."""
-    return data_format == "NHWC" and channels == sizes[2] and 0 not in sizes
+    return data_format == "NHWC" and channels == sizes[2] and min(sizes) > 0
 
 
 def _checked_paddings(sizes, window, grad, strides, padding, explicit, data_format, dilations):
@@ -94,7 +94,7 @@ def _(sizes, filter, grad, strides, padding, explicit, data_format, dilations):
 
 def _is_single(filter_sizes, grad, data_format):
     """Channels last, one output for each channel, nothing empty."""
-    return data_format == "NHWC" and filter_sizes[3] == 1 and 0 not in filter_sizes and 0 not in grad.shape
+    return data_format == "NHWC" and filter_sizes[3] == 1 and min(filter_sizes) > 0 and 0 not in grad.shape
 
 
 def input_gradient(filter, grad, dilation, pairs, groups=1):

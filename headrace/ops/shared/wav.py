@@ -10,9 +10,9 @@ PCM = 1
 
 
 def wav_bytes(sound: np.ndarray, rate: int) -> bytes:
-    """A file of float32 ``sound``, [frames, channels] in -1..1; louder samples are cut off."""
+    """A file of float32 ``sound``, [frames, channels] in -1..1; louder samples are cut off, NaN is silence."""
     channels = sound.shape[1]
-    scaled = sound.astype(np.float64) * 32768
+    scaled = np.nan_to_num(sound.astype(np.float64), posinf=2.0, neginf=-2.0) * 32768
     rounded = np.trunc(scaled + np.copysign(0.5, scaled))  # halves go away from zero
     body = rounded.clip(-32768, 32767).astype("<i2").tobytes()
     head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + len(body), b"WAVE", b"fmt ", 16, PCM, channels, rate,

@@ -520,7 +520,7 @@ def test_code_from_the_process_computes_and_updates_variables(monkeypatch):
                     assert [p.regions for p in steps.compiled.values()] == [1]
     for ours, expected in zip(results["auto"], results["off"], strict=True):
         for a, b in zip(ours, expected, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-4)
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * np.abs(b).max())
 
 
 def test_a_library_appears_when_it_is_complete(tmp_path, monkeypatch):
@@ -574,7 +574,7 @@ def test_ten_processes_that_compile_the_same_at_once(tmp_path, monkeypatch):
     assert ended.stdout == f"{[0] * 10}\n", ended.stderr[-2000:]
     answers = [archive.find("code", str(i)) for i in range(10)]
     assert all(a == answers[0] for a in answers) and "code" in answers[0], answers
-    leftovers = [p for p in tmp_path.rglob("*") if p.name.rpartition(".")[2].isdigit()]
+    leftovers = [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix[1:].isdigit()]  # named with a process
     assert not leftovers
     values = torch.linspace(-1.0, 1.0, 40)
     (total,) = put(archive.find_code("it"))([values])
