@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 def peak_bytes(call: Callable[[], Any]) -> int:
     """The peak above what is held already when ``call`` starts."""
     gc.collect()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=False) as seen:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as seen:
         result = call()
     del result
     events = [e for e in seen.profiler.kineto_results.events() if e.name() == "[memory]"]

@@ -14,6 +14,7 @@ from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import binary, broadcast, refuse_broadcast, sum_to_shape, unary, whole_value, widen
+from headrace.ops.declare.unsigned import move_as_signed
 
 COMPARABLE = (*NUMERIC, dtypes.bool, dtypes.string, *QUANTIZED)
 
@@ -150,6 +151,7 @@ def _mismatch(condition, t, e):
 
 
 select.kernel(select_anywhere)
+move_as_signed(select)
 
 
 @select.kernel(T=dtypes.string)
@@ -196,6 +198,7 @@ def _(node, grad):
 select_v2 = op("SelectV2(condition: bool, t: T, e: T) -> (output: T)", T=CHOICE)
 select_v2.shape(lambda condition, t, e: broadcast(condition, broadcast(t, e)))
 select_v2.kernel(torch.where)
+move_as_signed(select_v2)
 select_v2.array_kernel(np.where)
 select_v2.kernel(lambda condition, t, e: np.where(condition.cpu().numpy(), t, e), T=dtypes.string)
 

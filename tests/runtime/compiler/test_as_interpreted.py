@@ -4,6 +4,8 @@ import logging
 
 import numpy as np
 import pytest
+import torch
+from packaging.version import Version
 
 import headrace as tf
 
@@ -99,6 +101,9 @@ def test_random_numbers_after_an_update():
     same(build)
 
 
+@pytest.mark.skipif(
+    Version(torch.__version__) < Version("2.13"), reason="an older compiler keeps 32 bits on the CPU (docs/compile.md)"
+)
 def test_values_of_16_bits_are_rounded_to_them():
     def build(x):
         return tf.stack([tf.cast(tf.cast(x + 0.25, t), tf.float32) + 1.0 for t in (tf.float16, tf.bfloat16)])
