@@ -16,7 +16,7 @@ demo: $(STAMP) ## train a small network on handwritten digits
 	@$(BIN)/python -m headrace.tools.demo
 
 test: $(STAMP) ## run the tests
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --durations=20
 
 check: $(STAMP) ## lint, format, types, import rules
 	$(BIN)/ruff check .
