@@ -9,6 +9,7 @@
     planning, tf.gradients         no garbage collection                              until it is done
     compiling in the program       no garbage collection                              until it is done
     a compiler runs                shorter turns of Python's threads                  until it is done
+    the first compilation          where torch's compiler keeps its code              for good, whatever the switch says
     the first compilation          inductor's notes to its developers are dropped     for good
     Session.run                    torch's thread count of the calling thread         until another step or the program sets it
     a function that calls itself   Python's recursion limit                           until it returns
@@ -16,7 +17,8 @@
     a session asks for determinism torch's deterministic algorithms                   for good
 
 ``HEADRACE_PROCESS_SETTINGS=off`` leaves every one of them as the program has it, apart from a precision or determinism that
-the program itself asks for.  Nothing else in the package may set any.  Importing this module makes the first three.
+the program itself asks for, and from the folder of compiled code.  Nothing else in the package may set any.  Importing this
+module makes the first three.
 
 Functions that change torch get the module as an argument: ``core`` does not import it.  docs/process.md is the user's page.
 """
@@ -155,6 +157,14 @@ def quieten_compiler() -> None:
     warnings.filterwarnings("ignore", message=r"Torchinductor does not support code generation for complex operators")
     logging.getLogger("torch._inductor.scheduler").addFilter(lambda r: "Error in codegen for" not in str(r.msg))
     logging.getLogger("torch._inductor.standalone_compile").setLevel(logging.ERROR)
+
+
+def set_cache_folder(folder: str) -> None:
+    """Where torch's compiler keeps code that it will run later.
+
+    Left alone, it sets this itself, to a folder whose name others can guess: whatever the switch says, code of others is not run.
+    """
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
 
 
 def set_recursion_limit(frames: int) -> None:

@@ -1,25 +1,24 @@
 """What earlier compilations left on disk: compiled code by region, which plan of a step was faster, and how long compiling takes.
 
-A file for each region and step, in a folder of torch's cache, written whole or not at all: programs may run side by side.  Only
-what this user has written is read, for compiled code is executed.
+A file for each region and step, in a folder of the cache, written whole or not at all: programs may run side by side.  Only
+what this user has written is read, for compiled code is executed (``own_folder``).
 """
 
 from __future__ import annotations
 
 import contextlib
-import getpass
 import hashlib
 import json
 import os
-import platform
-import re
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import torch
+
+from headrace.runtime.compiler import own_folder
+from headrace.runtime.compiler.own_folder import UnsafeFolder, open_own, processor
 
 CODE, STEP = "code", "step"
 WEIGHT: Final = 0.3  # of the last compilation among those before
@@ -28,17 +27,8 @@ _PACKAGE: Final = Path(__file__).parents[2]
 
 
 def folder() -> Path:
-    """Where torch's compiler keeps its code, and a folder of ours in it."""
-    chosen = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    return Path(chosen or f"{tempfile.gettempdir()}/torchinductor_{_user()}") / "headrace"
-
-
-@cache
-def _user() -> str:
-    try:
-        return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
-    except (KeyError, OSError):  # a container may have no name for the user
-        return str(os.getuid())
+    """Our folder beside what torch's compiler keeps.  Raises UnsafeFolder if other users may write there."""
+    return own_folder.folder() / "headrace"
 
 
 def key(content: Any) -> str:
@@ -50,32 +40,35 @@ def key(content: Any) -> str:
 def find(kind: str, name: str) -> Any:
     """What was kept under the name; None if nothing was, or somebody else wrote it."""
     try:
-        with open(folder() / kind / f"{name}.json", "rb") as file:
-            if os.fstat(file.fileno()).st_uid != os.getuid():
-                return None
+        with open(open_own(folder() / kind / f"{name}.json"), "rb") as file:
             return json.load(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError, UnsafeFolder):
         return None
 
 
 def keep(kind: str, name: str, content: Any) -> None:
     """Keeps JSON values; without a place to write, nothing is kept."""
-    place = folder() / kind
-    unfinished = place / f"{name}.{os.getpid()}"
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, UnsafeFolder):
+        place = folder() / kind
+        unfinished = place / f"{name}.{os.getpid()}"
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         unfinished.write_text(json.dumps(content))
         os.replace(unfinished, place / f"{name}.json")
 
 
 def find_code(name: str) -> dict[str, Any] | None:
-    """The compiled code of a region, if the files that it loads are still there, and this user's."""
+    """The compiled code of a region, if the files that it loads are still there, and this user's.
+
+    Raises UnsafeFolder if other users may write to the folder: then nothing is compiled either.
+    """
+    folder()
     code: dict[str, Any] | None = find(CODE, name)
     try:
-        own = code is not None and all(os.stat(path).st_uid == os.getuid() for path in code["files"])
-    except OSError:
+        for path in code["files"] if code is not None else ():
+            os.close(open_own(path))
+    except (OSError, UnsafeFolder):
         return None
-    return code if own else None
+    return code
 
 
 def cost_factor(target: str = "") -> float:
@@ -91,16 +84,7 @@ def learn_cost(factor: float, target: str = "") -> None:
 
 @cache
 def _versions() -> list[Any]:
-    return [torch.__version__, platform.machine(), _processor(), sorted(_sources())]
-
-
-def _processor() -> str:
-    """The instructions that the processor has: code for others would end the process."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith(("flags", "Features")):
-                return line
-    return platform.processor()
+    return [torch.__version__, processor(), sorted(_sources())]
 
 
 def _sources() -> Iterator[tuple[str, int, int]]:

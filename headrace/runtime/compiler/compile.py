@@ -33,6 +33,7 @@ from headrace.runtime.compiler.index_stride import read_strides
 from headrace.runtime.compiler.lower import Lowered, can_lower, lower
 from headrace.runtime.compiler.older_torch import as_in_later_versions
 from headrace.runtime.compiler.one_library import built_together
+from headrace.runtime.compiler.own_folder import point_compiler
 from headrace.runtime.compiler.rows import own_results, refusing_negative_indices, writes_rows_and_more
 from headrace.runtime.compiler.trace import Calls, can_trace
 from headrace.runtime.compiler.tuning import quickly_tuned
@@ -175,6 +176,7 @@ def compile_region(region: Region, binder: Binder, keep: Keep | None = None) -> 
     """
     device = binder.torch_device(region.device)
     with compiler, process.no_collection():
+        point_compiler()
         if device.type == "cuda":
             _start_kernel_compilers()
         lie = strides(region, binder)
@@ -267,6 +269,7 @@ def compile_graph(graph: Any, fakes: Sequence[Any], title: str, threads: int, sh
     if _no_compiler and all(f.device.type == "cpu" for f in fakes):
         raise CannotCompile(_no_compiler[0])
     process.quieten_compiler()
+    point_compiler()
     own_results(graph)
     store_what_libraries_read(graph)
     if share:

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import torch
 
+from headrace.runtime.compiler.own_folder import name_of_own
+
 ALIGNMENT: Final = 16  # bytes: kernels may rely on tensors that begin at a multiple of it
 
 Code = Callable[[list[Any]], Any]
@@ -138,9 +140,9 @@ def _torchs_launcher() -> Any:
 @cache
 def _load(path: str, name: str, shared: int, device: int) -> int:
     """The kernel's address.  It stays loaded: other code of this process may contain the same kernel."""
-    with torch.cuda.device(device):
+    with torch.cuda.device(device), name_of_own(path) as opened:
         _enter_context()
-        *_, address, _registers, _spills = _torchs_launcher()._load_kernel(path, name, shared, device)
+        *_, address, _registers, _spills = _torchs_launcher()._load_kernel(opened, name, shared, device)
     return int(address)
 
 

@@ -11,10 +11,11 @@ Modules that need more than this file provides are refused: they can only run in
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 from types import BuiltinFunctionType, SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ import torch
 from headrace.resources.torch_op import define
 from headrace.runtime.compiler import cubin
 from headrace.runtime.compiler.cubin import NeedsCompiler
+from headrace.runtime.compiler.own_folder import name_of_own
 
 Code = Callable[[list[Any]], Any]
 _RUNNER = "Runner"  # the class whose method ``call`` is the compiled function
@@ -153,9 +155,9 @@ def _library(path: str) -> Any:
     """A library of kernels that torch's compiler built, as a module.  It asks this variable how to find a tensor's memory."""
     pointer: Any = torch._C._dynamo.guards._torchinductor_pyobject_tensor_data_ptr  # type: ignore[attr-defined]
     os.environ["_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR"] = str(pointer)
-    spec = importlib.util.spec_from_file_location(f"{Path(path).stem}.kernel", path)
-    if spec is None or spec.loader is None:
-        raise NeedsCompiler(f"{path} is no library of Python's")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    name = f"{Path(path).stem}.kernel"
+    with name_of_own(path) as opened:
+        loader = ExtensionFileLoader(name, opened)
+        module = module_from_spec(ModuleSpec(name, loader, origin=opened))
+        loader.exec_module(module)
     return module

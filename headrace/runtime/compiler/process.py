@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from headrace.runtime.compiler import own_folder
+
 MOST_DEATHS = 2  # of the process; after that something is wrong with the machine, and nothing more is compiled
 
 PATIENCE = 2.0  # seconds to end when asked to
@@ -95,9 +97,14 @@ class CompileProcess:
             raise SystemExit
         if self._deaths >= MOST_DEATHS:
             raise Died(f"the compiling process ended {self._deaths} times; nothing more is compiled in the background")
+        try:
+            cache = own_folder.folder()
+        except own_folder.UnsafeFolder as e:
+            raise Died(str(e)) from e
         path = os.pathsep.join([*filter(None, sys.path), str(Path(__file__).parents[3])])
         environment = {
             **os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": str(self.compilers),
+            own_folder.VARIABLE: str(cache),  # this process may have one that goes when it ends
             "TORCHINDUCTOR_WORKER_START": "fork",  # as copies of the process, at once: others import torch first
         }  # fmt: skip
         command = [sys.executable, "-P", "-m", "headrace.runtime.compiler.server", str(os.getpid())]

@@ -36,6 +36,7 @@ from headrace.runtime.compiler.compile import CannotCompile, compile_traced, tra
 from headrace.runtime.compiler.cubin import NeedsCompiler
 from headrace.runtime.compiler.direct import Code, NotDirect, NotTried, bare, size
 from headrace.runtime.compiler.loose_code import put, take
+from headrace.runtime.compiler.own_folder import point_compiler
 from headrace.runtime.compiler.region_json import decode
 from headrace.runtime.recorder import Recorder
 
@@ -193,6 +194,7 @@ def import_compiler() -> None:
 
     They are copies of this process as it is then: with all imported, and without a context on a GPU.
     """
+    point_compiler()
     for name in ("compile_fx", "lowering", "runtime.triton_heuristics"):
         importlib.import_module(f"torch._inductor.{name}")
     importlib.import_module("torch._inductor.async_compile").AsyncCompile.use_process_pool()

@@ -24,7 +24,8 @@ def test_what_was_kept_is_found(place):
 
 def test_what_another_user_wrote_is_not_read(monkeypatch):
     archive.keep("step", "a", True)
-    monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
+    another = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: another)
     assert archive.find("step", "a") is None
 
 
