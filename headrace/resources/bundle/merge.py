@@ -39,14 +39,28 @@ def merge_bundles(
     if folder:
         file.make_folder(folder, parents=False)
     count = free_count(destination, max(len(moves), 1))
-    for shard, path in enumerate(moves):
-        file.replace(path, data_name(destination, shard, count))
-    publish_index(destination, merged, count)
+    try:
+        for shard, path in enumerate(moves):
+            file.replace(path, data_name(destination, shard, count))
+        publish_index(destination, merged, count)
+    except BaseException:
+        if not _is_published(destination, count):
+            for shard in range(len(moves)):
+                file.remove_if_there(data_name(destination, shard, count))
+        raise
     for prefix in prefixes:
         with contextlib.suppress(errors.OpError):
             file.remove(index_name(prefix))
         if delete_old_folders:
             file.remove_empty_folder(prefix.rpartition("/")[0])
+
+
+def _is_published(prefix: str, count: int) -> bool:
+    """Whether there is an index that speaks of so many data files."""
+    try:
+        return BundleReader(prefix).shards == count
+    except (errors.OpError, OSError):
+        return False
 
 
 def _joined(one: Entry, other: Entry, key: bytes, prefix: str) -> Entry:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from headrace.library.state.global_step import global_step as step_of
 from headrace.library.train.saver import saveable as saving
 from headrace.library.train.saver.background import Background
 from headrace.library.train.saver.builder import BulkSaverBuilder
+from headrace.library.train.saver.leftovers import remove_parts, remove_stale
 from headrace.library.train.saver.meta_graph import add_meta_graph, export_meta_graph, naming
 from headrace.library.train.saver.one_at_a_time import one_at_a_time
 from headrace.library.train.saver.restore_check import assignments, check_restore
@@ -112,6 +114,7 @@ class Saver:
         self._consistent_wait_secs = consistent_wait_secs
         self._asynchronous = asynchronous
         self._background = Background()
+        self._failed: list[str] = []  # prefixes of saves whose shards may not be removed yet
         self.last_save: SaveReport | None = None
         self._last_checkpoints: list[tuple[str, float]] = []  # with the time of each
         self._checkpoints_to_be_deleted: list[tuple[str, float]] = []
@@ -256,10 +259,14 @@ class Saver:
         if self._is_empty:
             return None
         self._background.wait()
+        self._remove_leftovers(_path_text(save_path))
         saving = Saving(self._asynchronous, self._consistent, self._consistent_wait_secs)
-        prefix = self._run_save(sess, path, saving)
+        with self._removed_if_it_fails(path):
+            prefix = self._run_save(sess, path, saving)
         self._report(SaveReport(prefix, saving.torn, saving.unwatched))
-        finish = partial(self._finish, saving, prefix, latest_filename if write_state else None, meta_graph_suffix)
+        finish = partial(
+            self._finish_or_remove, saving, prefix, latest_filename if write_state else None, meta_graph_suffix
+        )
         has_graph = write_meta_graph and not context.executing_eagerly()
         if not self._asynchronous:
             finish(lambda: self._meta_graph(sess.graph, strip_default_attrs) if has_graph else None)
@@ -282,6 +289,27 @@ class Saver:
             if folder and not file.exists(folder):
                 raise ValueError(f"Parent directory of {path} doesn't exist, can't save. {at()}") from None
             raise
+
+    @contextmanager
+    def _removed_if_it_fails(self, prefix: str) -> Iterator[None]:
+        """If this fails, the shards that were written go.  Another task may be writing one still: the next save looks again."""
+        try:
+            yield
+        except BaseException:
+            if self.saver_def.sharded:
+                remove_parts(prefix)
+                self._failed.append(prefix)
+            raise
+
+    def _remove_leftovers(self, path: str) -> None:
+        if self.saver_def.sharded:
+            while self._failed:
+                remove_parts(self._failed.pop())
+            remove_stale(path)
+
+    def _finish_or_remove(self, saving: Saving, prefix: str, *rest: Any) -> None:
+        with self._removed_if_it_fails(prefix):
+            self._finish(saving, prefix, *rest)
 
     def _finish(
         self,
