@@ -2,6 +2,8 @@
 
 Nothing is timed but the good client's slowest call.  Fails when the client is disturbed, when memory grows, or when a stranger
 gets an answer.  Strangers have no key and speak raw TCP or ZeroMQ, or have the key and send what makes no sense.
+
+`--files 10000` reads changed files of each kind instead (images, sound, records, checkpoints, graphs), in processes of their own.
 """
 
 import argparse
@@ -18,6 +20,7 @@ from dataclasses import replace
 import torch
 import zmq
 
+from benchmarks import _hostile_files
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport import sockets
 from headrace.cluster.transport.endpoint import Endpoint
@@ -171,8 +174,11 @@ def main(argv=None):
     """Throws garbage; returns 1 if it has an effect."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--messages", type=int, default=1_000_000, help="how many (default: %(default)s)")
+    parser.add_argument("--files", type=int, default=0, help="changed files of each kind to read, and no messages")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(argv)
+    if options.files:
+        return _hostile_files.main(["--files", str(options.files), "--seed", str(options.seed)])
     logging.getLogger("headrace.cluster").setLevel(logging.ERROR)  # each refusal is a warning
     server = Endpoint(echo, "127.0.0.1:0", KEY, limits=LIMITS)
     client, strangers = GoodClient(server.address), Strangers(server, options.seed)

@@ -42,6 +42,7 @@ _BY_ERRNO: Final[dict[int | None, Callable[..., errors.OpError]]] = {
 
 _WINDOW_BITS: Final = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 _PIECE: Final = 1 << 16  # bytes of compressed data that are read together
+_INFLATED: Final = 1 << 20  # bytes of what was compressed that are made together
 
 
 def file_error(error: OSError, path: str) -> errors.OpError:
@@ -275,16 +276,16 @@ class _Inflated(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._data:
-            packed = self._inflate.unused_data or self._file.read(_PIECE)
-            if not packed:
-                return 0
-            if self._inflate.eof:  # a file may hold several compressed parts, one after another
+            packed = self._inflate.unconsumed_tail or self._inflate.unused_data or self._file.read(_PIECE)
+            if packed and self._inflate.eof:  # a file may hold several compressed parts, one after another
                 self._inflate = zlib.decompressobj(self._window_bits)
             try:
-                self._data = memoryview(self._inflate.decompress(packed))
+                self._data = memoryview(self._inflate.decompress(packed, _INFLATED))
             except zlib.error as error:
                 message = f"{self._path}: the compressed data is damaged: {error}"
                 raise errors.DataLossError(None, None, message) from None
+            if not packed and not self._data:
+                return 0
         count = min(len(buffer), len(self._data))
         buffer[:count] = self._data[:count]
         self._data = self._data[count:]

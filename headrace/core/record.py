@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import IO
 
-from headrace.core import errors
+from headrace.core import errors, file_limits
 from headrace.core.checksum import masked_crc
 
 _HEADER = struct.Struct("<QI")
@@ -36,13 +36,29 @@ def read_record(file: IO[bytes], path: str, offset: int = 0) -> bytes | None:
         raise errors.DataLossError(
             None, None, f"corrupted record at {offset} in {path}: its length has a wrong checksum"
         )
-    record = file.read(length)
+    if length > file_limits.RECORD_BYTES:
+        raise errors.DataLossError(
+            None, None,
+            f"corrupted record at {offset} in {path}: it should have {length} bytes, at most {file_limits.RECORD_BYTES} are read",
+        )  # fmt: skip
+    record = _read(file, length)
     rest = file.read(_CHECKSUM.size)
     if len(record) < length or len(rest) < _CHECKSUM.size:
         raise errors.DataLossError(None, None, f"truncated record at {offset} in {path}")
     if masked_crc(record) != _CHECKSUM.unpack(rest)[0]:
         raise errors.DataLossError(None, None, f"corrupted record at {offset} in {path}: it has a wrong checksum")
     return record
+
+
+def _read(file: IO[bytes], length: int) -> bytes:
+    """So many bytes, fewer at the end of the file.  Memory is taken for what the file has, not for what it says it has."""
+    if length <= file_limits.PIECE:
+        return file.read(length)
+    pieces, missing = [], length
+    while missing and (piece := file.read(min(missing, file_limits.PIECE))):
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)
 
 
 def read_records(file: IO[bytes], path: str) -> Iterator[bytes]:

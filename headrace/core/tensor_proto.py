@@ -7,12 +7,15 @@ itself writes: raw contents, or one field of values, whose last one stands for a
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from headrace.core import dtypes, wire
+from headrace.core import dtypes, file_limits, wire
 from headrace.core.dtypes import DType
 
 _DTYPE, _SHAPE, _CONTENT, _STRINGS = 1, 2, 4, 8
@@ -128,26 +131,74 @@ def _shape(data: bytes) -> tuple[int, ...]:
     for number, _, payload in wire.fields(data):
         if number == 2:
             sizes.append(next((v for n, _, v in wire.fields(payload) if n == 1), 0))
+    if any(size >= 1 << 63 for size in sizes):
+        raise ValueError(f"Shape {[size - (size >> 63 << 64) for size in sizes]} is not fully defined")
+    if math.prod(filter(None, sizes)) >= 1 << 63:
+        raise ValueError(f"Shape {sizes} is too large (more than 2**63 - 1 entries)")
     return tuple(sizes)
+
+
+class _Budget(threading.local):
+    """Bytes that decoded tensors may still have by repeating their last value; None: each as many as the limit."""
+
+    left: int | None = None
+
+
+_budget = _Budget()
+
+
+@contextmanager
+def repeating_together() -> Iterator[None]:
+    """The limit for repeated values holds for all together that this thread decodes meanwhile."""
+    outer = _budget.left
+    _budget.left = file_limits.REPEATED_BYTES if outer is None else outer
+    try:
+        yield
+    finally:
+        _budget.left = outer
+
+
+def _repeat(count: int, width: int, given: int, shape: tuple[int, ...]) -> None:
+    """Notes that a tensor repeats its last value; ValueError if it, or all together, would take too much memory."""
+    size = max(count - given, 0) * width
+    most = file_limits.REPEATED_BYTES if _budget.left is None else _budget.left
+    if size > most:
+        raise ValueError(
+            f"a tensor of shape {list(shape)} holds {given} of its {count} values; at most {file_limits.REPEATED_BYTES} bytes of "
+            "repeated values are read from a TensorProto, or from all constants of a graph. Make it with tf.fill"
+        )
+    if _budget.left is not None:
+        _budget.left -= size
 
 
 def _array(dtype: DType, shape: tuple[int, ...], content: bytes | None, values: list[Any]) -> Any:
     count = math.prod(shape)
     if dtype == dtypes.string:
         values = values if content is None else _strings(content, count)
+        _repeat(count, 8, len(values), shape)
         strings = np.empty(count, dtype=object)
-        strings[:] = values + (values[-1:] or [b""]) * (count - len(values))
+        if count < len(values):
+            raise ValueError(f"a tensor of shape {list(shape)} has {len(values)} values")
+        strings[: len(values)] = values
+        strings[len(values) :] = values[-1] if values else b""
         return strings.reshape(shape)
     plain = _plain_dtype(dtype)
     if content is not None:
         return np.frombuffer(content, plain).reshape(shape).copy()
-    filled = values + (values[-1:] or [0]) * (count - len(values))
     if dtype in (dtypes.float16, dtypes.bfloat16):
-        bits = np.array(filled, np.uint16)
-        return (bits if dtype == dtypes.bfloat16 else bits.view(np.float16)).reshape(shape)
-    if dtype.is_complex and values:  # real and imaginary parts are values of their own on the wire
-        return np.array(filled[:count], plain).reshape(shape)
-    return np.array(filled).astype(plain).reshape(shape)
+        given = np.array(values, np.uint16)
+        given = given if dtype == dtypes.bfloat16 else given.view(np.float16)
+    else:
+        given = np.array(values).astype(plain)
+        given = given[:count] if dtype.is_complex else given  # whose parts are values of their own on the wire
+    if len(given) == count:
+        return given.reshape(shape)
+    _repeat(count, given.dtype.itemsize, len(given), shape)
+    if len(given) > count:
+        raise ValueError(f"a tensor of shape {list(shape)} has {len(given)} values")
+    filled = np.full(count, given[-1] if len(given) else 0, plain)
+    filled[: len(given)] = given
+    return filled.reshape(shape)
 
 
 def _strings(content: bytes, count: int) -> list[bytes]:

@@ -14,6 +14,7 @@ from headrace.core import errors
 from headrace.core.proto import protos
 from headrace.core.registry import REGISTRY
 from headrace.core.source import at
+from headrace.core.tensor_proto import repeating_together
 from headrace.graph import context
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.import_function import Functions, Holder
@@ -50,7 +51,7 @@ def import_graph_def(
     if graph.executing_eagerly:
         raise RuntimeError(f"import_graph_def builds nodes: use it inside `with tf.Graph().as_default():` {at()}")
     mapped = {_key(k): v if isinstance(v, Operation) else convert_to_tensor(v) for k, v in (input_map or {}).items()}
-    with graph.name_scope("import" if name is None else name) as scope:
+    with graph.name_scope("import" if name is None else name) as scope, repeating_together():
         functions = Functions(definition.library)
         _check_registered(definition.node, functions)
         importer = Importer(graph, functions, scope, mapped)

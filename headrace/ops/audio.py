@@ -35,7 +35,11 @@ def _samples(data):
     channels = rate = None
     for name, contents in _chunks(data):
         if name == b"fmt ":
+            if len(contents) < 16:
+                raise ValueError(f"The chunk 'fmt ' of the WAV file has {len(contents)} bytes, not 16")
             format, channels, rate, _, _, bits = struct.unpack("<HHIIHH", contents[:16])
+            if not channels or rate >= 1 << 31:
+                raise ValueError(f"A WAV file needs channels and a rate below 2**31, got {channels} and {rate}")
             if format != PCM or bits != 16:
                 raise ValueError(f"Can only read 16-bit PCM WAV files, but got format {format} with {bits} bits")
         elif name == b"data" and channels is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import zlib
@@ -11,7 +10,7 @@ from itertools import repeat
 import numpy as np
 import torch
 
-from headrace.core import dtypes, errors
+from headrace.core import dtypes, errors, file_limits
 from headrace.core.file import file_error, make_folder, matching, open_file, open_to_read
 from headrace.core.registry import op
 from headrace.ops.shared.string_array import array_of, decode, each, listed, on_host
@@ -164,14 +163,34 @@ def _(input_bytes, fixed_length, out_type, little_endian):
     return _reinterpret(data, out_type, little_endian, (*input_bytes.shape, fixed_length // width))
 
 
-_DECOMPRESS = {"": lambda v: v, "ZLIB": zlib.decompress, "GZIP": gzip.decompress}
+_WINDOW_BITS = {"": 0, "ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 
 
 def _decompress(value, compression_type):
+    if not compression_type:
+        return value
     try:
-        return _DECOMPRESS[compression_type](value)
-    except (zlib.error, OSError, EOFError) as e:
+        return _unpacked(value, _WINDOW_BITS[compression_type], compression_type == "GZIP")
+    except (zlib.error, EOFError) as e:
         raise errors.DataLossError(None, None, f"{compression_type} data is damaged: {e}") from None
+
+
+def _unpacked(value, window_bits, several):
+    """What was compressed; with ``several``, parts that stand one after another, maybe with zeros behind."""
+    parts, size, rest = [], 0, value
+    while rest or not (parts or several):
+        inflate = zlib.decompressobj(window_bits)
+        part = inflate.decompress(rest, file_limits.UNPACKED_BYTES - size + 1)
+        size += len(part)
+        if size > file_limits.UNPACKED_BYTES:
+            raise ValueError(
+                f"the compressed string unpacks to more than {file_limits.UNPACKED_BYTES} bytes, which is the limit"
+            )
+        if not inflate.eof:
+            raise EOFError("the compressed data ends too early")
+        parts.append(part)
+        rest = inflate.unused_data.lstrip(b"\0") if several else b""
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 decompress = op('DecodeCompressed(bytes: string; compression_type: string = "") -> (output: string)', host=True)
@@ -181,7 +200,7 @@ decompress.kernel(each(_decompress))
 
 @decompress.shape
 def _(bytes, compression_type):
-    if compression_type not in _DECOMPRESS:
+    if compression_type not in _WINDOW_BITS:
         raise ValueError(f"Only ZLIB, GZIP or NONE are supported compressions. Got: {compression_type}")
     return bytes
 

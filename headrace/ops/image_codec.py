@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 import warnings
 
 import numpy as np
 
 from headrace.core import dtypes
+from headrace.core.file_limits import check_image
 from headrace.core.registry import op
+from headrace.ops.shared.gif import gif_size
 from headrace.ops.shared.png import pillow, png_bytes
 from headrace.ops.shared.wide_png import is_wide, read_wide, write_wide
 from headrace.resources.value import from_numpy, to_numpy
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_BLOCK = 1 << 18  # pixels whose brightness is computed together
+_DAMAGED = (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error)  # what Pillow says of damaged files
 _FORMATS = ((b"\xff\xd8\xff", "jpeg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"))
 
 
@@ -37,9 +42,16 @@ def _opened(contents, accepted):
         what = format.upper() or f"not an image: {data[:16]!r}" if data else "empty"
         raise ValueError(f"expected {' or '.join(a.upper() for a in accepted)} data, but the contents are {what}")
     try:
-        return pillow().open(io.BytesIO(data), formats=[format]), format
-    except (OSError, SyntaxError, ValueError) as error:
+        image = pillow().open(io.BytesIO(data), formats=[format])
+    except (*_DAMAGED, pillow().DecompressionBombError) as error:
         raise ValueError(f"invalid {format.upper()} data, size {len(data)}: {error}") from None
+    if format == "gif":
+        frames, rows, columns = gif_size(data)
+        check_image(max(rows, image.height), max(columns, image.width), 3)
+        image.info["frames"] = frames
+    else:
+        check_image(image.height, image.width, _natural(image))
+    return image, format
 
 
 def _loaded(image, format):
@@ -47,7 +59,7 @@ def _loaded(image, format):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             image.load()
-    except (OSError, SyntaxError, ValueError) as error:
+    except _DAMAGED as error:
         raise ValueError(f"invalid {format.upper()} data: {error}") from None
     return image
 
@@ -78,6 +90,8 @@ def _wide_pixels(data: bytes, channels: int, wide: bool) -> np.ndarray:
         raise ValueError(f"invalid PNG data, size {len(data)}: {error}") from None
     natural = pixels.shape[2]
     channels = channels or natural
+    rows, columns = pixels.shape[:2]
+    check_image(rows, columns, channels)
     if channels == 1 and natural > 2:
         pixels = _wide_grey(pixels[..., :3])
     elif channels != natural:
@@ -90,6 +104,7 @@ def _wide_pixels(data: bytes, channels: int, wide: bool) -> np.ndarray:
 def _pixels(image, channels: int, wide: bool) -> np.ndarray:
     """[rows, columns, channels], uint8 or, if `wide`, uint16."""
     channels = channels or _natural(image)
+    check_image(image.height, image.width, channels)
     if image.mode.startswith("I"):
         grey = np.asarray(image, dtype=np.uint16)
         grey = grey if wide else (grey >> 8).astype(np.uint8)
@@ -106,14 +121,24 @@ def _pixels(image, channels: int, wide: bool) -> np.ndarray:
 
 def _grey(colours: np.ndarray, wide: bool) -> np.ndarray:
     """The brightness of each pixel as libpng gives it: weights in 32768ths, the rest cut off."""
-    grey = ((colours @ np.array([[9797], [19234], [3737]])) >> 15).astype(np.uint8)
+    grey = _weighted(colours, 0, np.uint8)
     return grey.astype(np.uint16) * 257 if wide else grey
 
 
 def _wide_grey(colours: np.ndarray) -> np.ndarray:
     """The brightness of each pixel of 16 bits as libpng gives it, rounded."""
-    weighted = colours.astype(np.int64) @ np.array([[9797], [19234], [3737]])
-    return ((weighted + 16384) >> 15).astype(np.uint16)
+    return _weighted(colours, 16384, np.uint16)
+
+
+def _weighted(colours: np.ndarray, added: int, dtype: type) -> np.ndarray:
+    """The brightness, some rows at a time: it is computed with numbers of 64 bits."""
+    rows, columns = colours.shape[:2]
+    grey: np.ndarray = np.empty((rows, columns, 1), dtype)
+    step = max(_BLOCK // max(columns, 1), 1)
+    for at in range(0, rows, step):
+        weighted = colours[at : at + step].astype(np.int64) @ np.array([[9797], [19234], [3737]])
+        grey[at : at + step] = (weighted + added) >> 15
+    return grey
 
 
 def _owned(array):
@@ -249,12 +274,19 @@ decode_gif.not_differentiable()
 decode_gif.shape(lambda contents: (None, None, None, 3))
 
 
-def _frames(image):
-    frames = []
-    for number in range(getattr(image, "n_frames", 1)):
-        image.seek(number)
-        frames.append(np.asarray(_loaded(image, "gif").convert("RGB")))
-    return np.stack(frames)
+def _frames(image, most=None):
+    """The frames of a GIF, or as many as ``most`` of them."""
+    check_image(image.height, image.width, 3, most or image.info["frames"])
+    try:
+        count = min(getattr(image, "n_frames", 1), most or sys.maxsize)
+        frames = np.empty((count, image.height, image.width, 3), np.uint8)
+        for number in range(count):
+            image.seek(number)
+            pixels = np.asarray(_loaded(image, "gif").convert("RGB"))
+            frames[number] = pixels[: frames.shape[1], : frames.shape[2]]  # one may be larger than the whole
+    except _DAMAGED as error:
+        raise error if "invalid GIF data" in str(error) else ValueError(f"invalid GIF data: {error}") from None
+    return frames
 
 
 @decode_gif.kernel
@@ -304,7 +336,7 @@ def _(contents, channels, dtype, expand_animations):
     if format_of(_bytes(contents)) == "gif":
         if channels not in (0, 3):
             raise ValueError(f"channels must be 0 or 3 for a GIF, got {channels}")
-        frames = _frames(_opened(contents, accepted)[0])
+        frames = _frames(_opened(contents, accepted)[0], None if expand_animations else 1)
         pixels = frames if expand_animations else frames[0]
     else:
         is_fine = not str(dtype).endswith("uint8") and format_of(_bytes(contents)) == "png"

@@ -121,7 +121,10 @@ class SafetensorsFile:
         entry = self.entries.get(name)
         if entry is None:
             raise errors.NotFoundError(None, None, f"{self.path} has no tensor {name}; it has {self._some_names()}")
-        array = np.empty(entry.shape, stored_dtype(entry.dtype))
+        try:
+            array = np.empty(entry.shape, stored_dtype(entry.dtype))
+        except ValueError as error:  # an empty tensor can have a size that no array has
+            raise self._damaged(f"{name} has shape {list(entry.shape)}: {error}") from None
         flat = array.reshape(-1).view(np.uint8)
         self._fill(self._begin + entry.offset, flat.data, name)
         if entry.dtype == dtypes.bool and flat.size and flat.max() > 1:

@@ -153,7 +153,7 @@ def _parse_text(path: str, data: bytes) -> Any:
     try:
         text = data.decode().replace("[type.googleapis.com/tensorflow.", "[type.googleapis.com/tensorboard.")
         return text_format.Parse(text, protos().SavedModel(), allow_unknown_field=True)
-    except (text_format.ParseError, UnicodeDecodeError) as error:
+    except (text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
         raise OSError(f"Cannot parse file {path}: {error} {at()}") from None
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from headrace.core.file_limits import DEFLATE_RATIO, check_image
+
 _START = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # by colour type
 _COLOUR_TYPES = {channels: colour_type for colour_type, channels in _CHANNELS.items()}
@@ -45,23 +47,47 @@ def read_wide(data: bytes) -> np.ndarray:
     if not chunks or chunks[0][0] != b"IHDR" or len(chunks[0][1]) != 13:
         raise ValueError("it has no header")
     columns, rows, _, colour_type, _, _, interlaced = struct.unpack(">IIBBBBB", chunks[0][1])
+    if colour_type not in _CHANNELS or not rows or not columns:
+        raise ValueError(f"its header says {rows} x {columns} pixels of colour type {colour_type}")
     channels = _CHANNELS[colour_type]
+    check_image(rows, columns, channels)
+    passes = [(p, _part_size(rows, columns, p)) for p in (_PASSES if interlaced else ((0, 0, 1, 1),))]
+    sizes = [height * (1 + width * channels * 2) if width else 0 for _, (height, width) in passes]
+    raw = _inflated(b"".join(payload for name, payload in chunks if name == b"IDAT"), sum(sizes))
+    pixels = np.zeros((rows, columns, channels), np.uint16)
+    at = 0
+    for ((top, left, down, across), (height, width)), size in zip(passes, sizes, strict=True):
+        if size:
+            lines = np.frombuffer(raw, np.uint8, size, at).reshape(height, -1)
+            pixels[top::down, left::across] = (
+                _unfiltered(lines, channels * 2).view(">u2").reshape(height, width, channels)
+            )
+            at += size
+    transparent = dict(chunks).get(b"tRNS")
+    if transparent is None:
+        return pixels
+    if len(transparent) != 2 * channels:
+        raise ValueError(f"its transparent colour has {len(transparent)} bytes, not {2 * channels}")
+    return _with_alpha(pixels, np.frombuffer(transparent, ">u2"))
+
+
+def _part_size(rows: int, columns: int, part: tuple[int, int, int, int]) -> tuple[int, int]:
+    """How many rows and columns of an image are in one of the passes."""
+    top, left, down, across = part
+    return len(range(top, rows, down)), len(range(left, columns, across))
+
+
+def _inflated(data: bytes, size: int) -> bytes:
+    """The bytes of all lines, and no more, however many there are."""
+    if size > len(data) * DEFLATE_RATIO:
+        raise ValueError(f"the pixels are incomplete: {len(data)} bytes cannot hold {size}")
     try:
-        raw = zlib.decompress(b"".join(payload for name, payload in chunks if name == b"IDAT"))
+        raw = zlib.decompressobj().decompress(data, size)
     except zlib.error as error:
         raise ValueError(str(error)) from None
-    pixels = np.zeros((rows, columns, channels), np.uint16)
-    for top, left, down, across in _PASSES if interlaced else ((0, 0, 1, 1),):
-        part = pixels[top::down, left::across]
-        if part.size:
-            size = part.shape[0] * (1 + part.shape[1] * channels * 2)
-            if len(raw) < size:
-                raise ValueError(f"{size - len(raw)} bytes of pixels are missing")
-            lines = np.frombuffer(raw[:size], np.uint8).reshape(part.shape[0], -1)
-            part[:] = _unfiltered(lines, channels * 2).view(">u2").reshape(part.shape)
-            raw = raw[size:]
-    transparent = dict(chunks).get(b"tRNS")
-    return pixels if transparent is None else _with_alpha(pixels, np.frombuffer(transparent, ">u2"))
+    if len(raw) < size:
+        raise ValueError(f"{size - len(raw)} bytes of pixels are missing")
+    return raw
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -88,18 +114,20 @@ def _unfiltered(lines: np.ndarray, size: int) -> np.ndarray:
     filters, rows = lines[:, 0], lines.shape[0]
     if filters.max() > 4:
         raise ValueError(f"there is no filter {filters.max()}")
-    filtered = lines[:, 1:].reshape(rows, -1, size).astype(np.int16)
-    columns = filtered.shape[1]
-    result = np.zeros((rows + 1, columns + 1, size), np.int16)  # with a row above and a column to the left
+    columns = (lines.shape[1] - 1) // size
+    filtered = np.lib.stride_tricks.as_strided(
+        lines[:, 1:], (rows, columns, size), (lines.strides[0], size, 1), writeable=False
+    )
+    result = np.zeros((rows + 1, columns + 1, size), np.uint8)  # with a row above and a column to the left
     for diagonal in range(rows + columns - 1):
         y = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
         x = diagonal - y
-        left, above, corner = result[y + 1, x], result[y, x + 1], result[y, x]
+        left, above, corner = (result[at].astype(np.int16) for at in ((y + 1, x), (y, x + 1), (y, x)))
         none = np.zeros_like(left)
         guesses = [none, left, above, (left + above) >> 1, _nearest(left, above, corner)]
         guess = np.choose(filters[y, None], guesses)
         result[y + 1, x + 1] = (filtered[y, x] + guess) & 255
-    return result[1:, 1:].astype(np.uint8).reshape(rows, -1)
+    return np.ascontiguousarray(result[1:, 1:]).reshape(rows, -1)
 
 
 def _nearest(left: np.ndarray, above: np.ndarray, corner: np.ndarray) -> np.ndarray:

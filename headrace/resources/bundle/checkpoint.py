@@ -77,22 +77,27 @@ class Checkpoint:
     def _assembled(self, name: str, entry: Entry, wanted: Extents) -> Any:
         """Part of a tensor, from those of its slices that have a share in it."""
         stored = object if entry.dtype == dtypes.string else stored_dtype(entry.dtype)
-        result = np.empty([length for _, length in wanted], stored)
-        filled = 0
-        for kept in entry.slices:
+        size = math.prod(length for _, length in wanted)
+        shares = []
+        for kept in dict.fromkeys(entry.slices):
             place = placed(kept, entry.shape)
             common = shared(place, wanted)
             if common is not None:
-                array = self._read_kept(name, entry.dtype, kept, tuple(length for _, length in place))
-                result[index_of(common, wanted)] = array[index_of(common, place)]
-                filled += math.prod(length for _, length in common)
-        if filled != result.size:
+                shares.append((kept, place, common))
+        filled = sum(math.prod(length for _, length in common) for *_, common in shares)
+        if filled != size:
             raise errors.InvalidArgumentError(
                 None, None,
-                f"the slices of {name} in checkpoint {self.prefix} have {filled} of the {result.size} elements of the slice "
+                f"the slices of {name} in checkpoint {self.prefix} have {filled} of the {size} elements of the slice "
                 f"{extents_text(wanted)} of shape {list(entry.shape)}",
             )  # fmt: skip
-        return result
+        result = None
+        for kept, place, common in shares:
+            array = self._read_kept(name, entry.dtype, kept, tuple(length for _, length in place))
+            if result is None:  # not before the first slice was there: a damaged index asks for much
+                result = np.empty([length for _, length in wanted], stored)
+            result[index_of(common, wanted)] = array[index_of(common, place)]
+        return np.empty([length for _, length in wanted], stored) if result is None else result
 
 
 def _whole(shape: tuple[int, ...]) -> Extents:

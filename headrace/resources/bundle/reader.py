@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import IO, Any
 
 import numpy as np
@@ -139,7 +140,7 @@ class BundleReader(Checkpoint):
 
 
 def _read_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
-    array = np.empty(entry.shape, stored_dtype(entry.dtype))
+    array = _empty(entry, stored_dtype(entry.dtype), name, path)
     flat = array.reshape(-1).view(np.uint8)
     crc = 0
     for at in range(0, len(flat), _PIECE):
@@ -150,6 +151,13 @@ def _read_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
     if entry.dtype == dtypes.bool and flat.size and flat.max() > 1:
         raise errors.DataLossError(None, None, f"{path}: {name} has values that are no bools")
     return array
+
+
+def _empty(entry: Entry, dtype: Any, name: str, path: str) -> Any:
+    try:
+        return np.empty(entry.shape, dtype)
+    except ValueError as error:  # an empty tensor can have a size that no array has
+        raise errors.DataLossError(None, None, f"{path}: {name} has shape {list(entry.shape)}: {error}") from None
 
 
 def _check_numbers(data: IO[bytes], name: str, entry: Entry, path: str) -> None:
@@ -174,10 +182,14 @@ def _fill(data: IO[bytes], offset: int, piece: Any, name: str, path: str) -> Non
 
 
 def _read_strings(data: IO[bytes], name: str, entry: Entry, path: str) -> Any:
+    if math.prod(entry.shape) > entry.size:  # each takes a byte for its length
+        raise errors.DataLossError(
+            None, None, f"{path}: {name} has {entry.size} bytes for the strings of shape {list(entry.shape)}"
+        )
+    result = _empty(entry, object, name, path)
     contents = np.empty(entry.size, np.uint8)
     _fill(data, entry.offset, contents, name, path)
     raw = contents.tobytes()
-    result = np.empty(entry.shape, object)
     lengths, at = [], 0
     try:
         for _ in range(result.size):

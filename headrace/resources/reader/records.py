@@ -10,7 +10,8 @@ import os
 import weakref
 from typing import Protocol
 
-from headrace.core.errors import OpError, OutOfRangeError
+from headrace.core import file_limits
+from headrace.core.errors import DataLossError, OpError, OutOfRangeError
 from headrace.core.file import file_error, open_to_read
 from headrace.core.record import read_record
 
@@ -85,9 +86,13 @@ class Lines(_OpenFile):
                 break
 
     def _read(self) -> Record | None:
-        line = self._file.readline()
+        line = self._file.readline(file_limits.RECORD_BYTES)
         if not line:
             return None
+        if len(line) == file_limits.RECORD_BYTES:
+            raise DataLossError(
+                None, None, f"{self._path}: line {self._number + 1} has over {file_limits.RECORD_BYTES} bytes"
+            )
         self._number += 1
         return self._key(self._number), line.removesuffix(b"\n").removesuffix(b"\r")
 

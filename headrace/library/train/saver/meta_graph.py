@@ -132,7 +132,7 @@ def read_meta_graph_file(filename: Any) -> Any:
         pass
     try:
         return text_format.Merge(data.decode(), protos().MetaGraphDef())
-    except (text_format.ParseError, UnicodeDecodeError) as error:
+    except (text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
         raise OSError(f"Cannot parse file {path}: {error}. {at()}") from None
 
 
