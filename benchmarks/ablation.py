@@ -23,8 +23,9 @@ from benchmarks import _harness
 from benchmarks._peers import workload
 
 PASSES = (
-    "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_stashes", "project_inputs", "defer_sums", "hoist",
-    "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "unroll", "records", "sink", "arrays",
+    "raise_primitives", "fold_shapes", "fold", "trim", "simplify", "cse", "share_indices", "trim_stashes", "project_inputs",
+    "defer_sums", "hoist", "sum_products", "accumulate_product", "share_transpose", "fuse_updates", "unroll", "records",
+    "sink", "arrays",
 )  # fmt: skip
 ALL_OFF = "all of them"
 CACHE = "plan cache"  # a plan made anew for each step

@@ -78,7 +78,9 @@ class Traits:
     reads_buffer: bool = False  # its output is the buffer of the variable it is given, not a copy of it
     compiled: bool = False  # a compiled part of a step: outputs may share memory, errors name the failed node
     by_ref: str = ""  # of an op on resource variables: the op on reference variables that does the same
-    primitive: str = ""  # of control flow: which (switch, merge, enter, exit, next), or plain (runtime/frame.py)
+    primitive: str = (
+        ""  # of control flow: which (switch, merge, enter, exit, next, trigger), or plain (runtime/frame.py)
+    )
 
     waits: bool = field(init=False)  # asynchronous or blocking
     pure: bool = field(init=False)

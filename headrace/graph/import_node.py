@@ -29,6 +29,7 @@ HOLDERS = frozenset((
     "If", "StatelessIf", "While", "StatelessWhile", "_Repeat", "_StatelessRepeat", "Case", "StatelessCase", "PartitionedCall",
     "StatefulPartitionedCall",
 ))  # fmt: skip
+_OF_REFERENCES = frozenset(("Switch", "Merge", "Enter", "Exit", "NextIteration"))
 # Ops whose "T" has a default in TF, so that a node may leave it out.
 _DEFAULT_T = frozenset(
     "AdjustContrastv2 AdjustHue AdjustSaturation Angle BroadcastArgs BroadcastGradientArgs CTCBeamSearchDecoder CTCGreedyDecoder "
@@ -74,8 +75,14 @@ def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequ
         with importer.graph.control_dependencies(controls):
             wait = raw_ops.NoOp(name=f"{importer.scope}{node.name}/")
         return ImportedNode(wait, list(inputs), wait, {"output": list(inputs)})
-    op_def = REGISTRY.get(op_type)
-    attrs = attributes(op_def, node, importer.scope, _element_types(op_def, node, inputs))
+    if op_type in _OF_REFERENCES and any(t.dtype._is_ref_dtype for t in inputs) and _type(node, "T") == dtypes.resource:
+        # The handle of a variable goes into a loop or a branch: here it is a reference.
+        op_def = REGISTRY.get(f"Ref{op_type}")
+        attrs = attributes(op_def, node, importer.scope)
+        attrs["T"] = inputs[0].dtype.base_dtype
+    else:
+        op_def = REGISTRY.get(op_type)
+        attrs = attributes(op_def, node, importer.scope, _element_types(op_def, node, inputs))
     op = create(importer, node, op_def, inputs, attrs, controls)
     return ImportedNode(op, list(op._outputs), op)
 

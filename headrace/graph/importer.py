@@ -13,12 +13,14 @@ from typing import Any
 from headrace.core import errors
 from headrace.core.proto import protos
 from headrace.core.registry import REGISTRY
+from headrace.core.shape import TensorShape
 from headrace.core.source import at
 from headrace.core.tensor_proto import repeating_together
 from headrace.graph import context
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.import_function import Functions, Holder
 from headrace.graph.import_node import HOLDERS, ImportedNode, make_node
+from headrace.graph.import_shapes import infer_loops
 from headrace.graph.operation import Operation, Tensor
 
 
@@ -135,9 +137,15 @@ class Importer:
                 stand_in = next((t for t in inputs if t is not None), None)
                 inputs = [stand_in if t is None else t for t in inputs]
                 controls = [self._control(t[1:], node.name) for t in node.input if t.startswith("^")]
-                self.imported[node.name] = make_node(self, node, inputs, [c for c in controls if c is not None])
+                made = make_node(self, node, inputs, [c for c in controls if c is not None])
+                if later and later[-1][0] is node:
+                    made.outputs[0]._shape = TensorShape(None)
+                self.imported[node.name] = made
             for node, position, text in later:
                 self.imported[node.name].op._update_input(position, self.tensor(text, node.name))
+            if later:
+                merges = [self.imported[node.name].op for node, position, _ in later if position == 1]
+                infer_loops(merges, [one.op for one in self.imported.values()])
 
     def _ordered(self, nodes: Sequence[Any], by_name: Mapping[str, Any]) -> list[Any]:
         if len(by_name) != len(nodes):

@@ -84,3 +84,7 @@ def _(index, inputs):
 loop_cond = op("LoopCond(input: bool) -> (output: bool)", primitive="plain", view=True, opaque=True)
 loop_cond.shape(lambda input: input)
 loop_cond.kernel(lambda input: input)
+
+# It runs when all that it waits for has run or is dead: a NoOp where nothing can be dead.
+control_trigger = op("ControlTrigger() -> ()", primitive="trigger", stateful=True)
+control_trigger.kernel(lambda: ())

@@ -20,7 +20,9 @@ from headrace.passes.step_graph import Node, StepGraph
 
 
 def inline(graph: StepGraph) -> StepGraph:
-    """Inlines until only recursive calls are left."""
+    """Inlines until only recursive calls are left.  Where a call may be dead, or in a frame, it stays whole."""
+    if any(n.op_def.traits.primitive for n in graph.nodes):
+        return graph
     inlined = False
     while calls := [n for n in graph.nodes if is_call(n) and not n.attrs["f"].recursive]:
         inlined = True

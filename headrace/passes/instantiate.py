@@ -69,7 +69,7 @@ def drop_inputs(graph: StepGraph) -> StepGraph:
         keep = sorted({*range(variables), *_needed(bodies)})
         if len(keep) < len(node.inputs) - first:
             _keep_inputs(node, bodies, keep, first, variables)
-            _mark_numbers(node)
+            mark_numbers_of(node)
             changed = True
     if changed:
         graph.sweep()
@@ -95,7 +95,7 @@ def _first_result(node: Node) -> int:
 def _cut_if(node: Node, wanted: list[int], build: Build) -> None:
     attrs = node.attrs
     branches = [attrs["then_branch"], attrs["else_branch"]]
-    constants = _constants(node.inputs[1:], 0)
+    constants = constants_among(node.inputs[1:], 0)
     bodies = [build(b.inputs, [b.outputs[i] for i in wanted], constants=constants) for b in branches]
     keep = _needed(bodies)
     node.outputs = _renumbered([node.outputs[i] for i in wanted])
@@ -103,7 +103,7 @@ def _cut_if(node: Node, wanted: list[int], build: Build) -> None:
     attrs["then_branch"], attrs["else_branch"] = bodies
     attrs["Tout"] = tuple(v.dtype for v in node.outputs)
     attrs["output_shapes"] = tuple(v.shape for v in node.outputs)
-    _mark_numbers(node)
+    mark_numbers_of(node)
 
 
 def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
@@ -111,7 +111,7 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
     body: FuncGraph = attrs["body"]
     count = len(body.args)
     first_in, first_out = (0, 1) if "cond" in attrs else (1, 0)
-    constants = _constants(node.inputs[first_in:], count)
+    constants = constants_among(node.inputs[first_in:], count)
     bodies: list[StepGraph] = []
     live = set(wanted)
     if "cond" in attrs:
@@ -137,7 +137,8 @@ def _cut_loop(node: Node, wanted: list[int], build: Build) -> None:
     mark_numbers(node)
 
 
-def _mark_numbers(node: Node) -> None:
+def mark_numbers_of(node: Node) -> None:
+    """Says which inputs and outputs of an instantiated conditional or loop, and of its bodies, are plain numbers."""
     if "body" in node.attrs:
         mark_numbers(node)
         return
@@ -218,7 +219,7 @@ def on_host(dtype: DType, shape: TensorShape) -> bool:
     return shape.ndims == 0 and dtype in (dtypes.int32, dtypes.int64, dtypes.bool)
 
 
-def _constants(values: Sequence[Value], first: int) -> dict[int, Node]:
+def constants_among(values: Sequence[Value], first: int) -> dict[int, Node]:
     """The constants among the arguments of a body, by position.  Arguments before ``first`` change, so they do not count."""
     return {
         i: v.op for i, v in enumerate(values) if i >= first and v.op.op_def.traits.constant and not v.op.control_inputs

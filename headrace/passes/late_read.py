@@ -27,6 +27,7 @@ def late_reads(graph: StepGraph) -> StepGraph:
     graph.sort()
     bits, masks = _writes_before(graph, {n.inputs[0] for n in floating})
     users = graph.users()
+    framed = any(n.op_def.traits.primitive for n in graph.nodes)
     later_reads: dict[tuple[Node, tuple[Node, ...]], Node] = {}
     for node in floating:
         for user in users.get(node.outputs[0], ()):
@@ -34,6 +35,13 @@ def late_reads(graph: StepGraph) -> StepGraph:
             writes = tuple(w for w, bit in bits.items() if mask & bit and _touches(w, node.inputs[0])) if mask else ()
             if not writes:
                 continue
+            if (
+                framed
+            ):  # the write may be dead, or in a loop, and the user neither: the read waits for what the user waits for
+                if user.op_def.traits.primitive == "merge":
+                    continue
+                others = (v.op for v in user.inputs if v is not node.outputs[0] and not v.op.op_def.traits.handle)
+                writes = tuple(dict.fromkeys([*user.control_inputs, *others]))
             later = later_reads.get((node, writes))
             if later is None:
                 later = later_reads[(node, writes)] = Node(
@@ -62,6 +70,6 @@ def _writes_before(graph: StepGraph, handles: set[Value]) -> tuple[dict[Node, in
     for node in graph.nodes:
         mask = 0
         for p in node.predecessors():
-            mask |= masks[p] | bits.get(p, 0)
+            mask |= masks.get(p, 0) | bits.get(p, 0)  # what closes a loop of primitives comes later
         masks[node] = mask
     return bits, masks

@@ -32,6 +32,7 @@ from headrace.passes.lower import lower, must_lower
 from headrace.passes.place import HasKernel, place
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
+from headrace.passes.raise_primitives import has_primitives, raise_primitives, tie_holders
 from headrace.passes.read import insert_reads
 from headrace.passes.reason import Reasons
 from headrace.passes.records import RECORDS, records
@@ -110,6 +111,7 @@ class Context:
     is_async: Callable[[Node], bool] = may_wait
     strands: list[Strand] = field(default_factory=list)  # those that ``cut`` makes
     largest: int = LARGEST  # bytes of a constant that is folded
+    made: bool = False  # whether GRAPH is given a body that was made of primitives, not the client's graph
 
     @property
     def settings(self) -> Options:
@@ -182,6 +184,17 @@ def _instantiate(graph: StepGraph, context: Context) -> StepGraph:
     return instantiate(graph, build, context.recursion)
 
 
+def _prune(graph: StepGraph, context: Context) -> StepGraph:
+    if context.made:
+        return graph
+    return put_constants(prune(context.feeds, context.fetches, context.targets), context.constants)
+
+
+def _raise(graph: StepGraph, context: Context) -> StepGraph:
+    inner = Context(context.options, recursion=context.recursion, made=True)
+    return raise_primitives(graph, lambda body: run_stage(Stage.GRAPH, body, inner))
+
+
 _fold_shapes = _plain(fold_shapes)
 _fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate, c.largest)  # noqa: E731
 _simplify: Rewrite = lambda g, c: simplify(g, c.settings.rewrite)  # noqa: E731
@@ -191,7 +204,9 @@ _order_reads = _on_nodes(lambda nodes, g, c: order_reads(nodes))
 SIMPLIFY, REWRITE = ("simplify",), ("rewrite",)
 
 PIPELINE: tuple[Pass, ...] = (
-    Pass("prune", Stage.GRAPH, lambda g, c: put_constants(prune(c.feeds, c.fetches, c.targets), c.constants)),
+    Pass("prune", Stage.GRAPH, _prune),
+    Pass("raise_primitives", Stage.GRAPH, _raise, SIMPLIFY),
+    Pass("tie_holders", Stage.GRAPH, _plain(tie_holders)),
     Pass("inline", Stage.GRAPH, _plain(inline)),
     Pass("dereference", Stage.GRAPH, _plain(dereference)),
     Pass("take_turns", Stage.GRAPH, _plain(take_turns)),
@@ -272,10 +287,16 @@ def passes_off() -> frozenset[str]:
 
 
 def run_stage(stage: Stage, graph: StepGraph, context: Context, own: Own | None = None) -> StepGraph:
-    """The graph after all passes of one stage.  ``own`` are the runtime's."""
+    """The graph after all passes of one stage.  ``own`` are the runtime's.
+
+    Where primitives are left, only the passes run that must: a value may be dead, or of one iteration, and what depends on it, by
+    a control edge too, with it.  A pass that drops an edge or moves a node would have to know that.
+    """
     observe = context.options.after_each if context.options is not None else None
     for one in PIPELINE:
         if one.stage is not stage or not one.runs(context):
+            continue
+        if one.optional and one.rewrite is not _raise and has_primitives(graph):
             continue
         if context.options is not None and context.options.before_each is not None:
             context.options.before_each(one, graph)

@@ -1,13 +1,14 @@
 """The state of a step with loops and dead values as a machine without threads (white paper 4.4).
 
 A value carries a tag: the iteration, of the frame, it belongs to.  A node runs in an iteration once all its inputs are
-there; if one is dead the node does not run and its outputs are dead.  Five primitives differ:
+there; if one is dead the node does not run and its outputs are dead.  Six primitives differ:
 
     switch  gives its input to one of two outputs; the other output is dead
     merge   runs with the first input that is alive; it is dead when all that can come in this iteration are
     enter   gives its input to the first iteration of a child frame (constant: to every iteration)
     exit    gives its input to the parent frame; dead ones count only when the frame is done and the exit was never alive
     next    gives its input to the next iteration; a dead one ends the loop, so it goes nowhere
+    trigger runs once all that it waits for has run or is dead
 
 At most ``parallel`` iterations of a frame run at the same time.  Values are opaque.  Not thread-safe: the driver serialises.
 """
@@ -156,7 +157,7 @@ class FramedFlow:
             self._deliver_merge(node, position, tag, slot, value)
             return
         if value is DEAD:
-            slot.dead = True
+            slot.dead = self.nodes[node].primitive != "trigger"
         elif position != _CONTROL:
             slot.inputs[position] = value
         slot.pending -= 1

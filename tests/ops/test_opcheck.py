@@ -72,6 +72,7 @@ WITHOUT_SAMPLES = {
         ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration", "RefIdentity", "RefSelect"),
         "passes a variable on; tests/library/control/test_while_loop.py runs it",
     ),
+    "ControlTrigger": "a primitive of control flow; tests/passes/test_raise_primitives.py runs it",
     "LoopCond": "a primitive of control flow; tests/runtime/test_framed.py runs it",
     "RecordInput": "reads files; tests/library/input/test_record_input.py runs it",
     "Unstage": "has no input that could wait for a put; tests/library/queue/test_staging.py runs it",
