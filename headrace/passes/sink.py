@@ -4,13 +4,16 @@
 
 A value that crosses strands is a feed of the later one: a variable read too early would be copied before the step changes it,
 and a compiler could not fuse what is done to it.  What depends on the step's feeds stays where it is: it runs while others wait.
-Each strand that uses a variable reads it itself; nodes that something else waits for by a control edge stay where they are.
+Each strand that uses a variable reads it itself, unless the step may have written it by then: all uses of one read see one value.
+Nodes that something else waits for by a control edge stay where they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from headrace.passes.read import ref_positions
+from headrace.passes.schedule import root
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 Group = frozenset[Node]
@@ -31,6 +34,7 @@ def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
     stays = _before_control_edges(graph, early) | {v.op for v in graph.fetches} | set(graph.targets)
     users = graph.users()
     groups = dict(waits_for)
+    writes = _Writes(graph, users)
     moved = False
     order = {n: i for i, n in enumerate(graph.nodes)}
     for node in reversed(list(graph.nodes)):
@@ -42,7 +46,7 @@ def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
                 by_group.setdefault(groups[user], []).append(user)
         if node.op_def.traits.reads_buffer:
             for group, members in by_group.items():
-                if group:
+                if group and writes.come_after(node, members):
                     _read_again(graph, node, members, sorted(group, key=order.__getitem__))
                     moved = True
         elif len(by_group) == 1:
@@ -54,6 +58,37 @@ def sink(graph: StepGraph, is_async: Callable[[Node], bool]) -> StepGraph:
         graph.sweep()
     graph.sort()
     return graph
+
+
+class _Writes:
+    """The writes of a step, and which uses of what is read come before them."""
+
+    def __init__(self, graph: StepGraph, users: dict[Value, list[Node]]) -> None:
+        self._of: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            if node.op_def.traits.writes:
+                for position in ref_positions(node):
+                    self._of.setdefault(root(node.inputs[position]), []).append(node)
+        self._bit: dict[Node, int] = {}  # of each user of a variable that is written; a set of them is a number
+        self._before: dict[Node, int] = {}  # the users that a node depends on
+        if not self._of:
+            return
+        reads = [n for n in graph.nodes if n.op_def.traits.reads_buffer and root(n.inputs[0]) in self._of]
+        for read in reads:
+            for user in users.get(read.outputs[0], ()):
+                self._bit.setdefault(user, 1 << len(self._bit))
+        for node in graph.nodes if reads else ():
+            before = self._bit.get(node, 0)
+            for needed in node.predecessors():
+                before |= self._before.get(needed, 0)  # what closes a loop of primitives comes later
+            self._before[node] = before
+
+    def come_after(self, read: Node, users: Sequence[Node]) -> bool:
+        """Whether all writes of the variable wait for these users of what was read."""
+        wanted = 0
+        for user in users:
+            wanted |= self._bit.get(user, 0)
+        return all(self._before[write] & wanted == wanted for write in self._of.get(root(read.inputs[0]), ()))
 
 
 def union(groups: Sequence[Group]) -> Group:

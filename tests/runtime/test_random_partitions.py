@@ -3,9 +3,12 @@
 import gc
 import random
 import threading
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 import torch
+from golden import control_flow_cases, state_flow_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +31,7 @@ class Program:
         results = self.grow(values, 6, 2)
         loss = tf.add_n([tf.reduce_sum(r) for r in results])
         slopes = tf.gradients(loss, [self.x, *self.variables])
-        with tf.control_dependencies([g for g in slopes if g is not None]):
+        with tf.control_dependencies([loss, *(g for g in slopes if g is not None)]):
             updates = [
                 self.on(v.assign_sub, 0.1 * tf.clip_by_value(g, -1.0, 1.0))
                 for v, g in zip(self.variables, slopes[1:], strict=True)
@@ -52,7 +55,7 @@ class Program:
                 made = self.on(self.random.choice(BINARY), a, b)
             elif choice < 0.85 and depth:
                 made = self.on(
-                    tf.cond, self.on(lambda a=a: tf.reduce_sum(a) > 0.3),
+                    tf.cond, self.on(lambda a=a: tf.reduce_sum(a) > 0.31),
                     lambda a=a, b=b: self.grow([a, b], 2, depth - 1)[-1] + self.variables[0] * a,
                     lambda a=a, b=b: self.grow([a, b], 2, depth - 1)[-1] * 0.5,
                 )  # fmt: skip
@@ -87,6 +90,35 @@ def run(seed, devices, config):
             plan = session._master.plan([program.x], program.fetches, [])
             left = len(session._master.worker.rendezvous), session.waiting()
     return results, plan, left
+
+
+class Pinned:
+    """``tf`` whose graphs draw a device for each node, those of gradients too; some nodes ask for none."""
+
+    def __init__(self, seed, devices, share):
+        self.random = random.Random(seed)
+        self.devices = devices
+        self.share = share
+
+    def __getattr__(self, name):
+        return getattr(tf, name)
+
+    def Graph(self):  # noqa: N802 - TensorFlow's name
+        return self
+
+    @contextmanager
+    def as_default(self):
+        with tf.Graph().as_default(), tf.device(self.draw):
+            yield
+
+    def draw(self, op):
+        return f"/cpu:{self.random.randrange(self.devices)}" if self.random.random() < self.share else ""
+
+
+def cut(devices):
+    return tf.ConfigProto(
+        compile="off", device_count={"CPU": devices}, partition="always", operation_timeout_in_ms=60_000
+    )
 
 
 class Delayed:
@@ -129,6 +161,24 @@ def test_results_are_those_of_one_device(seed, devices):
         if thread.name.startswith("headrace-blocking"):
             thread.join(10)
     assert threading.active_count() <= before
+
+
+@pytest.mark.parametrize(("seed", "devices", "depth"), [(17, 2, 1), (3401, 2, 1), (1007, 4, 3), (1043, 4, 3)])
+def test_state_is_read_and_written_in_order(seed, devices, depth):
+    """Loops, conditionals and functions that change variables of several devices; statement by statement in Python."""
+    grower = state_flow_cases.Grower(seed)
+    program = grower.block(depth)
+    found = state_flow_cases.record(Pinned(seed, devices, 0.5), program, grower.resource, cut(devices))
+    np.testing.assert_allclose(found, state_flow_cases.expected(program, grower.resource), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1000, 1001, 1002])
+def test_gradients_of_nested_bodies_over_devices(seed):
+    """Every node is on a device of its own drawing, those of the gradients among them."""
+    one = control_flow_cases.record(tf, seed, tf.ConfigProto(compile="off", device_count={"CPU": 1}), 2, 1)
+    many = control_flow_cases.record(Pinned(seed, 4, 0.5), seed, cut(4), 2, 1)
+    for x, y in zip(one, many, strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-7, atol=1e-10)
 
 
 def test_late_messages_change_nothing(monkeypatch):

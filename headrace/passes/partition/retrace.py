@@ -5,6 +5,11 @@
 The path from the write to the read leads through B.  Within A nothing would tell that the write comes first, and the passes that
 order reads and writes could turn them round: each partition would wait for the other.  So A's second take gets a control edge
 from A's send.  It costs no time: the message cannot come before.
+
+A conditional or loop that spans partitions is both: it takes what others send, and gives them its results.  What depends on one
+part of it comes after all parts that work on state, as it comes after the whole in the program:
+
+    A: loop that writes v      B: its other part, send its result      A: take the result, read v
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from headrace.passes.partition.homes import stays
 from headrace.passes.step_graph import Node
 
 
@@ -30,28 +36,33 @@ def retrace(nodes: Iterable[Node], transfers: Sequence[Crossing], spans: Sequenc
     """Adds the control edges between the nodes of all partitions."""
     across: dict[Node, list[Node]] = {}  # what a node depends on in other partitions
     home: dict[Node, str] = {}  # of what gives
+    together: dict[Node, Iterable[Node]] = {}  # the parts of one conditional or loop that work on state
     for crossing in (*transfers, *spans):
         home.update((give, part) for part, give in crossing.gives.items())
         sent = [node for give in crossing.gives.values() for node in (give, *give.predecessors())]
         across.update((take, [n for n in sent if n not in crossing.takes.values()]) for take in crossing.takes.values())
+    for span in spans:
+        with_state = [copy for copy in span.gives.values() if any(map(stays, copy.inputs))]
+        together.update((copy, {*with_state, copy}) for copy in span.gives.values())
     # A set of giving nodes is a number: the bit of each is its position in this list.
     giving: list[Node] = []
+    bit: dict[Node, int] = {}
     behind: dict[Node, int] = {}  # the giving nodes that a node depends on
     of_part: dict[str, int] = {}
     for node, before in _in_order(nodes, across).items():
         depends = 0
         for needed in before:
             depends |= behind[needed]
-        if node in home:
-            bit = 1 << len(giving)
-            giving.append(node)
-            of_part[home[node]] = of_part.get(home[node], 0) | bit
-            behind[node] = depends | bit
-        else:
-            behind[node] = depends
-    for transfer in transfers:
-        for part, take in transfer.takes.items():
-            left = behind[take] & of_part.get(part, 0)
+        for give in together.get(node, (node,)) if node in home else ():
+            if give not in bit:
+                bit[give] = 1 << len(giving)
+                giving.append(give)
+                of_part[home[give]] = of_part.get(home[give], 0) | bit[give]
+            depends |= bit[give]
+        behind[node] = depends
+    for crossing in (*transfers, *spans):
+        for part, take in crossing.takes.items():
+            left = behind[take] & of_part.get(part, 0) & ~bit.get(take, 0)
             while left:  # the last one, and what comes before it by the edges that it has or gets here
                 last = giving[left.bit_length() - 1]
                 take.control_inputs.append(last)
