@@ -7,7 +7,8 @@ import numpy as np
 from headrace.library.testing.opcheck import Sample
 
 HALVES = np.array([[-2.5, -0.5, 0.5, 1.5, 2.5, 40000, -40000]], np.float32).T / np.float32(32768)
-SOUND = ((np.arange(40) * 13 % 31 - 15) / 32).reshape(20, 2).astype(np.float32)
+_N = np.arange(40)
+SOUND = (((_N * _N * 11 + _N) % 127 - 63) / 128).reshape(20, 2).astype(np.float32)  # no frequency is missing in it
 _BODY = np.int16([100, -200, 300, 32767]).tobytes()
 _HEAD = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + len(_BODY), b"WAVE", b"fmt ", 16, 1, 2, 8000, 32000, 4, 16)
 WAV = _HEAD + struct.pack("<4sI", b"data", len(_BODY)) + _BODY

@@ -541,7 +541,7 @@ def test_a_library_appears_when_it_is_complete(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [target]
 
 
-TEN = """
+SEVERAL = """
 import json, os, sys
 from headrace.runtime.compiler import archive, server
 
@@ -549,7 +549,7 @@ request = json.load(sys.stdin)
 server.import_compiler()
 server.write_whole_libraries()
 children = []
-for i in range(10):
+for i in range(4):
     child = os.fork()
     if not child:
         answer = server.answer(request)
@@ -563,16 +563,16 @@ print([os.waitpid(child, 0)[1] for child in children])
 
 
 @pytest.mark.timeout(400)
-def test_ten_processes_that_compile_the_same_at_once(tmp_path, monkeypatch):
+def test_processes_that_compile_the_same_together(tmp_path, monkeypatch):
     """They share an empty cache. All get code, the cache holds nothing half-written, and the next program can use it."""
     monkeypatch.undo()
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     request = region_request()
     ended = subprocess.run(
-        [sys.executable, "-c", TEN], input=json.dumps(request), capture_output=True, text=True, timeout=380
+        [sys.executable, "-c", SEVERAL], input=json.dumps(request), capture_output=True, text=True, timeout=380
     )
-    assert ended.stdout == f"{[0] * 10}\n", ended.stderr[-2000:]
-    answers = [archive.find("code", str(i)) for i in range(10)]
+    assert ended.stdout == f"{[0] * 4}\n", ended.stderr[-2000:]
+    answers = [archive.find("code", str(i)) for i in range(4)]
     assert all(a == answers[0] for a in answers) and "code" in answers[0], answers
     leftovers = [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix[1:].isdigit()]  # named with a process
     assert not leftovers
