@@ -9,6 +9,7 @@ import atexit
 import copy
 import importlib
 import itertools
+import math
 import os
 from typing import Any, Final
 
@@ -31,7 +32,6 @@ from headrace.runtime.worker import LocalWorker
 
 LOCAL: Final = {"localhost": ["localhost:0"]}  # port 0: any that is free
 PROTOCOL: Final = "grpc"
-JOIN_SECONDS: Final = 90.0  # without a session, until `join` returns: workers of an Estimator begin up to 60 s later
 _free_ports = itertools.count(40000)
 
 
@@ -132,12 +132,12 @@ class Server:
         return made
 
     def join(self) -> None:
-        """Waits until there was a session on this server and all are closed.  Returns immediately if it is not started.
+        """Waits for ever, as TensorFlow's: the process that calls it serves until it is ended.  Not if it is not started.
 
-        A server of several tasks waits a while longer for the next session: workers come and go.
+        With HEADRACE_JOIN_SECONDS it returns when there was a session on this server and none has been open for so long.
         """
         if self._started:
-            self._worker.wait_for_sessions(_join_seconds() if len(self._addresses) > 1 else 0.0)
+            self._worker.wait_for_sessions(_join_seconds())
 
     def _withdraw(self) -> None:
         for target in self._targets:
@@ -209,12 +209,14 @@ def _check(definition: ServerDef) -> None:
         )
 
 
-def _join_seconds() -> float:
+def _join_seconds() -> float | None:
+    """How long `join` waits for the next session; None: for ever."""
     setting = os.environ.get("HEADRACE_JOIN_SECONDS", "")
     try:
-        return float(setting) if setting else JOIN_SECONDS
+        seconds = float(setting) if setting else math.inf
     except ValueError:
         raise ValueError(f"HEADRACE_JOIN_SECONDS must be a number of seconds, got {setting!r}") from None
+    return None if seconds == math.inf else seconds
 
 
 def _addresses(spec: ClusterSpec) -> dict[str, str]:

@@ -64,8 +64,8 @@ class LocalWorker:
             self._sessions.discard(session)
             self._session_left.notify_all()
 
-    def wait_for_sessions(self, seconds: float = 0.0) -> None:
-        """Returns when there was a session and none has been open for so many seconds."""
+    def wait_for_sessions(self, seconds: float | None = 0.0) -> None:
+        """Returns when there was a session and none has been open for so many seconds; None: never."""
         with self._session_left:
             while True:
                 self._session_left.wait_for(lambda: self._had_session and not self._sessions)

@@ -142,6 +142,22 @@ class TestStarting:
 
 
 class TestJoining:
+    @pytest.fixture(autouse=True)
+    def returns(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Has `join` return, which it does on request only."""
+        monkeypatch.setenv("HEADRACE_JOIN_SECONDS", "0")
+
+    def test_never_returns_by_default(self, make_server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("HEADRACE_JOIN_SECONDS")
+        waits: list[float | None] = []
+        server = make_server()
+        monkeypatch.setattr(server._worker, "wait_for_sessions", waits.append)
+        server.join()
+        for setting in ("inf", "7"):
+            monkeypatch.setenv("HEADRACE_JOIN_SECONDS", setting)
+            server.join()
+        assert waits == [None, None, 7.0]
+
     def test_returns_when_all_sessions_are_closed(self, server: tf.train.Server) -> None:
         first, second = tf.Session(server.target), tf.Session(server.target)
         joined = threading.Event()

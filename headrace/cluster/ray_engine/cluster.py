@@ -34,7 +34,8 @@ from headrace.core.source import at
 GRACE_SECONDS: Final = 3.0  # between SIGTERM and SIGKILL
 STOP_SECONDS: Final = 4.5  # until a task that does not end is left to its keeper
 MOMENT: Final = 0.2
-FOR_EVER: Final = "1e9"  # seconds
+FOR_EVER: Final = "inf"
+JOIN_SECONDS: Final = "90"  # without a session, until `Server.join` of a worker returns
 
 
 class RayCluster:
@@ -227,6 +228,8 @@ class RayCluster:
         environment.pop(KEY_FILE, None)
         if task.job == "ps":  # it is stopped when the workers have ended, and not before
             environment["HEADRACE_JOIN_SECONDS"] = FOR_EVER
+        else:  # the job ends when they have
+            environment.setdefault("HEADRACE_JOIN_SECONDS", JOIN_SECONDS)
         return environment | {KEY: self._key, "TF_CONFIG": tf_config(task, spec), "PYTHONUNBUFFERED": "1"}
 
     def _arguments(self, task: TaskName) -> list[str]:

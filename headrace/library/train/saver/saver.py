@@ -406,20 +406,21 @@ class Saver:
         except errors.InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
 
-    def _restore_variables(self, sess: Any, prefix: str, names: Sequence[str] | None) -> None:
-        """Restores the variables whose operations have these names, and leaves the others alone.
+    def _restore_variables(self, sess: Any, prefix: str, names: Sequence[str] | None) -> int:
+        """Restores the variables whose operations have these names, and leaves the others alone; gives the number of those.
 
         Restores everything where nobody knows the names, and where it restores more than variables.
         """
         takers = None if names is None else assignments(sess.graph, self.saver_def.restore_op_name)
         if takers is None or self._is_empty:
             self.restore(sess, prefix)
-            return
+            return 0
         wanted = [taker for name in names or () for taker in takers.get(name, ())]
         log.info("Restoring %d of %d variables from %s", len(wanted), len(takers), prefix)
         check_restore(sess.graph, self.saver_def.restore_op_name, prefix)
         if wanted:
             sess.run(wanted, {self.saver_def.filename_tensor_name: prefix})
+        return len(takers.keys() - set(names or ()))
 
     def _restore_eagerly(self, prefix: str) -> None:
         saveables = self._eager_saveables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from functools import partial
 from typing import Any
 
 from headrace.core.source import at
@@ -23,13 +24,18 @@ class SessionCreator(abc.ABC):
 class ChiefSessionCreator(SessionCreator):
     """Makes sessions that restore the newest checkpoint, or initialise the model if there is none.
 
-    A session that is made because the one before has lost a task restores only the variables that have no value any more.
+    A session that is made because the one before has lost a task restores nothing if all variables have kept their values.
+    Else it restores only those that have none any more, and says so in a warning; all of them in a job with a
+    `SyncReplicasOptimizer`.  ``restore``, Headrace's own, says "missing" or "all" for any job.
     """
 
     def __init__(
         self, scaffold: Scaffold | None = None, master: str = "", config: Any = None, checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        checkpoint_filename_with_path: Any = None, *, restore: str | None = None,
     ) -> None:  # fmt: skip
+        if restore not in (None, "all", "missing"):
+            raise ValueError(f'restore must be "all", "missing" or None, got {restore!r} {at()}')
+        self._restore = restore
         self._has_made_one = False
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
@@ -42,9 +48,9 @@ class ChiefSessionCreator(SessionCreator):
         scaffold = self._scaffold.finalize()
         if self._session_manager is None:
             self._session_manager = _manager(scaffold)
-        prepare = (
-            self._session_manager.prepare_next_session if self._has_made_one else self._session_manager.prepare_session
-        )
+        prepare: Any = self._session_manager.prepare_session
+        if self._has_made_one:
+            prepare = partial(self._session_manager.prepare_next_session, restore=self._restore)
         session = prepare(
             self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
             checkpoint_filename_with_path=self._checkpoint_filename_with_path, config=self._config,

@@ -8,11 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.client.session import Session
-from headrace.core.errors import DeadlineExceededError, FailedPreconditionError
+from headrace.core.errors import DeadlineExceededError, FailedPreconditionError, OpError
 from headrace.core.source import at
 from headrace.graph import context
 from headrace.graph.graph import Graph
 from headrace.library import log
+from headrace.library.state.global_step import get_global_step
+from headrace.library.train.saver.reader import load_variable
 from headrace.library.train.saver.state_file import get_checkpoint_state
 
 FIRST_PAUSE: Final = 1.0  # seconds until a worker asks again whether the model is ready
@@ -62,11 +64,13 @@ class SessionManager:
 
     def prepare_next_session(
         self, master: str, init_op: Any, saver: Any, checkpoint_dir: Any, checkpoint_filename_with_path: Any, config: Any,
-        init_feed_dict: Any, init_fn: Any,
+        init_feed_dict: Any, init_fn: Any, restore: str | None = None,
     ) -> Session:  # fmt: skip
-        """A session in place of one that lost a task: only variables that have no value any more are restored.
+        """A session in place of one that lost a task.  If no variable lost its value, nothing is restored.
 
-        Those on tasks that are still there keep the values that other sessions may have given them meanwhile.
+        ``restore="missing"``: else those that have no value any more are; the others keep what other sessions may have given them
+        meanwhile, and a warning says of which steps the two are.  ``"all"``: everything is, so all values are of one step.  By
+        default, everything in a job with a `SyncReplicasOptimizer`, else what is missing.
         """
         sess = Session(master, graph=self._graph, config=config)
         try:
@@ -77,11 +81,28 @@ class SessionManager:
             path = checkpoint_filename_with_path or _latest(checkpoint_dir)
             if not saver or not path:
                 return self._prepared(sess, False, init_op, init_feed_dict, init_fn)
-            saver._restore_variables(sess, path, missing)
+            if (restore or ("all" if _is_synchronous(self._graph) else "missing")) == "all":
+                saver.restore(sess, path)
+            else:
+                self._restore_missing(sess, saver, path, missing)
         except BaseException:
             sess.close()
             raise
         return self._prepared(sess, True, init_op, init_feed_dict, init_fn)
+
+    def _restore_missing(self, sess: Session, saver: Any, path: str, missing: list[str] | None) -> None:
+        step = get_global_step(self._graph)
+        name = None if step is None else step.op.name
+        known = None if name is None or missing is None or name in missing else int(sess.run(step))
+        kept = saver._restore_variables(sess, path, missing)
+        saved = None if name is None else _saved_step(path, name)
+        if kept and (known is None or known != saved):
+            log.warning(
+                "The model is of two moments: %s variables were lost and have the values of %s%s; %d others kept theirs%s. "
+                "restore='all' restores everything.",
+                len(missing or ()), path, "" if saved is None else f", of global step {saved}", kept,
+                ", of later steps" if known is None else f", of global step {known}",
+            )  # fmt: skip
 
     def _missing(self, sess: Session) -> list[str] | None:
         """The names of variables without a value; None if the ready ops do not tell."""
@@ -251,6 +272,19 @@ class SessionManager:
 def _latest(folder: Any) -> str | None:
     state = get_checkpoint_state(folder) if folder else None
     return state.model_checkpoint_path if state is not None and state.model_checkpoint_path else None
+
+
+def _saved_step(path: str, name: str) -> int | None:
+    """The global step in a checkpoint."""
+    try:
+        return int(load_variable(path, name))
+    except (OpError, ValueError, TypeError):  # it is saved under another name, or not at all
+        return None
+
+
+def _is_synchronous(graph: Graph) -> bool:
+    """Whether a `SyncReplicasOptimizer` made some of the graph: its replicas wait for tokens."""
+    return any(op.name.rpartition("/")[2] == "sync_token_q" and "Queue" in op.type for op in graph.get_operations())
 
 
 def _name(op: Any) -> Any:

@@ -20,7 +20,7 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     hooks: Any = None, chief_only_hooks: Any = None, save_checkpoint_secs: Any = USE_DEFAULT,
     save_summaries_steps: Any = USE_DEFAULT, save_summaries_secs: Any = USE_DEFAULT, config: Any = None,
     stop_grace_period_secs: float = 120, log_step_count_steps: int | None = 100, max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT, summary_dir: Any = None,
+    save_checkpoint_steps: Any = USE_DEFAULT, summary_dir: Any = None, *, restore: str | None = None,
 ) -> MonitoredSession:  # fmt: skip
     """A `MonitoredSession` for training.
 
@@ -28,7 +28,8 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
     ``save_checkpoint_secs`` (600) or ``save_checkpoint_steps``, at the beginning and at the end.  It writes the graph's
     summaries every ``save_summaries_steps`` (100) or ``save_summaries_secs``, and steps per second every
     ``log_step_count_steps``, to ``summary_dir`` (``checkpoint_dir``).  0 or None turns each of them off.  Other workers wait
-    ``max_wait_secs`` for the chief.
+    ``max_wait_secs`` for the chief.  ``restore``, Headrace's own, says what the chief restores after the loss of a parameter
+    server: "missing" variables or "all"; by default all in a job with a `SyncReplicasOptimizer`, else the missing ones.
 
     SIGTERM in the main thread of a session that saves: the step ends, the checkpoint is saved, the process exits with 143.
 
@@ -66,7 +67,9 @@ def MonitoredTrainingSession(  # noqa: N802 (TensorFlow's name)
         steps, secs = checkpoints
         all_hooks.append(CheckpointSaverHook(checkpoint_dir, save_steps=steps, save_secs=secs, scaffold=scaffold))
     all_hooks += checked_hooks(hooks)
-    chief = ChiefSessionCreator(scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config)
+    chief = ChiefSessionCreator(
+        scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config, restore=restore
+    )
     return MonitoredSession(chief, hooks=all_hooks, stop_grace_period_secs=stop_grace_period_secs)
 
 

@@ -173,6 +173,66 @@ def test_only_what_has_no_value_any_more_is_restored(tmp_path: Path) -> None:
         assert sess.run(variables) == [1, 2, 3]  # a chief that starts restores everything
 
 
+def two_moments(tmp_path: Path, caplog: Any, restore: str | None, step_goes: bool = False, saved: bool = False) -> Any:
+    """The values and warnings after one of two servers lost its variables at step 17; the checkpoint is of step 10."""
+    target = tf.train.Server.create_local_server().target
+    stays = tf.Variable(1, name="stays")
+    with tf.container("box"):
+        goes = tf.Variable(2, name="goes")
+    with tf.container("box" if step_goes else ""):
+        step = tf.train.create_global_step()
+    forward = [stays.assign_add(7), goes.assign_add(7), step.assign_add(7)]
+    creator = tf.train.ChiefSessionCreator(master=target, checkpoint_dir=str(tmp_path), restore=restore)
+    with creator.create_session() as sess:
+        for number in range(10):
+            step.load(number + 1, sess)
+        creator._scaffold.saver.save(sess, str(tmp_path / "model"), write_meta_graph=False)
+        if not saved:
+            sess.run(forward)
+    tf.Session.reset(target, ["box"])
+    with caplog.at_level("WARNING", "tensorflow"), creator.create_session() as sess:
+        return sess.run([stays, goes, step]), [r.getMessage() for r in caplog.records if "moments" in r.getMessage()]
+
+
+def test_a_model_of_two_moments_is_said_with_both_steps(tmp_path: Path, caplog: Any) -> None:
+    values, (warning,) = two_moments(tmp_path, caplog, None)
+    assert values == [8, 2, 17]
+    assert warning == (
+        f"The model is of two moments: 1 variables were lost and have the values of {tmp_path}/model, of global step 10; 2 "
+        "others kept theirs, of global step 17. restore='all' restores everything."
+    )
+
+
+def test_where_the_global_step_is_lost_too(tmp_path: Path, caplog: Any) -> None:
+    values, (warning,) = two_moments(tmp_path, caplog, "missing", step_goes=True)
+    assert values == [8, 2, 10]
+    assert "2 variables were lost" in warning and "of global step 10; 1 others kept theirs, of later steps" in warning
+
+
+def test_everything_is_restored_on_request(tmp_path: Path, caplog: Any) -> None:
+    assert two_moments(tmp_path, caplog, "all") == ([1, 2, 10], [])
+
+
+def test_a_checkpoint_of_the_same_step_is_no_other_moment(tmp_path: Path, caplog: Any) -> None:
+    assert two_moments(tmp_path, caplog, None, saved=True) == ([1, 2, 10], [])
+
+
+def test_a_synchronous_job_restores_everything(tmp_path: Path, caplog: Any) -> None:
+    with tf.Graph().as_default():
+        tf.FIFOQueue(-1, tf.int64, shapes=(), name="sync_token_q", shared_name="sync_token_q")
+        assert two_moments(tmp_path, caplog, None) == ([1, 2, 10], [])
+    with tf.Graph().as_default():
+        tf.FIFOQueue(-1, tf.int64, shapes=(), name="sync_token_q", shared_name="sync_token_q")
+        assert two_moments(tmp_path, caplog, "missing")[0] == [8, 2, 17]
+
+
+def test_what_to_restore_is_checked() -> None:
+    with pytest.raises(
+        ValueError, match=r"""restore must be "all", "missing" or None, got 'some' \(at .*test_session_man"""
+    ):
+        tf.train.MonitoredTrainingSession(restore="some")
+
+
 def test_without_a_checkpoint_everything_is_initialised_again(v: Any) -> None:
     target = tf.train.Server.create_local_server().target
     creator = tf.train.ChiefSessionCreator(master=target)
