@@ -85,7 +85,7 @@ def feeder(tensor: Tensor) -> Convert:
     plain = object if is_string else wanted.type  # numpy's scalars of this type
 
     def convert(value: Any) -> Any:
-        if type(value) is not np.ndarray or value.dtype != wanted or is_string:
+        if type(value) is not np.ndarray or is_string or not _has_type(value, wanted):
             if isinstance(value, TensorHandle):
                 return fed_handle(value, tensor)
             value = np.asarray(value) if type(value) is plain else _as_array(value, tensor, wanted)
@@ -102,6 +102,18 @@ def feeder(tensor: Tensor) -> Convert:
         return share(value)
 
     return convert
+
+
+def _has_type(array: Any, wanted: Any) -> bool:
+    """Whether torch takes the array as it is.  NumPy's ulonglong equals uint64, but torch knows only the latter."""
+    return array.dtype is wanted or (array.dtype == wanted and array.dtype.num == wanted.num)
+
+
+def _all_whole(value: Any) -> bool:
+    """Whether these are Python's integers only.  NumPy makes floats of small ones and such above 2**63 together."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_all_whole, value))
+    return isinstance(value, int)
 
 
 def _shape_error(shape: tuple[int, ...], tensor: Tensor) -> ValueError:
@@ -130,7 +142,7 @@ def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
         if dtype == dtypes.string:
             return make_array(value, dtype)
         array = np.asarray(value)
-        if array.dtype.kind in "SUO":
+        if array.dtype.kind in "SUO" or (array.dtype.kind == "f" and wanted.kind == "u" and _all_whole(value)):
             array = np.asarray(value, dtype=wanted)
         if isinstance(value, int) and not isinstance(value, bool) and dtype.is_integer:
             limits = np.iinfo(wanted)
@@ -140,9 +152,9 @@ def _as_array(value: Any, tensor: Tensor, wanted: Any) -> Any:
                 )
         if array.dtype.kind == "c" and not dtype.is_complex:
             raise TypeError(f"complex values cannot be fed to a {dtype.name} tensor")
-        return array.astype(wanted, copy=False)
+        return array.view(wanted) if array.dtype == wanted else array.astype(wanted)
     except (ValueError, TypeError, OverflowError) as e:
-        error_class = ValueError if isinstance(e, ValueError) else TypeError
+        error_class = ValueError if isinstance(e, ValueError) else type(e)
         if "inhomogeneous" in str(e):
             raise ValueError(
                 f"the value fed is inhomogeneous: its nested sequences have different lengths. Pad them to one length {where()}"

@@ -51,6 +51,7 @@ class Graph:
         self._added_attrs: list[AddedAttrs] = []  # attributes of nodes that are made now, outermost scope first
         self._original: Operation | None = None  # what nodes that are made now stand for
         self._container = ""
+        self._producer: int | None = None  # the lowest version of the GraphDefs that were imported
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self.building_function = False
@@ -488,12 +489,14 @@ class Graph:
 
     def prevent_feeding(self, tensor: Tensor) -> None:
         self._unfeedable.add(tensor)
+        self._mutations += 1  # what sessions keep for feeds of it is not valid any more
 
     def is_feedable(self, tensor: Tensor) -> bool:
         return tensor not in self._unfeedable
 
     def prevent_fetching(self, op: Operation) -> None:
         self._unfetchable.add(op)
+        self._mutations += 1
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
@@ -534,12 +537,15 @@ class Graph:
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a GraphDef, with its functions; only nodes made after ``from_version``, if given."""
         ops = [op for op in self.get_operations() if from_version is None or op._id >= from_version]
-        return _writers[0](ops, add_shapes)
+        graph_def = _writers[0](ops, add_shapes)
+        if self._producer is not None:
+            graph_def.versions.producer = min(self._producer, graph_def.versions.producer)
+        return graph_def
 
     @property
     def graph_def_versions(self) -> Any:
         """The version of the GraphDef format that `as_graph_def` writes, as a VersionDef."""
-        return _writers[0]([], False).versions
+        return self.as_graph_def().versions
 
     def _node_def(self, op: Operation) -> Any:
         """One node as a NodeDef."""

@@ -78,6 +78,8 @@ def of_operations(ops: Sequence[Operation], add_shapes: bool = False) -> Any:
     scope = _Scope(library, ops, [], {})
     graph_def.node.extend(scope.nodes)
     graph_def.library.function.extend(library.functions.values())
+    if library.functions:
+        graph_def.versions.min_consumer = 12  # older readers know no functions
     return graph_def
 
 

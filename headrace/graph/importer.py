@@ -18,6 +18,7 @@ from headrace.core.source import at
 from headrace.core.tensor_proto import repeating_together
 from headrace.graph import context
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.graph_def import VERSION
 from headrace.graph.import_function import Functions, Holder
 from headrace.graph.import_node import HOLDERS, ImportedNode, make_node
 from headrace.graph.import_shapes import infer_loops
@@ -49,6 +50,7 @@ def import_graph_def(
         raise TypeError(
             f"Argument `input_map` must be a dictionary mapping strings to Tensor objects, got {input_map!r} {at()}"
         )
+    _check_versions(definition.versions)
     graph = context.get_default_graph()
     if graph.executing_eagerly:
         raise RuntimeError(f"import_graph_def builds nodes: use it inside `with tf.Graph().as_default():` {at()}")
@@ -59,6 +61,8 @@ def import_graph_def(
         importer = Importer(graph, functions, scope, mapped)
         importer.add(definition.node)
         importer.check_map()
+    if definition.versions.producer:
+        graph._producer = min(definition.versions.producer, graph._producer or definition.versions.producer)
     return None if return_elements is None else [importer.element(e) for e in return_elements]
 
 
@@ -72,6 +76,20 @@ def as_message(graph_def: Any) -> Any:
         message.ParseFromString(graph_def.SerializeToString())
         return message
     raise TypeError(f"Argument `graph_def` must be a GraphDef proto, got {type(graph_def).__name__} {at()}")
+
+
+def _check_versions(versions: Any) -> None:
+    """Refuses a GraphDef that says it is not for readers of our version."""
+    if versions.min_consumer > VERSION:
+        raise ValueError(
+            f"GraphDef min consumer version {versions.min_consumer} above current version {VERSION}, that of TensorFlow "
+            f"1.15: it uses what this version does not know {at()}"
+        )
+    if VERSION in versions.bad_consumers:
+        raise ValueError(
+            f"GraphDef disallows consumer version {VERSION}, that of TensorFlow 1.15: the program that made it lists it as "
+            f"one that reads it wrongly {at()}"
+        )
 
 
 def _check_registered(nodes: Sequence[Any], functions: Functions) -> None:

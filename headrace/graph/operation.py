@@ -308,17 +308,21 @@ class Operation:
         return node_text(self)
 
 
+_DOES = {"eval": "evaluate tensor", "run": "execute operation"}
+
+
 def default_session(session: Any, graph: Graph, verb: str) -> Any:
+    does = _DOES.get(verb, verb)
     if session is None:
         session = context.get_default_session()
         if session is None:
             raise ValueError(
-                f"Cannot {verb} using `{verb}()`: No default session is registered. Use `with sess.as_default()` or "
-                f"pass an explicit session to `{verb}(session=sess)` {at()}"
+                f"Cannot {does} using `{verb}()`: No default session is registered. Use `with sess.as_default()` or pass an "
+                f"explicit session to `{verb}(session=sess)` {at()}"
             )
     if session.graph is not graph:
+        what = does.split()[-1] if verb in _DOES else "layer"
         raise ValueError(
-            f"Cannot use the given session to {verb}: the tensor or operation's graph is different from the session's graph. "
-            f"{at()}"
+            f"Cannot use the given session to {does}: the {what}'s graph is different from the session's graph. {at()}"
         )
     return session

@@ -42,7 +42,7 @@ def _accumulator(name, resource_class):
         return shared_resource(
             context, resource_class,
             lambda own_name: resource_class(own_name, dtype, shape, reduction, str(context.source)),
-            dtype=dtype, shape=shape, reduction_type=reduction,
+            {"dtype": dtype, "shape": shape, "reduction_type": reduction},
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from headrace.core.dtypes import FLOAT_OR_COMPLEX, FLOATING, INTEGER, NUMERIC, R
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.graph import raw_ops
+from headrace.ops.declare import unsigned
 from headrace.ops.declare.regular import WIDE_UNSIGNED, binary, conjugate, follow, unbroadcast, widen
 from headrace.ops.internal.opaque import is_traced
 
@@ -83,15 +84,15 @@ def _quotient_toward_zero(x, y):
     return None if y == 0 else (abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1)
 
 
-div = binary("Div", _divide, NUMERIC, _quotients)
+div = binary("Div", _divide, NUMERIC, _quotients, bits=unsigned.quotient)
 follow(div, _quotient_toward_zero)
 
 real_div = binary("RealDiv", torch.true_divide, FLOAT_OR_COMPLEX, _quotients, array=np.divide)
 
-truncate_div = binary("TruncateDiv", _truncate, NUMERIC).not_differentiable()
+truncate_div = binary("TruncateDiv", _truncate, NUMERIC, bits=unsigned.quotient).not_differentiable()
 follow(truncate_div, _quotient_toward_zero)
 
-floor_div = binary("FloorDiv", _floor, REAL).not_differentiable()
+floor_div = binary("FloorDiv", _floor, REAL, bits=unsigned.quotient).not_differentiable()
 floor_div.number_kernel("{0} // {1}")
 follow(floor_div, lambda x, y: None if y == 0 else x // y)
 
@@ -103,12 +104,15 @@ def _remainders(quotient):
     return rule
 
 
-floor_mod = binary("FloorMod", torch.remainder, REAL, _remainders(lambda x, y: raw_ops.Floor(raw_ops.RealDiv(x, y))))
+floor_mod = binary(
+    "FloorMod", torch.remainder, REAL, _remainders(lambda x, y: raw_ops.Floor(raw_ops.RealDiv(x, y))),
+    bits=unsigned.remainder,
+)  # fmt: skip
 floor_mod.number_kernel("{0} % {1}")
 follow(floor_mod, lambda x, y: None if y == 0 else x % y)
 
 for _name in ("Mod", "TruncateMod"):
-    binary(_name, torch.fmod, REAL, _remainders(lambda x, y: raw_ops.TruncateDiv(x, y)))
+    binary(_name, torch.fmod, REAL, _remainders(lambda x, y: raw_ops.TruncateDiv(x, y)), bits=unsigned.remainder)
 
 
 def _no_nan(divide):
@@ -208,10 +212,16 @@ def _chosen(compare):
     return rule
 
 
-maximum = binary("Maximum", torch.maximum, REAL, _chosen(lambda x, y: raw_ops.GreaterEqual(x, y)), array=np.maximum)
+maximum = binary(
+    "Maximum", torch.maximum, REAL, _chosen(lambda x, y: raw_ops.GreaterEqual(x, y)), array=np.maximum,
+    bits=unsigned.chosen_in_order(torch.maximum),
+)  # fmt: skip
 maximum.number_kernel("({0} if {0} >= {1} else {1})")
 follow(maximum, max)
-minimum = binary("Minimum", torch.minimum, REAL, _chosen(lambda x, y: raw_ops.LessEqual(x, y)), array=np.minimum)
+minimum = binary(
+    "Minimum", torch.minimum, REAL, _chosen(lambda x, y: raw_ops.LessEqual(x, y)), array=np.minimum,
+    bits=unsigned.chosen_in_order(torch.minimum),
+)  # fmt: skip
 minimum.number_kernel("({0} if {0} <= {1} else {1})")
 follow(minimum, min)
 

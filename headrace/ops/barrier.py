@@ -43,7 +43,7 @@ def _(context):
         )  # fmt: skip
     return shared_resource(
         context, Barrier, lambda name: Barrier(name, dtypes, shapes, str(context.source)),
-        component_types=dtypes, shapes=shapes,
+        {"component types": dtypes, "component shapes": shapes},
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from headrace.core.dtypes import ANY, NUMERIC, QUANTIZED, REAL
 from headrace.core.registry import op
 from headrace.core.shape import broadcast_shape
 from headrace.graph import raw_ops
+from headrace.ops.declare import unsigned
 from headrace.ops.declare.regular import binary, broadcast, refuse_broadcast, sum_to_shape, unary, whole_value, widen
 from headrace.ops.declare.unsigned import move_as_signed
 
@@ -22,7 +23,7 @@ for _name, _kernel, _array, _sign in (
     ("Less", torch.lt, np.less, "<"), ("LessEqual", torch.le, np.less_equal, "<="),
     ("Greater", torch.gt, np.greater, ">"), ("GreaterEqual", torch.ge, np.greater_equal, ">="),
 ):  # fmt: skip
-    _comparison = binary(_name, _kernel, REAL, out="bool", array=_array)
+    _comparison = binary(_name, _kernel, REAL, out="bool", array=_array, bits=unsigned.in_order(_kernel))
     _comparison.not_differentiable().number_kernel(f"{{0}} {_sign} {{1}}")
 
 

@@ -47,7 +47,24 @@ def _queue(kind, make_store, options="", types="component_types: list(type) >= 1
         def make(name):
             return CheckedQueue(kind, name, make_store(attrs), settings, str(context.source))
 
-        return shared_resource(context, Queue, make, by_node_name=False, kind=kind, **settings)
+        named = {"kind": kind} | {_WORDS.get(k, k): v for k, v in settings.items() if k not in ("seed", "seed2")}
+        if "seed" in settings:
+            named["random seeds"] = (settings["seed"], settings["seed2"])
+        return shared_resource(context, Queue, make, named, by_node_name=False, same=_same)
+
+
+_WORDS = {"component_types": "component types", "shapes": "component shapes"}
+
+
+def _same(key, there, wanted):
+    """Whether two queues of one name may differ so: only shapes with open sizes may."""
+    if key == "kind":
+        raise errors.InvalidArgumentError(None, None, f"Expected {there}, found {wanted}V2: they share their name")
+    return (
+        key == _WORDS["shapes"]
+        and len(there) == len(wanted)
+        and all(a.is_compatible_with(b) for a, b in zip(there, wanted, strict=True))
+    )
 
 
 class CheckedQueue(Queue):
@@ -131,8 +148,8 @@ def _(handle, components, timeout_ms, *, done):
         if component.shape[0] != count:
             raise errors.InvalidArgumentError(
                 None, None,
-                f"All input tensors must have the same size in the 0th dimension. Component {i} has {component.shape[0]}, "
-                f"and should have {count}",
+                f"Shape mismatch in tuple component {i}. Expected {_sizes((count, *component.shape[1:]))}, got "
+                f"{_sizes(component.shape)}: all components must have the same size in the 0th dimension",
             )  # fmt: skip
     _check(handle, components, (count,))
     return handle.enqueue_many(split(components, count), done)

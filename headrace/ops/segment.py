@@ -10,6 +10,7 @@ from headrace.core.dtypes import FLOATING, INDEX, INTEGER, NUMERIC, REAL
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
+from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import WIDE_UNSIGNED
 from headrace.ops.internal.opaque import is_traced
@@ -68,9 +69,14 @@ def _check_sorted(ids):
         return
     if ids[0] < 0 or bool((ids[1:] < ids[:-1]).any()):
         some = np.array2string(ids.numpy(), threshold=20, edgeitems=8)
-        wrong = "segment ids are not increasing from 0 on"
-        if ids[0] < 0:
-            wrong = f"Segment id {int(ids[0])} out of range [0, {int(ids[-1]) + 1})"
+        wrong = "segment ids are not increasing"
+        if ids[-1] < 0:
+            wrong = "segment ids must be >= 0"
+        elif ids[0] < 0:
+            wrong = (
+                f"Segment id {int(ids[0])} out of range [0, {int(ids[-1]) + 1}), possibly because 'segment_ids' input is not "
+                "sorted."
+            )
         raise InvalidArgumentError(None, None, f"{wrong}: received {some}")
 
 
@@ -87,9 +93,13 @@ def _sorted(name, types, reduce, gradient=None):
 
     @definition.kernel
     def _(data, segment_ids):
+        if segment_ids.ndim != 1:
+            raise ValueError(f"segment_ids should be a vector. Got shape {list(segment_ids.shape)}")
+        if not data.ndim:
+            raise ValueError("input must be at least rank 1, got a scalar")
         if segment_ids.shape != data.shape[:1]:
             raise ValueError(
-                "segment ids should be the same size as dimension 0 of input: got segment_ids of shape "
+                "segment_ids should be the same size as dimension 0 of input: got segment_ids of shape "
                 f"{list(segment_ids.shape)} and data of shape {list(data.shape)}"
             )
         _check_sorted(segment_ids)
@@ -180,7 +190,9 @@ def _chosen(name, types, power):
         _check_sorted(segment_ids)
         ids = segment_ids.long()
         if not is_traced(ids) and ids.is_cpu and ids.numel() and ids[-1] >= rows:
-            raise InvalidArgumentError(None, None, f"segment id {int(ids[-1])} is not below num_segments = {rows}")
+            raise InvalidArgumentError(
+                None, None, f"segment ids must be < num_segments, got {int(ids[-1])} and num_segments = {rows}"
+            )
         total = _add(data.index_select(0, indices), ids, rows)
         if not power:
             return total
@@ -193,7 +205,10 @@ def _chosen(name, types, power):
 
     def refuse(data, indices, segment_ids, rows=0):
         if rows < 0:
-            raise ValueError(f"num_segments must be >= 0, got {rows}")
+            raise ValueError(f"segment ids must be >= 0 and below num_segments, which is {rows}")
+        for label, value in (("indices", indices), ("segment_ids", segment_ids)):
+            if value.ndim != 1:
+                raise ValueError(f"{label} should be a vector. Got shape {list(value.shape)}")
         if indices.shape != segment_ids.shape:
             raise ValueError(
                 f"segment_ids and indices should have same size, got {list(segment_ids.shape)} and {list(indices.shape)}"
@@ -231,7 +246,9 @@ def _unsorted(name, types, reduce):
         if dims is None or prefix is None:
             return None
         if len(prefix) > len(dims) or not TensorShape(dims[: len(prefix)]).is_compatible_with(segment_ids):
-            raise ValueError(f"data.shape = {data} does not start with segment_ids.shape = {segment_ids}")
+            raise ValueError(
+                f"data.shape = {in_brackets(dims)} does not start with segment_ids.shape = {in_brackets(prefix)}"
+            )
         return (rows, *dims[len(prefix) :])
 
     @definition.kernel
@@ -244,6 +261,8 @@ def _unsorted(name, types, reduce):
 
     @definition.refuse
     def _(data, segment_ids, num_segments):
+        if num_segments < 0:
+            raise ValueError(f"Input num_segments == {num_segments} must not be negative.")
         kept = segment_ids.clamp_min(0)  # negative ids are dropped
         expect_inside("segment_ids", kept, num_segments, "{label}[{place}] = {value} is out of range [0, {size})")
 

@@ -10,6 +10,7 @@ import torch
 
 from headrace.core import dtypes
 from headrace.core.registry import op
+from headrace.core.wording import in_brackets
 from headrace.ops.shared.sparse_entry import check_inside, check_parts, entries, static_rank
 from headrace.ops.shared.string_array import array_of
 from headrace.resources.value import from_numpy
@@ -37,7 +38,7 @@ def _listed(values):
 def _dense_sets(values):
     """-> the shape that numbers the sets, and each set that has values, by its place."""
     if values.ndim < 2:
-        raise ValueError(f"Invalid rank {values.ndim}: sets need at least 2 dimensions")
+        raise ValueError(f"Shape {list(values.shape)} has rank {values.ndim} < 2: sets need at least 2 dimensions")
     shape = tuple(values.shape[:-1])
     width = values.shape[-1]
     items = _listed(values)
@@ -49,7 +50,7 @@ def _sparse_sets(indices, values, shape, validate):
     if isinstance(values, torch.Tensor):
         check_parts(indices, values, shape)
     if len(shape) < 2:
-        raise ValueError(f"Invalid rank {len(shape)}: sets need at least 2 dimensions")
+        raise ValueError(f"Shape {list(shape)} has rank {len(shape)} < 2: sets need at least 2 dimensions")
     if validate:
         check_inside(indices, shape)
         _check_order(indices)
@@ -63,13 +64,14 @@ def _check_order(indices):
     rows = indices.tolist()
     for i, (before, after) in enumerate(zip(rows, rows[1:], strict=False)):
         if after <= before:
-            raise ValueError(f"indices[{i + 1}] = {after} is out of order or repeated")
+            wrong = "repeated" if after == before else "out of order. Many sparse ops require sorted indices"
+            raise ValueError(f"indices[{i + 1}] = {in_brackets(after)} is {wrong}.")
 
 
 def _combined(first, second, operation, like):
     (shape, a), (other, b) = first, second
     if shape != other:
-        raise ValueError(f"Mismatched group shapes {list(shape)} and {list(other)}")
+        raise ValueError(f"Mismatched shapes {in_brackets(shape)} vs {in_brackets(other)}")
     work = _operation(operation)
     places, values, longest = [], [], 0
     for place in sorted({*a, *b}):
@@ -105,7 +107,7 @@ size = op(
     T=VALUES, host=True, dynamic_shape=True,
 )  # fmt: skip
 size.not_differentiable()
-size.shape(lambda indices, values, shape, validate: None if shape is None else shape[:-1])
+size.shape(lambda indices, values, shape, validate: None)  # TensorFlow does not say it, and programs check that
 
 
 @size.kernel

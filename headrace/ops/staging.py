@@ -54,7 +54,7 @@ def _row(context):
     limits = _limits(context)
     return shared_resource(
         context, StagingArea, lambda name: StagingArea(name, **limits, made_at=str(context.source)),
-        dtypes=context.attrs["dtypes"], **limits,
+        {"dtypes": context.attrs["dtypes"], **limits},
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def _map(context, ordered):
     return shared_resource(
         context, MapStagingArea,
         lambda name: MapStagingArea(name, None, **limits, ordered=ordered, made_at=str(context.source)),
-        ordered=ordered, **limits,
+        {"ordered": ordered, **limits},
     )  # fmt: skip
 
 

@@ -156,6 +156,8 @@ class TakeGradient(Attempt):
 
     __slots__ = ("count",)
 
+    called = "TakeGrad"
+
     def __init__(self, count: int, done: Done) -> None:
         super().__init__(done)
         self.count = count

@@ -18,6 +18,7 @@ class Attempt:
 
     __slots__ = ("done", "ended")
 
+    called = ""  # TensorFlow's word for it in "Dequeue operation was cancelled"
     for_room = False  # whether it waits for others to take something, as a producer that is ahead does all the time
 
     def __init__(self, done: Done) -> None:
@@ -78,6 +79,10 @@ class Waiting:
     def __init__(self, driver: Driver, attempt: Attempt) -> None:
         self._driver = driver
         self._attempt = attempt
+
+    @property
+    def called(self) -> str:
+        return self._attempt.called
 
     @property
     def for_room(self) -> bool:

@@ -164,7 +164,8 @@ class Step:
             what = self._waits_for() or (f" {doing}" if doing else "")
             error = DeadlineExceededError(
                 None, None,
-                f"the step ran out of time (RunOptions.timeout_in_ms or ConfigProto.operation_timeout_in_ms){what}",
+                "Timed out waiting for notification: the step ran out of time (RunOptions.timeout_in_ms or "
+                f"ConfigProto.operation_timeout_in_ms){what}",
             )  # fmt: skip
             if self.error is None:  # the first of the step's threads knows best what the step waited for
                 self.error = error
@@ -179,6 +180,12 @@ class Step:
         if not self.waits:
             return ""
         return f"step {self.number} runs for {monotonic() - self.begun_at:.1f} s and waits:{self._waits_for()}"
+
+    def cancelled(self) -> str:
+        """How TensorFlow says that the first wait was ended, for a message; empty if nothing waits that it has words for."""
+        calls = (getattr(waiting.wait, "called", "") for waiting in list(self.waits.values()))
+        call = next(filter(None, calls), "")
+        return f"{call} operation was cancelled: " if call else ""
 
     def _waits_for(self) -> str:
         return "".join(f"\n\t {waiting}" for waiting in list(self.waits.values()))
@@ -269,7 +276,8 @@ class Steps:
         """Cancels all steps; there will be no more."""
         self._closed = True
         for step in self._running.copy():
-            step.cancel(CancelledError(None, None, f"the session was closed while {step.report() or 'a step ran'}"))
+            closed = f"the session was closed while {step.report() or 'a step ran'}"
+            step.cancel(CancelledError(None, None, f"{step.cancelled()}{closed}"))
 
     def status(self) -> list[StepStatus]:
         """The steps under way that may wait or loop, oldest first; of one that is divided, its partitions here."""

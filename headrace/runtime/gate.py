@@ -45,8 +45,9 @@ class Gate:
             except Empty:
                 raise DeadlineExceededError(
                     None, None,
-                    "the step ran out of time (RunOptions.timeout_in_ms) waiting for the steps of other threads: this session "
-                    f"computes on {self._width} at a time, as ConfigProto.inter_op_parallelism_threads says {at()}",
+                    "Timed out waiting for notification: the step ran out of time (RunOptions.timeout_in_ms) waiting for the "
+                    f"steps of other threads: this session computes on {self._width} at a time, as "
+                    f"ConfigProto.inter_op_parallelism_threads says {at()}",
                 ) from None  # fmt: skip
         passed.depth += 1
 

@@ -96,8 +96,8 @@ class Writers:
         if not self._changed.wait(None if until is None else max(until - monotonic(), 0.0)):
             raise DeadlineExceededError(
                 None, None,
-                "the step ran out of time (RunOptions.timeout_in_ms) waiting for a consistent save to read the variables that "
-                f"it writes {at()}",
+                "Timed out waiting for notification: the step ran out of time (RunOptions.timeout_in_ms) waiting for a "
+                f"consistent save to read the variables that it writes {at()}",
             )  # fmt: skip
 
     # ---- saves

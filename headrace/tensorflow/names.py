@@ -48,7 +48,7 @@ framework.graph_util_impl    graph_util
 framework.importer           .
 framework.indexed_slices     .
 framework.load_library       .
-framework.meta_graph         train
+framework.meta_graph         library.train.saver.meta_graph library.train.saver.collection_def train
 framework.ops                .
 framework.random_seed        random .
 framework.smart_cond         contrib.framework
@@ -299,6 +299,7 @@ core.framework.tensor_pb2            core.proto
 core.framework.tensor_shape_pb2      core.proto
 core.framework.types_pb2             core.proto
 core.framework.variable_pb2          .
+core.framework.versions_pb2          core.proto
 core.protobuf.cluster_pb2            train
 core.protobuf.config_pb2             .
 core.protobuf.meta_graph_pb2         .

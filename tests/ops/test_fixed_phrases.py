@@ -86,7 +86,7 @@ RUNNING: dict[str, tuple[Callable[[], Any], str]] = {
     "not invertible": (lambda: tf.matrix_inverse(late(np.ones([2, 2], np.float32))), "Input is not invertible"),
     "segment ids": (
         lambda: tf.segment_sum(late([[1.0], [2.0]]), late([0, 0, 1])),
-        "segment ids should be the same size as dimension 0 of input",
+        "segment_ids should be the same size as dimension 0 of input",
     ),
     "segment out of range": (
         lambda: tf.unsorted_segment_sum(late([1.0, 2.0]), late([0, 7]), 3),

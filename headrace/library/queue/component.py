@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.core.dtypes import DType, as_dtype
-from headrace.core.shape import TensorShape
+from headrace.core.shape import Dimension, TensorShape
 from headrace.core.source import at
 
 
@@ -23,27 +23,40 @@ def dtype_list(dtypes: Any) -> list[DType]:
 
 def shape_list(shapes: Any, dtypes: Sequence[DType], partial: bool = False) -> list[TensorShape] | None:
     """The shape of each component; None where no shapes are given.  ``partial``: some sizes may be open, but not the ranks."""
-    if partial and (not isinstance(shapes, list) or any(s is None for s in shapes)):
+    several = isinstance(shapes, (list, tuple))
+    if partial and (not several or not shapes or any(s is None or _is_size(s) for s in shapes)):
         raise ValueError(
-            "When providing partial shapes, a list of shapes must be provided, and each must have a known rank; got "
-            f"{shapes!r} {at()}"
+            f"When providing partial shapes, a list of shapes must be provided, one for each component; got {shapes!r} {at()}"
         )
     if shapes is None:
         return None
-    several = shapes if isinstance(shapes, (list, tuple)) and any(map(_is_shape, shapes)) else [shapes]
-    result = [TensorShape(s) for s in several]
-    if len(result) != len(dtypes):
-        raise ValueError(
-            f"Queue shapes must have the same length as dtypes, received len(shapes)={len(result)}, "
-            f"len(dtypes)={len(dtypes)} {at()}"
+    if not several and not isinstance(shapes, TensorShape):
+        raise TypeError(
+            f"Shapes must be a TensorShape or a list or tuple of TensorShapes, got {type(shapes)} instead: {shapes!r} {at()}"
         )
+    if not several or all(s is None or _is_size(s) for s in shapes):
+        shapes = [shapes]
+    result = [s if isinstance(s, TensorShape) else TensorShape(s) for s in shapes]
     if not partial and not all(s.is_fully_defined() for s in result):
         raise ValueError(f"All shapes must be fully defined: {result} {at()}")
+    if any(s.rank is None for s in result):
+        raise ValueError(f"All shapes must have a defined rank: {result} {at()}")
+    if len(result) != len(dtypes):
+        raise ValueError(
+            (
+                f"Shapes must be provided for all components, but received {len(dtypes)} dtypes and {len(result)} shapes"
+                if partial
+                else "Queue shapes must have the same length as dtypes, received "
+                f"len(shapes)={len(result)}, len(dtypes)={len(dtypes)}"
+            )
+            + f": shapes={result} {at()}"
+        )
     return result
 
 
-def _is_shape(value: Any) -> bool:
-    return isinstance(value, (list, tuple, TensorShape)) or value is None
+def _is_size(value: Any) -> bool:
+    """A number, so that the list around it is a shape and not a list of shapes."""
+    return isinstance(value, (int, Dimension)) or (hasattr(value, "__index__") and not hasattr(value, "__len__"))
 
 
 def name_list(names: Any, dtypes: Sequence[DType]) -> list[str] | None:

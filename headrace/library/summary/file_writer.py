@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from headrace.core import event
@@ -15,6 +16,13 @@ from headrace.library import log
 from headrace.library.summary.session_event_writer import SessionEventWriter
 from headrace.resources.event_file import EventFileWriter
 
+_meta_graphs: list[Callable[..., Any]] = []
+
+
+def set_meta_graph_maker(make: Callable[..., Any]) -> None:
+    """Sets what makes a MetaGraphDef of a ``graph_def`` and its ``graph``: a room above this one knows how."""
+    _meta_graphs[:] = [make]
+
 
 class FileWriter:
     """Writes summaries to an event file in ``logdir``, which TensorBoard reads, without holding up the program.
@@ -22,7 +30,8 @@ class FileWriter:
     ``with tf.summary.FileWriter(logdir, sess.graph) as writer: writer.add_summary(sess.run(merged), step)``
 
     A thread writes: up to ``max_queue`` events wait for it.  They are on disk after `flush` and `close`, and every ``flush_secs``
-    seconds.  ``graph`` is added as by `add_graph`.  The file is made when the first event is added.
+    seconds.  ``graph`` is added as by `add_graph`, and as a MetaGraphDef with its collections.  The file is made when the first
+    event is added.
     With a ``session``, events go to the file that the nodes of ``tf.contrib.summary`` write to in this folder.
     """
 
@@ -44,7 +53,9 @@ class FileWriter:
         self._metadata_tags: set[str] = set()
         self._seen_summary_tags: set[bytes] = set()
         if graph is not None or graph_def is not None:
-            self.add_graph(graph, graph_def=graph_def)
+            definition = self._add_graph(graph, None, graph_def)
+            own = graph if isinstance(graph, Graph) else None
+            self.add_meta_graph(_meta_graphs[0](graph_def=definition, graph=own))
 
     def __enter__(self) -> FileWriter:
         return self
@@ -78,6 +89,9 @@ class FileWriter:
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
         """Adds a graph, with the shapes of its tensors.  ``graph_def``, or a GraphDef as ``graph``, is deprecated."""
+        self._add_graph(graph, global_step, graph_def)
+
+    def _add_graph(self, graph: Any, global_step: Any, graph_def: Any) -> Any:
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         graph = graph_def if graph is None else graph
@@ -93,6 +107,7 @@ class FileWriter:
                 f"{graph!r} of type {type(graph).__name__}"
             )
         self._add(event.GRAPH_DEF, graph.SerializeToString(), global_step)
+        return graph
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
         """Adds a MetaGraphDef."""

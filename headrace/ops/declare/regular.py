@@ -44,17 +44,17 @@ def unary(
 def binary(
     name: str, kernel: Callable[..., Any], types: Sequence[DType], gradient: Callable[..., Any] | None = None,
     out: str = "T", names: tuple[str, str] = ("x", "y"), array: Callable[..., Any] | None = None,
-    **traits: bool,
+    bits: Callable[..., Any] | None = None, **traits: bool,
 ) -> OpDef:  # fmt: skip
     """An element-wise op of two inputs that broadcast; ``gradient`` gives two tensors of the output's shape.
 
-    ``array`` is its kernel on numpy arrays of real numbers.
+    ``array`` is its kernel on numpy arrays of real numbers, ``bits`` that on the bits of uint64 (`widen`).
     """
     op_def = op(f"{name}({names[0]}: T, {names[1]}: T) -> (z: {out})", T=types, **traits)
     op_def.shape(broadcast)
     op_def.refuse(refuse_broadcast)
     op_def.kernel(kernel)
-    widen(op_def, kernel)
+    widen(op_def, kernel, bits)
     if gradient is not None:
         op_def.gradient(lambda node, grad: unbroadcast(node, gradient(node, grad)))
     if array is not None:
@@ -70,10 +70,11 @@ def few(shapes: Sequence[Sequence[int]], attrs: dict[str, Any]) -> bool:
     return math.prod(shapes[0]) <= _FEW
 
 
-def widen(op_def: OpDef, kernel: Callable[..., Any]) -> None:
+def widen(op_def: OpDef, kernel: Callable[..., Any], bits: Callable[..., Any] | None = None) -> None:
     """Lets an op compute unsigned integers wider than 8 bits: through int64, back into the type they came in.
 
-    Sums, products and bit patterns are exact; order and quotients are those of int64 for uint64 values above 2**63.
+    Sums, products and bit patterns are exact.  ``bits``: for uint64, where order and quotients matter and int64 has others above
+    2**63, a kernel on the same bits as int64 (declare/unsigned.py).
     """
     allowed = [t for t in WIDE_UNSIGNED if t in op_def.signature.allowed.get("T", ())]
     if not allowed:
@@ -83,7 +84,8 @@ def widen(op_def: OpDef, kernel: Callable[..., Any]) -> None:
     def _(*arguments):
         flat = [t for a in arguments for t in (a if isinstance(a, list) else [a])]
         dtype = next(t.dtype for t in flat if isinstance(t, torch.Tensor))
-        result = kernel(*[_as_int64(a) for a in arguments])
+        call = bits if bits is not None and dtype is torch.uint64 else kernel
+        result = call(*[_as_int64(a) for a in arguments])
         return result.to(dtype) if result.dtype is torch.int64 else result
 
 

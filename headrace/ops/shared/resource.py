@@ -6,10 +6,12 @@ from headrace.core.errors import InvalidArgumentError
 from headrace.resources.value import FROM_TORCH
 
 
-def shared_resource(context, resource_class, make, by_node_name=True, **settings):
+def shared_resource(context, resource_class, make, settings, by_node_name=True, same=None):
     """The state of a node: what has its ``shared_name``, or else its own name, and what ``make(name)`` gives the first time.
 
-    Whoever comes later must ask for the same settings.  Unless ``by_node_name``, other sessions find a ``shared_name`` only.
+    Whoever comes later must ask for the same settings, whose keys are words for a message; ``same(key, there, wanted)`` says
+    of two that differ whether that does no harm, or refuses in its own words.  Unless ``by_node_name``, other sessions find
+    a ``shared_name`` only.
     """
     name = context.attrs["shared_name"] or context.name
 
@@ -21,10 +23,13 @@ def shared_resource(context, resource_class, make, by_node_name=True, **settings
     resource = context.resource(resource_class, make_with_settings, by_node_name)
     for key, wanted in settings.items():
         there = resource.settings[key]
-        if str(there) != str(wanted):  # unknown shapes are equal to none
+        if str(there) != str(wanted) and not (same and same(key, there, wanted)):  # unknown shapes are equal to none
+            kind = resource_class.__name__
+            kind = kind if any(map(str.isupper, kind[1:])) else kind.lower()
             raise InvalidArgumentError(
                 None, None,
-                f"Shared {resource_class.__name__} '{name}' has {key} {_shown(there)} but requested {key} was {_shown(wanted)}",
+                f"Shared {kind} '{name}' has {key} {_shown(there)} but requested {key} "
+                f"{'were' if isinstance(wanted, tuple) else 'was'} {_shown(wanted)}",
             )  # fmt: skip
     return resource
 

@@ -22,6 +22,7 @@ class Offer(Attempt):
 
     __slots__ = ("added", "elements")
 
+    called = "Enqueue"
     for_room = True
 
     def __init__(self, elements: Sequence[Element], done: Done) -> None:
@@ -38,6 +39,8 @@ class Take(Attempt):
     """Takes `count` elements; with `up_to`, fewer if the queue is closed and has fewer.  Its result is a list."""
 
     __slots__ = ("count", "gathered", "up_to")
+
+    called = "Dequeue"
 
     def __init__(self, count: int, done: Done, up_to: bool = False) -> None:
         super().__init__(done)
@@ -103,7 +106,9 @@ class QueueMachine:
     def shut(self) -> Ended:
         """Closes the queue now and refuses those that wait to add, or to close it."""
         self.closed = True
-        return self._advance()
+        refused = [adder.end(self._refusal(adder, waited=True)) for adder in self.adders]
+        self.adders.clear()
+        return [*refused, *self._advance()]
 
     def cancel(self, attempt: Attempt, error: Exception) -> Ended:
         """Elements that `attempt` has gathered go back; those that it has added stay."""
@@ -222,9 +227,12 @@ class QueueMachine:
 
     # ---- messages
 
-    def _refusal(self, adder: Offer | Close) -> CancelledError:
-        already = "already " if isinstance(adder, Close) else ""
-        return CancelledError(None, None, f"{self.title} is {already}closed.")
+    def _refusal(self, adder: Offer | Close, waited: bool = False) -> CancelledError:
+        """``waited``: the adder was in line before the queue was closed."""
+        if isinstance(adder, Close):
+            return CancelledError(None, None, f"{self.title} is already closed.")
+        cancelled = "Enqueue operation was cancelled: " if waited else ""
+        return CancelledError(None, None, f"{cancelled}{self.title} is closed.")
 
     def describe(self, attempt: Attempt) -> str:
         if isinstance(attempt, Take):

@@ -41,7 +41,7 @@ def test_sets_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match=r"must be equal, but are 2 and 1\. Shapes are \[2\] and \[1\]"):
         tf.sets.set_union(tf.constant([[1], [2]]), tf.constant([[1]]))
     other = tf.placeholder(tf.int32, [None, 1])
-    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="Mismatched group shapes"):
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="Mismatched shapes"):
         session.run(tf.sets.set_union(tf.constant([[1], [2]]), other), {other: [[1]]})
 
 

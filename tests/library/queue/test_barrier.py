@@ -137,7 +137,7 @@ class TestRefused:
         with pytest.raises(tf.errors.InvalidArgumentError, match="Timeout not supported"):
             sess.run(Barrier(tf.float32, shapes=[[]]).take_many(1, timeout=10))
         sess.run(Barrier(tf.float32, shapes=[[]], shared_name="shared").ready_size())
-        with pytest.raises(tf.errors.InvalidArgumentError, match="component_types .float32. but requested"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="component types .float32. but requested"):
             sess.run(Barrier(tf.int32, shapes=[[]], shared_name="shared").ready_size())
 
 

@@ -192,7 +192,7 @@ class TestRefused:
     def test_sharing_what_is_different(self, sess: tf.Session) -> None:
         sess.run(StagingArea([tf.float32], shared_name="shared").size())
         with pytest.raises(
-            tf.errors.InvalidArgumentError, match="has dtypes .float32. but requested dtypes was .int32."
+            tf.errors.InvalidArgumentError, match="has dtypes .float32. but requested dtypes were .int32."
         ):
             sess.run(StagingArea([tf.int32], shared_name="shared").size())
         sess.run(MapStagingArea([tf.float32], shared_name="shared").size())

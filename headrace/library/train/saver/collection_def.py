@@ -39,8 +39,11 @@ def add_collection(meta_graph: Any, key: Any, elements: list[Any], export_scope:
 
 
 def _fill(definition: Any, key: str, elements: list[Any], scope: str | None) -> None:
-    first = elements[0]
     prefix = f"{scope}/" if scope else ""
+    elements = [e for e in elements if not isinstance(e, str) or e.startswith(prefix)]
+    if not elements:
+        return
+    first = elements[0]
     if key in (*VARIABLES, GraphKeys.QUEUE_RUNNERS, GraphKeys.SAVERS) and hasattr(first, "to_proto"):
         for element in elements:
             message = element.to_proto(scope)
@@ -48,8 +51,8 @@ def _fill(definition: Any, key: str, elements: list[Any], scope: str | None) -> 
                 encoded = _variable_message(message) if isinstance(message, VariableDef) else message
                 definition.bytes_list.value.append(encoded.SerializeToString())
     elif isinstance(first, (Tensor, Operation, Variable)):
-        names = [element.name for element in elements]
-        definition.node_list.value.extend(n.removeprefix(prefix) for n in names if n.startswith(prefix))
+        if names := [element.name for element in elements if element.name.startswith(prefix)]:
+            definition.node_list.value.extend(name.removeprefix(prefix) for name in names)
     elif isinstance(first, (str, bytes)):
         definition.bytes_list.value.extend(map(as_bytes, elements))
     elif isinstance(first, int):
@@ -84,6 +87,18 @@ def _variable_message(definition: VariableDef) -> Any:
     return message
 
 
+def add_collection_def(
+    meta_graph_def: Any, key: Any, graph: Any = None, export_scope: str | None = None, exclude_nodes: Any = None,
+    override_contents: list[Any] | None = None,
+) -> None:  # fmt: skip
+    """Adds a collection of the graph (default: the default graph) to a MetaGraphDef."""
+    graph = context.get_default_graph() if graph is None else graph
+    elements = graph.get_collection(key) if override_contents is None else override_contents
+    left_out = set(exclude_nodes or ())
+    elements = [e for e in elements if not left_out or getattr(e, "name", None) not in left_out]
+    add_collection(meta_graph_def, key, elements, export_scope)
+
+
 # ---- reading
 
 
@@ -108,10 +123,19 @@ def restore_collections(meta_graph: Any, import_scope: str | None) -> None:
                 _add_node(key, f"{import_scope}/{name}" if import_scope else name)
         elif kind == "bytes_list":
             for data in values:
-                graph.add_to_collection(key, data)
+                graph.add_to_collection(key, _in_scope(data, import_scope))
         else:  # numbers, messages
             for value in values:
                 graph.add_to_collection(key, value)
+
+
+def _in_scope(data: bytes, scope: str | None) -> str | bytes:
+    """Text is taken for a name if there is a scope, as TensorFlow does; messages stay what they are."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data
+    return f"{scope}/{text}" if scope and text.isprintable() else data
 
 
 def _variable(data: bytes, scope: str | None, variables: dict[str, Any]) -> Any:

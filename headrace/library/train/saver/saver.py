@@ -443,7 +443,7 @@ def import_meta_graph(
 ) -> Saver | None:
     """Adds a meta graph to the default graph; gives its saver, or one for all variables, or None if it has none."""
     with naming(meta_graph_or_file):
-        meta_graph, scope = add_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+        meta_graph, scope, _ = add_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
         for data in meta_graph.collection_def[GraphKeys.SAVERS].bytes_list.value:
             context.get_default_graph().add_to_collection(
                 GraphKeys.SAVERS, Saver.from_proto(messages().SaverDef.FromString(data), scope)
