@@ -257,7 +257,7 @@ training.gradient_descent    train
 training.input               train
 training.learning_rate_decay train
 training.momentum            train
-training.monitored_session   train
+training.monitored_session   train library.train.session.monitored_session library.train.session.wrapped_session
 training.moving_averages     train library.train.moving_averages
 training.optimizer           train
 training.proximal_adagrad    train

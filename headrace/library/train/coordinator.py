@@ -50,13 +50,27 @@ class Coordinator:
             )
         self._clean_stop_exception_types = tuple(types)
         self._lock = threading.Lock()
-        self._stop = threading.Event()
+        self._stop_event = threading.Event()
         self._error: tuple[BaseException, TracebackType | None] | None = None
         self._joined = False
         self._session_lost = False
-        self._registered: dict[Any, None] = {}  # an ordered set
+        self._registered_threads: dict[Any, None] = {}  # an ordered set
 
     # ---- stopping
+
+    @property
+    def _exc_info_to_raise(self) -> tuple[type[BaseException], BaseException, TracebackType | None] | None:
+        """TensorFlow's form of the error that `join` raises, which subclasses look at."""
+        return None if self._error is None else (type(self._error[0]), *self._error)
+
+    @_exc_info_to_raise.setter
+    def _exc_info_to_raise(self, info: Any) -> None:
+        self._error = None if info is None else _checked_error(info)
+
+    def _filter_exception(self, ex: Any) -> Any:
+        """None for an error that is a clean end, which is not raised; a subclass may let others pass."""
+        error = None if ex is None else _checked_error(ex)[0]
+        return None if isinstance(error, self._clean_stop_exception_types) else ex
 
     def request_stop(self, ex: Any = None) -> None:
         """Asks all threads to stop.  ``ex``, an exception or what ``sys.exc_info()`` gives, is raised by `join`.
@@ -64,9 +78,8 @@ class Coordinator:
         The first request decides: an error that comes later is logged only.  After `join` nobody waits for an error any more, so
         it is raised here.
         """
+        ex = self._filter_exception(ex)
         error = None if ex is None else _checked_error(ex)
-        if error is not None and isinstance(error[0], self._clean_stop_exception_types):
-            error = None
         with self._lock:
             if not self._joined:
                 self._set_stop(error)
@@ -76,11 +89,11 @@ class Coordinator:
 
     def _set_stop(self, error: tuple[BaseException, TracebackType | None] | None) -> None:
         if error is not None:
-            late = " after the stop was requested, and not raised" if self._stop.is_set() else ""
+            late = " after the stop was requested, and not raised" if self._stop_event.is_set() else ""
             log.info("Error reported to Coordinator%s: %s, %s", late, type(error[0]), error[0])
-        if not self._stop.is_set():
+        if not self._stop_event.is_set():
             self._error = error
-            self._stop.set()
+            self._stop_event.set()
 
     def note_lost_session(self) -> None:
         """The threads stop because a task of their session was lost: a new session goes on with what is on the others."""
@@ -103,11 +116,11 @@ class Coordinator:
             self._joined = False
             self._session_lost = False
             self._error = None
-            self._stop.clear()
+            self._stop_event.clear()
 
     def should_stop(self) -> bool:
         """Whether a stop was requested."""
-        return self._stop.is_set()
+        return self._stop_event.is_set()
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
@@ -126,7 +139,7 @@ class Coordinator:
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
         """Waits until a stop is requested, ``timeout`` seconds at most; returns whether it was."""
-        return self._stop.wait(timeout)
+        return self._stop_event.wait(timeout)
 
     def raise_requested_exception(self) -> None:
         """Raises the error that was reported first, if there is one."""
@@ -141,7 +154,7 @@ class Coordinator:
         """Adds a thread to those that `join` waits for."""
         _check_thread(thread)
         with self._lock:
-            self._registered[thread] = None
+            self._registered_threads[thread] = None
 
     @property
     def joined(self) -> bool:
@@ -164,13 +177,13 @@ class Coordinator:
             raise TypeError(
                 f"stop_grace_period_secs must be a number of seconds, got {stop_grace_period_secs!r} {at()}"
             )
-        while self._live(more) and not self._stop.wait(_POLL_SECS):
+        while self._live(more) and not self._stop_event.wait(_POLL_SECS):
             pass
         self._wait_for_threads(more, time.monotonic() + float(stop_grace_period_secs))
         live = self._live(more)
         with self._lock:
             self._joined = True
-            self._registered.clear()
+            self._registered_threads.clear()
         self.raise_requested_exception()
         if live:
             message = _still_running(live, stop_grace_period_secs)
@@ -181,7 +194,7 @@ class Coordinator:
     def _live(self, more: list[Any]) -> list[Any]:
         """The threads that run now, among them those that were registered since `join` was called."""
         with self._lock:
-            threads = dict.fromkeys([*self._registered, *more])
+            threads = dict.fromkeys([*self._registered_threads, *more])
         return [t for t in threads if t.is_alive()]
 
     def _wait_for_threads(self, more: list[Any], end: float) -> None:

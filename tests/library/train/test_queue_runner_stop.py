@@ -33,7 +33,7 @@ def test_a_step_begun_after_the_stop_ends() -> None:
         """Says that it goes on, once, when it has stopped already and the queue is closed."""
 
         def should_stop(self) -> bool:
-            if threading.current_thread() is closer or not self._stop.is_set():
+            if threading.current_thread() is closer or not self._stop_event.is_set():
                 return super().should_stop()
             closer.join(60)
             if cancelled.is_set():

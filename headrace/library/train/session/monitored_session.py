@@ -131,6 +131,14 @@ class _MonitoredSession:
         self._close(None if clean or issubclass(error_type, Terminated) else error_type)
         return bool(clean)
 
+    def _is_closed(self) -> bool:
+        """Whether the session is closed; for subclasses and tests, as in TensorFlow."""
+        return self._coordinated_creator.tf_sess is None
+
+    def _tf_sess(self) -> Any:
+        """The session below, None once it is closed; for subclasses and tests, as in TensorFlow."""
+        return self._coordinated_creator.tf_sess
+
     # ---- the end
 
     def _check_open(self) -> None:

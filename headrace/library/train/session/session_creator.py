@@ -46,11 +46,10 @@ class ChiefSessionCreator(SessionCreator):
 
     def create_session(self) -> Any:
         scaffold = self._scaffold.finalize()
-        if self._session_manager is None:
-            self._session_manager = _manager(scaffold)
-        prepare: Any = self._session_manager.prepare_session
+        manager = self._get_session_manager()
+        prepare: Any = manager.prepare_session
         if self._has_made_one:
-            prepare = partial(self._session_manager.prepare_next_session, restore=self._restore)
+            prepare = partial(manager.prepare_next_session, restore=self._restore)
         session = prepare(
             self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
             checkpoint_filename_with_path=self._checkpoint_filename_with_path, config=self._config,
@@ -58,6 +57,12 @@ class ChiefSessionCreator(SessionCreator):
         )  # fmt: skip
         self._has_made_one = True
         return session
+
+    def _get_session_manager(self) -> SessionManager:
+        """The manager that makes the sessions; subclasses may give their own."""
+        if self._session_manager is None:
+            self._session_manager = _manager(self._scaffold)
+        return self._session_manager
 
 
 class WorkerSessionCreator(SessionCreator):
@@ -73,12 +78,14 @@ class WorkerSessionCreator(SessionCreator):
         self._max_wait_secs = max_wait_secs
 
     def create_session(self) -> Any:
-        scaffold = self._scaffold.finalize()
+        self._scaffold.finalize()
+        manager = self._get_session_manager()
+        return manager.wait_for_session(self._master, config=self._config, max_wait_secs=self._max_wait_secs)
+
+    def _get_session_manager(self) -> SessionManager:
         if self._session_manager is None:
-            self._session_manager = _manager(scaffold)
-        return self._session_manager.wait_for_session(
-            self._master, config=self._config, max_wait_secs=self._max_wait_secs
-        )
+            self._session_manager = _manager(self._scaffold)
+        return self._session_manager
 
 
 def _manager(scaffold: Scaffold) -> SessionManager:

@@ -251,6 +251,20 @@ class SessionManager:
             log.info("Done running local_init_op.")
         return missing
 
+    # TensorFlow's names for what subclasses call: (whether, what is missing or None).
+
+    def _model_ready(self, sess: Session) -> tuple[bool, str | None]:
+        missing = self._not_ready(self._ready_op, sess, "Model not ready")
+        return missing is None, missing
+
+    def _model_ready_for_local_init(self, sess: Session) -> tuple[bool, str | None]:
+        missing = self._not_ready(self._ready_for_local_init_op, sess, "Model not ready for local init")
+        return missing is None, missing
+
+    def _try_run_local_init_op(self, sess: Session) -> tuple[bool, str | None]:
+        missing = self._run_local_init(sess)
+        return missing is None, missing
+
     @staticmethod
     def _not_ready(op: Any, sess: Session, warning: str) -> str | None:
         """Why a ready op finds the model not ready; None if it is."""

@@ -45,13 +45,13 @@ class WrappedSession:
 
     def should_stop(self) -> bool:
         """Whether this layer or one below asks for an end, or the session is closed."""
-        if self.check_stop():
+        if self._check_stop():
             return True
         if self._sess is None:
             return True
         return isinstance(self._sess, WrappedSession) and self._sess.should_stop()
 
-    def check_stop(self) -> bool:
+    def _check_stop(self) -> bool:
         """Whether this layer itself asks for an end."""
         return False
 
@@ -78,7 +78,7 @@ class WrappedSession:
 class RecoverableSession(WrappedSession):
     """Makes a new session and runs the step again when a task was lost."""
 
-    def __init__(self, creator: CoordinatedSessionCreator) -> None:
+    def __init__(self, creator: Any) -> None:
         self._creator = creator
         super().__init__(self._create_session())
 
@@ -93,11 +93,11 @@ class RecoverableSession(WrappedSession):
                     error,
                 )
 
-    def check_stop(self) -> bool:
+    def _check_stop(self) -> bool:
         if self._sess is None:
             return True
         try:
-            return bool(self._sess.check_stop())
+            return isinstance(self._sess, WrappedSession) and bool(self._sess._check_stop())
         except PREEMPTION_ERRORS as error:
             log.info(
                 "An error was raised while considering whether the session is complete. This may be due to a preemption in a "
@@ -105,12 +105,16 @@ class RecoverableSession(WrappedSession):
                 + _ADVICE,
                 error,
             )
-            self._sess.note_loss()
+            self._note_loss()
             self.close()
             self._sess = self._create_session()
             return False
         except Exception:  # `close` raises it
             return True
+
+    def _note_loss(self) -> None:
+        if isinstance(self._sess, CoordinatedSession):  # a creator of the user's may make others
+            self._sess.note_loss()
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         return self._again(lambda: self._sess.run(*args, **kwargs))
@@ -133,7 +137,7 @@ class RecoverableSession(WrappedSession):
                     "current session will be closed and a new session will be created. " + _ADVICE,
                     error,
                 )
-                self._sess.note_loss()
+                self._note_loss()
                 self.close()  # joins its threads; what they report of the loss is logged
 
 
@@ -168,12 +172,12 @@ class CoordinatedSessionCreator:
 class CoordinatedSession(WrappedSession):
     """Ends with the threads of a coordinator: their first error is raised by ``run`` or ``close``."""
 
-    def __init__(self, sess: Any, coord: Coordinator, stop_grace_period_secs: float) -> None:
+    def __init__(self, sess: Any, coord: Coordinator, stop_grace_period_secs: float = 120) -> None:
         super().__init__(sess)
         self._coord = coord
         self._stop_grace_period_secs = stop_grace_period_secs
 
-    def check_stop(self) -> bool:
+    def _check_stop(self) -> bool:
         self._coord.raise_requested_exception()
         return self._coord.should_stop()
 
@@ -227,7 +231,7 @@ class HookedSession(WrappedSession):
         self._should_stop = False
         self._no_options, self._no_metadata = RunOptions(), RunMetadata()  # making them takes longer than a small step
 
-    def check_stop(self) -> bool:
+    def _check_stop(self) -> bool:
         return self._should_stop
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
@@ -295,3 +299,11 @@ def _merged_options(of_caller: RunOptions | None, of_hooks: list[RunOptions]) ->
         if options.report_tensor_allocations_upon_oom:
             merged.report_tensor_allocations_upon_oom = True
     return merged
+
+
+# TensorFlow's names for the layers, which tests of programs and subclasses use.
+_WrappedSession = WrappedSession
+_RecoverableSession = RecoverableSession
+_CoordinatedSession = CoordinatedSession
+_HookedSession = HookedSession
+_PREEMPTION_ERRORS = PREEMPTION_ERRORS
