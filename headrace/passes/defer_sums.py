@@ -47,6 +47,7 @@ class _Deferred:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.users = users_of(loop.body)
+        self.waited = {c for n in loop.body.nodes for c in n.control_inputs} | set(loop.body.targets)
         self.collected: dict[_Key, int] = {}  # -> its loop variable
 
     def rewrite(self) -> bool:
@@ -75,6 +76,8 @@ class _Deferred:
         term = add.inputs[1 - add.inputs.index(feed)].op
         alone = self.users[feed] == [add] and self.users[add.outputs[0]] == [None]
         if not alone or self.users.get(term.outputs[0]) != [add] or term.control_inputs or add.control_inputs:
+            return None
+        if add in self.waited or term in self.waited:  # somebody needs them in the iteration
             return None
         if term.device != add.device:
             return None

@@ -277,6 +277,25 @@ def test_a_gradient_runs_ahead_no_further_than_allowed(parallel, monkeypatch):
     assert watch.of_values() <= parallel  # that it runs ahead at all is what the slow one waits for
 
 
+def test_a_sum_of_products_in_a_gradient_that_another_device_runs_ahead_of():
+    """The second device makes gradients for the first, which adds up those of the weights: one product after the loop."""
+    results = []
+    for used in (ONE, TWO):
+        with tf.Graph().as_default():
+            w = tf.placeholder(tf.float64, [3, 3])
+
+            def body(i, h, total, w=w):
+                h = pinned("/cpu:0", lambda: tf.tanh(tf.matmul(h, w)))
+                return i + 1, h, pinned("/cpu:1", lambda: total * 0.5 + h)
+
+            start = tf.ones([2, 3], tf.float64)
+            total = tf.while_loop(lambda i, *_: i < 4, body, [0, start, start])[2]
+            (slope,) = tf.gradients(total, w, colocate_gradients_with_ops=True)
+            with tf.Session(config=used) as session:
+                results.append(session.run(slope, {w: np.eye(3) * 0.5}))
+    np.testing.assert_allclose(*results, rtol=1e-12)
+
+
 def chain(x, depth, parallel):
     """Loops inside loops and a conditional; each device only sends to the next, so that in the gradient each only sends back."""
 

@@ -4,9 +4,10 @@
     Q: i -> _RecvMany("P>Q")                 Q: i -> _RecvMany("P>Q")   _SendMany("Q is done")
 
 Each iteration of P takes a credit, a message without values, before all else.  Q has sent ``parallel_iterations`` of them when
-the step begins, and sends one at the end of each of its iterations.  An iteration of P so waits for the end of an earlier one of
-Q, never for one of the same number: a loop that ends without credits ends with them.  What a loop leaves is what it found, so a
-loop inside another begins each time with all its credits.
+the step begins, and sends one in each of its iterations, after all that it takes, sends, or waits for.  An iteration of P so
+waits for the end of an earlier one of Q, never for one of the same number: a loop that ends without credits ends with them.
+Nodes that only compute are not waited for, so that passes may move them out of the loop: Q does not go on without them.
+What a loop leaves is what it found, so a loop inside another begins each time with all its credits.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from headrace.core.registry import REGISTRY
-from headrace.passes.bodies import bodies_within
+from headrace.passes.bodies import bodies_within, held_bodies
 from headrace.passes.match import Ops
 from headrace.passes.partition.homes import is_free
 from headrace.passes.step_graph import Node, StepGraph
@@ -64,7 +65,7 @@ def keep_together(
             )  # fmt: skip
     for part, nodes in done.items():
         body = bodies[part]
-        before = [n for n in body.nodes if not n.op_def.traits.feed]
+        before = [n for n in body.nodes if n.op_def.traits.has_effect or held_bodies(n)]
         for node in nodes:
             node.control_inputs = list(before)
         body.nodes += nodes
