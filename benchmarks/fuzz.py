@@ -108,7 +108,10 @@ class Strangers:
 
     def member(self, count):
         """ZeroMQ with the key, and frames without sense."""
-        return self._send(sockets.control_client(self._context, self._keys, LIMITS), self._server.address, count, False)
+        member = self._context.socket(zmq.DEALER)
+        for option, value in sockets.as_control_client(self._keys).items():
+            member.setsockopt(option, value)
+        return self._send(member, self._server.address, count, False)
 
     def _send(self, stranger, address, count, refused):
         count, sent = min(count, BATCH), 0

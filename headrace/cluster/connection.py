@@ -15,7 +15,7 @@ import torch
 from headrace.cluster.health import Health, Told
 from headrace.cluster.limits import limits
 from headrace.cluster.op_agreement import check_version
-from headrace.cluster.remote import SAY_AFTER, RemoteRuns, ask, lost_receiver
+from headrace.cluster.remote import MOMENT, SAY_AFTER, RemoteRuns, ask, lost_receiver
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport import open_endpoint
 from headrace.cluster.transport.interface import Peer, Transport
@@ -74,15 +74,20 @@ class ClusterConnection:
     """The tasks of one cluster as one session sees them.  Thread-safe."""
 
     def __init__(
-        self, endpoint: Transport, addresses: Mapping[str, str], config: ConfigProto, first: str, own: str | None
-    ) -> None:
-        """``first``: the task whose devices are preferred.  ``own``: the task that is this process; None if none is."""
+        self, endpoint: Transport, addresses: Mapping[str, str], config: ConfigProto, first: str, own: str | None,
+        introduction: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """``first``: the task whose devices are preferred.  ``own``: the task that is this process; None if none is.
+
+        ``introduction``: what that says of itself.
+        """
         self._endpoint = endpoint
         self._session = secrets.token_hex(8)
         self._addresses = dict(addresses)
         self._own = own
         self._peers: dict[str, Peer] = {}
-        self._health = Health(endpoint, None, self.lose)
+        self._introduction = {} if introduction is None else {"from": dict(introduction)}
+        self._health = Health(endpoint, lambda task: {"wanted": task}, self.lose)
         self._losers: list[Told] = []
         self._closed = False
         filters = checked_filters(config.device_filters)
@@ -122,7 +127,7 @@ class ClusterConnection:
             return done
 
         for task in wanted:
-            self._peers[task].call("hello", {}, [], greeting(task))
+            self._peers[task].call("hello", {"wanted": task, **self._introduction}, [], greeting(task))
         until = monotonic() + config.operation_timeout_in_ms / 1000 if config.operation_timeout_in_ms else None
         said = monotonic()
         with changed:
@@ -141,16 +146,15 @@ class ClusterConnection:
         tasks = []
         for task in wanted:
             reply = answers[task]
-            if reply["task"] != task:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"{task} is said to be at {self._peers[task].address}, but {reply['task']} answers there {at()}",
-                )
             check_version(task, self._peers[task].address, reply["headrace"])
             self._health.heard(task, reply["incarnation"], self._peers[task])
-            session = {"session": self._session, "config": to_plain(config), "cluster": self._addresses}
-            ask(self._peers[task], "open", session)
+            session = {
+                "session": self._session,
+                "config": to_plain(config),
+                "cluster": self._addresses,
+                "task": self._own,
+            }
+            ask(self._peers[task], "open", session, seconds=None if until is None else max(until - monotonic(), MOMENT))
             devices = [Device(name, kind, torch.device("cpu"), memory) for name, kind, memory in reply["devices"]]
             tasks.append(Task(task, devices, RemoteRuns(self._peers[task], self._session, task, reply["incarnation"])))
         return tasks

@@ -27,7 +27,7 @@ from headrace.cluster.membership import (
     Ping,
     Tick,
 )
-from headrace.cluster.transport.interface import CLOSED, Peer, Transport
+from headrace.cluster.transport.interface import CLOSED, Payload, Peer, Transport
 from headrace.core.errors import OpError, make_error
 
 log = logging.getLogger("headrace.cluster")
@@ -40,13 +40,13 @@ _last_seen: Final[dict[str, int]] = {}  # the incarnation that was at an address
 class Health:
     """Thread-safe."""
 
-    def __init__(self, endpoint: Transport, sender: str | None, told: Told) -> None:
-        """``sender``: the task that sends over these connections; None if they are a session's, which says so itself.
+    def __init__(self, endpoint: Transport, greeting: Callable[[str], Payload], told: Told) -> None:
+        """``greeting(task)``: what a task is told with the first question.
 
         ``told`` is called once for each task that is lost, mostly on the I/O thread.
         """
         self._endpoint = endpoint
-        self._introduction = {} if sender is None else {"task": sender}
+        self._greeting = greeting
         self._told = told
         self._machine = Membership(lost_seconds() * ANSWER_FACTOR)
         self._peers: dict[str, Peer] = {}
@@ -62,7 +62,7 @@ class Health:
             start = not self._ticks and not self._closed
             self._ticks = self._ticks or start
         peer.on_lost(lambda error: self._feed(Broken(task, error.message), peer))
-        peer.call("ping", self._introduction, [], partial(self._answered, task, peer))
+        peer.call("ping", self._greeting(task), [], partial(self._answered, task, peer))
         if start:
             self._endpoint.later(PING_SECONDS, self._tick)
 

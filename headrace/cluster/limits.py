@@ -26,6 +26,16 @@ def lost_seconds() -> float:
     return seconds
 
 
+def data_port() -> int | None:
+    """The port for large tensors to this process's server; None: it follows from the declared one."""
+    setting = os.environ.get("HEADRACE_DATA_PORT", "")
+    if not setting:
+        return None
+    if not (setting.isascii() and setting.isdigit() and 0 < int(setting) < 1 << 16):
+        raise ValueError(f"HEADRACE_DATA_PORT must be the number of a port, from 1 to 65535, got {setting!r}")
+    return int(setting)
+
+
 def limits() -> Limits:
     """The limits of this process's endpoints."""
     return replace(DEFAULT_LIMITS, silence=lost_seconds())

@@ -67,10 +67,15 @@ class RemoteRuns:
         self._ended: list[int] = []  # steps of which the task is told with the next one
         self._lock = threading.Lock()
 
-    def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
+    def register(
+        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
+    ) -> int:
         try:
             text, arrays = encode_portable(data)
-            payload = {"session": self._session, "graph": text, "routes": dict(routes), "ops": user_ops(data)}
+            payload = {
+                "session": self._session, "graph": text, "routes": dict(routes), "ops": user_ops(data),
+                "sources": list(sources),
+            }  # fmt: skip
             handle: int = ask(self._peer, "register", payload, arrays)["handle"]
         except OpError as e:
             raise self._explained(e, origins) from e

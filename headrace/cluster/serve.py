@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from typing import Final
 
@@ -21,10 +20,9 @@ def main() -> None:
         sys.exit("headrace.cluster.serve: TF_CONFIG is not set; it has the cluster and the task as JSON")
     definition = json.loads(config)
     task = definition["task"]
-    Server(ClusterSpec(definition["cluster"]), task["type"], task["index"])
+    server = Server(ClusterSpec(definition["cluster"]), task["type"], task["index"])
     print(READY, flush=True)
-    while True:
-        signal.pause()
+    server._worker.wait_for_sessions(None)  # ends with an error only
 
 
 if __name__ == "__main__":

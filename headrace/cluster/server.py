@@ -14,7 +14,7 @@ import os
 from typing import Any, Final
 
 from headrace.cluster.cluster_spec import ClusterSpec
-from headrace.cluster.limits import limits
+from headrace.cluster.limits import data_port, limits
 from headrace.cluster.transport import need_libraries, open_endpoint
 from headrace.core.config import ConfigProto
 from headrace.core.errors import (
@@ -114,8 +114,9 @@ class Server:
         address = self._addresses[self._worker.task]
         try:
             self._service.endpoint = open_endpoint(
-                self._service.handle, address, lost=self._service.lost, limits=limits()
-            )
+                self._service.handle, address, lost=self._service.lost, limits=limits(), data_port=data_port(),
+                failed=self._worker.fail,
+            )  # fmt: skip
         except BaseException as e:
             self._withdraw()
             if isinstance(e, OpError):
@@ -127,7 +128,8 @@ class Server:
         """The way of a session in this process to the other tasks."""
         connection = importlib.import_module("headrace.cluster.connection")
         task = self._worker.task
-        made = connection.ClusterConnection(self._service.endpoint, self._addresses, config, task, task)
+        service = self._service
+        made = connection.ClusterConnection(service.endpoint, self._addresses, config, task, task, service.introduction)
         self._service.connections.add(made)
         return made
 
@@ -135,6 +137,7 @@ class Server:
         """Waits for ever, as TensorFlow's: the process that calls it serves until it is ended.  Not if it is not started.
 
         With HEADRACE_JOIN_SECONDS it returns when there was a session on this server and none has been open for so long.
+        Raises if the server cannot answer any more.
         """
         if self._started:
             self._worker.wait_for_sessions(_join_seconds())

@@ -10,6 +10,7 @@ import re
 import secrets
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +25,7 @@ from headrace.cluster.remote import ask, lost_receiver
 from headrace.cluster.session_config import from_plain
 from headrace.cluster.status import process_status, transport_status, worker_status
 from headrace.cluster.transport.interface import CLOSED, Fail, Peer, Reply, Transport
+from headrace.cluster.transport.keys import is_loopback, split_address
 from headrace.cluster.transport.portable_codec import decode_portable
 from headrace.core import errors
 from headrace.core.errors import OpError
@@ -35,6 +37,7 @@ from headrace.runtime.worker import LocalWorker
 
 log = logging.getLogger("headrace.cluster")
 
+REPLACED: Final = 1024
 _NODE: Final = re.compile(r"\[\[node (\S+) \(")
 
 
@@ -45,6 +48,21 @@ class RemoteSession:
     peer: str
     graph: RegisteredGraph
     partitions: PartitionWorker
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A task that has connected to this one: its process, where it says it is, and its connection."""
+
+    incarnation: int
+    address: str
+    peer: str
+
+    @property
+    def can_be_dialed(self) -> bool:
+        """Whether its address means the same here as there."""
+        host = split_address(self.address)[0]
+        return host not in ("*", "0.0.0.0", "::") and not is_loopback(host)
 
 
 @dataclass(slots=True)
@@ -62,6 +80,10 @@ class TaskService:
     _peers: dict[str, Peer] = field(default_factory=dict)  # by address: tasks that partitions of this one send to
     _health: Health | None = None  # of these
     _senders: dict[str, str] = field(default_factory=dict)  # the connection by which each of the others sends
+    _known: dict[str, Known] = field(default_factory=dict)  # by task: who it was the last time that it came
+    _replaced: deque[int] = field(
+        default_factory=lambda: deque(maxlen=REPLACED)
+    )  # incarnations that another has followed
     connections: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)  # of the sessions of this process
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -95,6 +117,7 @@ class TaskService:
             message.refuse(e)
 
     def hello(self, message: _Message) -> None:
+        self._meet(message)
         devices = [[d.name, d.device_type, d.memory_limit] for d in self.worker.devices]
         message.answer({
             "task": self.worker.task, "cluster": dict(self.addresses), "devices": devices, "headrace": self.version,
@@ -102,8 +125,9 @@ class TaskService:
 
     def ping(self, message: _Message) -> None:
         """Somebody looks whether this task is there; another task says who it is, as it is going to send."""
-        if "task" in message.payload:
-            self._senders[message.payload["task"]] = message.peer
+        self._meet(message)
+        if "sends" in message.payload:
+            self._senders[message.payload["from"]["task"]] = message.peer
         message.answer()
 
     def status(self, message: _Message) -> None:
@@ -121,9 +145,8 @@ class TaskService:
         timeout = config.operation_timeout_in_ms / 1000
         graph = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         addresses = {**message.payload["cluster"], **self.addresses}  # the client may know workers that came later
-        session = RemoteSession(
-            message.peer, graph, PartitionWorker(Planner(graph, config), partial(self._send_to, addresses))
-        )
+        send_to = partial(self._send_to, addresses, message.payload.get("task"), message.peer)
+        session = RemoteSession(message.peer, graph, PartitionWorker(Planner(graph, config), send_to))
         with self._lock:
             problem = self._session_problem(name)
             if problem is None:
@@ -138,7 +161,7 @@ class TaskService:
         payload = message.payload
         data = decode_portable(payload["graph"], message.tensors)
         check_user_ops(self.worker.task, data, payload["ops"])
-        handle = self._session(payload).partitions.register(data, {}, payload["routes"])
+        handle = self._session(payload).partitions.register(data, {}, payload["routes"], payload["sources"])
         message.answer({"handle": handle})
 
     def trace(self, message: _Message) -> None:
@@ -186,6 +209,43 @@ class TaskService:
 
     # ---- sessions and tasks
 
+    @property
+    def introduction(self) -> dict[str, Any]:
+        """What this task says of itself when it connects to another."""
+        task = self.worker.task
+        return {"task": task, "incarnation": self.incarnation, "address": self.addresses.get(task, "")}
+
+    def _meet(self, message: _Message) -> None:
+        """Somebody has connected: raises if it takes this task for another, or is not its task any more.
+
+        Of two processes that say that they are a task the one that came later is.
+        """
+        wanted, who = message.payload.get("wanted", self.worker.task), message.payload.get("from")
+        by = message.peer if who is None else f"{who['task']} at {who['address']}"
+        if wanted != self.worker.task:
+            log.warning("%s is taken for %s by %s: their cluster specs differ", self.worker.task, wanted, by)
+            here = f"{wanted} is said to be at {self.addresses.get(self.worker.task)}, but {self.worker.task} answers there"
+            raise errors.InvalidArgumentError(None, None, here)
+        if who is None:
+            return
+        task, now = who["task"], Known(who["incarnation"], who["address"], message.peer)
+        with self._lock:
+            before = self._known.get(task)
+            replaced = before is not None and before.incarnation != now.incarnation
+            if now.incarnation not in self._replaced:
+                self._known[task] = now
+                if before is not None and replaced:
+                    self._replaced.append(before.incarnation)
+        if before is None or not replaced:
+            return
+        why = f"{task} is the process at {{}} now, which came after the one at {{}}"
+        if now.incarnation in self._replaced:
+            raise errors.AlreadyExistsError(None, None, why.format(before.address, now.address))
+        old = self.endpoint.peer(before.peer) if self.endpoint is not None else None
+        if old is not None:
+            log.warning("%s: %s", self.worker.task, why.format(now.address, before.address))
+            old.close(errors.AlreadyExistsError(None, None, why.format(now.address, before.address)))
+
     def _session(self, payload: Mapping[str, Any]) -> RemoteSession:
         session = self._sessions.get(payload["session"])
         if session is None:
@@ -227,13 +287,20 @@ class TaskService:
             session.graph.close()
             session.partitions.close()
 
-    def _send_to(self, addresses: Mapping[str, str], task: str) -> Send:
-        """What sends to another task of a session's cluster.  Waits until that task answers: what is sent must arrive."""
-        peer = self._peer(addresses, task)
-        try:
-            ask(peer, "ping", {}, seconds=lost_seconds())
-        except OpError as e:
-            raise lost_receiver(task, e) from None
+    def _send_to(self, addresses: Mapping[str, str], client: str | None, connection: str, task: str) -> Send:
+        """What sends to another task of a session's cluster: the client's own over the connection that it has made.
+
+        Waits until that task answers: what is sent must arrive.
+        """
+        peer = None
+        if self.endpoint is not None:
+            peer = self.endpoint.peer(connection if task == client else self._senders.get(task, ""))
+        if peer is None:
+            peer = self._peer(addresses, task)
+            try:
+                ask(peer, "ping", self._ping_of(task), seconds=lost_seconds())
+            except OpError as e:
+                raise lost_receiver(task, e) from None
 
         def send(step: int, key: str, values: Sequence[Any]) -> None:
             if peer.lost is not None:
@@ -243,19 +310,24 @@ class TaskService:
         return send
 
     def _peer(self, addresses: Mapping[str, str], task: str) -> Peer:
-        address = addresses.get(task)
+        known = self._known.get(task)
+        address = known.address if known is not None and known.can_be_dialed else addresses.get(task)
         if address is None or self.endpoint is None:
             raise errors.InvalidArgumentError(
                 None, None, f"{self.worker.task} knows no address of {task}; it knows {', '.join(sorted(addresses))}"
             )
         with self._lock:
             if self._health is None:
-                self._health = Health(self.endpoint, self.worker.task, self._task_lost)
+                self._health = Health(self.endpoint, self._ping_of, self._task_lost)
             peer = self._peers.get(address)
             if peer is None or peer.lost is not None:
                 peer = self._peers[address] = self.endpoint.connect(address)
                 self._health.watch(task, peer, lost_seconds())
             return peer
+
+    def _ping_of(self, task: str) -> dict[str, Any]:
+        """What this task says to another to which it is going to send."""
+        return {"wanted": task, "from": self.introduction, "sends": True}
 
     def _task_lost(self, task: str, error: OpError) -> None:
         """Ends the steps here that involve a task to or from which nothing comes any more."""

@@ -17,7 +17,7 @@ from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.partition.cut import Cutting
-from headrace.passes.partition.partition import partition, partition_names
+from headrace.passes.partition.partition import destinations, partition, partition_names
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
@@ -158,11 +158,15 @@ class Master:
         feeds, fetches = list(graph.feeds), list(graph.fetches)
         origins = origins_of(graph)
         parts = partition(graph, self.part_of, self._cutting)
-        routes = {one.name: task_of(one.name) for one in parts}
+        tasks = {one.name: task_of(one.name) for one in parts}
+        sends = {one.name: destinations(one.graph) for one in parts}
         members = []
         for one in parts:
-            runs = self._tasks[routes[one.name]]
-            handle = runs.register(to_portable(one.graph), origins, routes)
+            mine = tasks[one.name]
+            runs = self._tasks[mine]
+            routes = {name: task for name, task in tasks.items() if task == mine or name in sends[one.name]}
+            sources = [task for name, task in tasks.items() if one.name in sends[name]]
+            handle = runs.register(to_portable(one.graph), origins, routes, sources)
             members.append(Member(one.name, runs, handle, tuple(one.feeds), tuple(one.fetches)))
         return StepPlan(
             request, graph, [], feeds, fetches, borrowed, self.registered.resources.generation, ThreadChoice(1),

@@ -34,8 +34,13 @@ ABORTED_STEPS: Final = 1024  # of one session: partitions of these that come lat
 class Runs(Protocol):
     """What the master asks of a task, in this process or another."""
 
-    def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
-        """Keeps a partition; returns the handle to run it by.  ``routes``: the task of each partition that it sends to."""
+    def register(
+        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
+    ) -> int:
+        """Keeps a partition; returns the handle to run it by.
+
+        ``routes``: the task of each partition that it sends to, and of those on its own.  ``sources``: tasks that send to it.
+        """
 
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Begins to run a partition in a step, and tells ``done`` its results or its error."""
@@ -124,12 +129,15 @@ class PartitionWorker:
         self._broken: dict[int, OpError] = {}  # by handle: why its steps cannot run any more
         self._lock = threading.Lock()
 
-    def register(self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str]) -> int:
+    def register(
+        self, data: Portable, origins: Mapping[str, Any], routes: Mapping[str, str], sources: Sequence[str]
+    ) -> int:
         mine = [partition for partition, task in routes.items() if task == self._task]
         blueprint = PartitionBlueprint(data, origins, mine)  # a partition has the name of its device
         sends = {partition: self._sender(task) for partition, task in routes.items()}
         handle = next(self._handles)
-        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, frozenset(routes.values()))
+        tasks = frozenset((*routes.values(), *sources))
+        self._partitions[handle] = Registered(blueprint, self._make(blueprint), sends, tasks)
         return handle
 
     def trace(self, handle: int) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from headrace.core.config import ConfigProto
+from headrace.core.errors import OpError
 from headrace.core.registry import Kernel, OpDef
 from headrace.graph.infer import group_inputs
 from headrace.passes.pipeline import passes_off
@@ -45,6 +46,7 @@ class LocalWorker:
         self._host = next(d for d in self.devices if d.device_type == "CPU")
         self._sessions: set[Any] = set()  # those that are open: registered graphs
         self._had_session = False
+        self._failure: OpError | None = None
         self._steps_done = 0
         self._counting = threading.Lock()
         self._session_left = threading.Condition()
@@ -65,12 +67,27 @@ class LocalWorker:
             self._session_left.notify_all()
 
     def wait_for_sessions(self, seconds: float | None = 0.0) -> None:
-        """Returns when there was a session and none has been open for so many seconds; None: never."""
+        """Returns when there was a session and none has been open for so many seconds; None: never.
+
+        Raises the error of a worker that `fail` has ended.
+        """
         with self._session_left:
             while True:
-                self._session_left.wait_for(lambda: self._had_session and not self._sessions)
-                if not self._session_left.wait_for(lambda: bool(self._sessions), seconds):
+                self._wait_until(lambda: seconds is not None and self._had_session and not self._sessions)
+                if not self._wait_until(lambda: bool(self._sessions), seconds):
                     return
+
+    def _wait_until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
+        came = self._session_left.wait_for(lambda: self._failure is not None or condition(), seconds)
+        if self._failure is not None:
+            raise self._failure
+        return came
+
+    def fail(self, error: OpError) -> None:
+        """Nobody can reach the worker any more: ends who waits for sessions with the error."""
+        with self._session_left:
+            self._failure = error
+            self._session_left.notify_all()
 
     def sessions(self) -> list[Any]:
         """The registered graphs of the sessions that are open."""

@@ -6,7 +6,7 @@ nothing of graphs, steps or sessions.  Their libraries are in the extra ``cluste
 
 from __future__ import annotations
 
-from headrace.cluster.transport.interface import DEFAULT_LIMITS, Handler, Limits, Lost, Transport
+from headrace.cluster.transport.interface import DEFAULT_LIMITS, Failed, Handler, Limits, Lost, Transport
 
 
 def open_endpoint(
@@ -15,12 +15,14 @@ def open_endpoint(
     key: str | bytes | None = None,
     lost: Lost | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    data_port: int | None = None,
+    failed: Failed | None = None,
 ) -> Transport:
     """A new ``Endpoint``."""
     need_libraries()
     from headrace.cluster.transport.endpoint import Endpoint
 
-    return Endpoint(handler, address, key, lost, limits)
+    return Endpoint(handler, address, key, lost, limits, data_port=data_port, failed=failed)
 
 
 def need_libraries() -> None:

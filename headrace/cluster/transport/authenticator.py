@@ -1,13 +1,14 @@
 """Who may connect: answers ZeroMQ's question about each new connection (its ZAP protocol).
 
-The control channel accepts the public key that derives from the cluster's key; the bulk channel accepts a secret that the control
-channel has told, once.
+The control channel accepts the public keys that derive from the cluster's keys; the bulk channel accepts a secret that the
+control channel has told, once.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
 import zmq
@@ -20,12 +21,12 @@ BULK: Final = b"bulk"
 class Authenticator:
     """For one thread."""
 
-    def __init__(self, context: zmq.Context[Any], client_key: bytes, refused: Counter[str]) -> None:
-        """``client_key``: the 32 bytes of the public key that clients have."""
+    def __init__(self, context: zmq.Context[Any], client_keys: Sequence[bytes], refused: Counter[str]) -> None:
+        """``client_keys``: the 32 bytes of each public key that clients may have."""
         self.socket = context.socket(zmq.REP)
         self.socket.linger = 0
         self.socket.bind(ADDRESS)
-        self._client_key = client_key
+        self._client_keys = client_keys
         self._refused = refused
         self._secrets: dict[bytes, bytes] = {}  # by the name of the connection to come: its identity
 
@@ -36,9 +37,9 @@ class Authenticator:
     def forget(self, identity: bytes) -> None:
         self._secrets.pop(identity.hex().encode(), None)
 
-    def answer(self, frames: list[bytes]) -> None:
+    def answer(self, frames: list[zmq.Frame]) -> None:
         """Answers one question."""
-        version, request, domain, _address, _identity, mechanism, *credentials = frames
+        version, request, domain, _address, _identity, mechanism, *credentials = [frame.bytes for frame in frames]
         accepted = self._accepts(domain, mechanism, credentials)
         if not accepted:
             self._refused["wrong key"] += 1
@@ -47,7 +48,7 @@ class Authenticator:
 
     def _accepts(self, domain: bytes, mechanism: bytes, credentials: list[bytes]) -> bool:
         if domain == CONTROL:
-            return mechanism == b"CURVE" and secrets.compare_digest(credentials[0], self._client_key)
+            return mechanism == b"CURVE" and any(secrets.compare_digest(credentials[0], k) for k in self._client_keys)
         if domain == BULK and mechanism == b"PLAIN" and len(credentials) == 2:
             name, secret = credentials
             expected = self._secrets.get(name)

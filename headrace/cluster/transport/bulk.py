@@ -20,6 +20,7 @@ from headrace.cluster.transport.codec import Buffer, MalformedError
 WINDOW: Final = 16  # chunks that are under way for one region
 ACTIVE: Final = 4  # regions under way
 TAG: Final = 16
+MOST_AROUND: Final = 64 + TAG  # bytes of a frame beside those of its chunk
 _HEADER: Final = struct.Struct(">QQQ")
 
 

@@ -7,27 +7,34 @@ from __future__ import annotations
 
 import itertools
 from contextlib import suppress
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import zmq
 
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport import sockets
 from headrace.cluster.transport.bulk import BulkReceiver, BulkSender
+from headrace.cluster.transport.channel import Dial
 from headrace.cluster.transport.codec import Buffer, MalformedError
-from headrace.cluster.transport.end import CallingEnd, End
+from headrace.cluster.transport.end import End
 from headrace.cluster.transport.interface import CLOSED
-from headrace.cluster.transport.keys import split_address, url
+from headrace.cluster.transport.keys import split_address
 from headrace.cluster.transport.link import log
+from headrace.cluster.transport.lookups import address_of, is_numeric, is_server
 from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
-from headrace.core.errors import CancelledError, OpError, UnauthenticatedError, UnavailableError
+from headrace.core.errors import AlreadyExistsError, UnauthenticatedError, UnavailableError, make_error
 
 if TYPE_CHECKING:
     from headrace.cluster.transport.endpoint import Endpoint
 
 LINGER_MS: Final = 500  # for the last messages of a connection that is closed
-TRIES: Final = 3  # handshakes that may fail: a server that is just starting or ending also breaks them off
+TRIES: Final = (
+    3  # handshakes with each key that may fail: a server that is just starting or ending also breaks them off
+)
+PAUSES_S: Final = (0.05, 1.0)  # between two tries to connect: the first, and the longest
+OVER: Final = (zmq.EVENT_CLOSED, zmq.EVENT_DISCONNECTED)
 BULK_RETRY_S: Final = 0.005
 UNANSWERED: Final = 0.8  # of the time that a handshake may take: who refuses one does so sooner
 
@@ -37,9 +44,15 @@ _numbers = itertools.count(1)
 class Connection(End):
     """What both kinds have: two channels, and how they are used."""
 
-    def __init__(self, endpoint: Endpoint, name: str) -> None:
-        super().__init__(endpoint, name)
-        self._stuck: list[bytes] | None = None  # a chunk for a channel that is not open yet
+    def __init__(self, endpoint: Endpoint, name: str, address: str, identity: bytes, bulk_identity: bytes) -> None:
+        super().__init__(endpoint, name, address)
+        self.lock = endpoint.control.lock
+        self.identity = identity
+        self.bulk_identity = bulk_identity
+        self.dialing = False
+        self.bulk_open = False
+        self._by_control = False  # the bulk channel cannot be opened
+        self._stuck: list[bytes] | None = None  # a chunk for a channel that is full
 
     def receive(self, frames: list[bytes]) -> None:
         """Takes a message of the control channel; ends the connection if it is not one."""
@@ -55,23 +68,33 @@ class Connection(End):
 
     def take(self, head: wire.Head, body: Buffer) -> None:
         if isinstance(head, wire.Goodbye):
-            self.end(UnavailableError(None, None, f"{self.link.name} {CLOSED}"))
+            reason = (
+                f"{self.address} refuses this process: {head.message}" if head.code else f"{self.link.name} {CLOSED}"
+            )
+            self.end(make_error(None, None, reason, head.code) if head.code else UnavailableError(None, None, reason))
+        elif isinstance(head, wire.Chunk):
+            self.link.chunk([head.header, body])
+        elif isinstance(head, wire.NoBulk):
+            self.use_control()
         else:
             self.link.receive(head, body)
 
-    def chunk(self, frames: list[Any]) -> None:
-        """Takes a chunk of the bulk channel."""
+    def take_bulk(self, frames: list[bytes]) -> None:
+        """Takes a message of the bulk channel: an empty one, which is the first, or a chunk."""
         try:
-            self.link.chunk(frames)
+            if frames != [b""]:
+                self.link.chunk(frames)
+            elif not self.bulk_open:
+                self.bulk_open = True
+                self.pump()
         except MalformedError as e:
             self.refuse("bad chunk", e)
 
     def refuse(self, reason: str, error: Exception) -> None:
         self.endpoint.refusals[reason] += 1
         log.warning("the connection with %s is closed: %s", self.link.name, error)
-        self.end(
-            UnavailableError(None, None, f"the connection with {self.link.name} was closed: {error}"), goodbye=True
-        )
+        why = f"the connection with {self.link.name} was closed: {error}"
+        self.end(UnavailableError(None, None, why), goodbye=True)
 
     def share(self, outgoing: bool, incoming: wire.Probe | None) -> None:
         """Uses shared memory in the directions that work."""
@@ -93,11 +116,18 @@ class Connection(End):
 
     def transmit(self, frames: list[bytes]) -> None:
         try:
-            self.send_control(frames)
+            self.endpoint.control.send([self.identity, *frames])
         except zmq.ZMQError as e:
+            if self.dialing:  # ZeroMQ tells of a try that fails
+                return
             problem = "does not take its messages" if isinstance(e, zmq.Again) else f"cannot be reached: {e}"
             error = UnavailableError(None, None, f"{self.link.name} {problem}")
             self.submit(lambda: self.end(error))
+
+    def use_control(self) -> None:
+        """Sends chunks over the control channel from now on."""
+        self._by_control = True
+        self.pump()
 
     def pump(self) -> None:
         self.endpoint.loop.busy(self, self._pump)
@@ -107,46 +137,41 @@ class Connection(End):
         sender = self.link.sender
         if self.over or sender is None or not (self._stuck or sender.ready):
             return False
+        if not self.bulk_open and not self._by_control:
+            return False  # whoever opens it pumps
         frames = self._stuck or sender.next()
         self._stuck = None
         try:
-            self.send_bulk(frames)
-        except zmq.ZMQError:  # not open yet, or full
+            if self._by_control:
+                self.endpoint.control.send([self.identity, wire.encode_head(wire.Chunk(frames[0])), frames[1]])
+            else:
+                self.endpoint.bulk.send([self.bulk_identity, *frames])
+        except zmq.ZMQError:  # full
             self._stuck = frames
             self.endpoint.loop.later(BULK_RETRY_S, self.pump)
             return False
         return sender.ready
 
-    def send_control(self, frames: list[bytes]) -> None:
-        raise NotImplementedError
+    def lose(self, channel: str = "connection with") -> None:
+        """ZeroMQ says that the connection has ended."""
+        self.end(UnavailableError(None, None, f"the {channel} {self.link.name} is lost"))
 
-    def send_bulk(self, frames: list[bytes]) -> None:
-        raise NotImplementedError
-
-    def end(self, error: OpError, goodbye: bool = False) -> None:
-        """Ends the connection, once."""
-        with self.lock:
-            if self.over is not None:
-                return
-            self.over = error
+    def dispose(self, goodbye: bool) -> None:
         if goodbye and self.ready:
             with suppress(zmq.ZMQError):
-                self.send_control([wire.encode_head(wire.Goodbye()), b""])
-        self.link.end(error)
-        self.dispose()
-
-    def dispose(self) -> None:
-        raise NotImplementedError
+                why = wire.Goodbye()
+                if isinstance(self.over, AlreadyExistsError):  # it must not come back
+                    why = wire.Goodbye(self.over.error_code, self.over.message)
+                self.endpoint.control.send([self.identity, wire.encode_head(why), b""])
+        self.endpoint.forget(self)
 
 
 class ServerConnection(Connection):
     """A connection that another endpoint made to this one."""
 
     def __init__(self, endpoint: Endpoint, identity: bytes, hello: wire.Hello) -> None:
-        super().__init__(endpoint, f"{hello.name}#{next(_numbers)}")
-        self.lock = endpoint.control_lock
-        self.identity = identity
-        self.bulk_identity, self._secret, *keys = endpoint.new_bulk()
+        bulk_identity, self._secret, *keys = endpoint.new_bulk()
+        super().__init__(endpoint, f"{hello.name}#{next(_numbers)}", hello.name, identity, bulk_identity)
         self._keys = (keys[0], keys[1])
         self.encrypt(keys[1], keys[0])
 
@@ -169,87 +194,113 @@ class ServerConnection(Connection):
 
     def take(self, head: wire.Head, body: Buffer) -> None:
         if not self.ready and isinstance(head, wire.Ready):
-            self.ready = True
             self.share(head.shares and self.endpoint.probe is not None, None)
+            self.become_ready()
         elif self.ready or isinstance(head, wire.Goodbye):
             super().take(head, body)
         else:
             raise MalformedError(f"{type(head).__name__} came before the connection was ready")
 
     def open_bulk(self) -> None:
-        self.link.tell(wire.OpenBulk())
-
-    def send_control(self, frames: list[bytes]) -> None:
-        self.endpoint.send_control([self.identity, *frames])
-
-    def send_bulk(self, frames: list[bytes]) -> None:
-        assert self.endpoint.bulk is not None
-        sockets.send(self.endpoint.bulk, [self.bulk_identity, *frames])
-        self.endpoint.loop.sent(self.endpoint.bulk)
-
-    def dispose(self) -> None:
-        assert self.over is not None
-        self.endpoint.forget(self)
-        self.endpoint.tell_lost(self.link.name, self.over)
+        if not self.bulk_open and not self._by_control:
+            self.link.tell(wire.OpenBulk())
 
 
-class ClientConnection(Connection, CallingEnd):
-    """A connection that this endpoint made: a ``Peer``."""
+class ClientConnection(Connection):
+    """A connection that this endpoint made."""
 
     def __init__(self, endpoint: Endpoint, address: str, timeout: float | None) -> None:
-        super().__init__(endpoint, address)
-        self._failures = 0
-        self._tried_at = monotonic()
-        self._shook_hands = False
-        self._socket: sockets.Socket | None = None
-        self._watch: sockets.Socket | None = None
-        self._bulk: sockets.Socket | None = None
-        self._bulk_watch: sockets.Socket | None = None
-        self._welcome: wire.Welcome | None = None
+        number = next(_numbers)
+        super().__init__(endpoint, address, address, b"dialed %d" % number, b"dialed %d" % number)
+        self.dialing = True
         self._timeout = timeout
+        self._host, self._port = split_address(address)
+        self._ip = ""
+        self._where = ""  # on the control channel, while it is dialed
+        self._bulk_where = ""
+        self._pause = PAUSES_S[0]
+        self._told = False  # that the host is not known
+        self._failures = 0
+        self._dialed_at = 0.0
+        self._shook_hands = False
+        self._welcome: wire.Welcome | None = None
 
-    def close(self, error: OpError | None = None) -> None:
-        self.submit(lambda: self.end(error or self.closed(), goodbye=True))
-
-    # ---- on the I/O thread
+    # ---- dialing
 
     def begin(self) -> None:
         """Starts to connect."""
-        endpoint = self.endpoint
-        self._socket = sockets.control_client(endpoint.context, endpoint.curve, endpoint.limits)
-        self._watch = sockets.monitor(self._socket)
-        endpoint.loop.read(self._socket, self.receive, self.lock)
-        endpoint.loop.read(self._watch, self._note)
-        self._socket.connect(url(*split_address(self.address)))
-        probe = endpoint.probe.message if endpoint.probe is not None else None
-        self.link.tell(wire.Hello(wire.VERSION, endpoint.name, probe))
+        self.endpoint.rename(self, self.identity)
         if self._timeout is not None:
-            endpoint.loop.later(self._timeout, self._give_up)
+            self.endpoint.loop.later(self._timeout, self._give_up)
+        self._look_up()
 
     def _give_up(self) -> None:
         if not self.ready:
             self.end(UnavailableError(None, None, f"{self.address} could not be reached within {self._timeout} s"))
 
-    def _note(self, frames: list[bytes]) -> None:
-        """Something has happened to the connection."""
-        event = sockets.event_of(frames)
+    def _look_up(self) -> None:
+        """Asks for the host's address, before each try: it may have moved."""
+        if is_numeric(self._host):
+            self._dial(self._host)
+        else:
+            self.endpoint.look_up(self, partial(address_of, self._host), self._dial)
+
+    def _dial(self, ip: str | None) -> None:
+        if ip is None:
+            if not self._told:
+                log.warning("%s cannot be reached so far: the host %r is not known", self.address, self._host)
+            self._told = True
+            self._try_again()
+            return
+        endpoint, self._ip, self._dialed_at = self.endpoint, ip, monotonic()
+        endpoint.rename(self, b"dialed %d" % next(_numbers))  # ZeroMQ may not have forgotten the one before
+        options = sockets.as_control_client(endpoint.keys[self._failures % len(endpoint.keys)])
+        self._where = endpoint.control.dial(ip, self._port, Dial(self.identity, self._note), options)
+        probe = endpoint.probe.message if endpoint.probe is not None else None
+        self.link.tell(wire.Hello(wire.VERSION, endpoint.name, probe))
+        late = partial(self._try_again, self._where)  # ZeroMQ does not tell of a try that found no descriptor
+        endpoint.loop.later(2 * endpoint.limits.handshake, partial(self.act, late))
+
+    def lose(self, channel: str = "connection with") -> None:
+        if self.dialing:  # nothing was asked of it so far
+            self._try_again()
+        else:
+            super().lose(channel)
+
+    def _try_again(self, where: str = "") -> None:
+        """Tries once more after a while, unless another try than that ``where`` is under way."""
+        if not self.dialing or (where and where != self._where):
+            return
+        self._hang_up()
+        self.endpoint.loop.later(self._pause, partial(self.act, self._look_up))
+        self._pause = min(2 * self._pause, PAUSES_S[1])
+
+    def _hang_up(self, linger: int = 0) -> None:
+        if self._where:
+            self.endpoint.control.hang_up(self._where, linger)
+            self._where = ""
+
+    def _note(self, event: int) -> None:
+        """Something has happened to the connection that is dialed."""
+        limits = self.endpoint.limits
         if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._shook_hands = True
-        elif event & sockets.FAILED_HANDSHAKES:
-            # A handshake that nobody answers tells nothing of keys: the process may be stopped, and go on later.
-            unanswered = monotonic() - self._tried_at > UNANSWERED * self.endpoint.limits.handshake
-            self._tried_at = monotonic()
-            self._failures += not unanswered
-            if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH or self._failures >= TRIES:
-                self.end(UnauthenticatedError(
-                    None, None, f"{self.address} refuses this process: it has another cluster key, or is no Headrace server"
-                ))  # fmt: skip
-        elif event == zmq.EVENT_DISCONNECTED and self._shook_hands:
-            self.end(UnavailableError(None, None, f"the connection with {self.address} is lost"))
+        elif event == zmq.EVENT_CONNECTED:
+            self._dialed_at = monotonic()
+        elif event in OVER:
+            if event == zmq.EVENT_DISCONNECTED and monotonic() - self._dialed_at <= UNANSWERED * limits.handshake:
+                # The handshake was broken off.  One that nobody answers tells nothing of keys: the process may be stopped.
+                self._failures += 1
+                if self._failures % (TRIES * len(self.endpoint.keys)) == 0:
+                    knock = partial(is_server, self._ip, self._port, limits.handshake)
+                    self.endpoint.look_up(self, knock, self._judge)
+            self._try_again()
 
-    def _note_bulk(self, frames: list[bytes]) -> None:
-        if sockets.event_of(frames) & (sockets.FAILED_HANDSHAKES | zmq.EVENT_DISCONNECTED):
-            self.end(UnavailableError(None, None, f"the bulk channel of {self.address} is lost"), goodbye=True)
+    def _judge(self, somebody_is_there: bool) -> None:
+        """Handshakes have failed: because of the key, or because only a proxy is there so far?"""
+        if somebody_is_there and not self._shook_hands:
+            why = f"{self.address} refuses this process: it has another cluster key, or is no Headrace server"
+            self.end(UnauthenticatedError(None, None, why))
 
     def take(self, head: wire.Head, body: Buffer) -> None:
         if self.ready or isinstance(head, wire.Goodbye):
@@ -260,11 +311,8 @@ class ClientConnection(Connection, CallingEnd):
             raise MalformedError(f"{type(head).__name__} came before the welcome")
 
     def _begin_with(self, welcome: wire.Welcome) -> None:
-        if welcome.version != wire.VERSION:
-            raise MalformedError(
-                f"{self.address} speaks version {welcome.version} of the protocol, this is {wire.VERSION}"
-            )
         self._welcome = welcome
+        self.dialing = False
         self.encrypt(*welcome.keys)
         mine = self.endpoint.probe is not None
         shares = mine and shares_memory(welcome.probe)
@@ -272,37 +320,37 @@ class ClientConnection(Connection, CallingEnd):
         self.link.tell(wire.Ready(shares))
         self.become_ready()
 
+    # ---- the bulk channel
+
     def open_bulk(self) -> None:
         welcome, endpoint = self._welcome, self.endpoint
-        if self._bulk is not None or welcome is None:
+        if self._bulk_where or self._by_control or welcome is None:
             return
-        host = split_address(self.address)[0]
         port = split_address(welcome.bulk_address)[1]
-        self._bulk = sockets.bulk_client(endpoint.context, endpoint.limits, welcome.bulk_identity, welcome.bulk_secret)
-        self._bulk_watch = sockets.monitor(self._bulk)
-        endpoint.loop.read(self._bulk, self.chunk)
-        endpoint.loop.read(self._bulk_watch, self._note_bulk)
-        self._bulk.connect(url(host, port))
+        options = sockets.as_bulk_client(welcome.bulk_identity, welcome.bulk_secret)
+        self._bulk_where = endpoint.bulk.dial(self._ip, port, Dial(self.bulk_identity, self._note_bulk), options)
+        endpoint.bulk.send([self.bulk_identity, b""])
+        endpoint.loop.later(endpoint.limits.silence, partial(self.act, self._give_up_bulk))
 
-    def send_control(self, frames: list[bytes]) -> None:
-        assert self._socket is not None
-        with self.lock:
-            sockets.send(self._socket, frames)
-            self.endpoint.loop.sent(self._socket)
+    def _note_bulk(self, event: int) -> None:
+        if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self.take_bulk([b""])
+        elif event in OVER:
+            self._give_up_bulk()
 
-    def send_bulk(self, frames: list[bytes]) -> None:
-        assert self._bulk is not None
-        sockets.send(self._bulk, frames)
-        self.endpoint.loop.sent(self._bulk)
+    def _give_up_bulk(self) -> None:
+        if not self.bulk_open and self._bulk_where and self._welcome is not None:
+            log.warning(
+                "port %d of %s cannot be reached: large tensors take the slower way over port %d",
+                split_address(self._welcome.bulk_address)[1], self._host, self._port,
+            )  # fmt: skip
+            self.endpoint.bulk.hang_up(self._bulk_where)
+            self._bulk_where = ""
+            self.link.tell(wire.NoBulk())
+            self.use_control()
 
-    def dispose(self) -> None:
-        assert self.over is not None
-        linger = LINGER_MS if self.ready and isinstance(self.over, CancelledError) else 0
-        for socket, watch in ((self._socket, self._watch), (self._bulk, self._bulk_watch)):
-            if socket is not None and watch is not None:
-                with self.lock:
-                    self.endpoint.loop.unread(socket)
-                    self.endpoint.loop.unread(watch)
-                    sockets.close(socket, watch, linger)
-        self.endpoint.forget(self)
-        self.tell_lost()
+    def dispose(self, goodbye: bool) -> None:
+        super().dispose(goodbye)
+        self._hang_up(LINGER_MS if self.ready and goodbye else 0)
+        if self._bulk_where:
+            self.endpoint.bulk.hang_up(self._bulk_where)

@@ -1,35 +1,39 @@
-"""One end of a connection: what does not depend on how its messages travel.
-
-`End` has the link and says whether it is over.  `CallingEnd` is the end of the side that connected: a ``Peer``.
-"""
+"""End: one end of a connection, a ``Peer``; what does not depend on how its messages travel."""
 
 from __future__ import annotations
 
 import itertools
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.interface import Done, LinkStatistics, Payload, Tensors
-from headrace.cluster.transport.link import Build, Link, Outlet, Packed, call_back
-from headrace.core.errors import CancelledError, OpError, UnavailableError
+from headrace.cluster.transport.link import Build, Link, Outlet, Packed, call_back, log
+from headrace.core.errors import CancelledError, InternalError, OpError, UnavailableError
 
 
 class End(Outlet):
-    """Used on the I/O thread of its endpoint, apart from `submit` and `send`."""
+    """What is asked of it before it is ready waits until then."""
 
-    def __init__(self, endpoint: Any, name: str) -> None:
+    def __init__(self, endpoint: Any, name: str, address: str) -> None:
         self.endpoint = endpoint
+        self.address = address  # of the other end
         self.link = Link(name, endpoint.handler, endpoint.limits, self)
         self.lock = threading.RLock()  # of the socket
         self.ready = False  # whether messages can travel
         self.over: OpError | None = None
         self._queued = 0  # messages that the I/O thread is still to send
+        self._calls = itertools.count(1)
+        self._waiting: list[Callable[[], None]] = []
+        self._on_lost: list[Callable[[OpError], None]] = []
+
+    # ---- from any thread
 
     def submit(self, action: Callable[[], None]) -> None:
-        """Runs the action on the I/O thread, unless the connection is over by then."""
-        self.endpoint.loop.submit(lambda: None if self.over else action())
+        """Runs the action on the I/O thread, unless the connection is over by then; what it raises ends the connection."""
+        self.endpoint.loop.submit(partial(self.act, action))
 
     def send(self, build: Build, packed: Packed) -> None:
         if not self.send_now(build, packed):
@@ -58,23 +62,6 @@ class End(Outlet):
                 self.link.send(build, packed)
 
         self.submit(lambda: self.when_ready(send))
-
-    def when_ready(self, action: Callable[[], None]) -> None:
-        """Acts when messages can travel."""
-        action()
-
-
-class CallingEnd(End):
-    """A ``Peer``: what is asked of it before it is ready waits until then."""
-
-    def __init__(self, endpoint: Any, address: str) -> None:
-        super().__init__(endpoint, address)
-        self.address = address
-        self._calls = itertools.count(1)
-        self._waiting: list[Callable[[], None]] = []
-        self._on_lost: list[Callable[[OpError], None]] = []
-
-    # ---- from any thread
 
     def call(self, method: str, payload: Payload, tensors: Tensors, done: Done, timeout: float | None = None) -> None:
         number = next(self._calls)
@@ -111,6 +98,9 @@ class CallingEnd(End):
 
         self.endpoint.loop.submit(add)
 
+    def close(self, error: OpError | None = None) -> None:
+        self.submit(lambda: self.end(error or self.closed(), goodbye=True))
+
     @property
     def lost(self) -> OpError | None:
         return self.over
@@ -120,6 +110,16 @@ class CallingEnd(End):
         return self.link.statistics
 
     # ---- on the I/O thread
+
+    def act(self, action: Callable[[], None]) -> None:
+        """Acts unless the connection is over.  An exception is told to all who asked something of the connection."""
+        if self.over is None:
+            try:
+                action()
+            except Exception as e:  # noqa: BLE001 - one connection must not end the I/O thread
+                log.exception("the connection with %s has failed", self.link.name)
+                why = f"the connection with {self.link.name} has failed here: {type(e).__name__}: {e}"
+                self.end(InternalError(None, None, why))
 
     def closed(self) -> CancelledError:
         """The error of an end that its own side has closed."""
@@ -132,16 +132,29 @@ class CallingEnd(End):
         for action in waiting:
             action()
 
-    def tell_lost(self) -> None:
-        """Tells who wants to know that the connection is over, unless it was closed here."""
-        self._waiting.clear()
-        if self.over is not None and not isinstance(self.over, CancelledError):
-            for callback in self._on_lost:
-                call_back(callback, self.over)
-        self._on_lost.clear()
-
     def when_ready(self, action: Callable[[], None]) -> None:
+        """Acts when messages can travel."""
         if self.ready:
             action()
         else:
             self._waiting.append(action)
+
+    def end(self, error: OpError, goodbye: bool = False) -> None:
+        """Ends the connection, once, and tells who wants to know unless it was closed here."""
+        with self.lock:
+            if self.over is not None:
+                return
+            self.over = error
+        self.link.end(error)
+        try:
+            self.dispose(goodbye)
+        finally:
+            self._waiting.clear()
+            callbacks, self._on_lost = self._on_lost, []
+            if not isinstance(error, CancelledError):
+                for callback in callbacks:
+                    call_back(callback, error)
+
+    def dispose(self, goodbye: bool) -> None:
+        """Lets go of the connection; ``goodbye``: and says so to the other end."""
+        raise NotImplementedError

@@ -10,22 +10,25 @@ from __future__ import annotations
 import os
 import secrets
 import socket as system_socket
-import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import zmq
 
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport import sockets
 from headrace.cluster.transport.authenticator import Authenticator
+from headrace.cluster.transport.bulk import MOST_AROUND
+from headrace.cluster.transport.channel import Channel
 from headrace.cluster.transport.codec import MalformedError
 from headrace.cluster.transport.connection import LINGER_MS, ClientConnection, Connection, ServerConnection
 from headrace.cluster.transport.interface import (
     DEFAULT_LIMITS,
     Fail,
+    Failed,
     Handler,
     Limits,
     LinkStatistics,
@@ -34,21 +37,26 @@ from headrace.cluster.transport.interface import (
     Reply,
     total,
 )
-from headrace.cluster.transport.io_loop import IOLoop
-from headrace.cluster.transport.keys import check_key_for, cluster_key, numeric, split_address, url
-from headrace.cluster.transport.link import call_back
+from headrace.cluster.transport.io_loop import IOLoop, Take
+from headrace.cluster.transport.keys import check_key_for, cluster_keys, numeric, split_address
+from headrace.cluster.transport.link import call_back, log
+from headrace.cluster.transport.lookups import Lookups
 from headrace.cluster.transport.segments import HostProbe
 from headrace.core.errors import (
+    FAILED_PRECONDITION,
+    RESOURCE_EXHAUSTED,
     UNIMPLEMENTED,
     AlreadyExistsError,
     CancelledError,
     InvalidArgumentError,
     OpError,
+    UnavailableError,
     UnknownError,
 )
 
-HEARTBEAT_S: Final = 1.0
-LOOK_AGAIN_S: Final = (0.0, 0.05, 0.25)  # after a connection broke: ZeroMQ does not say whose
+HEARTBEAT_S: Final = 10.0
+DATA_PORT: Final = 10_000  # how far the port for large tensors is from the declared one
+T = TypeVar("T")
 
 
 def no_handler(peer: str, method: str, payload: dict[str, Any], tensors: list[Any], reply: Reply, fail: Fail) -> None:
@@ -67,31 +75,35 @@ class Endpoint:
         lost: Lost | None = None,
         limits: Limits = DEFAULT_LIMITS,
         shared_memory: bool = True,
+        data_port: int | None = None,
+        failed: Failed | None = None,
     ) -> None:
+        """``data_port``: that of the bulk channel; None: `data_port_of` the address, or a free one if that is taken."""
         self.handler: Handler = handler or no_handler
         self.limits = limits
         self._lost = lost
-        self._key = cluster_key(key)
+        self._failed = failed
+        self._keys = cluster_keys(key)
         if address is not None:
-            check_key_for(address, self._key, "listen at")
-        self.curve = sockets.CurveKeys(self._key)
+            check_key_for(address, self._keys[0], "listen at")
+        self.keys = [sockets.CurveKeys(one) for one in self._keys]
         self.refusals: Counter[str] = Counter()
         self.context: zmq.Context[Any] = zmq.Context()
-        self.control: sockets.Socket | None = None
-        self.control_lock = threading.RLock()
-        self.bulk: sockets.Socket | None = None
+        self.loop = IOLoop("headrace-transport")
+        self.control = self.channel(limits.frame, self._take_control, self._gone)
+        self.bulk = self.channel(limits.chunk + MOST_AROUND, self._take_bulk, self._gone_bulk)
         self.bulk_address: str | None = None
         self.address: str | None = None
         self.probe = HostProbe() if shared_memory and hasattr(os, "memfd_create") else None
-        self._watches: list[sockets.Socket] = []
-        self._by_identity: dict[bytes, ServerConnection] = {}
-        self._by_bulk: dict[bytes, ServerConnection] = {}
-        self._clients: dict[ClientConnection, None] = {}
+        self._connections: dict[bytes, Connection] = {}
+        self._by_bulk: dict[bytes, Connection] = {}
+        self._by_name: dict[str, Connection] = {}
+        self._inbound = 0
         self._authenticator: Authenticator | None = None
-        self.loop = IOLoop("headrace-transport")
+        self._lookups = Lookups()
         try:
             if address is not None:
-                self._bind(address)
+                self._bind(address, data_port)
         except BaseException:
             self._dispose()
             self.loop.discard()
@@ -99,24 +111,23 @@ class Endpoint:
         self.name = self.address or f"{system_socket.gethostname()}:{os.getpid()}"
         self.loop.start(self._end)
 
+    def channel(self, max_frame: int, take: Take, gone: Callable[[bytes], None]) -> Channel:
+        return Channel(self.context, self.loop, self.limits, max_frame, take, gone, self.refusals)
+
     # ---- from any thread
 
     def connect(self, address: str, timeout: float | None = None) -> Peer:
-        split_address(address)
-        check_key_for(address, self._key, "connect to")
+        check_key_for(address, self._keys[0], "connect to")
         connection = ClientConnection(self, address, timeout)
-
-        def begin() -> None:
-            self._clients[connection] = None
-            connection.begin()
-
-        if not self.loop.submit(begin):
+        if not self.loop.submit(partial(connection.act, connection.begin)):
             raise CancelledError(None, None, f"{address} cannot be reached: this endpoint is closed")
         return connection
 
+    def peer(self, name: str) -> Peer | None:
+        return self._by_name.get(name)
+
     def links(self) -> dict[str, LinkStatistics]:
-        connections: list[Connection] = [*self._clients, *self._by_identity.values()]
-        return total((connection.link.name, connection.link.statistics) for connection in connections)
+        return total((one.link.name, one.link.statistics) for one in list(self._connections.values()))
 
     def refused(self) -> dict[str, int]:
         return dict(self.refusals)
@@ -127,61 +138,76 @@ class Endpoint:
     def close(self) -> None:
         self.loop.stop()
 
-    # ---- the server's side, on the I/O thread
+    def look_up(self, connection: Connection, question: Callable[[], T], answer: Callable[[T], None]) -> None:
+        """Asks the network something on another thread, and tells the answer on the I/O thread."""
 
-    def _bind(self, address: str) -> None:
+        def ask() -> None:
+            found = question()
+            connection.submit(lambda: answer(found))
+
+        self._lookups.submit(ask)
+
+    # ---- on the I/O thread
+
+    def _bind(self, address: str, data_port: int | None) -> None:
         host, port = split_address(address)
-        numeric(host)  # an error names the host
-        self._authenticator = Authenticator(self.context, self.curve.client_public, self.refusals)
-        self.control = sockets.control_server(self.context, self.curve, self.limits)
-        self.bulk = sockets.bulk_server(self.context, self.limits)
-        self._watches = [sockets.monitor(self.control), sockets.monitor(self.bulk)]
+        ip = numeric(host)  # an error names the host
+        clients = [keys.client_public for keys in self.keys]
+        self._authenticator = Authenticator(self.context, clients, self.refusals)
         try:
-            self.control.bind(url(host, port or "*"))
-            self.bulk.bind(url(host, "*"))
+            self.control.listen(ip, port, sockets.as_control_server(self.keys[0]))
         except zmq.ZMQError as e:
             raise _unbound(address, e) from None
-        self.address = f"{host}:{_port(self.control)}"
-        self.bulk_address = f"{host}:{_port(self.bulk)}"
+        self.address = f"{host}:{self.control.port}"
+        derived = data_port_of(port) if port else 0
+        try:
+            self.bulk.listen(ip, derived if data_port is None else data_port, sockets.as_bulk_server())
+        except zmq.ZMQError as e:
+            if data_port is not None:
+                raise _unbound(f"{host}:{data_port}", e) from None
+            self.bulk.listen(ip, 0, sockets.as_bulk_server())
+            log.warning("port %d, for large tensors to %s, is taken: it is %d now", derived, address, self.bulk.port)
+        self.bulk_address = f"{host}:{self.bulk.port}"
         self.loop.read(self._authenticator.socket, self._authenticator.answer)
-        self.loop.read(self.control, self._take_control, self.control_lock)
-        self.loop.read(self.bulk, self._take_bulk)
-        for watch in self._watches:
-            self.loop.read(watch, self._note)
         self.loop.later(HEARTBEAT_S, self._heartbeat)
 
-    def _take_control(self, message: list[bytes]) -> None:
-        identity, *frames = message
-        connection = self._by_identity.get(identity)
+    def _take_control(self, frames: list[zmq.Frame]) -> None:
+        identity = frames[0].bytes
+        connection = self._connections.get(identity)
         if connection is not None:
-            connection.receive(frames)
+            connection.receive([frame.bytes for frame in frames[1:]])
         else:
             self._greet(identity, frames)
 
-    def _greet(self, identity: bytes, frames: list[bytes]) -> None:
+    def _greet(self, identity: bytes, frames: list[zmq.Frame]) -> None:
         """Takes the first message of a connection."""
+        first = frames[1].bytes if len(frames) == 3 else b""
         try:
-            head = wire.decode_head(frames[0]) if len(frames) == 2 else None
+            head = wire.decode_head(first)
         except MalformedError:
             head = None
-        if not isinstance(head, wire.Hello) or head.version != wire.VERSION or not _is_name(head.name):
+        version = wire.version_of(first)
+        if version is not None and version != wire.VERSION:
+            why = f"it speaks version {version} of the protocol, and this is version {wire.VERSION}"
+            goodbye = wire.Goodbye(FAILED_PRECONDITION, f"{why}: all tasks of a cluster need the same Headrace")
+            self.refusals["other version"] += 1
+        elif not isinstance(head, wire.Hello) or not _is_name(head.name):
             self.refusals["no hello"] += not isinstance(head, wire.Goodbye | wire.Alive)
-        elif len(self._by_identity) >= self.limits.peers:
+            goodbye = wire.Goodbye()
+        elif self._inbound >= self.limits.peers:
             self.refusals["too many peers"] += 1
+            why = f"it has {self.limits.peers} connections, and more are not accepted"
+            goodbye = wire.Goodbye(RESOURCE_EXHAUSTED, why)
         else:
-            connection = self._by_identity[identity] = ServerConnection(self, identity, head)
+            self.control.know(identity, frames[1])
+            connection = ServerConnection(self, identity, head)
+            self._inbound += 1
+            self._by_name[connection.link.name] = self._connections[identity] = connection
             self._by_bulk[connection.bulk_identity] = connection
             connection.greet(head.probe)
             return
         with suppress(zmq.ZMQError):
-            self.send_control([identity, wire.encode_head(wire.Goodbye()), b""])
-
-    def send_control(self, frames: list[bytes]) -> None:
-        """Sends to the connection whose identity comes first.  From any thread."""
-        assert self.control is not None
-        with self.control_lock:
-            sockets.send(self.control, frames)
-            self.loop.sent(self.control)
+            self.control.send([identity, wire.encode_head(goodbye), b""])
 
     def new_bulk(self) -> tuple[bytes, str, bytes, bytes]:
         """The identity and the secret of a bulk connection to come, and the keys of both its directions."""
@@ -190,63 +216,75 @@ class Endpoint:
         self._authenticator.expect(identity, secret.encode())
         return identity, secret, secrets.token_bytes(32), secrets.token_bytes(32)
 
-    def _take_bulk(self, message: list[bytes]) -> None:
-        identity, *frames = message
+    def _take_bulk(self, frames: list[zmq.Frame]) -> None:
+        identity, *rest = (frame.bytes for frame in frames)
         connection = self._by_bulk.get(identity)
         if connection is None:
             self.refusals["bad chunk"] += 1
         else:
-            connection.chunk(frames)
+            if not connection.bulk_open:
+                self.bulk.know(identity, frames[1])
+            connection.take_bulk(rest)
 
-    def _note(self, frames: list[bytes]) -> None:
-        event = sockets.event_of(frames)
-        if event & sockets.FAILED_HANDSHAKES:
-            self.refusals["handshake"] += 1
-        elif event == zmq.EVENT_DISCONNECTED:
-            for seconds in LOOK_AGAIN_S:
-                self.loop.later(seconds, self._look)
+    def _gone(self, identity: bytes) -> None:
+        if identity in self._connections:
+            self._connections[identity].lose()
 
-    def _look(self) -> None:
-        """Finds the connections that are gone: what is sent to them cannot be delivered."""
-        for connection in list(self._by_identity.values()):
-            connection.link.tell(wire.Alive())
+    def _gone_bulk(self, identity: bytes) -> None:
+        if identity in self._by_bulk:
+            self._by_bulk[identity].lose("bulk channel of")
 
     def _heartbeat(self) -> None:
-        self._look()
+        """Finds connections whose end was not told: what is sent to them cannot be delivered."""
+        for connection in list(self._by_name.values()):
+            connection.link.tell(wire.Alive())
         self.loop.later(HEARTBEAT_S, self._heartbeat)
 
     # ---- ends
 
+    def rename(self, connection: Connection, identity: bytes) -> None:
+        """A connection of this endpoint's is dialed, perhaps anew."""
+        self._connections.pop(connection.identity, None)
+        connection.identity = identity
+        self._connections[identity] = self._by_bulk[connection.bulk_identity] = connection
+
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
-        if isinstance(connection, ClientConnection):
-            self._clients.pop(connection, None)
-        elif isinstance(connection, ServerConnection):
-            self._by_identity.pop(connection.identity, None)
-            self._by_bulk.pop(connection.bulk_identity, None)
+        self._connections.pop(connection.identity, None)
+        self._by_bulk.pop(connection.bulk_identity, None)
+        if self._by_name.pop(connection.link.name, None) is not None:
+            self._inbound -= 1
             if self._authenticator is not None:
                 self._authenticator.forget(connection.bulk_identity)
+            if self._lost is not None and not self.loop.stopped and connection.over is not None:
+                call_back(self._lost, connection.link.name, connection.over)
 
-    def tell_lost(self, name: str, error: OpError) -> None:
-        """Tells that a connection that another made has ended."""
-        if self._lost is not None and not self.loop.stopped:
-            call_back(self._lost, name, error)
-
-    def _end(self) -> None:
-        for connection in [*self._clients, *self._by_identity.values()]:
-            connection.end(CancelledError(None, None, f"the endpoint was closed: {connection.link.name}"), goodbye=True)
+    def _end(self, failure: BaseException | None) -> None:
+        error: OpError | None = None
+        if failure is not None:
+            why = f"the I/O thread of this process has ended: {type(failure).__name__}: {failure}"
+            error = UnavailableError(None, None, why)
+        for connection in list(self._connections.values()):
+            closed = CancelledError(None, None, f"the endpoint was closed: {connection.link.name}")
+            with suppress(Exception):  # of a thread that has failed
+                connection.end(error or closed, goodbye=True)
         self._dispose()
+        if error is not None and self._failed is not None:
+            call_back(self._failed, error)
 
     def _dispose(self) -> None:
-        for socket, watch in zip((self.control, self.bulk), self._watches, strict=False):
-            if socket is not None:
-                with self.control_lock:
-                    sockets.close(socket, watch, LINGER_MS)
+        self.control.close(LINGER_MS)
+        self.bulk.close(LINGER_MS)
         if self._authenticator is not None:
             self._authenticator.socket.close(0)
         self.context.term()
         if self.probe is not None:
             self.probe.close()
+
+
+def data_port_of(port: int) -> int:
+    """The port for large tensors of a server that is declared at a port."""
+    return port + DATA_PORT if port + DATA_PORT < 1 << 16 else port - DATA_PORT
 
 
 def _is_name(name: str) -> bool:
@@ -262,7 +300,3 @@ def _unbound(address: str, error: zmq.ZMQError) -> OpError:
     if error.errno == zmq.EADDRINUSE:
         return AlreadyExistsError(None, None, f"{address} cannot be bound: another process listens there")
     return UnknownError(None, None, f"{address} cannot be bound: {error}")
-
-
-def _port(socket: sockets.Socket) -> int:
-    return int(socket.getsockopt_string(zmq.LAST_ENDPOINT).rpartition(":")[2])

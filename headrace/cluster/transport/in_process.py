@@ -13,7 +13,7 @@ from functools import partial
 
 from headrace.cluster.transport import message as wire
 from headrace.cluster.transport.codec import MalformedError
-from headrace.cluster.transport.end import CallingEnd, End
+from headrace.cluster.transport.end import End
 from headrace.cluster.transport.endpoint import no_handler
 from headrace.cluster.transport.interface import (
     CLOSED,
@@ -28,7 +28,7 @@ from headrace.cluster.transport.interface import (
 from headrace.cluster.transport.io_loop import IOLoop
 from headrace.cluster.transport.keys import split_address
 from headrace.cluster.transport.link import call_back
-from headrace.core.errors import AlreadyExistsError, CancelledError, OpError, UnavailableError
+from headrace.core.errors import AlreadyExistsError, CancelledError, UnavailableError
 
 RETRY_S = 0.01
 
@@ -82,11 +82,11 @@ class InProcessEndpoint:
         except BaseException:
             self.loop.discard()
             raise
-        self.loop.start(self._end)
+        self.loop.start(lambda failure: self._end())
 
     def connect(self, address: str, timeout: float | None = None) -> Peer:
         split_address(address)
-        end = _ClientEnd(self, address)
+        end = _ClientEnd(self, address, address)
 
         def begin() -> None:
             self.ends[end] = None
@@ -95,6 +95,9 @@ class InProcessEndpoint:
         if not self.loop.submit(begin):
             raise CancelledError(None, None, f"{address} cannot be reached: this endpoint is closed")
         return end
+
+    def peer(self, name: str) -> Peer | None:
+        return next((end for end in list(self.ends) if end.link.name == name), None)
 
     def links(self) -> dict[str, LinkStatistics]:
         return total((end.link.name, end.link.statistics) for end in list(self.ends))
@@ -118,9 +121,7 @@ class InProcessEndpoint:
 class _End(End):
     """One end of a connection.  ``other`` is the far one, once there is one."""
 
-    def __init__(self, endpoint: InProcessEndpoint, name: str) -> None:
-        super().__init__(endpoint, name)
-        self.other: _End | None = None
+    other: _End | None = None
 
     def transmit(self, frames: list[bytes]) -> None:
         assert self.other is not None
@@ -135,28 +136,19 @@ class _End(End):
             self.endpoint.refusals["malformed"] = self.endpoint.refusals.get("malformed", 0) + 1
             self.end(UnavailableError(None, None, f"the connection with {self.link.name} was closed: {e}"))
 
-    def end(self, error: OpError) -> None:
-        """Ends both ends, once."""
-        with self.lock:
-            if self.over is not None:
-                return
-            self.over = error
+    def dispose(self, goodbye: bool) -> None:
+        """Ends the other end too."""
+        assert self.over is not None
         self.endpoint.ends.pop(self, None)
-        self.link.end(error)
         if self.other is not None:
             other = self.other
             other.submit(lambda: other.end(UnavailableError(None, None, f"{other.link.name} {CLOSED}")))
-        self.tell()
-
-    def tell(self) -> None:
-        """Tells who wants to know that the connection has ended."""
-        assert self.over is not None
-        if self.endpoint.lost is not None and not self.endpoint.loop.stopped:
+        if self.endpoint.lost is not None and not isinstance(self, _ClientEnd) and not self.endpoint.loop.stopped:
             call_back(self.endpoint.lost, self.link.name, self.over)
 
 
-class _ClientEnd(_End, CallingEnd):
-    """The end that connected: a ``Peer``."""
+class _ClientEnd(_End):
+    """The end that connected."""
 
     _names = itertools.count(1)
 
@@ -173,7 +165,8 @@ class _ClientEnd(_End, CallingEnd):
             self.endpoint.loop.later(RETRY_S, lambda: self.look(None if left is None else left - RETRY_S))
 
     def _join(self, far: InProcessEndpoint) -> None:
-        other = _End(far, f"{self.endpoint.address or 'client'}#{next(self._names)}")
+        name = self.endpoint.address or "client"
+        other = _End(far, f"{name}#{next(self._names)}", name)
         other.other = self
         other.ready = True
 
@@ -185,9 +178,3 @@ class _ClientEnd(_End, CallingEnd):
             return
         self.other = other
         self.become_ready()
-
-    def close(self, error: OpError | None = None) -> None:
-        self.submit(lambda: self.end(error or self.closed()))
-
-    def tell(self) -> None:
-        self.tell_lost()

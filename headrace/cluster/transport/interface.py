@@ -13,8 +13,9 @@ to a thread of their own.
 **Order.**  Pushes to one peer with the same ``order`` arrive in the order in which they were pushed.  Other messages may overtake
 one that carries many bytes.
 
-**A peer is one connection.**  It is not connected anew: when it is lost, all calls under way end with UnavailableError, and
-later ones too; ``Transport.connect`` gives a new one.  A process that has restarted is therefore never taken for the one before.
+**A peer is one connection, and serves both ways**: who was connected to may call and push too (`Transport.peer`).  It is not
+connected anew: when it is lost, all calls under way end with UnavailableError, and later ones too; ``Transport.connect`` gives a
+new one.  A process that has restarted is therefore never taken for the one before.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ Fail = Callable[[int, str, str], None]
 Handler = Callable[[str, str, dict[str, Any], list[Any], Reply, Fail], None]
 """handler(peer, method, payload, tensors, reply, fail): answers once, by ``reply(payload, tensors)`` or by
 ``fail(code, message, node)``, now or later.  What answers a push goes nowhere.  ``peer`` names the connection."""
+Failed = Callable[[OpError], None]
+"""failed(error): the endpoint has ended, and not because it was closed."""
 Lost = Callable[[str, OpError], None]
 """lost(peer, error): a connection that others made to this endpoint has ended."""
 
@@ -49,7 +52,10 @@ class Limits:
     waiting: int = 1 << 36  # messages of one peer that are partly here
     tensors: int = 65_536  # of one message
     backlog: int = 100_000  # messages that one peer does not take
-    peers: int = 1024  # connections that others have made
+    peers: int = 16_384  # connections that others have made
+    strangers: int = (
+        4096  # of others that have not said who they are, and at most a quarter of the process's descriptors
+    )
     handshake: float = 5.0
     silence: float = 5.0  # a peer that does not answer the heartbeat for so long is lost
     chunk: int = 1 << 20
@@ -130,6 +136,9 @@ class Transport(Protocol):
 
     def connect(self, address: str, timeout: float | None = None) -> Peer:
         """Begins to connect, and goes on trying for ``timeout`` seconds (None: until it is closed)."""
+
+    def peer(self, name: str) -> Peer | None:
+        """The connection that another made to this endpoint, by its name as handlers hear it; None if it has ended."""
 
     def links(self) -> dict[str, LinkStatistics]:
         """What has passed over what is connected now: by the address of each peer, by the name of each who connected here."""

@@ -1,6 +1,7 @@
 """The I/O thread of an endpoint: sockets that are ready, actions from other threads, timers.
 
-Knows nothing of messages.  Other threads may send on a socket under the lock that it is read with, and say so by `sent`:
+Knows nothing of messages.  What an action raises is logged, and the thread goes on; if the thread itself cannot go on, ``at_end``
+is told why.  Other threads may send on a socket under the lock that it is read with, and say so by `sent`:
 ZeroMQ's descriptor of a socket tells of a message once, and whatever uses the socket next, a send too, may use up what it tells.
 """
 
@@ -23,7 +24,7 @@ import zmq
 from headrace.cluster.transport import sockets
 
 TURN: Final = 64  # messages of one socket before the others get their turn
-Take = Callable[[list[bytes]], None]
+Take = Callable[[list[zmq.Frame]], None]
 log: Final = logging.getLogger("headrace.cluster")
 
 
@@ -38,6 +39,7 @@ class IOLoop:
         self._readers: dict[Any, tuple[Take, AbstractContextManager[Any]]] = {}
         self._by_descriptor: dict[int, Any] = {}
         self._unseen: dict[Any, bool] = {}  # sockets that may have something of which their descriptors do not tell
+        self._early: dict[Any, list[list[zmq.Frame]]] = {}  # messages that were received before their turn
         self._actions: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
@@ -45,11 +47,11 @@ class IOLoop:
         self._lock = threading.Lock()
         self._asleep = True
         self._stopped = False
-        self._at_end: Callable[[], None] = lambda: None
+        self._at_end: Callable[[BaseException | None], None] = lambda error: None
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def start(self, at_end: Callable[[], None]) -> None:
-        """Starts the thread; it calls ``at_end`` last."""
+    def start(self, at_end: Callable[[BaseException | None], None]) -> None:
+        """Starts the thread; it calls ``at_end`` last, with what has ended it unless that was `stop`."""
         self._at_end = at_end
         self.thread.start()
 
@@ -110,6 +112,18 @@ class IOLoop:
             del self._by_descriptor[descriptor]
             self._epoll.unregister(descriptor)
 
+    def empty(self, socket: zmq.Socket[Any]) -> None:
+        """Receives all that has come, for the next turn.  ZeroMQ ends the process if a connection of a socket is closed while it
+        is in the middle of a message from there."""
+        early = self._early.setdefault(socket, [])
+        try:
+            while True:
+                early.append(sockets.receive(socket))
+        except zmq.Again:
+            pass
+        with self._lock:
+            self._unseen[socket] = False
+
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Runs the action after so long."""
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._numbers), action))
@@ -123,16 +137,20 @@ class IOLoop:
         self._busy[key] = work
 
     def _run(self) -> None:
+        failure: BaseException | None = None
         try:
             while not self._stopped:
                 self._turn()
-        except Exception:  # noqa: BLE001 - nobody else would see it
+        except BaseException as e:  # noqa: BLE001 - nobody else would see it
             log.exception("the I/O thread has failed")
+            failure = e
         with self._lock:
             self._stopped = True  # nothing is submitted from now on, and nobody wakes the thread
         try:
-            self._run_actions()
-            self._at_end()
+            if failure is None:
+                self._run_actions()
+            self._at_end(failure)
+            self._run_actions()  # what a thread that failed did not come to: it finds its connection over
         finally:
             self._epoll.close()
             os.close(self._wake)
@@ -151,30 +169,30 @@ class IOLoop:
             elif descriptor in self._by_descriptor:  # not closed by an action
                 unseen[self._by_descriptor[descriptor]] = True
         for socket, told in unseen.items():
-            self._take_from(socket, told)
+            self.take_from(socket, told)
         for key, work in list(self._busy.items()):
-            if not work():
+            if not _guarded(work):
                 self._busy.pop(key, None)
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
-            heapq.heappop(self._timers)[2]()
+            _guarded(heapq.heappop(self._timers)[2])
 
     def _until_next_timer(self) -> float | None:
         return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
 
     def _run_actions(self) -> None:
         for _ in range(len(self._actions)):
-            self._actions.popleft()()
+            _guarded(self._actions.popleft())
 
-    def _take_from(self, socket: Any, told: bool) -> None:
-        """Takes what has come.  ``told``: the descriptor says that something has, which is seldom wrong.
+    def take_from(self, socket: Any, told: bool = False) -> bool:
+        """Takes what has come; False if nothing had.  ``told``: the descriptor says that something has, seldom wrongly.
 
         All messages are received before the first is taken: who waits for it needs the interpreter from then on.
         """
         if socket not in self._readers:  # closed
-            return
+            return False
         take, lock = self._readers[socket]
-        messages: list[list[bytes]] = []
+        messages = self._early.pop(socket, [])
         with lock:
             try:
                 while (told or sockets.readable(socket)) and len(messages) < TURN:
@@ -184,7 +202,17 @@ class IOLoop:
                 pass
         for frames in messages:
             if socket in self._readers:  # not closed by the one before
-                take(frames)
+                _guarded(take, frames)
         if messages and socket in self._readers:
             with lock:  # there may be more; and an answer that `take` sent may have used up what the descriptor tells
                 self.sent(socket)
+        return bool(messages)
+
+
+def _guarded(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Does one thing of many: what it raises must not end the others."""
+    try:
+        return work(*arguments)
+    except Exception:  # noqa: BLE001 - who asked for it is told by the one who submitted it
+        log.exception("an action of the I/O thread has failed")
+        return None

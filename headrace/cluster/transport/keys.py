@@ -7,6 +7,7 @@ when it is first needed.  A server that others can reach needs a key that somebo
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import secrets
 import socket
@@ -21,7 +22,12 @@ from headrace.core.source import at
 KEY: Final = "HEADRACE_CLUSTER_KEY"
 KEY_FILE: Final = "HEADRACE_CLUSTER_KEY_FILE"
 MIN_LENGTH: Final = 16
+ADVISED_LENGTH: Final = 32  # of text that somebody has thought of
 _HOW: Final = f"set {KEY} (text of at least {MIN_LENGTH} characters) or {KEY_FILE} to the same key in all tasks"
+
+
+log: Final = logging.getLogger("headrace.cluster")
+_warned: Final[set[bytes]] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +48,43 @@ class ClusterKey:
         return HKDF(SHA256(), 32, b"headrace cluster 1", purpose.encode()).derive(self.secret)
 
 
-def cluster_key(key: str | bytes | None = None) -> ClusterKey:
-    """The key of this process: ``key``, the text of ``HEADRACE_CLUSTER_KEY``, or a file's, in this order."""
+def cluster_keys(key: str | bytes | None = None) -> list[ClusterKey]:
+    """The keys of this process: of ``key``, of ``HEADRACE_CLUSTER_KEY``, or of a file, in this order.
+
+    A second line is a second key: whoever has either may connect.  A server shows itself by the first.
+    """
     text = os.environ.get(KEY) if key is None else key
-    if text:
-        secret = text.encode() if isinstance(text, str) else text
-        if len(secret) < MIN_LENGTH:
-            raise InvalidArgumentError(
-                None, None, f"a cluster's key has at least {MIN_LENGTH} characters: received {len(secret)}"
-            )
-        return ClusterKey(secret, True)
     path = os.environ.get(KEY_FILE)
-    return ClusterKey(_read(Path(path)) if path else _users_own(), bool(path))
+    where = ""
+    if text:
+        data, explicit = text.encode() if isinstance(text, str) else text, True
+    else:
+        file = Path(path) if path else _users_own()
+        data, explicit, where = _read(file), bool(path), f" in {file}"
+    lines = [line for one in data.split(b"\n") if (line := one.strip())] or [b""]
+    if len(lines) > 2 or min(map(len, lines)) < MIN_LENGTH:
+        raise InvalidArgumentError(
+            None, None,
+            f"a cluster's key has at least {MIN_LENGTH} characters, and there are at most two, one in each line: received{where} "
+            f"{' and '.join(str(len(line)) for line in lines)} characters",
+        )  # fmt: skip
+    for line in lines:
+        if len(line) < ADVISED_LENGTH and line not in _warned:
+            _warned.add(line)
+            log.warning(
+                "the cluster's key%s has %d characters: a short phrase can be guessed from one recorded connection; this makes a "
+                "good one: openssl rand -hex 32", where, len(line),
+            )  # fmt: skip
+    return [ClusterKey(line, explicit) for line in lines]
 
 
-def _users_own() -> bytes:
-    """The key for this user on this machine, made if it is not there."""
+def cluster_key(key: str | bytes | None = None) -> ClusterKey:
+    """The key of this process, the first if there are two."""
+    return cluster_keys(key)[0]
+
+
+def _users_own() -> Path:
+    """The file with the key for this user on this machine, made if it is not there."""
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     path = Path(home) / "headrace" / "cluster.key"
     if not path.exists():
@@ -72,7 +99,7 @@ def _users_own() -> bytes:
             pass
         finally:
             draft.unlink()
-    return _read(path)
+    return path
 
 
 def _read(path: Path) -> bytes:
@@ -85,14 +112,9 @@ def _read(path: Path) -> bytes:
                     f"others may read the cluster's key in {path} (mode {stat.S_IMODE(status.st_mode):o}, user {status.st_uid}); "
                     f"accepted is mode 600 and your own file: chmod 600 {path}",
                 )  # fmt: skip
-            secret = file.read(65_536).strip()
+            return file.read(65_536)
     except FileNotFoundError:
         raise FailedPreconditionError(None, None, f"there is no file {path} with the cluster's key; {_HOW}") from None
-    if len(secret) < MIN_LENGTH:
-        raise InvalidArgumentError(
-            None, None, f"the cluster's key in {path} has {len(secret)} characters; accepted are {MIN_LENGTH} or more"
-        )
-    return secret
 
 
 def check_key_for(address: str, key: ClusterKey, verb: str) -> None:
@@ -123,15 +145,6 @@ def numeric(host: str) -> str:
         raise InvalidArgumentError(None, None, f"the host {host!r} is not known: {e}") from None
     addresses = [str(entry[4][0]) for entry in found]
     return next((a for a in addresses if ":" not in a), addresses[0])
-
-
-def url(host: str, port: int | str) -> str:
-    """What ZeroMQ connects to.  A host whose address is not known yet is left to it, for it asks again."""
-    try:
-        ip = numeric(host)
-    except InvalidArgumentError:
-        ip = host
-    return f"tcp://[{ip}]:{port}" if ":" in ip else f"tcp://{ip}:{port}"
 
 
 def is_loopback(host: str) -> bool:

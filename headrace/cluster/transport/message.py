@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.cluster.transport.codec import ALIGNMENT, Buffer, MalformedError, TensorHeader
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 class Probe(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -137,10 +137,38 @@ class Alive(_Head, tag=11):
 
 
 class Goodbye(_Head, tag=12):
-    """The sender closes the connection."""
+    """The sender closes the connection; with a ``code`` of an error because of that error, which will not go away."""
+
+    code: int = 0
+    message: str = ""
 
 
-Head = Hello | Welcome | Ready | Call | Push | Reply | Failure | OpenBulk | Grant | Forget | Alive | Goodbye
+class NoBulk(_Head, tag=13):
+    """The client cannot open the bulk channel: chunks go over the control channel."""
+
+
+class Chunk(_Head, tag=14):
+    """A chunk of the bulk channel: its header; its bytes are the body."""
+
+    header: bytes
+
+
+Head = (
+    Hello
+    | Welcome
+    | Ready
+    | Call
+    | Push
+    | Reply
+    | Failure
+    | OpenBulk
+    | Grant
+    | Forget
+    | Alive
+    | Goodbye
+    | NoBulk
+    | Chunk
+)
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(Head)
@@ -156,6 +184,15 @@ def decode_head(data: Buffer) -> Head:
     except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as e:
         raise MalformedError(f"not a message of this transport: {e}") from None
     return head
+
+
+def version_of(data: Buffer) -> int | None:
+    """The version that a first message of any version names; None if it is none."""
+    try:
+        tag, version, *_ = msgspec.msgpack.decode(data)
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError):
+        return None
+    return version if tag == Hello.__struct_config__.tag and type(version) is int else None
 
 
 def offsets(sizes: Sequence[int]) -> tuple[list[int], int]:

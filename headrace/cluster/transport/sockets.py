@@ -10,17 +10,16 @@ from zmq.utils import z85
 from zmq.utils.monitor import parse_monitor_message
 
 from headrace.cluster.transport.authenticator import BULK, CONTROL
-from headrace.cluster.transport.bulk import TAG
 from headrace.cluster.transport.interface import Limits
 from headrace.cluster.transport.keys import ClusterKey
 
-RETRY_MS: Final = 50
-MAX_RETRY_MS: Final = 1000
-BULK_HEADER: Final = 64
 FAILED_HANDSHAKES: Final = (
     zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 )
-WATCHED: Final = FAILED_HANDSHAKES | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+WATCHED: Final = (
+    FAILED_HANDSHAKES | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_CLOSED | zmq.EVENT_CONNECTED | zmq.EVENT_ACCEPTED | zmq.EVENT_ACCEPT_FAILED
+)  # fmt: skip
 
 Socket = zmq.Socket[Any]
 
@@ -37,13 +36,13 @@ def send(socket: Socket, frames: Sequence[bytes]) -> None:
     socket.send(frames[-1], _LAST)
 
 
-def receive(socket: Socket) -> list[bytes]:
+def receive(socket: Socket) -> list[zmq.Frame]:
     """The frames of a message that is there."""
-    frames: list[bytes] = []
+    frames: list[zmq.Frame] = []
     more = True
     while more:
         frame = socket.recv(_LAST, copy=False)
-        frames.append(frame.bytes)
+        frames.append(frame)
         more = frame.more
     return frames
 
@@ -72,40 +71,35 @@ def _pair(secret: bytes) -> tuple[bytes, bytes]:
     return zmq.curve_public(text), text
 
 
-def control_server(context: zmq.Context[Any], keys: CurveKeys, limits: Limits) -> Socket:
-    socket = _socket(context, zmq.ROUTER, limits, limits.frame)
+def as_control_server(keys: CurveKeys) -> dict[int, Any]:
+    """The options of connections that others make to the control channel."""
+    return {zmq.ZAP_DOMAIN: CONTROL, zmq.CURVE_SERVER: 1, zmq.CURVE_SECRETKEY: keys.server[1]}
+
+
+def as_control_client(keys: CurveKeys) -> dict[int, Any]:
+    """The options of a connection to the control channel of another."""
+    public, secret = keys.client
+    return {
+        zmq.CURVE_SERVER: 0, zmq.CURVE_SERVERKEY: keys.server[0], zmq.CURVE_PUBLICKEY: public, zmq.CURVE_SECRETKEY: secret,
+    }  # fmt: skip
+
+
+def as_bulk_server() -> dict[int, Any]:
+    """The options of connections that others make to the bulk channel."""
+    return {zmq.ZAP_DOMAIN: BULK, zmq.PLAIN_SERVER: 1}
+
+
+def as_bulk_client(identity: bytes, secret: str) -> dict[int, Any]:
+    """The options of a connection to the bulk channel of another, which has told them."""
+    return {
+        zmq.PLAIN_SERVER: 0, zmq.ROUTING_ID: identity, zmq.PLAIN_USERNAME: identity.hex().encode(),
+        zmq.PLAIN_PASSWORD: secret.encode(),
+    }  # fmt: skip
+
+
+def router(context: zmq.Context[Any], limits: Limits, max_frame: int) -> Socket:
+    socket: Socket = context.socket(zmq.ROUTER)
     socket.router_mandatory = 1
-    socket.zap_domain = CONTROL
-    socket.curve_server = 1
-    socket.curve_secretkey = keys.server[1]
-    return socket
-
-
-def control_client(context: zmq.Context[Any], keys: CurveKeys, limits: Limits) -> Socket:
-    socket = _socket(context, zmq.DEALER, limits, limits.frame)
-    socket.curve_serverkey = keys.server[0]
-    socket.curve_publickey, socket.curve_secretkey = keys.client
-    return socket
-
-
-def bulk_server(context: zmq.Context[Any], limits: Limits) -> Socket:
-    socket = _socket(context, zmq.ROUTER, limits, limits.chunk + TAG + BULK_HEADER)
-    socket.router_mandatory = 1
-    socket.zap_domain = BULK
-    socket.plain_server = 1
-    return socket
-
-
-def bulk_client(context: zmq.Context[Any], limits: Limits, identity: bytes, secret: str) -> Socket:
-    socket = _socket(context, zmq.DEALER, limits, limits.chunk + TAG + BULK_HEADER)
-    socket.routing_id = identity
-    socket.plain_username = identity.hex().encode()
-    socket.plain_password = secret.encode()
-    return socket
-
-
-def _socket(context: zmq.Context[Any], kind: int, limits: Limits, max_frame: int) -> Socket:
-    socket: Socket = context.socket(kind)
     socket.ipv6 = True
     socket.linger = 0
     socket.maxmsgsize = max_frame
@@ -114,9 +108,13 @@ def _socket(context: zmq.Context[Any], kind: int, limits: Limits, max_frame: int
     socket.connect_timeout = int(limits.handshake * 1000)
     socket.heartbeat_ivl = max(1, int(limits.silence * 250))
     socket.heartbeat_timeout = max(1, int(limits.silence * 750))  # after a ping: together they are the silence
-    socket.reconnect_ivl = RETRY_MS
-    socket.reconnect_ivl_max = MAX_RETRY_MS
+    socket.reconnect_ivl = -1  # who dials anew asks for the host's address anew
     return socket
+
+
+def url(ip: str, port: str) -> str:
+    """What ZeroMQ binds or connects to."""
+    return f"tcp://[{ip}]:{port}" if ":" in ip else f"tcp://{ip}:{port}"
 
 
 def monitor(socket: Socket) -> Socket:
@@ -126,9 +124,10 @@ def monitor(socket: Socket) -> Socket:
     return watch
 
 
-def event_of(frames: list[bytes]) -> int:
-    """What happened, as a monitor told it."""
-    return int(parse_monitor_message(frames)["event"])
+def event_of(frames: list[zmq.Frame]) -> tuple[int, int, str]:
+    """What happened, as a monitor told it: the event, its value, and where."""
+    event = parse_monitor_message([frame.bytes for frame in frames])
+    return int(event["event"]), int(event["value"]), event["endpoint"].decode()
 
 
 def close(socket: Socket, watch: Socket | None, linger: int = 0) -> None:

@@ -70,6 +70,12 @@ def partition(graph: StepGraph, part_of: PartOf, how: Cutting = USUAL) -> list[P
     ]  # fmt: skip
 
 
+def destinations(graph: StepGraph) -> set[str]:
+    """The partitions to which one sends, from bodies too."""
+    nodes = [node for one in (graph, *bodies_within(graph)) for node in one.nodes]
+    return {node.attrs["destination"] for node in nodes if "destination" in node.attrs}
+
+
 def _check_primitives(graph: StepGraph, homes: Homes) -> None:
     """Loops and conditionals made of primitives (Switch, Merge, Enter ...) must be in one partition."""
     if not any(n.op_def.traits.primitive for n in graph.nodes):

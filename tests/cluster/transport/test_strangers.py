@@ -102,6 +102,14 @@ def context():
     one.term()
 
 
+def control_client(context, keys):
+    """A socket of a member that does as it likes."""
+    member = context.socket(zmq.DEALER)
+    for option, value in sockets.as_control_client(keys).items():
+        member.setsockopt(option, value)
+    return member
+
+
 def tcp(address, data, wait=0.0):
     """Connects, sends, and reads what comes until the far side closes or the time is up."""
     with socket.create_connection(split_address(address), 5) as connection:
@@ -219,7 +227,7 @@ def test_frames_of_a_member_that_makes_no_sense(job, context):
         st.booleans(), st.lists(st.tuples(HEADS, st.binary(max_size=100)), min_size=1, max_size=6), st.integers(0, 2)
     )
     def throw(greets, messages, more):
-        member = sockets.control_client(context, keys, LIMITS)
+        member = control_client(context, keys)
         try:
             member.connect(f"tcp://{job.server.address}")
             if greets:
@@ -266,7 +274,7 @@ def test_an_announcement_that_is_too_large_ends_its_connection_only(job):
 def test_a_client_that_is_gone_before_its_welcome_is_forgotten(job, context):
     keys = sockets.CurveKeys(cluster_key(KEY))
     for _ in range(50):
-        member = sockets.control_client(context, keys, LIMITS)
+        member = control_client(context, keys)
         member.connect(f"tcp://{job.server.address}")
         for _ in range(3):  # the second ends the connection, the third begins another
             shout(member, [wire.encode_head(wire.Hello(wire.VERSION, "member", None)), b""])
@@ -285,7 +293,8 @@ def test_too_many_peers_are_refused(job):
             try:
                 ask(peer, "echo")
                 outcomes.append("answer")
-            except errors.UnavailableError:
+            except errors.ResourceExhaustedError as e:
+                assert "it has 2 connections, and more are not accepted" in e.message
                 outcomes.append("refused")
         assert sorted(outcomes) == ["answer", "answer", "refused"]
         assert server.refused() == {"too many peers": 1}
@@ -357,7 +366,9 @@ def test_the_secret_of_a_bulk_channel_is_good_once(job, context):
         peer = member.connect(job.server.address)
         ask(peer, "echo", {}, [torch.zeros(1_000_000)])
         welcomes.append(peer._welcome)
-        thief = sockets.bulk_client(context, LIMITS, welcomes[0].bulk_identity, welcomes[0].bulk_secret)
+        thief = context.socket(zmq.DEALER)
+        for option, value in sockets.as_bulk_client(welcomes[0].bulk_identity, welcomes[0].bulk_secret).items():
+            thief.setsockopt(option, value)
         thief.connect(f"tcp://{job.server.bulk_address}")
         shout(thief, [bytes(24), bytes(100)])
         until(lambda: job.server.refused().get("wrong key"))
