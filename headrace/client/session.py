@@ -10,7 +10,7 @@ import copy
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from headrace.client.feed import expand_feeds, fed_tensors, feeder
@@ -231,7 +231,9 @@ class BaseSession:
         except TypeError:
             key, call = None, None
         if call is None or call.mutations != self._graph._mutations or call.generation != self._resources.generation:
-            call, values = self._prepare(key, fetches, feed_dict)
+            self._check_options(options, run_metadata)
+            with _deadline(options):
+                call, values = self._prepare(key, fetches, feed_dict)
         else:
             values = feed_dict.values() if feed_dict else ()
         if options is not None or run_metadata is not None:
@@ -240,8 +242,7 @@ class BaseSession:
 
     def _execute_with(self, call: _Call, values: Any, options: Any = None, run_metadata: Any = None) -> Any:
         self._check_options(options, run_metadata)
-        seconds = 0.0 if options is None else options.timeout_in_ms / 1000
-        with deadline(seconds) if seconds > 0 else nullcontext():
+        with _deadline(options):
             if run_metadata is None:
                 return self._execute(call, values)
             if options is not None and options.output_partition_graphs:
@@ -528,3 +529,9 @@ class InteractiveSession(BaseSession):
                 if scope is not None:
                     scope.__exit__(None, None, None)
         super().close()
+
+
+def _deadline(options: RunOptions | None) -> AbstractContextManager[None]:
+    """Inside, a run with these options must be over in time."""
+    seconds = 0.0 if options is None else options.timeout_in_ms / 1000
+    return deadline(seconds) if seconds > 0 else nullcontext()

@@ -18,7 +18,7 @@ from headrace.cluster.op_agreement import check_version
 from headrace.cluster.remote import MOMENT, SAY_AFTER, RemoteRuns, ask, lost_receiver
 from headrace.cluster.session_config import to_plain
 from headrace.cluster.transport import open_endpoint
-from headrace.cluster.transport.interface import Peer, Transport
+from headrace.cluster.transport.interface import NO_ANSWER, Peer, Transport
 from headrace.core import errors
 from headrace.core.config import ConfigProto
 from headrace.core.device import same_or_matches
@@ -210,8 +210,8 @@ def connect(target: str, config: ConfigProto) -> ClusterConnection:
         finally:
             peer.close()
     except errors.OpError as e:
-        if "has not answered" in e.message:
-            late = f"{address} has not answered within {seconds:g} s: no server listens there yet {at()}"
+        if NO_ANSWER in e.message:
+            late = f"{address} {NO_ANSWER} within {seconds:g} s: no server listens there yet {at()}"
             raise errors.UnavailableError(None, None, late) from None
         raise errors.with_user_line(e) from None
     return ClusterConnection(endpoint, reply["cluster"], config, reply["task"], None)

@@ -9,12 +9,13 @@ from time import monotonic
 from typing import Any, Final
 
 from headrace.cluster.op_agreement import user_ops
-from headrace.cluster.transport.interface import Peer
+from headrace.cluster.transport.interface import NO_ANSWER, Peer
 from headrace.cluster.transport.portable_codec import encode_portable
 from headrace.core import errors
 from headrace.core.errors import OpError
 from headrace.core.proto import protos
 from headrace.passes.portable import Portable
+from headrace.resources.step import current
 from headrace.resources.waiting import Done
 
 log = logging.getLogger("headrace.cluster")
@@ -76,8 +77,11 @@ class RemoteRuns:
                 "session": self._session, "graph": text, "routes": dict(routes), "ops": user_ops(data),
                 "sources": list(sources),
             }  # fmt: skip
-            handle: int = ask(self._peer, "register", payload, arrays)["handle"]
+            seconds = None if current.until is None else max(current.until - monotonic(), MOMENT)
+            handle: int = ask(self._peer, "register", payload, arrays, seconds)["handle"]
         except OpError as e:
+            if NO_ANSWER in e.message:
+                e = errors.DeadlineExceededError(None, None, f"the step ran out of time: {e.message}")
             raise self._explained(e, origins) from e
         self._origins[handle] = origins
         return handle

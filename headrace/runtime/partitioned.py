@@ -8,7 +8,8 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Final
 
 from headrace.core.errors import AbortedError, OpError, UnavailableError, make_error
@@ -32,6 +33,7 @@ class _Numbers:
         return next(self._count)
 
 
+GRACE: Final = 0.2  # seconds that partitions have to say that they are out of time
 _numbers: Final = _Numbers()
 _POOL_THREAD: Final = re.compile(rf"run at thread {THREAD_NAME}\d+")
 
@@ -59,7 +61,9 @@ class PartitionedStep:
     def run(self, feeds: Sequence[Any], step: Step) -> tuple[Any, ...]:
         """Runs a step to its end."""
         number = _numbers.next()
-        until, step.until = step.until, None  # the partitions know it, and say what they wait for
+        until = step.until
+        if until is not None:  # the partitions know it, and say what they wait for, unless their process is stopped
+            step.until = until + GRACE
         step.divided = True
         run = _Run(self, number)
         events = step.events()
@@ -75,7 +79,7 @@ class PartitionedStep:
                 run.note(step.next(events))
         except BaseException as e:
             run.fail(e)
-            run.wait_for_all(events)
+            run.wait_for_all(events, until)
             raise
         finally:
             step.forget(events)
@@ -178,9 +182,15 @@ class _Run:
         members = [member.name for i, member in enumerate(self._plan.members) if i < self.begun and i not in self.ended]
         return f"partitions that have not ended: {', '.join(members)}; each task says in its log what its own waits for"
 
-    def wait_for_all(self, events: SimpleQueue[Any]) -> None:
-        """Waits until every partition that was begun has ended: the next step finds nothing of this one."""
+    def wait_for_all(self, events: SimpleQueue[Any], until: float | None) -> None:
+        """Waits until every partition that was begun has ended: the next step finds nothing of this one.
+
+        Of a step that is out of time, those on tasks that do not answer are left to themselves.
+        """
         while self.over < self.begun:
-            event = events.get()
+            try:
+                event = events.get(True, None if until is None else max(until + 2 * GRACE - monotonic(), 0.0))
+            except Empty:
+                return
             if event[0] is not None:
                 self.over += 1

@@ -8,6 +8,7 @@ import pytest
 from cluster.ports import free_addresses
 
 import headrace as tf
+from benchmarks._proxy import Proxy
 from headrace.cluster.connection import close_client_endpoint
 from headrace.cluster.remote import ask
 from headrace.cluster.service import TaskService
@@ -163,6 +164,32 @@ def test_the_newest_is_told_where_it_can_be_dialed(make: Any) -> None:
             assert service._known[W1].can_be_dialed == where.startswith("10.")
     finally:
         endpoint.close()
+
+
+def test_a_deadline_holds_where_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's process is cut off, and would be lost only after a minute."""
+    monkeypatch.setenv("HEADRACE_LOST_SECONDS", "60")
+    server = tf.train.Server({"worker": free_addresses(1)}, config=CONFIG)
+    proxy = Proxy(server.server_def.cluster.job[0].tasks[0])
+    try:
+        x = tf.placeholder(tf.float32, [])
+        y, z = x + 1.0, x + 2.0
+        server._service.addresses = {W0: proxy.address}  # what it tells clients
+        session = tf.Session(f"grpc://{proxy.address}")
+        assert session.run(y, {x: 1.0}) == 2.0
+        proxy.cut()
+        short = tf.RunOptions(timeout_in_ms=300)
+        with pytest.raises(tf.errors.DeadlineExceededError, match="partitions that have not ended: /job:worker"):
+            session.run(y, {x: 1.0}, options=short)
+        with pytest.raises(tf.errors.DeadlineExceededError, match="has not answered 'register' within"):
+            session.run(z, {x: 1.0}, options=short)
+        proxy.mend()
+        assert session.run(y, {x: 2.0}) == 3.0
+        session.close()
+    finally:
+        proxy.close()
+        server._stop()
+        close_client_endpoint()
 
 
 def test_join_raises_when_the_io_thread_has_ended(make: Any) -> None:

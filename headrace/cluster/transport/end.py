@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from headrace.cluster.transport import message as wire
-from headrace.cluster.transport.interface import Done, LinkStatistics, Payload, Tensors
+from headrace.cluster.transport.interface import NO_ANSWER, Done, LinkStatistics, Payload, Tensors
 from headrace.cluster.transport.link import Build, Link, Outlet, Packed, call_back, log
 from headrace.core.errors import CancelledError, InternalError, OpError, UnavailableError
 
@@ -78,7 +78,7 @@ class End(Outlet):
                 call_back(done, {}, [], self.over)
                 return
             if timeout is not None:
-                late = UnavailableError(None, None, f"{self.address} has not answered {method!r} within {timeout} s")
+                late = UnavailableError(None, None, f"{self.address} {NO_ANSWER} {method!r} within {timeout} s")
                 self.endpoint.loop.later(timeout, lambda: self.link.give_up(number, late))
             self.link.expect(number, done)
             self.send_later(build, packed)

@@ -27,6 +27,7 @@ from typing import Any, Final, Protocol
 from headrace.core.errors import OpError
 
 CLOSED: Final = "has closed the connection"  # what the error of a peer that has said goodbye ends with
+NO_ANSWER: Final = "has not answered"  # what the error of a call that took too long says
 Payload = Mapping[str, Any]
 Tensors = Sequence[Any]
 Done = Callable[[dict[str, Any], list[Any], OpError | None], None]
