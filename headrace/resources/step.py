@@ -12,6 +12,7 @@ from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from logging import INFO, WARNING
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, Final, NamedTuple, Protocol
@@ -30,6 +31,7 @@ _numbers = itertools.count(1)
 
 # (what is over, its result, its error).  The step's own end is told as (None, None, None).
 Event = tuple[Any, Any, BaseException | None]
+NOTHING: Final[Event] = (None, None, None)
 
 
 class _Current(threading.local):
@@ -98,9 +100,9 @@ class Step:
     def __str__(self) -> str:
         return f"step {self.number}"
 
-    def events(self) -> SimpleQueue[Event]:
-        """A queue for one thread of the step to wait at."""
-        events: SimpleQueue[Event] = SimpleQueue()
+    def events(self, events: SimpleQueue[Event] | None = None) -> SimpleQueue[Event]:
+        """A queue for one thread of the step to wait at, a new one if none is given."""
+        events = SimpleQueue() if events is None else events
         self._listeners.append(events)
         if self.error is not None:
             events.put((None, None, None))
@@ -125,13 +127,17 @@ class Step:
         for events in list(self._listeners):
             events.put((None, None, None))
 
-    def next(self, events: SimpleQueue[Event]) -> Event:
-        """The next event.  Raises if the step is cancelled or out of time; says after a while what it waits for."""
+    def next(self, events: SimpleQueue[Event], patience: float = inf, since: float | None = None) -> Event:
+        """The next event.  Raises if the step is cancelled or out of time; says after a while what it waits for.
+
+        ``patience``: seconds after which it gives up: `NOTHING`.  ``since``: when the thread has begun to wait, if not now.
+        """
         if self.error is None and not events.empty():
             event = events.get()
             if event[0] is not None:
                 return event
-        since = monotonic()
+        end = monotonic() + patience
+        since = monotonic() if since is None else since
         guard = shield()
         while True:
             if guard is not None:
@@ -139,22 +145,23 @@ class Step:
             if self.error is not None:
                 raise self.error
             try:
-                event = events.get(True, self._patience(since))
+                moment = min(self.due(since), end)
+                event = events.get(True, max(moment - monotonic(), 0.0) if moment < inf else None)
             except Empty:
                 self.stop_if_over()
                 if not self._reported and monotonic() - since >= REPORT_AFTER:
                     self._reported = True
                     if report := self.report():
                         log.log(INFO if self._waits_for_room() else WARNING, "%s", report)
+                if monotonic() >= end:
+                    return NOTHING
                 continue
             if event[0] is not None:
                 return event
 
-    def _patience(self, since: float) -> float | None:
-        moments = [] if self._reported else [since + REPORT_AFTER]
-        if self.until is not None:
-            moments.append(self.until)
-        return max(min(moments) - monotonic(), 0.0) if moments else None
+    def due(self, since: float) -> float:
+        """When a thread that waits since then has something to do though nothing comes."""
+        return min(inf if self._reported else since + REPORT_AFTER, inf if self.until is None else self.until)
 
     def stop_if_over(self, doing: str = "") -> None:
         """Raises if the step was cancelled or its time is over.  ``doing``: what the step is about, if it does not wait."""

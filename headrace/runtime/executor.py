@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from math import inf
+from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +13,7 @@ from headrace.passes.step_graph import Value
 from headrace.resources import saving
 from headrace.resources.dispatch import below_autograd
 from headrace.resources.interrupt import Shield
-from headrace.resources.step import Step
+from headrace.resources.step import Event, Step
 from headrace.runtime.failure import explained
 from headrace.runtime.plan import Part, StepPlan
 from headrace.runtime.threads import _current, one_thread, use_threads
@@ -107,8 +109,13 @@ def _call(plan: StepPlan, feeds: Sequence[Any]) -> tuple[Any, ...]:
 class StepRun:
     """One step under way, in parts.  Used by one thread at a time."""
 
-    def __init__(self, plan: StepPlan, step: Step, guard: Shield, keep: bool = False) -> None:
-        """``keep``: all values until the end; otherwise each is let go when the last strand that uses it has taken it."""
+    def __init__(
+        self, plan: StepPlan, step: Step, guard: Shield, keep: bool = False, events: SimpleQueue[Event] | None = None
+    ) -> None:
+        """``keep``: all values until the end; otherwise each is let go when the last strand that uses it has taken it.
+
+        ``events``: where its thread waits, if not at a queue of its own.
+        """
         assert plan.flow is not None
         self._uses = {} if keep else plan.uses.copy()
         self._parts = plan.parts
@@ -118,19 +125,27 @@ class StepRun:
         self.values: dict[Value, Any] = {}
         self.step = step
         self.guard = guard
-        self.waits = Waits(step, plan.pool)
+        self.waits = Waits(step, plan.pool, events)
 
     def run(self, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """Runs the step to its end."""
-        self.values.update(zip(self._feeds, feeds, strict=True))
         try:
             with self.waits:
-                self.advance(self.flow.start())
+                self.begin(feeds)
                 while self.waits:
                     self.settle()
         except BaseException:
             self.values.clear()  # a lock among them must not live as long as the traceback
             raise
+        return self.results()
+
+    def begin(self, feeds: Sequence[Any]) -> None:
+        """Runs what can run before anything has come."""
+        self.values.update(zip(self._feeds, feeds, strict=True))
+        self.advance(self.flow.start())
+
+    def results(self) -> tuple[Any, ...]:
+        """The fetches, when nothing waits any more."""
         return tuple([self.values[v] for v in self._fetches])
 
     def advance(self, ready: list[int]) -> None:
@@ -165,9 +180,11 @@ class StepRun:
                     del values[value]
         return inputs
 
-    def settle(self) -> None:
-        """Waits for one node to be over, and goes on with what it makes ready."""
-        index, results = self.waits.next()
+    def settle(self, patience: float = inf, since: float | None = None) -> bool:
+        """Waits for one node to be over, and goes on with what it makes ready; False if none was for so many seconds."""
+        index, results = self.waits.next(patience, since)
+        if index is None:
+            return False
         part = self._parts[index]
         if part.node.op_def.traits.asynchronous:
             self.values.update((v, results[v.value_index]) for v in part.strand.outputs)
@@ -175,6 +192,7 @@ class StepRun:
             self.values.update(zip(part.strand.outputs, results, strict=True))
         del results  # which would live as long as what runs now
         self.advance(self.flow.done(index))
+        return True
 
 
 class PartialRun:
@@ -204,7 +222,7 @@ class PartialRun:
             self._go(self._run.settle)
         self._steps.finish(self._step)
 
-    def _go(self, work: Callable[[], None]) -> None:
+    def _go(self, work: Callable[[], object]) -> None:
         try:
             with (
                 Shield() as self._run.guard,

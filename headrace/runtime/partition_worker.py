@@ -22,6 +22,7 @@ from headrace.resources.step import Step
 from headrace.resources.waiting import Done, Wait
 from headrace.runtime.device import Device
 from headrace.runtime.executor import execute
+from headrace.runtime.parked import ParkedRun
 from headrace.runtime.plan import StepPlan, make_plan
 from headrace.runtime.planner import Planner
 from headrace.runtime.registered import TracedGraph
@@ -174,29 +175,44 @@ class PartitionWorker:
         return partition.plan
 
     def run(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
-        self._graph.pool.submit(carried(partial(self.run_here, handle, step, feeds, done, until)))
+        self._graph.pool.submit(carried(partial(self._run, handle, step, feeds, done, until, False)))
 
     def run_here(self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None) -> None:
         """Runs a partition to its end on this thread."""
-        results: Any = None
-        error: BaseException | None = None
-        steps = self._graph.steps
+        self._run(handle, step, feeds, done, until, True)
+
+    def _run(
+        self, handle: int, step: int, feeds: Sequence[Any], done: Done, until: float | None, to_the_end: bool
+    ) -> None:
+        """Runs a partition; unless ``to_the_end``, only as far as it gets before it waits for long."""
         try:
-            mine = steps.start(until)
-            try:
-                partition = self._partitions[handle]
-                mine.post = StepPost(step, self._rendezvous, partition.sends)
-                if partition.traced is not None:
-                    partition.traced.recorder.start()
-                self._enter(step, handle, mine)
-                with mine.entered():
-                    results = execute(self.plan(handle), feeds)
-            finally:
-                steps.finish(mine)
-                self._leave(step, mine)
+            mine = self._graph.steps.start(until)
         except BaseException as e:  # noqa: BLE001 - the thread that waits for the step raises it
-            error = e
-        done(results, error)
+            done(None, e)
+            return
+
+        def over(results: Any, error: BaseException | None) -> None:
+            self._graph.steps.finish(mine)
+            self._leave(step, mine)
+            done(results, error)
+
+        try:
+            partition = self._partitions[handle]
+            mine.post = StepPost(step, self._rendezvous, partition.sends)
+            if partition.traced is not None:
+                partition.traced.recorder.start()
+            self._enter(step, handle, mine)
+            plan = self.plan(handle)
+            if to_the_end or not plan.parts:
+                with mine.entered():
+                    results = execute(plan, feeds)
+        except BaseException as e:  # noqa: BLE001 - as above
+            over(None, e)
+        else:
+            if to_the_end or not plan.parts:
+                over(results, None)
+            else:
+                ParkedRun(plan, mine, over).start(feeds)
 
     def _enter(self, number: int, handle: int, step: Step) -> None:
         with self._lock:

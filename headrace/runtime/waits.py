@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from queue import Empty
+from math import inf
+from queue import Empty, SimpleQueue
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final
@@ -30,10 +31,10 @@ GRACE: Final = 1.0  # seconds that a failed step leaves its Python functions to 
 class Waits:
     """Used by one thread at a time.  Left with an error, it ends everything that waits."""
 
-    def __init__(self, step: Step, pool: Pool) -> None:
+    def __init__(self, step: Step, pool: Pool, events: SimpleQueue[Event] | None = None) -> None:
         self.step = step
         self._pool = pool
-        self._events = step.events()
+        self._events = step.events(events)
         self._begun: dict[int, tuple[Any, Node, Program, Sequence[Any]]] = {}
         self._blocked: set[int] = set()
         self._bodies: set[int] = set()  # those of the blocked ones that are conditionals or loops
@@ -46,6 +47,10 @@ class Waits:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close(error)
+
+    def close(self, error: BaseException | None) -> None:
+        """Nothing begins or waits any more."""
         if error is not None:
             self.cancel(error)
         self.step.forget(self._events)
@@ -110,10 +115,15 @@ class Waits:
         self._begun[self._count] = (token, node, program, inputs)
         return self._count
 
-    def next(self) -> tuple[Any, Sequence[Any]]:
-        """Waits for a node to be over: its token and all its outputs.  Its error is raised, with its name and line."""
+    def next(self, patience: float = inf, since: float | None = None) -> tuple[Any, Sequence[Any]]:
+        """Waits for a node to be over: its token and all its outputs.  Its error is raised, with its name and line.
+
+        ``patience``: seconds after which the token is None.  ``since``: when the waiting began, if not now.
+        """
         try:
-            number, result, error = self.step.next(self._events)
+            number, result, error = self.step.next(self._events, patience, since)
+            if number is None:
+                return None, ()
         except OpError as e:
             event = self._end_of_the_only(e)
             if event is None:

@@ -1,6 +1,7 @@
 """Which tasks connect to which, who they say they are, and what ends when a server's I/O thread does."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from benchmarks._proxy import Proxy
 from headrace.cluster.connection import close_client_endpoint
 from headrace.cluster.remote import ask
 from headrace.cluster.service import TaskService
+from headrace.cluster.status import worker_status
 from headrace.cluster.transport import open_endpoint
 
 CONFIG = tf.ConfigProto(compile="off")
@@ -32,6 +34,14 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tf.train.Ser
     for server in made:
         server._stop()
     close_client_endpoint()
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Waits until the condition holds."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
 
 
 def links(server: tf.train.Server) -> dict[str, Any]:
@@ -190,6 +200,52 @@ def test_a_deadline_holds_where_nobody_answers(monkeypatch: pytest.MonkeyPatch) 
         proxy.close()
         server._stop()
         close_client_endpoint()
+
+
+def test_what_waits_for_another_process_holds_no_thread_there(
+    make: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty dequeues at an empty queue of another task; each gets its element, a deadline, or the end of the session."""
+    monkeypatch.setattr("headrace.resources.step.REPORT_AFTER", 0.3)
+    addresses = free_addresses(2)
+    cluster = tf.train.ClusterSpec({"worker": addresses})
+    far, near = make(cluster, "worker", 0), make(cluster, "worker", 1)
+    with tf.Graph().as_default():
+        with tf.device("/job:worker/task:0"):
+            queue = tf.FIFOQueue(100, tf.float32, shapes=[[]])
+            element = queue.dequeue() * 10.0
+            fill = queue.enqueue_many([tf.range(20.0)])
+        session = tf.Session(near.target)
+        taken: list[Any] = []
+
+        def take(options: Any = None) -> None:
+            try:
+                taken.append(session.run(element, options=options))
+            except tf.errors.OpError as e:
+                taken.append(type(e))
+
+        threads = [threading.Thread(target=take) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        until(lambda: sum(one["waiting_to_take"] for one in worker_status(far._worker)["queues"]) == 20)
+        until(lambda: far._worker.pool.threads == 0)
+        assert "/job:worker/replica:0/task:0" in session.waiting() and not taken
+        until(lambda: caplog.text.count("FIFOQueue 'fifo_queue' has 0 of 100 elements, 1 is asked for") == 20)
+        session.run(fill)
+        for thread in threads:
+            thread.join(20)
+        assert sorted(taken) == [10.0 * i for i in range(20)]
+        taken.clear()
+        take(tf.RunOptions(timeout_in_ms=300))
+        assert taken == [tf.errors.DeadlineExceededError]
+        last = threading.Thread(target=take)
+        last.start()
+        until(lambda: sum(one["waiting_to_take"] for one in worker_status(far._worker)["queues"]) == 1)
+        until(lambda: far._worker.pool.threads == 0)
+        session.close()
+        last.join(20)
+        assert len(taken) == 2 and issubclass(taken[1], tf.errors.OpError)
+        until(lambda: sum(one["waiting_to_take"] for one in worker_status(far._worker)["queues"]) == 0)
 
 
 def test_join_raises_when_the_io_thread_has_ended(make: Any) -> None:

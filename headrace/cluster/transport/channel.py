@@ -98,14 +98,19 @@ class Channel:
             sockets.send(self.socket, frames)
             self._loop.sent(self.socket)
 
-    def know(self, identity: bytes, frame: Any) -> None:
-        """Who sent the frame is no stranger any more."""
+    def know(self, identity: bytes, frame: Any) -> bool:
+        """Who sent the frame is no stranger any more; False if it is gone already."""
         while self._loop.take_from(self._watch):  # that it was accepted, and who had its descriptor before, comes first
             pass
-        with suppress(ValueError, TypeError, zmq.ZMQError):
-            descriptor = int(frame.get(zmq.SRCFD))
-            self._strangers.pop(descriptor, None)
-            self._identities[descriptor] = identity
+        descriptor = int(frame.get(zmq.SRCFD))
+        before = self._identities.get(descriptor)
+        if before is None and descriptor not in self._strangers:
+            return False
+        if before is not None and before != identity:
+            self._loop.later(0.0, partial(self._end, before))
+        self._strangers.pop(descriptor, None)
+        self._identities[descriptor] = identity
+        return True
 
     def _note(self, frames: list[Any]) -> None:
         """Something has happened to a connection."""

@@ -22,7 +22,7 @@ from headrace.cluster.transport.end import End
 from headrace.cluster.transport.interface import CLOSED
 from headrace.cluster.transport.keys import split_address
 from headrace.cluster.transport.link import log
-from headrace.cluster.transport.lookups import address_of, is_numeric, is_server
+from headrace.cluster.transport.lookups import address_of, is_server
 from headrace.cluster.transport.segments import HEADER, IncomingSegments, OutgoingSegments, shares_memory
 from headrace.core.errors import AlreadyExistsError, UnauthenticatedError, UnavailableError, make_error
 
@@ -240,10 +240,7 @@ class ClientConnection(Connection):
 
     def _look_up(self) -> None:
         """Asks for the host's address, before each try: it may have moved."""
-        if is_numeric(self._host):
-            self._dial(self._host)
-        else:
-            self.endpoint.look_up(self, partial(address_of, self._host), self._dial)
+        self.endpoint.look_up(self, partial(address_of, self._host), self._dial)
 
     def _dial(self, ip: str | None) -> None:
         if ip is None:
@@ -307,7 +304,7 @@ class ClientConnection(Connection):
             super().take(head, body)
         elif isinstance(head, wire.Welcome):
             self._begin_with(head)
-        elif not isinstance(head, wire.Alive):
+        else:
             raise MalformedError(f"{type(head).__name__} came before the welcome")
 
     def _begin_with(self, welcome: wire.Welcome) -> None:

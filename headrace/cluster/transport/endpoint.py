@@ -54,7 +54,6 @@ from headrace.core.errors import (
     UnknownError,
 )
 
-HEARTBEAT_S: Final = 10.0
 DATA_PORT: Final = 10_000  # how far the port for large tensors is from the declared one
 T = TypeVar("T")
 
@@ -169,7 +168,6 @@ class Endpoint:
             log.warning("port %d, for large tensors to %s, is taken: it is %d now", derived, address, self.bulk.port)
         self.bulk_address = f"{host}:{self.bulk.port}"
         self.loop.read(self._authenticator.socket, self._authenticator.answer)
-        self.loop.later(HEARTBEAT_S, self._heartbeat)
 
     def _take_control(self, frames: list[zmq.Frame]) -> None:
         identity = frames[0].bytes
@@ -192,14 +190,15 @@ class Endpoint:
             goodbye = wire.Goodbye(FAILED_PRECONDITION, f"{why}: all tasks of a cluster need the same Headrace")
             self.refusals["other version"] += 1
         elif not isinstance(head, wire.Hello) or not _is_name(head.name):
-            self.refusals["no hello"] += not isinstance(head, wire.Goodbye | wire.Alive)
+            self.refusals["no hello"] += not isinstance(head, wire.Goodbye)
             goodbye = wire.Goodbye()
         elif self._inbound >= self.limits.peers:
             self.refusals["too many peers"] += 1
             why = f"it has {self.limits.peers} connections, and more are not accepted"
             goodbye = wire.Goodbye(RESOURCE_EXHAUSTED, why)
+        elif not self.control.know(identity, frames[1]):
+            return
         else:
-            self.control.know(identity, frames[1])
             connection = ServerConnection(self, identity, head)
             self._inbound += 1
             self._by_name[connection.link.name] = self._connections[identity] = connection
@@ -222,8 +221,8 @@ class Endpoint:
         if connection is None:
             self.refusals["bad chunk"] += 1
         else:
-            if not connection.bulk_open:
-                self.bulk.know(identity, frames[1])
+            if not connection.bulk_open and not self.bulk.know(identity, frames[1]):
+                connection.lose("bulk channel of")
             connection.take_bulk(rest)
 
     def _gone(self, identity: bytes) -> None:
@@ -233,12 +232,6 @@ class Endpoint:
     def _gone_bulk(self, identity: bytes) -> None:
         if identity in self._by_bulk:
             self._by_bulk[identity].lose("bulk channel of")
-
-    def _heartbeat(self) -> None:
-        """Finds connections whose end was not told: what is sent to them cannot be delivered."""
-        for connection in list(self._by_name.values()):
-            connection.link.tell(wire.Alive())
-        self.loop.later(HEARTBEAT_S, self._heartbeat)
 
     # ---- ends
 

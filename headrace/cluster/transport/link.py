@@ -197,7 +197,7 @@ class Link:
                 self.incoming.forget(head.segments)
         elif isinstance(head, wire.OpenBulk):
             self._outlet.open_bulk()
-        elif not isinstance(head, wire.Alive):
+        else:
             raise MalformedError(f"{type(head).__name__} is out of place")
 
     def _receive_loaded(self, head: Loaded, body: Buffer) -> None:

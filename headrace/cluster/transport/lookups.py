@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import threading
 from collections import deque
@@ -53,14 +52,6 @@ def address_of(host: str) -> str | None:
         return numeric(host)
     except InvalidArgumentError:
         return None
-
-
-def is_numeric(host: str) -> bool:
-    """Whether a host is given by its address."""
-    try:
-        return bool(ipaddress.ip_address(host))
-    except ValueError:
-        return False
 
 
 def is_server(ip: str, port: int, seconds: float) -> bool:

@@ -132,10 +132,6 @@ class Forget(_Head, tag=10):
     segments: list[int]
 
 
-class Alive(_Head, tag=11):
-    """Nothing: finds out whether the connection is there."""
-
-
 class Goodbye(_Head, tag=12):
     """The sender closes the connection; with a ``code`` of an error because of that error, which will not go away."""
 
@@ -153,22 +149,7 @@ class Chunk(_Head, tag=14):
     header: bytes
 
 
-Head = (
-    Hello
-    | Welcome
-    | Ready
-    | Call
-    | Push
-    | Reply
-    | Failure
-    | OpenBulk
-    | Grant
-    | Forget
-    | Alive
-    | Goodbye
-    | NoBulk
-    | Chunk
-)
+Head = Hello | Welcome | Ready | Call | Push | Reply | Failure | OpenBulk | Grant | Forget | Goodbye | NoBulk | Chunk
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(Head)
