@@ -431,6 +431,9 @@ def attempt(kind: str, data: bytes, folder: str) -> str:
     except expected as error:
         if isinstance(error, (tf.errors.InternalError, tf.errors.UnknownError, tf.errors.ResourceExhaustedError)):
             return f"{type(error).__name__}: {str(error)[:300]}"
+    except RuntimeError as error:
+        if "could not be found in SavedModel" not in str(error):  # its tags were changed
+            return f"{type(error).__name__}: {str(error)[:300]}"
     except Exception as error:  # noqa: BLE001 - that is what is looked for
         return f"{type(error).__name__}: {str(error)[:300]}"
     grown = _peak() - before

@@ -113,6 +113,8 @@ def asset_paths(export_dir: str, meta_graph: Any, import_scope: str | None = Non
         assets = [protos().AssetFileDef.FromString(value.value) for value in values]
     prefix = f"{import_scope}/" if import_scope else ""
     folder = layout.assets_path(export_dir)
+    for asset in assets:
+        _check_inside(asset.filename, export_dir)
     paths = {f"{prefix}{asset.tensor_info.name}": f"{folder}/{asset.filename}" for asset in assets}
     missing = sorted({path for path in paths.values() if not file.exists(path)})
     if missing:
@@ -120,6 +122,15 @@ def asset_paths(export_dir: str, meta_graph: Any, import_scope: str | None = Non
             None, None, f"The SavedModel {export_dir} lacks files that its graph reads: {', '.join(missing)} {at()}"
         )
     return paths
+
+
+def _check_inside(name: str, export_dir: str) -> None:
+    """Refuses a name that leads out of the folder of assets: the graph would read a file that is not the model's."""
+    if not name or "\0" in name or name.startswith("/") or ".." in name.split("/"):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"The SavedModel {export_dir} names the asset {name!r}; accepted are names of files in its folder of assets {at()}",
+        )  # fmt: skip
 
 
 def _has_assets(meta_graph: Any) -> bool:

@@ -88,6 +88,34 @@ def test_a_missing_asset(tmp_path: Path) -> None:
     refused(tmp_path / "model", tf.errors.NotFoundError, "lacks files that its graph reads: .*model/assets/words")
 
 
+@pytest.mark.parametrize("name", ["../../secret", "/etc/passwd", "sub/../../../secret", "", "a\0b"])
+@pytest.mark.parametrize("in_collection", [False, True])
+def test_an_asset_outside_of_the_model(tmp_path: Path, name: str, in_collection: bool) -> None:
+    """A graph that is loaded reads the files of its model, and no others."""
+    (tmp_path / "secret").write_text("a\n")
+    (tmp_path / "words").write_text("a\n")
+    with tf.Session() as sess:
+        builder = tf.saved_model.Builder(str(tmp_path / "model"))
+        builder.add_meta_graph_and_variables(sess, ["serve"], None, [tf.constant(str(tmp_path / "words"))])
+        builder.save()
+
+    def move(meta_graph: Any) -> None:
+        (value,) = meta_graph.collection_def["saved_model_assets"].any_list.value
+        asset = meta_graph.asset_file_def.add() if not in_collection else type(meta_graph.asset_file_def.add())()
+        asset.ParseFromString(value.value)
+        asset.filename = name
+        if in_collection:
+            del meta_graph.asset_file_def[:]
+            value.value = asset.SerializeToString()
+
+    rewrite(tmp_path / "model", move)
+    refused(
+        tmp_path / "model",
+        tf.errors.InvalidArgumentError,
+        "names the asset .*; accepted are names of files in its folder",
+    )
+
+
 def test_unknown_ops_are_all_named(tmp_path: Path) -> None:
     save(tmp_path / "model")
 
