@@ -25,6 +25,8 @@ def ray(
     working_dir: str | None = None,
     flags: bool | None = None,
     wait: float | None = None,
+    restarts: int = 3,
+    restart_window: float = 600.0,
 ) -> RayCluster:
     """Starts a cluster on Ray: ``with headrace.cluster.ray(ps=2, workers=4) as c: tf.Session(c.target)``.
 
@@ -38,12 +40,13 @@ def ray(
         flags: Whether the program gets the flags ``--job_name``, ``--task_index``, ``--ps_hosts`` and ``--worker_hosts``.  None:
             those that it defines.
         wait: Seconds to wait for room.  None: a minute, and not at all if the cluster is too small.
+        restarts, restart_window: How often a task that fails is started again, at its address, within so many seconds.
     """
     try:
         return ray_engine.start(
             ps=ps, workers=workers, program=program, chief=chief, gpus_per_worker=gpus_per_worker,
             cpus_per_worker=cpus_per_worker, cpus_per_ps=cpus_per_ps, address=address, working_dir=working_dir,
-            flags=flags, wait=wait,
+            flags=flags, wait=wait, restarts=restarts, restart_window=restart_window,
         )  # fmt: skip
     except (FileNotFoundError, ValueError) as e:
         raise type(e)(f"{e} {at()}") from None

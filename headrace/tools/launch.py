@@ -1,7 +1,8 @@
 """``headrace launch --ps 2 --workers 4 train.py --batch=64``: a program as parameter servers and workers on Ray.
 
 Every task runs the same script, with ``TF_CONFIG`` set and the flags that it defines of ``--job_name``, ``--task_index``,
-``--ps_hosts``, ``--worker_hosts``.  The command ends when all workers have ended, or with the code of the first task that failed.
+``--ps_hosts``, ``--worker_hosts``.  A task that fails is started again, a few times.  The command ends when all workers have
+ended, or with the code of the first task that failed for good.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ def command(typer: Any) -> Callable[..., None]:
 
     def run(
         program, ps=0, workers=1, chief=False, gpus_per_worker=0.0, cpus_per_worker=1.0, cpus_per_ps=1.0, address=None,
-        working_dir=None, flags=None, wait=None,
+        working_dir=None, flags=None, wait=None, restarts=3, restart_window=600.0,
     ):  # fmt: skip
         raise typer.Exit(
             launch(
                 program, ps=ps, workers=workers, chief=chief, gpus_per_worker=gpus_per_worker,
                 cpus_per_worker=cpus_per_worker, cpus_per_ps=cpus_per_ps, address=address, working_dir=working_dir,
-                flags=flags, wait=wait,
+                flags=flags, wait=wait, restarts=restarts, restart_window=restart_window,
             )
         )  # fmt: skip
 
@@ -80,5 +81,7 @@ def command(typer: Any) -> Callable[..., None]:
         "working_dir": option(str | None, "Folder that Ray brings to every node."),
         "flags": option(bool | None, "Add --job_name and kin, or none; else those that the script defines."),
         "wait": option(float | None, "Seconds to wait for room on the cluster, or for the cluster to grow."),
+        "restarts": option(int, "How often a task that fails is started again within --restart-window; 0: the job ends."),
+        "restart_window": option(float, "Seconds within which --restarts counts."),
     }  # fmt: skip
     return run

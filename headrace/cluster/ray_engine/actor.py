@@ -42,7 +42,8 @@ class TaskActor:
     def start(
         self, arguments: Sequence[str], environment: Mapping[str, str], directory: str | None, script: str | None, grace: float
     ) -> str:  # fmt: skip
-        """Starts ``python ARGUMENTS``; returns why that is impossible, or "".  ``directory``: None for the actor's own."""
+        """Starts ``python ARGUMENTS``, maybe again; returns why that is impossible, or "".  ``directory``: None for our own."""
+        self._ended = None  # it may be the second time
         keeper = _keeper()
         if keeper is None:
             return f"headrace is not installed for {sys.executable}"

@@ -18,6 +18,7 @@ from headrace.cluster.ray_engine import engine, placement
 from headrace.cluster.ray_engine.options import Options
 from headrace.cluster.ray_engine.output import Output
 from headrace.cluster.ray_engine.program import SERVE, TaskName, arguments_for, tf_config
+from headrace.cluster.ray_engine.restart import Restarts
 from headrace.cluster.ray_engine.task import (
     REPORT_SECONDS,
     START_SECONDS,
@@ -28,7 +29,7 @@ from headrace.cluster.ray_engine.task import (
     spec_of,
 )
 from headrace.cluster.serve import READY
-from headrace.cluster.transport.keys import KEY, KEY_FILE, cluster_key
+from headrace.cluster.transport.keys import KEY, KEY_FILE, cluster_keys
 from headrace.core.source import at
 
 GRACE_SECONDS: Final = 3.0  # between SIGTERM and SIGKILL
@@ -107,7 +108,7 @@ class RayCluster:
             return spec_of(self._tasks.values())
 
     def wait(self) -> int:
-        """Waits until all workers have ended or a task has failed; returns 0, or the exit code of the first that failed.
+        """Waits until all workers have ended or a task has failed for good; returns 0, or the exit code of the first that failed.
 
         That is 128 and the number of the signal if a signal has killed it, 1 if it is lost.
         """
@@ -205,14 +206,10 @@ class RayCluster:
         """Starts the programs of the tasks, and watches them."""
         with self._changed:
             self._tasks |= {task.name: task for task in tasks}
-        directory = None if self._script is None or engine.has_working_dir() else self._script.directory
-        path = None if self._script is None else self._script.command[0]
-
-        def start(task: RunningTask) -> Any:
-            environment = self._environment(task.name, spec)
-            return task.actor.start.remote(self._arguments(task.name), environment, directory, path, GRACE_SECONDS)
-
-        for task, problem in zip(tasks, answers(tasks, start), strict=True):
+        for task in tasks:
+            task.spec = spec
+            task.restarts = Restarts(self._options.restarts, self._options.restart_window, monotonic())
+        for task, problem in zip(tasks, answers(tasks, self._begin), strict=True):
             if problem:
                 raise FileNotFoundError(f"{task.name} cannot start on {task.host}: {problem}")
         remember_key([task.address for task in tasks], self._key)
@@ -221,6 +218,14 @@ class RayCluster:
             self._watch.start()
         if self._script is None:
             self._await_servers(tasks)
+
+    def _begin(self, task: RunningTask) -> Any:
+        """Has the actor of a task start its program; what it will answer."""
+        directory = None if self._script is None or engine.has_working_dir() else self._script.directory
+        path = None if self._script is None else self._script.command[0]
+        assert task.spec is not None
+        environment = self._environment(task.name, task.spec)
+        return task.actor.start.remote(self._arguments(task.name), environment, directory, path, GRACE_SECONDS)
 
     def _environment(self, task: TaskName, spec: ClusterSpec) -> dict[str, str]:
         """What a task gets beside its node's environment: this process's settings, the key, its place in the cluster."""
@@ -255,8 +260,12 @@ class RayCluster:
     def _watch_tasks(self) -> None:
         reports: dict[Any, RunningTask] = {}
         while self._watch is not None:
+            self._start_again()
             with self._changed:
-                unwatched = [t for t in self._tasks.values() if t.ended is None and t not in reports.values()]
+                unwatched = [
+                    t for t in self._tasks.values()
+                    if t.ended is None and t.restart_at is None and t not in reports.values()
+                ]  # fmt: skip
                 if not unwatched and not reports:
                     self._changed.wait(MOMENT)
                     continue
@@ -272,21 +281,61 @@ class RayCluster:
                 ready = True
             else:
                 self._output.show(str(task.name), stream, line)
+        said = ""
         with self._changed:
             task.ready |= ready
             task.ended = ended
-            if task.failed and self._failed is None:
-                self._failed = task
+            if task.failed:
+                said = self._settle(task)
             self._changed.notify_all()
-        if task.failed:
-            self._output.say(f"{task.name} {task.fate()}")
+        if said:
+            self._output.say(said)
+
+    def _settle(self, task: RunningTask) -> str:
+        """Decides what happens after a task has failed, and says it.  The caller holds the lock."""
+        assert task.restarts is not None
+        at, word = task.restarts.next(task.ended, monotonic())
+        said = f"{task.name} {task.fate()}; {word}"
+        if at < float("inf") and self._failed is None:
+            task.restart_at, task.ended, task.ready = at, None, False
+            return said
+        if self._failed is None:
+            self._failed = task
+            return said
+        return f"{task.name} {task.fate()}"  # after the first one
+
+    def _start_again(self) -> None:
+        """Starts tasks whose time has come.  Their addresses stay: the actors have kept the ports."""
+        now = monotonic()
+        with self._changed:
+            due = [
+                t for t in self._tasks.values() if t.restart_at is not None and t.restart_at <= now and not t.stopping
+            ]
+        for task in due:
+            try:
+                (problem,) = answers([task], self._begin)
+            except (RuntimeError, TimeoutError) as e:
+                problem = str(e)
+            with self._changed:
+                assert task.restarts is not None
+                task.restarts.begin(monotonic())
+                task.restart_at = None
+                if problem:
+                    task.ended = f"cannot be started again: {problem}"
+                    self._failed = self._failed or task
+                    self._output.say(f"{task.name} {task.fate()}")
+                self._changed.notify_all()
 
     # ---- ending
 
     def _stop(self, tasks: Sequence[RunningTask]) -> None:
         """Ends programs and waits for that, for a while; an interrupt kills them immediately."""
+        with self._changed:
+            for task in tasks:
+                task.stopping = True
+                if task.restart_at is not None:  # it has ended, and stays so
+                    task.restart_at, task.ended = None, 0
         for task in tasks:
-            task.stopping = True
             task.actor.stop.remote()
         try:
             self._await_end(tasks)
@@ -314,7 +363,7 @@ class RayCluster:
 
 
 def _key() -> str:
-    """The key that the user has chosen for this process, or a new one."""
+    """The key that the user has chosen for this process, or both if there are two; else a new one."""
     if os.environ.get(KEY) or os.environ.get(KEY_FILE):
-        return cluster_key().secret.decode()
+        return "\n".join(key.secret.decode() for key in cluster_keys())
     return secrets.token_hex(32)

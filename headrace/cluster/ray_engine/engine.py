@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 import ray
+import ray._raylet
 import ray.util
+from ray._private import ray_constants
 
+MODE: Final = "RAY_AUTH_MODE"
+TOKENS: Final = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 REACH_SECONDS: Final = 5.0  # to connect to a Ray cluster
 
 
@@ -38,7 +43,7 @@ def open_ray(address: str | None, tasks: int, working_dir: str | None) -> bool:
         options["runtime_env"] = {"working_dir": working_dir}
     _check_reachable(address)
     try:
-        with _own_signals():
+        with _own_signals(), _on_loopback(options) if address == "local" else nullcontext():
             ray.init(**options)
     except ConnectionError as e:
         raise ConnectionError(f"no Ray cluster answers at {address!r}: {e}") from None
@@ -63,6 +68,44 @@ def _check_reachable(address: str) -> None:
 
 
 @contextmanager
+def _on_loopback(options: dict[str, Any]) -> Iterator[None]:
+    """A Ray that is started meanwhile listens on this machine only, and to nobody without its token.
+
+    Left alone, all its ports are open to the network.  Ray takes the loopback address for one that others should reach, unless it
+    is told that there is one machine, as on systems where it knows no clusters.
+    """
+    _ask_for_token()
+    options["_node_ip_address"] = "127.0.0.1"
+    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+_lent: list[str] = []  # variables of the environment that are Ray's until it is closed
+
+
+def _ask_for_token() -> None:
+    """Has Ray ask for a token, a new one, unless the user has chosen one, or none (RAY_AUTH_MODE=disabled)."""
+    wanted = {}
+    if MODE not in os.environ:
+        wanted[MODE] = "token"
+    if os.environ.get(MODE, "token") == "token" and not any(name in os.environ for name in TOKENS):
+        wanted[TOKENS[0]] = secrets.token_hex(32)
+    os.environ.update(wanted)
+    _lent.extend(wanted)
+    _read_again()
+
+
+def _read_again() -> None:
+    """Ray has read the environment when it was imported."""
+    raylet: Any = ray._raylet
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+@contextmanager
 def _own_signals() -> Iterator[None]:
     """Keeps this process's handler of SIGTERM: Ray puts one in its place that prints the stack of its C++ code."""
     handler = signal.getsignal(signal.SIGTERM)
@@ -74,6 +117,11 @@ def _own_signals() -> Iterator[None]:
 def close_ray() -> None:
     """Ends the connection, and Ray itself if it was started here."""
     ray.shutdown()
+    if _lent:
+        for name in _lent:
+            os.environ.pop(name, None)
+        _lent.clear()
+        _read_again()
 
 
 def own_host() -> str:

@@ -33,6 +33,8 @@ class Options:
     working_dir: str | None = None
     flags: bool | None = None
     wait: float | None = None
+    restarts: int = 3
+    restart_window: float = 600.0
 
     def check(self) -> None:
         if self.ps < 0:
@@ -44,6 +46,10 @@ class Options:
         for name in ("cpus_per_worker", "cpus_per_ps"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be more than 0: received {getattr(self, name):g}")
+        if self.restarts < 0:
+            raise ValueError(f"restarts, of each task, must be 0 or more: received {self.restarts}")
+        if not self.restart_window > 0:
+            raise ValueError(f"restart_window must be more than 0 seconds: received {self.restart_window:g}")
         if self.program is not None and not self.program:
             raise ValueError("program must be a script and its arguments: received an empty list")
 

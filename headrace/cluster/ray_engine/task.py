@@ -13,6 +13,7 @@ from ray.exceptions import GetTimeoutError, RayError
 from headrace.cluster.cluster_spec import ClusterSpec
 from headrace.cluster.ray_engine import actor, placement
 from headrace.cluster.ray_engine.program import TaskName
+from headrace.cluster.ray_engine.restart import Restarts
 
 START_SECONDS: Final = 120.0  # for actors, and for servers to answer
 REPORT_SECONDS: Final = 5.0  # that an actor waits for news
@@ -31,6 +32,9 @@ class RunningTask:
     ready: bool = False
     stopping: bool = False
     ended: int | str | None = None
+    spec: ClusterSpec | None = None  # what it is told of the cluster
+    restarts: Restarts | None = None
+    restart_at: float | None = None  # when it will be started again; until then it has not ended
 
     @property
     def failed(self) -> bool:

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -234,15 +235,125 @@ def test_the_readme_on_three_nodes(nodes: Nodes, tmp_path: Path) -> None:
 
 def test_a_failure_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:
     """The others are stopped, and the exit code is that of the first that failed.  The program gets the flags it should."""
-    job = Launched(tmp_path, 2, "--address", nodes.address, "--ps=1", "--flags", "stubborn.py", "fail", "--own=3")
+    job = Launched(
+        tmp_path, 2, "--address", nodes.address, "--ps=1", "--restarts=0", "--flags", "stubborn.py", "fail", "--own=3"
+    )
     (tmp_path / "all have begun").touch()
     code, errors = job.end()
     assert code == 1
     assert "[worker 0] the worker gives up\n" in errors
-    assert "headrace: worker 0 ended with code 1\n" in errors
+    assert "headrace: worker 0 ended with code 1; the job ends\n" in errors
     (worker,) = [line for line in job.lines if line.startswith("[worker 0] ")]
     hosts = r"'--ps_hosts=localhost:\d+', '--worker_hosts=localhost:\d+'"
     assert re.search(rf"\['--job_name=worker', '--task_index=0', {hosts}, 'fail', '--own=3'\]", worker)
+
+
+KILLED = """
+    import json, os, signal, sys
+
+    import headrace as tf
+
+    config = json.loads(os.environ["TF_CONFIG"])
+    task = config["task"]
+    server = tf.train.Server(config["cluster"], task["type"], task["index"])
+    with open(f"{task['type']}.starts", "a") as file:
+        file.write(config["cluster"][task["type"]][0] + chr(10))
+    starts = len(open(f"{task['type']}.starts").readlines())
+    if task["type"] == "ps":
+        with open("ps.pid", "w") as file:
+            file.write(str(os.getpid()))
+        server.join()
+    with tf.device("/job:ps/task:0"):
+        step = tf.train.create_global_step()
+        v = tf.get_variable("v", initializer=0.0)
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        train = step.assign_add(1)
+    hooks = [tf.train.StopAtStepHook(last_step=6)]
+    options = {"save_checkpoint_steps": 2, "save_summaries_steps": None, "log_step_count_steps": None}
+    with tf.train.MonitoredTrainingSession(server.target, checkpoint_dir="model", hooks=hooks, **options) as session:
+        while not session.should_stop():
+            now = session.run(train)
+            if now == 3 and starts == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if now == 5 and not os.path.exists("ps killed"):
+                open("ps killed", "w").close()
+                os.kill(int(open("ps.pid").read()), signal.SIGKILL)
+    print("trained", starts, flush=True)
+"""
+DYING = """
+    import os, signal
+
+    print("begun", os.getpid(), os.getpid(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_killed_tasks_are_started_again_at_their_addresses(nodes: Nodes, tmp_path: Path) -> None:
+    """The worker kills itself at step 3, and the parameter server at step 5; the job reaches step 6 from its checkpoints."""
+    (tmp_path / "train.py").write_text(textwrap.dedent(KILLED))
+    done = run(tmp_path, "--address", nodes.address, "--ps=1", "--workers=1", "train.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[worker 0] trained 2\n" in done.stdout
+    assert "headrace: worker 0 was killed by SIGKILL; it is started again (1 of 3)\n" in done.stderr
+    assert "headrace: ps 0 was killed by SIGKILL; it is started again (1 of 3)\n" in done.stderr
+    for job in ("ps", "worker"):
+        first, second = (tmp_path / f"{job}.starts").read_text().split()
+        assert first == second  # its address
+
+
+def test_a_task_that_fails_too_often_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:
+    (tmp_path / "dying.py").write_text(textwrap.dedent(DYING))
+    done = run(tmp_path, "--address", nodes.address, "--restarts=1", "--restart-window=100", "dying.py")
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    assert done.stdout.count("begun") == 2
+    killed = "headrace: worker 0 was killed by SIGKILL; it "
+    assert f"{killed}is started again (1 of 1)\n" in done.stderr
+    assert f"{killed}was started again once in 100 s (--restarts), so the job ends\n" in done.stderr
+
+
+def members(leader: int) -> dict[int, str]:
+    """The processes of a session, and their names."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getsid(int(process.name)) == leader:
+                found[int(process.name)] = (process / "comm").read_text().strip()
+    return found
+
+
+def listening(pids: Iterable[int]) -> set[str]:
+    """The addresses at which the processes listen, as /proc/net/tcp writes them."""
+    sockets = set()
+    for pid in pids:
+        with suppress(OSError):
+            sockets |= {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    lines = [
+        line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in sockets}
+
+
+def test_a_ray_of_its_own_listens_to_this_machine_only_and_asks_for_a_token(tmp_path: Path) -> None:
+    (tmp_path / "stubborn.py").write_text(textwrap.dedent(STUBBORN))
+    ours = {k: v for k, v in ENVIRONMENT.items() if k not in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
+    launcher = subprocess.Popen(
+        [*LAUNCH, "stubborn.py"], cwd=tmp_path, env={**ours, "HOME": str(tmp_path)}, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert launcher.stdout is not None and "begun" in launcher.stdout.readline()
+        processes = members(launcher.pid)
+        addresses = listening(processes)
+        (node,) = [pid for pid, name in processes.items() if name == "raylet"]
+        environment = dict(pair.split("=", 1) for pair in Path(f"/proc/{node}/environ").read_text().split("\0") if pair)
+    finally:
+        launcher.send_signal(signal.SIGINT)
+        errors = launcher.communicate(timeout=60)[1]
+    assert launcher.returncode == 130, errors
+    assert {"raylet", "gcs_server"} <= set(processes.values())
+    assert addresses and addresses <= {"0100007F", "0000000000000000FFFF00000100007F"}, addresses
+    assert environment["RAY_AUTH_MODE"] == "token" and len(environment["RAY_AUTH_TOKEN"]) == 64
+    assert not (tmp_path / ".ray").exists()  # the token is in no file
 
 
 def test_control_c_stops_all(nodes: Nodes, tmp_path: Path) -> None:
@@ -274,6 +385,7 @@ def test_ray_job_submit(nodes: Nodes, tmp_path: Path) -> None:
         ".",
         "--",
         *LAUNCH,
+        "--restarts=0",
         "where.py",
     )
     done = subprocess.run(
@@ -285,7 +397,7 @@ def test_ray_job_submit(nodes: Nodes, tmp_path: Path) -> None:
     )
     # What a task writes to standard error may overtake what it has written to standard output; its end comes after both.
     # Ray shows the last lines of a failed job a second time.
-    before, end, _ = done.stdout.partition("headrace: worker 0 ended with code 1\n")
+    before, end, _ = done.stdout.partition("headrace: worker 0 ended with code 1; the job ends\n")
     assert end, done.stdout
     assert before.count("[worker 0] no more\n") == 1, done.stdout
     assert done.returncode == 1
