@@ -78,6 +78,7 @@ def test_what_torch_chose_by_itself_is_not_taken_for_the_users_choice(
 ) -> None:
     from torch._inductor.runtime import cache_dir_utils
 
+    monkeypatch.delenv(own_folder.VARIABLE, raising=False)  # importing that may have asked for it
     monkeypatch.setattr(cache_dir_utils, "default_cache_dir", lambda: f"{tempfile.gettempdir()}/torchinductor_me")
     monkeypatch.setattr(os, "makedirs", lambda *arguments, **options: None)
     assert cache_dir_utils.cache_dir() == os.environ[own_folder.VARIABLE] == f"{tempfile.gettempdir()}/torchinductor_me"
