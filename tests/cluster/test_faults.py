@@ -234,6 +234,7 @@ class TestParameterServer:
         assert saved_step(job) == saved
         job.ps.has_room(True)
         _train_until_saved(job, saved)
+        assert not list(Path(job.folder).glob("*_temp"))  # the failed save leaves no shards
 
 
 class TestWorker:
