@@ -20,6 +20,9 @@ SOON: Final = 0.05  # seconds that a thread waits itself: what comes soon needs 
 IDLE_SECONDS: Final = 1.0  # after which the clock's thread ends if nothing is parked
 
 
+_put: Final = SimpleQueue.put
+
+
 class _Mailbox(SimpleQueue[Event]):
     """The events of a run; one that comes while the run is parked lets it go on."""
 
@@ -28,22 +31,25 @@ class _Mailbox(SimpleQueue[Event]):
         self._lock = threading.Lock()
 
     def put(self, item: Event, block: bool = True, timeout: float | None = None) -> None:
-        super().put(item)
-        self.wake()
+        _put(self, item)
+        if self._parked is not None:  # looked at after putting, as `park` looks for events after it has parked
+            self.wake()
 
     def park(self, go_on: Callable[[], None]) -> bool:
         """Calls ``go_on`` when an event has come; False if one has come already."""
-        with self._lock:
-            if not self.empty():
-                return False
-            self._parked = go_on
-            return True
+        self._parked = go_on
+        return self.empty() or self._take() is None
 
     def wake(self) -> None:
-        with self._lock:
-            go_on, self._parked = self._parked, None
+        go_on = self._take()
         if go_on is not None:
             go_on()
+
+    def _take(self) -> Callable[[], None] | None:
+        """What goes on, for one who asks."""
+        with self._lock:
+            go_on, self._parked = self._parked, None
+        return go_on
 
 
 class ParkedRun:

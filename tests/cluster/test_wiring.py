@@ -1,8 +1,10 @@
 """Which tasks connect to which, who they say they are, and what ends when a server's I/O thread does."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -270,3 +272,26 @@ def test_join_raises_when_the_io_thread_has_ended(make: Any) -> None:
     assert not thread.is_alive()
     assert isinstance(raised[0], tf.errors.UnavailableError)
     assert "the I/O thread of this process has ended: SystemExit: on purpose" in raised[0].message
+
+
+def test_each_row_of_the_docs_has_its_test() -> None:
+    root = Path(__file__).parents[2]
+    rows = re.findall(
+        r"`(tests/cluster/\S+\.py)::(test_\w+)` \|$", (root / "docs/what_happens_when.md").read_text(), re.MULTILINE
+    )
+    assert len(rows) >= 15
+    for path, name in rows:
+        assert f"def {name}(" in (root / path).read_text(), name
+
+
+def test_the_data_port_is_a_setting(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared, data = free_addresses(2)
+    monkeypatch.setenv("HEADRACE_DATA_PORT", data.partition(":")[2])
+    server = make({"worker": [declared]}, "worker", 0)
+    assert server._service.endpoint.bulk_address == data
+    for bad in ("0", "65536", "12a", "-1"):
+        monkeypatch.setenv("HEADRACE_DATA_PORT", bad)
+        with pytest.raises(
+            ValueError, match=f"HEADRACE_DATA_PORT must be the number of a port, from 1 to 65535, got '{bad}'"
+        ):
+            make({"worker": free_addresses(1)}, "worker", 0)

@@ -37,14 +37,14 @@ class Authenticator:
     def forget(self, identity: bytes) -> None:
         self._secrets.pop(identity.hex().encode(), None)
 
-    def answer(self, frames: list[zmq.Frame]) -> None:
+    def answer(self, frames: list[Any]) -> None:
         """Answers one question."""
-        version, request, domain, _address, _identity, mechanism, *credentials = [frame.bytes for frame in frames]
+        request, domain, _address, _identity, mechanism, *credentials = [frame.bytes for frame in frames[1:]]
         accepted = self._accepts(domain, mechanism, credentials)
         if not accepted:
             self._refused["wrong key"] += 1
         status = (b"200", b"OK") if accepted else (b"400", b"refused")
-        self.socket.send_multipart([version, request, *status, b"", b""])
+        self.socket.send_multipart([frames[0], request, *status, b"", b""])
 
     def _accepts(self, domain: bytes, mechanism: bytes, credentials: list[bytes]) -> bool:
         if domain == CONTROL:

@@ -25,7 +25,7 @@ from headrace.cluster.transport.interface import Limits
 from headrace.cluster.transport.io_loop import IOLoop, Take
 
 TURNS: Final = 100  # in which what a connection that has ended sent last is taken
-WAYS: Final = 256  # to write an address: connections to one address, and tries
+WAYS: Final = 64  # to write an address, before there are as many connections to it
 NO_DESCRIPTOR: Final = "no descriptor"
 
 
@@ -69,9 +69,9 @@ class Channel:
 
     def dial(self, ip: str, port: int, dial: Dial, options: Mapping[int, Any]) -> str:
         """Tries to connect, once; returns what `hang_up` takes.  Messages for it are kept until then."""
-        # Not as the last time either: ZeroMQ may still be about to end that one.
-        ways = (sockets.url(ip, "0" * (1 + next(self._ways) % WAYS) + str(port)) for _ in itertools.count())
-        where = next(way for way in ways if way not in self._dials)
+        zeros = 1 + next(self._ways) % WAYS  # not as the last time: ZeroMQ may still be about to end that one
+        while (where := sockets.url(ip, "0" * zeros + str(port))) in self._dials:
+            zeros += 1
         with self.lock:
             self._set({zmq.CONNECT_ROUTING_ID: dial.identity, **options})
             self.socket.connect(where)

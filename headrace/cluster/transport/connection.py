@@ -6,6 +6,7 @@ Everything but the methods of ``Peer`` runs on the I/O thread.
 from __future__ import annotations
 
 import itertools
+import secrets
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -41,6 +42,11 @@ UNANSWERED: Final = 0.8  # of the time that a handshake may take: who refuses on
 _numbers = itertools.count(1)
 
 
+def new_identity() -> bytes:
+    """A name for a connection that nobody else can take: ZeroMQ does not survive two of one name."""
+    return b"\1" + secrets.token_bytes(16)
+
+
 class Connection(End):
     """What both kinds have: two channels, and how they are used."""
 
@@ -57,9 +63,7 @@ class Connection(End):
     def receive(self, frames: list[bytes]) -> None:
         """Takes a message of the control channel; ends the connection if it is not one."""
         try:
-            if len(frames) != 2:
-                raise MalformedError(f"a message has two frames: received {len(frames)}")
-            self.take(wire.decode_head(frames[0]), frames[1])
+            self.take(*wire.decode_frames(frames))
         except MalformedError as e:
             self.refuse("malformed", e)
         except Exception as e:  # noqa: BLE001 - one peer must not end the I/O thread
@@ -143,7 +147,7 @@ class Connection(End):
         self._stuck = None
         try:
             if self._by_control:
-                self.endpoint.control.send([self.identity, wire.encode_head(wire.Chunk(frames[0])), frames[1]])
+                self.endpoint.control.send([self.identity, *wire.encode_frames(wire.Chunk(frames[0]), frames[1])])
             else:
                 self.endpoint.bulk.send([self.bulk_identity, *frames])
         except zmq.ZMQError:  # full
@@ -162,7 +166,7 @@ class Connection(End):
                 why = wire.Goodbye()
                 if isinstance(self.over, AlreadyExistsError):  # it must not come back
                     why = wire.Goodbye(self.over.error_code, self.over.message)
-                self.endpoint.control.send([self.identity, wire.encode_head(why), b""])
+                self.endpoint.control.send([self.identity, *wire.encode_frames(why, b"")])
         self.endpoint.forget(self)
 
 
@@ -210,8 +214,7 @@ class ClientConnection(Connection):
     """A connection that this endpoint made."""
 
     def __init__(self, endpoint: Endpoint, address: str, timeout: float | None) -> None:
-        number = next(_numbers)
-        super().__init__(endpoint, address, address, b"dialed %d" % number, b"dialed %d" % number)
+        super().__init__(endpoint, address, address, new_identity(), new_identity())
         self.dialing = True
         self._timeout = timeout
         self._host, self._port = split_address(address)
@@ -250,7 +253,7 @@ class ClientConnection(Connection):
             self._try_again()
             return
         endpoint, self._ip, self._dialed_at = self.endpoint, ip, monotonic()
-        endpoint.rename(self, b"dialed %d" % next(_numbers))  # ZeroMQ may not have forgotten the one before
+        endpoint.rename(self, new_identity())  # ZeroMQ may not have forgotten the one before
         options = sockets.as_control_client(endpoint.keys[self._failures % len(endpoint.keys)])
         self._where = endpoint.control.dial(ip, self._port, Dial(self.identity, self._note), options)
         probe = endpoint.probe.message if endpoint.probe is not None else None

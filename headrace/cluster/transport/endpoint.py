@@ -24,7 +24,13 @@ from headrace.cluster.transport.authenticator import Authenticator
 from headrace.cluster.transport.bulk import MOST_AROUND
 from headrace.cluster.transport.channel import Channel
 from headrace.cluster.transport.codec import MalformedError
-from headrace.cluster.transport.connection import LINGER_MS, ClientConnection, Connection, ServerConnection
+from headrace.cluster.transport.connection import (
+    LINGER_MS,
+    ClientConnection,
+    Connection,
+    ServerConnection,
+    new_identity,
+)
 from headrace.cluster.transport.interface import (
     DEFAULT_LIMITS,
     Fail,
@@ -169,15 +175,15 @@ class Endpoint:
         self.bulk_address = f"{host}:{self.bulk.port}"
         self.loop.read(self._authenticator.socket, self._authenticator.answer)
 
-    def _take_control(self, frames: list[zmq.Frame]) -> None:
-        identity = frames[0].bytes
+    def _take_control(self, frames: list[Any]) -> None:
+        identity = frames[0]
         connection = self._connections.get(identity)
         if connection is not None:
             connection.receive([frame.bytes for frame in frames[1:]])
         else:
             self._greet(identity, frames)
 
-    def _greet(self, identity: bytes, frames: list[zmq.Frame]) -> None:
+    def _greet(self, identity: bytes, frames: list[Any]) -> None:
         """Takes the first message of a connection."""
         first = frames[1].bytes if len(frames) == 3 else b""
         try:
@@ -206,24 +212,25 @@ class Endpoint:
             connection.greet(head.probe)
             return
         with suppress(zmq.ZMQError):
-            self.control.send([identity, wire.encode_head(goodbye), b""])
+            self.control.send([identity, *wire.encode_frames(goodbye, b"")])
 
     def new_bulk(self) -> tuple[bytes, str, bytes, bytes]:
         """The identity and the secret of a bulk connection to come, and the keys of both its directions."""
-        identity, secret = b"\1" + secrets.token_bytes(16), secrets.token_hex(32)
+        identity, secret = new_identity(), secrets.token_hex(32)
         assert self._authenticator is not None
         self._authenticator.expect(identity, secret.encode())
         return identity, secret, secrets.token_bytes(32), secrets.token_bytes(32)
 
-    def _take_bulk(self, frames: list[zmq.Frame]) -> None:
-        identity, *rest = (frame.bytes for frame in frames)
+    def _take_bulk(self, frames: list[Any]) -> None:
+        identity, rest = frames[0], [frame.bytes for frame in frames[1:]]
         connection = self._by_bulk.get(identity)
         if connection is None:
             self.refusals["bad chunk"] += 1
         else:
             if not connection.bulk_open and not self.bulk.know(identity, frames[1]):
                 connection.lose("bulk channel of")
-            connection.take_bulk(rest)
+            else:
+                connection.take_bulk(rest)
 
     def _gone(self, identity: bytes) -> None:
         if identity in self._connections:

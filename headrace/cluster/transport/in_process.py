@@ -131,7 +131,7 @@ class _End(End):
         if self.over is not None:
             return
         try:
-            self.link.receive(wire.decode_head(frames[0]), frames[1])
+            self.link.receive(*wire.decode_frames(frames))
         except MalformedError as e:
             self.endpoint.refusals["malformed"] = self.endpoint.refusals.get("malformed", 0) + 1
             self.end(UnavailableError(None, None, f"the connection with {self.link.name} was closed: {e}"))

@@ -24,7 +24,7 @@ import zmq
 from headrace.cluster.transport import sockets
 
 TURN: Final = 64  # messages of one socket before the others get their turn
-Take = Callable[[list[zmq.Frame]], None]
+Take = Callable[[list[Any]], None]  # see `sockets.receive`
 log: Final = logging.getLogger("headrace.cluster")
 
 
@@ -39,7 +39,7 @@ class IOLoop:
         self._readers: dict[Any, tuple[Take, AbstractContextManager[Any]]] = {}
         self._by_descriptor: dict[int, Any] = {}
         self._unseen: dict[Any, bool] = {}  # sockets that may have something of which their descriptors do not tell
-        self._early: dict[Any, list[list[zmq.Frame]]] = {}  # messages that were received before their turn
+        self._early: dict[Any, list[list[Any]]] = {}  # messages that were received before their turn
         self._actions: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
@@ -202,17 +202,20 @@ class IOLoop:
                 pass
         for frames in messages:
             if socket in self._readers:  # not closed by the one before
-                _guarded(take, frames)
+                try:
+                    take(frames)
+                except Exception:  # noqa: BLE001 - one message must not end the I/O thread
+                    log.exception("a message could not be taken")
         if messages and socket in self._readers:
             with lock:  # there may be more; and an answer that `take` sent may have used up what the descriptor tells
                 self.sent(socket)
         return bool(messages)
 
 
-def _guarded(work: Callable[..., Any], *arguments: Any) -> Any:
+def _guarded(work: Callable[[], Any]) -> Any:
     """Does one thing of many: what it raises must not end the others."""
     try:
-        return work(*arguments)
+        return work()
     except Exception:  # noqa: BLE001 - who asked for it is told by the one who submitted it
         log.exception("an action of the I/O thread has failed")
         return None

@@ -1,8 +1,8 @@
 """The messages of the control channel, and what they carry.
 
-A message is two frames: the head, one of the structs below, and the body, what travels inline: tensors, then payload.  Buffers
-that are too large for that are *aside*, in one region of shared memory or of the bulk channel: one after the other, each at a
-multiple of 64 bytes.
+A message is the head, one of the structs below, and the body, what travels inline: tensors, then payload.  They are two frames,
+or one if the body is small, for a frame costs as much as a copy of some thousand bytes.  Buffers that are too large for that are
+*aside*, in one region of shared memory or of the bulk channel: one after the other, each at a multiple of 64 bytes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 from headrace.cluster.transport.codec import ALIGNMENT, Buffer, MalformedError, TensorHeader
 
 VERSION: Final = 2
+JOINED: Final = 4096  # bytes of a body that is in one frame with its head
 
 
 class Probe(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -165,6 +166,23 @@ def decode_head(data: Buffer) -> Head:
     except (msgspec.MsgspecError, ValueError, RecursionError, OverflowError) as e:
         raise MalformedError(f"not a message of this transport: {e}") from None
     return head
+
+
+def encode_frames(head: Head, body: bytes) -> list[bytes]:
+    """The frames of a message.  One frame begins with the size of the head."""
+    data = _encoder.encode(head)
+    return [b"".join((len(data).to_bytes(4, "big"), data, body))] if 0 < len(body) <= JOINED else [data, body]
+
+
+def decode_frames(frames: Sequence[bytes]) -> tuple[Head, Buffer]:
+    """The head and the body of a message."""
+    if len(frames) == 2:
+        return decode_head(frames[0]), frames[1]
+    if len(frames) != 1:
+        raise MalformedError(f"a message has one frame or two: received {len(frames)}")
+    whole = frames[0]
+    end = 4 + int.from_bytes(whole[:4], "big")
+    return decode_head(whole[4:end]), whole[end:]
 
 
 def version_of(data: Buffer) -> int | None:

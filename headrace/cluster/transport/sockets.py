@@ -36,9 +36,9 @@ def send(socket: Socket, frames: Sequence[bytes]) -> None:
     socket.send(frames[-1], _LAST)
 
 
-def receive(socket: Socket) -> list[zmq.Frame]:
-    """The frames of a message that is there."""
-    frames: list[zmq.Frame] = []
+def receive(socket: Socket) -> list[Any]:
+    """A message that is there: the bytes of its first frame, which is never the only one, and the other frames."""
+    frames: list[Any] = [socket.recv(_LAST)]
     more = True
     while more:
         frame = socket.recv(_LAST, copy=False)
@@ -124,9 +124,9 @@ def monitor(socket: Socket) -> Socket:
     return watch
 
 
-def event_of(frames: list[zmq.Frame]) -> tuple[int, int, str]:
+def event_of(frames: list[Any]) -> tuple[int, int, str]:
     """What happened, as a monitor told it: the event, its value, and where."""
-    event = parse_monitor_message([frame.bytes for frame in frames])
+    event = parse_monitor_message([frames[0], frames[1].bytes])
     return int(event["event"]), int(event["value"]), event["endpoint"].decode()
 
 

@@ -189,22 +189,21 @@ def test_a_mistyped_host_is_told_and_ends_nothing(make_endpoint, caplog):
 def test_another_version_is_refused_with_the_reason(make_endpoint, monkeypatch):
     server = make_endpoint(echo, "127.0.0.1:0")
     client = make_endpoint()
-    other = type("Other", (), {"tag": 1})
-    real = wire.encode_head
+    real = wire.encode_frames
 
-    def of_another_version(head):
+    def of_another_version(head, body):
         if isinstance(head, wire.Hello):
             import msgspec
 
-            return msgspec.msgpack.encode([1, 77, "a", "field", "more"])
-        return real(head)
+            return [msgspec.msgpack.encode([1, 77, "a", "field", "more"]), b""]
+        return real(head, body)
 
-    monkeypatch.setattr(wire, "encode_head", of_another_version)
+    monkeypatch.setattr(wire, "encode_frames", of_another_version)
     with pytest.raises(
         errors.FailedPreconditionError, match=r"refuses this process: it speaks version 77 .* this is version 2"
     ):
         ask(client.connect(server.address), "echo")
-    assert server.refused() == {"other version": 1} and other.tag == 1
+    assert server.refused() == {"other version": 1}
 
 
 @pytest.mark.parametrize("make_endpoint", ["bulk"], indirect=True)
@@ -274,6 +273,19 @@ def test_many_peers_take_a_descriptor_each(make_endpoint):
     for peer in peers:
         peer.close()
     until(lambda: not server.links(), "the end of all")
+
+
+def test_many_connections_to_one_address(make_endpoint):
+    """Each is known apart from the others, and ends alone."""
+    server, client = make_endpoint(echo, "127.0.0.1:0"), make_endpoint()
+    peers = [client.connect(server.address) for _ in range(150)]
+    for peer in peers:
+        ask(peer, "echo")
+    for peer in peers[::2]:
+        peer.close()
+    until(lambda: len(server.links()) == 75, "the end of half of them")
+    for n, peer in enumerate(peers[1::2]):
+        assert ask(peer, "echo", {"n": n})[0] == {"n": n}
 
 
 def test_a_server_is_reached_by_either_of_two_keys(make_endpoint):

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from headrace.cluster.transport.keys import check_key_for, cluster_key, is_loopback, split_address
+from headrace.cluster.transport.keys import check_key_for, cluster_key, cluster_keys, is_loopback, split_address
 from headrace.core import errors
 
 
@@ -78,3 +78,26 @@ def test_an_address_in_use_is_refused_and_leaves_nothing(make_endpoint):
     first = make_endpoint(None, "localhost:0")
     with pytest.raises(errors.AlreadyExistsError, match="cannot be bound"):
         make_endpoint(None, first.address)
+
+
+def test_two_keys_are_two_lines(tmp_path, monkeypatch):
+    file = tmp_path / "keys"
+    file.write_text("the first of two long keys here\n\n  and the second of two such keys \n")
+    file.chmod(0o600)
+    monkeypatch.setenv("HEADRACE_CLUSTER_KEY_FILE", str(file))
+    secrets = [b"the first of two long keys here", b"and the second of two such keys"]
+    assert [key.secret for key in cluster_keys()] == secrets
+    assert cluster_key().secret == secrets[0]
+    for bad in ("a" * 20 + "\n" + "b" * 20 + "\n" + "c" * 20, "a" * 20 + "\nshort"):
+        with pytest.raises(
+            errors.InvalidArgumentError, match=r"at most two, one in each line: received .* and .* characters"
+        ):
+            cluster_keys(bad)
+
+
+def test_a_short_phrase_is_warned_about_once(caplog):
+    for _ in range(2):
+        cluster_keys("my dog is called Rex")
+        cluster_keys("0123456789abcdef" * 2)
+    assert len(caplog.records) == 1
+    assert "has 20 characters: a short phrase can be guessed" in caplog.text and "Rex" not in caplog.text
