@@ -515,6 +515,13 @@ class InteractiveSession(BaseSession):
     """A session that is the default one from the start, for notebooks; close it when done."""
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
+        config = (
+            copy.deepcopy(config) if isinstance(config, ConfigProto) else ConfigProto() if config is None else config
+        )
+        if isinstance(config, ConfigProto):
+            config.graph_options.place_pruned_graph = (
+                True  # as in TensorFlow: errors of nodes that nobody runs are not told
+            )
         super().__init__(target, graph, config)
         self._explicit_graph = graph
         self._default_session = self.as_default()

@@ -42,6 +42,7 @@ class Graph:
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._mutations = 0
+        self._state_homes: dict[Any, dict[Operation, str]] = {}  # where sessions on servers have put what makes state
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._seed: int | None = None

@@ -263,7 +263,11 @@ class Operation:
         self.graph._mutated()
 
     def _set_attr(self, name: str, value: Any) -> None:
-        self._attrs[name] = value
+        if name == "_class":  # colocation groups, as an AttrValue has them
+            groups = value.list.s if hasattr(value, "list") else value
+            self.colocation = tuple(g.decode() if isinstance(g, bytes) else str(g) for g in groups)
+        else:
+            self._attrs[name] = value
         self.graph._mutated()
 
     def _add_control_input(self, op: Operation) -> None:

@@ -21,8 +21,8 @@ from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape
 from headrace.passes.bodies import bodies_of
+from headrace.passes.choose_device import runs_on_host
 from headrace.passes.instantiate import is_instantiated
-from headrace.passes.place import runs_on_host
 from headrace.passes.read import ref_positions
 from headrace.passes.schedule import order_reads, root, schedule
 from headrace.passes.specialise import body_may_wait

@@ -17,6 +17,7 @@ from enum import Enum
 from headrace.graph.operation import Operation, Tensor
 from headrace.passes.accumulate_product import accumulate_product
 from headrace.passes.bodies import bodies_within
+from headrace.passes.choose_device import HasKernel
 from headrace.passes.copy_kept import copy_kept
 from headrace.passes.cse import cse
 from headrace.passes.defer_sums import defer_sums
@@ -29,7 +30,7 @@ from headrace.passes.inline import inline
 from headrace.passes.instantiate import Recursion, drop_inputs, instantiate, put_constants
 from headrace.passes.late_read import late_reads
 from headrace.passes.lower import lower, must_lower
-from headrace.passes.place import HasKernel, place
+from headrace.passes.place import place
 from headrace.passes.project_inputs import project_inputs
 from headrace.passes.prune import prune
 from headrace.passes.raise_primitives import has_primitives, raise_primitives, tie_holders
@@ -57,6 +58,7 @@ from headrace.passes.take_turns import take_turns
 from headrace.passes.trim import trim
 from headrace.passes.trim_stashes import trim_stashes
 from headrace.passes.unroll import LOOPS, unroll
+from headrace.passes.whole_graph import WholeGraph
 
 
 class Stage(Enum):
@@ -95,6 +97,7 @@ class Options:
     after_each: Callable[[str, StepGraph], None] | None = None
     before_each: Callable[[Pass, StepGraph], None] | None = None
     reasons: Reasons | None = None  # is told why nodes are placed where they are
+    whole: WholeGraph | None = None  # the client's graph, in which nodes share devices that one step does not need
 
 
 @dataclass(slots=True)
@@ -195,6 +198,11 @@ def _raise(graph: StepGraph, context: Context) -> StepGraph:
     return raise_primitives(graph, lambda body: run_stage(Stage.GRAPH, body, inner))
 
 
+def _place(graph: StepGraph, context: Context) -> StepGraph:
+    s = context.settings
+    return place(graph, s.devices, s.has_kernel, s.soft_placement, s.reasons, s.whole)
+
+
 _fold_shapes = _plain(fold_shapes)
 _fold: Rewrite = lambda g, c: fold(g, c.settings.evaluate, c.largest)  # noqa: E731
 _simplify: Rewrite = lambda g, c: simplify(g, c.settings.rewrite)  # noqa: E731
@@ -216,11 +224,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("simplify", Stage.GRAPH, _simplify, SIMPLIFY),
     Pass("cse", Stage.GRAPH, _cse, SIMPLIFY),
     Pass("instantiate", Stage.GRAPH, _instantiate),
-    Pass(
-        "place",
-        Stage.PLACE,
-        lambda g, c: place(g, c.settings.devices, c.settings.has_kernel, c.settings.soft_placement, c.settings.reasons),
-    ),
+    Pass("place", Stage.PLACE, _place),
     Pass("insert_reads", Stage.READ, _plain(insert_reads)),
     Pass("late_reads", Stage.READ, _plain(late_reads)),
     Pass("drop_inputs", Stage.REWRITE, _plain(drop_inputs)),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.core.registry import REGISTRY
+from headrace.graph.operation import Operation
 from headrace.passes.step_graph import Node, StepGraph, Value
 
 
@@ -67,7 +68,7 @@ def _read_before(copy: Node, attrs: dict[str, Any]) -> Node:
     return node
 
 
-def ref_positions(node: Node) -> set[int]:
+def ref_positions(node: Node | Operation) -> set[int]:
     """The positions of inputs that take the handle itself."""
     signature = node.op_def.signature
     if not any(a.ref for a in signature.inputs):

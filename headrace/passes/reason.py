@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.core.device import same_or_matches
 from headrace.passes.bodies import bodies_within, border, held_bodies
+from headrace.passes.choose_device import Ask
 from headrace.passes.colocate import is_state, takes_state
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -71,17 +72,29 @@ class Reasons:
         """``where`` says what a node that asks for nothing goes with."""
         self.of_node[node] = Reason(FOLLOWS, where if other is None else f"{where} {_name(other)}")
 
-    def note_group(self, members: Sequence[Node], chosen: str, fell_back: bool, on_host: set[Node]) -> None:
-        """Nodes that share a device were placed.  ``on_host``: those of them that run on the host."""
+    def note_group(
+        self, members: Sequence[Node], chosen: str, fell_back: bool, on_host: set[Node], heard: Ask | None = None
+    ) -> None:
+        """Nodes that share a device were placed.  ``on_host``: those of them that run on the host.
+
+        ``heard``: the node of the whole graph whose wish that is.
+        """
         asking = next((n for n in members if self._asked[n] and _meets(chosen, self._asked[n])), None)
+        whose = ""
+        if heard is not None and (asking is None or asking.origin is not heard.node):
+            outside = not any(n.origin is heard.node for n in members)
+            words = _asked_for(heard.node, heard.device) + (", which this step does not need" if outside else "")
+            whose = f"{heard.node.name}, {words}"
+        elif asking is not None:
+            whose = f"{_name(asking)}, {self._ask(asking)}"
         for node in members:
             if fell_back:
                 reason = self._fallback(node, members)
             else:
-                reason = self._in_group(node, chosen, asking, node in on_host)
+                reason = self._in_group(node, chosen, whose, node in on_host)
             self.of_node[node] = reason
 
-    def _in_group(self, node: Node, chosen: str, asking: Node | None, on_host: bool) -> Reason:
+    def _in_group(self, node: Node, chosen: str, whose: str, on_host: bool) -> Reason:
         asked = self._asked[node]
         leader = next((n for c in node.colocation if (n := c.removeprefix("loc:@")) != node.name), "")
         heard = bool(asked) and _meets(node.device, asked)
@@ -97,8 +110,8 @@ class Reasons:
             return Reason(ASKED, self._ask(node))
         if maker is not None and maker is not node:
             return Reason(RESOURCE, f"follows the resource {_name(maker)}{instead}")
-        if asking is not None:
-            return Reason(SHARED, f"shares a device with {_name(asking)}, {self._ask(asking)}{instead}")
+        if whose:
+            return Reason(SHARED, f"shares a device with {whose}{instead}")
         if on_host:
             return Reason(HOST, "host op")
         return Reason(DEFAULT, "default device" if chosen == self._first else "first device with a kernel for it")
@@ -134,12 +147,17 @@ class Reasons:
             holder = self._holders[node]
             return f"{self._ask(holder)} around {_name(holder)}"
         origin: Any = node.origin
-        line = None if origin is None else origin.graph.device_line(origin)
-        if line is not None:
-            return f"asked for by tf.device at {line}"
         if origin is not None and not origin.device:
             return f"{wish} asked for where its function is called"
-        return f"{wish} asked for by the node (made at {node.source})"
+        return f"{wish} asked for by the node (made at {node.source})" if origin is None else _asked_for(origin, wish)
+
+
+def _asked_for(op: Any, wish: str) -> str:
+    """How a node of the client's graph came to ask for its device."""
+    line = op.graph.device_line(op)
+    return (
+        f"{wish} asked for by the node (made at {op.source})" if line is None else f"asked for by tf.device at {line}"
+    )
 
 
 def _nodes(graph: StepGraph) -> Iterator[Node]:

@@ -39,6 +39,7 @@ from headrace.runtime.pass_watch import PassWatch, checked_names
 from headrace.runtime.plan import Part, Request, StepPlan, make_plan
 
 SEND, RECV, OWN = Ops("_SendMany"), Ops("_RecvMany"), Ops("_Own")
+NARROW = "_bfloat16/"  # how the names of casts before a lossy transfer begin (passes/partition/cut.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ def _partitions(master: Master, plan: StepPlan, graph: StepGraph) -> list[_Parti
         device = next((n.device for n in graph.nodes if n.device), master.worker.device("").name)
         return [_Partition(master.part_of(device), graph, plan, {})]
     plans = {m.name: m.worker.plan(m.handle) for m in plan.partitions.members if isinstance(m.worker, PartitionWorker)}
-    return [_Partition(p.name, p.graph, plans.get(p.name), p.rounds) for p in partition(graph, master.part_of)]
+    parts = partition(graph, master.part_of, master.cutting)
+    return [_Partition(p.name, p.graph, plans.get(p.name), p.rounds) for p in parts]
 
 
 # ---- nodes
@@ -203,7 +205,9 @@ def _crosses(before: Node, node: Node) -> bool:
 
 
 def _transferred(value: Value) -> TransferredValue:
-    source = value.op.inputs[0] if value.op in OWN else value  # the copy that is sent
+    source = value
+    while source.op in OWN or source.op.name.startswith(NARROW):  # the copy that is sent, or its upper bits
+        source = source.op.inputs[0]
     name = f"{_client_name(source.op)}:{source.value_index}".removesuffix(":0")
     return TransferredValue(name, type_text(value), _bytes(value))
 

@@ -16,11 +16,13 @@ from headrace.core.process import no_collection
 from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
+from headrace.passes.choose_device import Chooser
 from headrace.passes.partition.cut import Cutting
 from headrace.passes.partition.partition import destinations, partition, partition_names
 from headrace.passes.pipeline import rewrite_placed
 from headrace.passes.portable import origins_of, to_portable
 from headrace.passes.step_graph import StepGraph
+from headrace.passes.whole_graph import WholeGraph
 from headrace.runtime.device import part_of, task_of, visible_devices
 from headrace.runtime.executor import Entry, PartialRun, entry
 from headrace.runtime.partition_graph import partition_graph
@@ -82,9 +84,10 @@ class Master:
         timeout = config.operation_timeout_in_ms / 1000
         self.registered = RegisteredGraph(self.worker, timeout, config.isolate_session_state)
         self.planner = Planner(self.registered, config, [d.name for d in self.devices])
+        self.planner.whole = self._whole()
         self.after_each_pass = PlacementLog() if config.log_device_placement else None
         self.part_of = part_of(self.devices, config.partition)
-        self._cutting = Cutting(config.gather_transfers, lossy=config.lossy_transfers, late=config.late_transfers)
+        self.cutting = Cutting(config.gather_transfers, lossy=config.lossy_transfers, late=config.late_transfers)
         parts = {self.part_of(d.name) for d in self.devices}
         self._one_partition = len(parts) == 1 and task_of(next(iter(parts))) == self.worker.task
         self._local = PartitionWorker(self.planner, None if cluster is None else cluster.send_to)
@@ -93,6 +96,14 @@ class Master:
         self._tasks: dict[str, Runs] = {self.worker.task: self._local, **{t.name: t.runs for t in others}}
         self._plans: dict[tuple[Request, int], StepPlan] = {}
         self._lock = threading.Lock()
+
+    def _whole(self) -> WholeGraph:
+        """What decides where state is.  Sessions on servers find each other's state: they share where that is."""
+        names = tuple(d.name for d in self.devices)
+        chooser = Chooser(names, self.worker.has_kernel, self.config.allow_soft_placement)
+        shared = not self._owns_worker or self._cluster is not None
+        kept = self.graph._state_homes.setdefault(names, {}) if shared else {}
+        return WholeGraph(self.graph, chooser, self.config.graph_options.place_pruned_graph, kept)
 
     @property
     def after_each_pass(self) -> Callable[[str, StepGraph], None] | None:
@@ -157,7 +168,7 @@ class Master:
         borrowed = borrowed_fetches(graph)
         feeds, fetches = list(graph.feeds), list(graph.fetches)
         origins = origins_of(graph)
-        parts = partition(graph, self.part_of, self._cutting)
+        parts = partition(graph, self.part_of, self.cutting)
         tasks = {one.name: task_of(one.name) for one in parts}
         sends = {one.name: destinations(one.graph) for one in parts}
         members = []

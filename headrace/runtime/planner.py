@@ -10,6 +10,7 @@ from headrace.core.config import ConfigProto
 from headrace.core.process import no_collection
 from headrace.passes.pipeline import Options, passes_off
 from headrace.passes.step_graph import StepGraph
+from headrace.passes.whole_graph import WholeGraph
 from headrace.runtime.compiler.background import compile_in_background
 from headrace.runtime.compiler.kept import compile_or_load
 from headrace.runtime.device import deterministic, waiting
@@ -32,6 +33,7 @@ class Planner:
         self._compile_region = compile_or_load if self.compile_mode == "always" else compile_in_background
         self.lower = config.control_flow == "lowered"  # run loops and conditionals as primitives of control flow
         self.after_each_pass: Callable[[str, StepGraph], None] | None = None
+        self.whole: WholeGraph | None = None  # of a session: the client's graph, which decides where state is
 
     def options(self) -> Options:
         worker = self.registered.worker
@@ -46,6 +48,7 @@ class Planner:
             lower=self.lower,
             off=passes_off(),
             after_each=self.after_each_pass,
+            whole=self.whole,
         )
 
     def plan(self, blueprint: Blueprint, graph: StepGraph | None = None) -> StepPlan:

@@ -467,12 +467,18 @@ class TestAsTensorFlow:
         with tf.Session() as sess, pytest.raises(RuntimeError, match="The Session graph is empty"):
             sess.partial_run_setup([])
 
-    def test_only_nodes_that_are_needed_need_a_device(self) -> None:
+    def test_all_nodes_need_a_device(self) -> None:
+        with tf.device("/job:other/task:3"):
+            tf.constant(1.0, name="elsewhere")
+        with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="operation elsewhere"):
+            sess.run(tf.constant(2.0))
+
+    def test_only_nodes_that_are_needed_need_a_device_where_the_config_says_so(self) -> None:
         with tf.device("/gpu:7"):
             absent = tf.constant(1.0, name="absent")
         with tf.device("/job:other/task:3"):
             elsewhere = tf.constant(1.0)
-        with tf.Session() as sess:
+        with tf.Session(config=tf.ConfigProto(graph_options=tf.GraphOptions(place_pruned_graph=True))) as sess:
             assert sess.run(tf.constant(2.0)) == 2.0
             for node in (absent, elsewhere):
                 with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device for operation"):

@@ -201,17 +201,19 @@ def test_an_error_of_another_task_names_the_users_line(cluster: Cluster) -> None
 
 
 def test_a_task_that_is_not_there_is_told_apart_from_a_device(cluster: Cluster) -> None:
-    x = tf.placeholder(tf.float32, [])
     for device, says in (
         ("/job:pss/task:0", "the session has no such task.*those of the ClusterSpec that device_filters leave"),
         ("/job:worker/task:1", "the session has no such task"),  # left out by the filters
         ("/job:ps/task:0/gpu:0", "no such device is registered.*allow_soft_placement"),
     ):
-        y = on(device, tf.square, x)
         config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"])
-        task = tf.Session(cluster.workers[0].target, config=config)
-        with task as session, pytest.raises(tf.errors.InvalidArgumentError, match=says):
-            session.run(y, {x: 1.0})
+        with tf.Graph().as_default():  # all nodes of a graph need a device
+            x = tf.placeholder(tf.float32, [])
+            y = on(device, tf.square, x)
+            task = tf.Session(cluster.workers[0].target, config=config)
+            with task as session, pytest.raises(tf.errors.InvalidArgumentError, match=says):
+                session.run(y, {x: 1.0})
+    x = tf.placeholder(tf.float32, [])
     with tf.Session() as alone, pytest.raises(tf.errors.InvalidArgumentError, match=r"tf\.Session\(server\.target\)"):
         alone.run(on("/job:ps", tf.square, x), {x: 1.0})
 

@@ -26,6 +26,21 @@ def variables() -> list[Any]:
     return made
 
 
+def test_a_variable_is_in_one_task_for_all_steps(cluster: LocalCluster) -> None:
+    """Only one of its users asks for a task, and the initializer does not need that one."""
+    v = tf.get_variable("v", initializer=1.0, use_resource=True)
+    with tf.device("/job:ps/task:1"):
+        add = v.assign_add(1.0)
+    with tf.Session(cluster.target("worker", 0)) as session:
+        session.run(v.initializer)
+        assert session.run(add) == 2.0
+    again = v.read_value()
+    with tf.device("/job:ps/task:0"):
+        later = v.assign_add(1.0)
+    with tf.Session(cluster.target("worker", 0)) as session:
+        assert session.run(again) == 2.0 and session.run(later) == 3.0
+
+
 @pytest.mark.parametrize("sharded", [False, True])
 def test_variables_of_several_tasks_are_saved_and_restored(
     cluster: LocalCluster, tmp_path: Path, sharded: bool

@@ -33,6 +33,40 @@ def test_few_weights_are_alive_together(late):
     assert most[0] <= 4 if late else most[0] == LAYERS
 
 
+@pytest.mark.parametrize("option", ["late_transfers", "lossy_transfers", "gather_transfers"])
+def test_transfers_are_listed_as_they_are_sent(option):
+    config = tf.ConfigProto(device_count={"CPU": 2}, compile="off", **{option: option != "gather_transfers"})
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
+        with tf.device("/cpu:0"):
+            weights = [tf.get_variable(f"w{i}", [WIDTH, WIDTH]) for i in range(4)]
+        with tf.device("/cpu:1"):
+            hidden = tf.ones([2, WIDTH])
+            for one in weights:
+                hidden = tf.tanh(tf.matmul(hidden, one))
+        session.run(tf.global_variables_initializer())
+        sent = watch_keys(session._master.worker.rendezvous)  # before the step is planned
+        listed = [t for t in session.explain(hidden).transfers if t.source.endswith("CPU:0")]
+        session.run(hidden)
+    assert {t.message for t in listed} <= set(sent) and len(listed) == len([k for k in sent if "CPU:0>" in k])
+    assert len(listed) == {"late_transfers": 2, "lossy_transfers": 1, "gather_transfers": 4}[option]
+    values = [v for t in listed for v in t.values]
+    assert sorted(v.name for v in values) == [f"w{i}/read" for i in range(4)]
+    assert {v.type for v in values} == {"bfloat16[512,512]" if option == "lossy_transfers" else "float32[512,512]"}
+
+
+def watch_keys(rendezvous):
+    """The keys of the messages that are sent from now on."""
+    keys = []
+    send = rendezvous.send
+
+    def watched(step, key, message):
+        keys.append(key)
+        send(step, key, message)
+
+    rendezvous.send = watched
+    return keys
+
+
 def watch(rendezvous):
     """The most sent tensors that are alive together from now on."""
     alive, most, lock = [0], [0], threading.RLock()

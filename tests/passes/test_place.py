@@ -115,9 +115,9 @@ def test_contradicting_wishes_of_a_group() -> None:
     with tf.colocate_with(a):
         b = raw_ops.Neg(a, name="b")
     b.op._set_device("/device:GPU:0")
-    with pytest.raises(InvalidArgumentError, match=r"Cannot colocate b \(made at .*test_place.py:\d+\)"):
+    with pytest.raises(InvalidArgumentError, match=r"Cannot colocate nodes b \(made at .*test_place.py:\d+\)"):
         placed(b)
-    assert placed(b, soft=True) == {"a": "GPU:1", "b": "GPU:1"}
+    assert placed(b, soft=True) == {"a": "GPU:0", "b": "GPU:0"}  # both ask for a GPU
 
 
 def test_contradicting_makers() -> None:
@@ -127,7 +127,7 @@ def test_contradicting_makers() -> None:
         m = raw_ops.VariableV2(shape=[2], dtype=tf.float32, name="m")
     update = raw_ops.ApplyMomentum(v, m, 0.1, [1.0, 2.0], 0.9, name="update")
     with pytest.raises(
-        InvalidArgumentError, match="Cannot colocate m .*asks for /device:GPU:0.* ask for /device:GPU:1"
+        InvalidArgumentError, match="Cannot colocate nodes m .*incompatible ids: '/device:GPU:0' and '/device:GPU:1'"
     ):
         placed(update)
 
@@ -144,14 +144,22 @@ def test_no_such_device() -> None:
     assert placed(a, soft=True) == {"a": "CPU:0"}
 
 
-def test_no_such_device_matters_only_where_it_is_needed() -> None:
+def test_no_such_device_is_told_at_the_first_step() -> None:
     with tf.device("/gpu:7"):
         there = tf.random_uniform([2])
     here = tf.constant(2.0) + 1.0
     with tf.Session() as session:
+        for _ in range(2):
+            with pytest.raises(InvalidArgumentError, match="Cannot assign a device"):
+                session.run(here)
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        assert session.run(here) == 3.0
+    only_steps = tf.ConfigProto(graph_options=tf.GraphOptions(place_pruned_graph=True))
+    for session in (tf.Session(config=only_steps), tf.InteractiveSession()):
         assert session.run(here) == 3.0
         with pytest.raises(InvalidArgumentError, match="Cannot assign a device"):
             session.run(there + here)
+        session.close()
 
 
 @pytest.mark.parametrize("name", ["/device:fooBar:3", "/job:Worker/device:MyDev:0"])
