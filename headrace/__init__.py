@@ -299,7 +299,7 @@ from headrace.library.text.string import (
 from headrace.autodiff.aggregate import AggregationMethod as AggregationMethod
 from headrace.autodiff.custom import custom_gradient as custom_gradient
 from headrace.autodiff.gradients import UnconnectedGradients as UnconnectedGradients, gradients as gradients
-from headrace.autodiff.hessian import hessians as hessians
+from headrace.library.control.hessian import hessians as hessians
 from headrace.library.function.recompute import recompute_grad as recompute_grad
 from headrace.autodiff.registration import (
     NoGradient as NoGradient, NotDifferentiable as NotDifferentiable, RegisterGradient as RegisterGradient,

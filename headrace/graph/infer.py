@@ -79,8 +79,14 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
     return shapes
 
 
-def check_ranks(op_def: OpDef, grouped: Sequence[Any], rank: Callable[[Any], int | None]) -> None:
-    """ValueError, in TensorFlow's words, if an input has a rank that the op does not take; ``grouped`` by `group_inputs`."""
+def check_ranks(
+    op_def: OpDef, grouped: Sequence[Any], rank: Callable[[Any], int | None],
+    sizes: Callable[[Any], Sequence[int]] | None = None,
+) -> None:  # fmt: skip
+    """ValueError, in TensorFlow's words, if an input has a rank that the op does not take; ``grouped`` by `group_inputs`.
+
+    ``sizes``, when it runs: the shape of a value that should be a scalar, which the message then has, with the input's name.
+    """
     for position, least, greatest in op_def.ranks:
         is_list = op_def.signature.inputs[position].is_list
         for value in grouped[position] if is_list else (grouped[position],):
@@ -88,7 +94,11 @@ def check_ranks(op_def: OpDef, grouped: Sequence[Any], rank: Callable[[Any], int
             if received is not None and not least <= received <= greatest:
                 how = "" if least == greatest else "at least " if received < least else "at most "
                 bound = least if received < least else greatest
-                raise ValueError(f"Shape must be {how}rank {bound} but is rank {received}")
+                text = f"Shape must be {how}rank {bound} but is rank {received}"
+                if sizes is not None and greatest == 0:
+                    name = op_def.signature.inputs[position].name
+                    text = f"{name} must be a scalar, but got shape {in_brackets(sizes(value))}: {text}"
+                raise ValueError(text)
 
 
 def _rank(tensor: Tensor) -> int | None:

@@ -12,6 +12,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import ANY, FLOATING, INDEX, REAL
 from headrace.core.registry import op
 from headrace.core.shape import TensorShape
+from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.resources.lazy_memory import LARGE, zeros
 from headrace.resources.value import TORCH_DTYPES
@@ -43,10 +44,18 @@ def _(node, grad):
     return [None, raw_ops.Sum(grad, raw_ops.Range(0, raw_ops.Rank(grad), 1))]
 
 
+def _scalar(value):
+    """The value without dimensions: a vector of one counts as a scalar when it runs."""
+    if tuple(value.shape) not in ((), (1,)):
+        raise ValueError(f"value must represent a scalar, got shape {in_brackets(value.shape)}")
+    return value.reshape(())
+
+
 @fill.kernel
 def _(dims, value):
     if dims and min(dims) < 0:
         raise ValueError(f"Fill dimensions must be >= 0, got {dims}")
+    value = _scalar(value)
     if type(value) is torch.Tensor and value.device.type == "cpu" and math.prod(dims) * value.itemsize >= LARGE:
         if not value.view(1).view(torch.uint8).any():
             return zeros(dims, value.dtype)
@@ -55,12 +64,12 @@ def _(dims, value):
 
 @fill.array_kernel
 def _(dims, value):
-    return np.full(dims, value, value.dtype)
+    return np.full(dims, _scalar(value), value.dtype)
 
 
 @fill.kernel(T=dtypes.string)
 def _(dims, value):
-    return np.full(dims, value[()], dtype=object)
+    return np.full(dims, _scalar(value)[()], dtype=object)
 
 
 # ---- sequences
@@ -96,7 +105,13 @@ def _(node, start, limit, delta):
     return np.arange(start, limit, delta, dtype=node.outputs[0].dtype.as_numpy_dtype)
 
 
+def _only(value):
+    """The number of a vector of one, which TensorFlow takes for a scalar when it runs."""
+    return value[0] if type(value) is list and len(value) == 1 else value
+
+
 def _range(start, limit, delta, *, device, dtype=None):
+    start, limit, delta = _only(start), _only(limit), _only(delta)
     _length(start, limit, delta)
     return torch.arange(start, limit, delta, dtype=dtype, device=device)
 

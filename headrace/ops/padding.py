@@ -331,11 +331,33 @@ def _(input, shift, axis):
     for one in axis if isinstance(axis, list) else [axis]:
         if None not in (rank, one) and not -rank <= one < rank:
             raise ValueError(f"axis {one} is out of range [{-rank}, {rank})")
-    if isinstance(shift, list) and isinstance(axis, list) and len(shift) != len(axis):
-        raise ValueError(f"shift and axis must have the same size, got {shift} and {axis}")
+    if None not in (shift, axis):
+        _check_shift(shift, axis)
     return input.with_rank_at_least(1)
 
 
 roll.gradient(lambda node, grad: [raw_ops.Roll(grad, raw_ops.Neg(node.inputs[1]), node.inputs[2]), None, None])
-roll.kernel(torch.roll)
-roll.kernel(np.roll, T=dtypes.string)
+
+
+def _check_shift(shift, axis):
+    ranks = [int(isinstance(value, list)) for value in (shift, axis)]
+    if ranks[0] != ranks[1]:
+        raise ValueError(
+            f"Shapes must be equal rank, but are {ranks[0]} and {ranks[1]}: shift and axis must have the same size, got "
+            f"{shift} and {axis}"
+        )
+    if ranks[0] and len(shift) != len(axis):
+        raise ValueError(f"shift and axis must have the same size, got {shift} and {axis}")
+
+
+def _rolling(kernel):
+    def rolled(input, shift, axis):
+        if isinstance(shift, list) or isinstance(axis, list):
+            _check_shift(shift, axis)
+        return kernel(input, shift, axis)
+
+    return rolled
+
+
+roll.kernel(_rolling(torch.roll))
+roll.kernel(_rolling(np.roll), T=dtypes.string)

@@ -7,6 +7,7 @@ import torch
 
 from headrace.core.dtypes import INDEX, REAL, int64
 from headrace.core.registry import op
+from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import WIDE_UNSIGNED
 
@@ -85,6 +86,8 @@ top_attr.kernel(_wide, T=WIDE_UNSIGNED)
 def _among(predictions, targets, k):
     """Whether fewer than k predictions are larger than the target's.  False for a target out of range and for a row that
     is not finite."""
+    if isinstance(k, list):
+        raise ValueError(f"k must be 0-D, got shape {in_brackets(np.shape(k))}")
     classes = predictions.shape[1]
     if type(predictions) is torch.Tensor and predictions.is_cpu:
         return _among_on_host(predictions.numpy(), targets.numpy(), k)

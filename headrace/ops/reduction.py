@@ -17,6 +17,7 @@ from headrace.core import dtypes
 from headrace.core.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL
 from headrace.core.registry import op
 from headrace.core.shape import unknown_shape
+from headrace.core.wording import in_brackets
 from headrace.graph import raw_ops
 from headrace.ops.declare.regular import WIDE_UNSIGNED, whole_value
 
@@ -299,6 +300,8 @@ def _argument(name, search):
         if dimension is None and input.ndims is not None:
             return unknown_shape(input.ndims - 1)
         rank = input.ndims
+        if rank == 1:
+            return ()  # a dimension out of range is refused when it runs
         if None not in (rank, dimension) and not -rank <= dimension < rank:
             raise ValueError(
                 f"Dimension ({dimension}) must be in the range [{-rank}, {rank}), where {rank} is the number of "
@@ -329,9 +332,16 @@ _argument("ArgMin", torch.argmin)
 # ---- running sums and products
 
 
+def _refuse_scan(x, axis, exclusive, reverse):
+    if isinstance(axis, list):
+        raise ValueError(f"ScanOp: axis must be a scalar, not {in_brackets(np.shape(axis))}")
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}")
+
+
 def _running(name, accumulate, neutral):
     definition = op(
-        f"{name}(x: T, axis: host Tidx[0]; exclusive: bool = False, reverse: bool = False) -> (out: T)",
+        f"{name}(x: T, axis: host Tidx; exclusive: bool = False, reverse: bool = False) -> (out: T)",
         T=NUMERIC,
         Tidx=INDEX,
     )
@@ -340,15 +350,12 @@ def _running(name, accumulate, neutral):
     def _(x, axis, exclusive, reverse):
         return x  # an axis out of range is refused when it runs
 
-    @definition.refuse
-    def _(x, axis, exclusive, reverse):
-        if isinstance(axis, list):
-            raise ValueError(f"ScanOp: axis must be a scalar, not {axis}")
-        if not -x.ndim <= axis < x.ndim:
-            raise ValueError(f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}")
+    definition.refuse(_refuse_scan)
 
     @definition.kernel
     def _(x, axis, exclusive, reverse):
+        if not x.ndim:
+            _refuse_scan(x, axis, exclusive, reverse)  # torch takes scalars
         dtype = x.dtype
         wide = x.to(torch.int64) if dtype in (torch.uint16, torch.uint32, torch.uint64) else x
         if reverse:
@@ -374,20 +381,19 @@ def _(node, grad):
 
 
 running_logsumexp = op(
-    "CumulativeLogsumexp(x: T, axis: host Tidx[0]; exclusive: bool = False, reverse: bool = False) -> (out: T)",
+    "CumulativeLogsumexp(x: T, axis: host Tidx; exclusive: bool = False, reverse: bool = False) -> (out: T)",
     T=FLOATING, Tidx=INDEX,
 )  # fmt: skip
 
 
-@running_logsumexp.shape
-def _(x, axis, exclusive, reverse):
-    if None not in (x.ndims, axis) and not -x.ndims <= axis < x.ndims:
-        raise ValueError(f"axis {axis} is out of range [{-x.ndims}, {x.ndims})")
-    return x
+running_logsumexp.shape(lambda x, axis, exclusive, reverse: x)
+running_logsumexp.refuse(_refuse_scan)
 
 
 @running_logsumexp.kernel
 def _(x, axis, exclusive, reverse):
+    if not x.ndim:
+        _refuse_scan(x, axis, exclusive, reverse)
     if reverse:
         x = x.flip(axis)
     if exclusive and x.shape[axis]:

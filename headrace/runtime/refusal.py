@@ -61,7 +61,7 @@ def shapes_refused(op_def: OpDef, attrs: dict[str, Any], grouped: Sequence[Any])
         return None
     try:
         arguments: list[Any] = []
-        check_ranks(op_def, grouped, lambda value: _shape(value).ndims)
+        check_ranks(op_def, grouped, lambda value: _shape(value).ndims, lambda value: _shape(value).tuple or ())
         for arg, value in zip(op_def.signature.inputs, grouped, strict=True):
             look = _numbers if arg.host else _shape
             arguments.append([look(v) for v in value] if arg.is_list else look(value))

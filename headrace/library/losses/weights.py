@@ -29,8 +29,12 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
             return no_op(name=scope)
         with control_dependencies(None):
             fits = _fits_dynamically(weights, values)
-        message = (f"{_PROBLEM} weights.shape=", array.shape(weights), " values.shape=", array.shape(values))
-        return Assert(fits, list(message), name="AssertGuard")
+        is_scalar = raw_ops.Equal(raw_ops.Rank(weights), 0)
+        message = [
+            _PROBLEM, "weights.shape=", weights.name, array.shape(weights),
+            "values.shape=", values.name, array.shape(values), "is_scalar=", is_scalar,
+        ]  # fmt: skip
+        return Assert(fits, message, name="AssertGuard")
 
 
 def _fits_statically(weights: Tensor, values: Tensor) -> bool:

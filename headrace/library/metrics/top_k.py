@@ -68,13 +68,19 @@ def _counts(what: str, labels: Tensor, predictions_idx: Tensor, class_id: int | 
 
 
 def _weighted(counts: Tensor, weights: Any) -> Tensor:
-    if weights is None:
-        return counts
+    return counts if weights is None else raw_ops.Mul(counts, _spread(weights, counts))
+
+
+def _spread(weights: Any, values: Tensor) -> Tensor:
+    """The weights, one for each value.  As in TensorFlow, which does not know how many values there are, wrong ones fail when it
+    runs."""
     weights = math.cast(convert_to_tensor(weights), dtypes.float64)
-    rank, wanted = weights.shape.ndims, counts.shape.ndims
-    if rank and wanted is not None and rank == wanted + 1:
-        weights = array.squeeze(weights, [-1])
-    return raw_ops.Mul(counts, broadcast_weights(weights, counts))
+    own, wanted = weights.shape.tuple, values.shape.tuple
+    if own and wanted is not None:
+        sizes = zip(own, wanted, strict=False)
+        if len(own) != len(wanted) or any(None not in (a, b) and a not in (1, b) for a, b in sizes):
+            weights = raw_ops.PlaceholderWithDefault(weights, shape=None)
+    return broadcast_weights(weights, values)
 
 
 def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:
@@ -171,7 +177,7 @@ def average_precision_at_k(
         each = _average_precision(labels, predictions_idx, k)
         seen = math.cast(array.size(each, name="size"), dtypes.float64)
         if weights is not None:
-            spread = broadcast_weights(math.cast(convert_to_tensor(weights), dtypes.float64), each)
+            spread = _spread(weights, each)
             each, seen = raw_ops.Mul(each, spread), reduction.reduce_sum(spread)
         largest = metric_variable([], dtypes.float64, name="max_1")
         update_largest = assign.assign_add(largest, seen, name="update_max")

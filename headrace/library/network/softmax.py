@@ -108,6 +108,8 @@ def softmax_cross_entropy_with_logits_v2(
 
 def _cross_entropy(logits: Tensor, labels: Tensor, axis: int, scope: str) -> Tensor:
     rank = logits.shape.ndims
+    if not hasattr(axis, "__index__"):
+        raise TypeError(f"axis must be the number of a dimension, got {axis!r} {at()}")
     if axis != -1 and axis != (rank or 0) - 1:
         # The class axis goes last; what remains keeps its order.
         if rank is None:
