@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.client.conversion import conversion_of
 from headrace.client.tensor_handle import TensorHandle, fed_handle
 from headrace.core import dtypes
 from headrace.core.source import at, user_source
@@ -38,7 +39,10 @@ def fed_tensors(graph: Graph, keys: Iterable[Any]) -> list[Tensor]:
     """The tensors that keys of a feed_dict stand for, without their values."""
     tensors: list[Tensor] = []
     for key in keys:
-        if isinstance(key, SparseTensor):
+        conversion = conversion_of(key)
+        if conversion is not None and conversion.feed_keys is not None:
+            key = tuple(conversion.feed_keys(key))
+        elif isinstance(key, SparseTensor):
             key = (key.indices, key.values, key.dense_shape)
         elif isinstance(key, IndexedSlices):
             key = (key.values, key.indices, *([] if key.dense_shape is None else [key.dense_shape]))
@@ -62,6 +66,9 @@ def _expand(graph: Graph, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
                 f"the feed key {key!r} is a tuple of {len(key)}; its value must have the same length: {value!r} {at()}"
             )
         return [pair for k, v in zip(key, value, strict=True) for pair in _expand(graph, k, v)]
+    conversion = conversion_of(key)
+    if conversion is not None and conversion.feed is not None:
+        return [pair for k, v in conversion.feed(key, value) for pair in _expand(graph, k, v)]
     try:
         tensor = graph.as_graph_element(key, allow_operation=False)
     except (TypeError, ValueError, KeyError) as e:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.client.conversion import Rebuild, conversion_of
 from headrace.core.source import at
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation, Tensor
 from headrace.graph.structures import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
-
-Rebuild = Callable[[Sequence[Any]], Any]
-
-# (type, value -> ([elements], rebuild)) registered by users, most recent first.
-_conversions: list[tuple[type, Callable[[Any], tuple[list[Any], Rebuild]]]] = []
-
-
-def register_fetch_conversion(fetched_type: type, expand: Callable[[Any], tuple[list[Any], Rebuild]]) -> None:
-    """Teaches ``Session.run`` to fetch objects of a type: ``expand(value)`` gives its parts and how to put them together."""
-    _conversions.insert(0, (fetched_type, expand))
 
 
 class Fetches:
@@ -40,11 +31,11 @@ class Fetches:
             )
         if isinstance(fetch, (Tensor, Operation, str, bytes)) or hasattr(fetch, "_as_graph_element"):
             return self._element(graph, fetch)
-        for fetched_type, expand in _conversions:
-            if isinstance(fetch, fetched_type):
-                parts, rebuild = expand(fetch)
-                children = [self._visit(graph, p) for p in parts]
-                return lambda values: rebuild([c(values) for c in children])
+        conversion = conversion_of(fetch)
+        if conversion is not None:
+            parts, rebuild = conversion.fetch(fetch)
+            children = [self._visit(graph, p) for p in parts]
+            return lambda values: rebuild([c(values) for c in children])
         if isinstance(fetch, IndexedSlices):
             return self._slices(graph, fetch)
         if isinstance(fetch, SparseTensor):

@@ -182,8 +182,8 @@ class BaseSession:
 
     @property
     def graph_def(self) -> Any:
-        """The session's graph as a GraphDef."""
-        return self._graph.as_graph_def()
+        """The session's graph as a GraphDef, with the shapes of its tensors if ``GraphOptions.infer_shapes`` is set."""
+        return self._graph.as_graph_def(add_shapes=self._config.graph_options.infer_shapes)
 
     @property
     def sess_str(self) -> str:
@@ -359,7 +359,9 @@ class BaseSession:
         """Prepares a run whose feeds and fetches come in several ``partial_run`` calls; returns its handle."""
         self._check_can_run()
         wanted = Fetches(self._graph, fetches)
-        fed = [self._graph.as_graph_element(f, allow_operation=False) for f in feeds or ()]
+        if not wanted.tensors and not wanted.targets:
+            raise InvalidArgumentError(None, None, f"Must specify at least one target to fetch or execute. {at()}")
+        fed = fed_tensors(self._graph, feeds or ())
         tensors = list(dict.fromkeys(wanted.tensors))
         plan = self._master.plan(fed, tensors, wanted.targets, async_feeds=True)
         with self._lock:
@@ -386,16 +388,16 @@ class BaseSession:
         for tensor in wanted.tensors:
             if tensor not in partial.fetches:
                 raise InvalidArgumentError(
-                    None, None, f"{tensor.name} was not named as a fetch in partial_run_setup {at()}"
+                    None, None, f"The fetch {tensor.name} was not specified in partial_run_setup. {at()}"
                 )
         with partial.lock:
             for tensor, _ in pairs:
                 if tensor not in partial.feeds:
                     raise InvalidArgumentError(
-                        None, None, f"{tensor.name} was not named as a feed in partial_run_setup {at()}"
+                        None, None, f"The feed {tensor.name} was not specified in partial_run_setup. {at()}"
                     )
                 if tensor not in partial.remaining:
-                    raise InvalidArgumentError(None, None, f"{tensor.name} was fed before in this partial run {at()}")
+                    raise InvalidArgumentError(None, None, f"The feed {tensor.name} has already been fed. {at()}")
             converted = [(t, feeder(t)(v)) for t, v in pairs]
             try:
                 for tensor, fed in converted:

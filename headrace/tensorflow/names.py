@@ -10,7 +10,7 @@ from __future__ import annotations
 _PYTHON = """
 client.client_lib            .
 client.device_lib            library.system.device_list
-client.session               .
+client.session               . client.conversion
 client.timeline              profiler
 compat.compat                compat
 data.util.nest               nest

@@ -35,31 +35,12 @@ THRESHOLDS = (10, 5, 2, 1)
 
 # Why a name is missing, by the beginning of its name; the longest that fits counts.
 REASONS = {
-    "tf.": "planned with checkpoints, queues and monitored sessions",
-    "tf.FixedLen": "planned with record input",
-    "tf.GraphDef": "planned with graph files",
-    "tf.NodeDef": "planned with graph files",
-    "tf.VarLen": "planned with record input",
-    "tf.contrib.": "planned with checkpoints",
+    "tf.": "not here",
     "tf.contrib.cluster_resolver.TPU": "no TPU here: Headrace runs where PyTorch runs",
+    "tf.contrib.data": "planned with datasets",
     "tf.contrib.quantize": "rewrites graphs for TensorFlow Lite, which cannot read Headrace's",
     "tf.contrib.tpu": "no TPU here: Headrace runs where PyTorch runs",
     "tf.data": "planned with datasets",
-    "tf.contrib.data": "planned with datasets",
-    "tf.decode_csv": "planned with record input",
-    "tf.estimator": "rarely used: boosted trees, clustering, baselines",
-    "tf.feature_column": "sequence columns: planned with sequence models",
-    "tf.graph_util": "planned with graph files",
-    "tf.image": "planned with images",
-    "tf.import_graph_def": "planned with graph files",
-    "tf.load_op_library": "loads compiled C++; ops are declared in Python here",
-    "tf.parse_": "planned with record input",
-    "tf.profiler": "planned with tracing",
-    "tf.python_io": "planned with record input",
-    "tf.train.Checkpoint": "planned with checkpoints",
-    "tf.train.ClusterSpec": "planned with clusters",
-    "tf.train.Server": "planned with clusters",
-    "tf.train.replica": "planned with clusters",
 }
 
 
@@ -241,6 +222,12 @@ def later() -> dict[int, int]:
     return {at_least: sum(n >= at_least for n in planned) for at_least in THRESHOLDS}
 
 
+def to_come() -> list[str]:
+    """The parts to which missing names belong that are planned."""
+    reasons = {reason(s.name) for s in missing()}
+    return sorted(why.removeprefix("planned with ") for why in reasons if why.startswith("planned"))
+
+
 def shares_so_far() -> dict[int, float]:
     """For each threshold: the share of the names present, leaving out what belongs to parts that are still to come."""
     return {at_least: count / (total - later()[at_least]) for at_least, count, total in figures()}
@@ -261,10 +248,8 @@ def page() -> str:
         who = f"{at_least} repositories" if at_least > 1 else "1 repository"
         so_far = f"{later()[at_least]} | {100 * shares_so_far()[at_least]:.0f} %" if at_least > 1 else "|"
         lines.append(f"| {who} | {count} | {total} | {100 * count / total:.0f} % | {so_far} |")
-    lines += [
-        "",
-        "Parts to come: checkpoints, queues, readers, datasets, monitored sessions, clusters, models.",
-    ]
+    if parts := to_come():
+        lines += ["", f"Still to come: {', '.join(parts)}."]
     lines += ["", "## Missing, of the names that two or more repositories use", ""]
     by_reason: dict[str, list[str]] = {}
     for symbol in missing():
@@ -283,8 +268,8 @@ def readme_lines() -> str:
     return (
         f"Of TensorFlow 1.15's public names, contrib included, {shares[5]} of those that five or more of the surveyed public\n"
         f"repositories use are here, {shares[2]} of those that two or more use, and {count} of the {total} that any uses\n"
-        "([coverage](docs/coverage.md) lists the rest). Leaving out datasets, keras and what else\n"
-        f"is still to come, these are {100 * so_far[5]:.1f} % and {100 * so_far[2]:.1f} %.\n"
+        f"([coverage](docs/coverage.md) lists the rest). Leaving out what is still to come ({', '.join(to_come())}),\n"
+        f"these are {100 * so_far[5]:.1f} % and {100 * so_far[2]:.1f} %.\n"
     )
 
 

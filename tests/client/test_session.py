@@ -280,11 +280,13 @@ class TestPartialRun:
             h = sess.partial_run_setup([r], [a, b])
             with pytest.raises(tf.errors.InvalidArgumentError, match="not fed yet: b:0"):
                 sess.partial_run(h, r, {a: 1.0})
-            with pytest.raises(tf.errors.InvalidArgumentError, match="a:0 was fed before"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="The feed a:0 has already been fed"):
                 sess.partial_run(h, [], {a: 1.0})
-            with pytest.raises(tf.errors.InvalidArgumentError, match="not named as a fetch"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="was not specified in partial_run_setup"):
                 sess.partial_run(h, a + 1.0)
-            with pytest.raises(tf.errors.InvalidArgumentError, match="r:0 was not named as a feed"):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match="The feed r:0 was not specified in partial_run_setup"
+            ):
                 sess.partial_run(h, [], {r: 1.0})
             assert sess.partial_run(h, r, {b: 2.0}) == 3.0
             with pytest.raises(tf.errors.InvalidArgumentError, match="not a handle"):

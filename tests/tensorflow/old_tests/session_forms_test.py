@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from tensorflow.core.framework import versions_pb2
+from tensorflow.python.client import session
 from tensorflow.python.framework import function
 
 BIG = 2**63 + 5
@@ -117,3 +118,48 @@ class CostModelTest(tf.test.TestCase):
         (node,) = [n for n in metadata.cost_graph.node if n.name == "product"]
         self.assertEqual(16, node.output_info[0].size)
         self.assertEqual([2, 2], [d.size for d in node.output_info[0].shape.dim])
+
+
+class ConversionTest(tf.test.TestCase):
+    def testOwnClass(self):
+        class Root:
+            def __init__(self, squared):
+                self.squared, self.root = squared, tf.sqrt(squared)
+
+        register = session.register_session_run_conversion_functions
+        register(Root, lambda r: ([r.root], lambda v: v[0]), lambda r, v: [(r.squared, v)], lambda r: [r.squared])
+        with self.assertRaisesRegexp(ValueError, "has already been registered"):
+            register(Root, lambda r: ([r.root], lambda v: v[0]))
+        root = Root(tf.constant([9.0, 16.0]))
+        with self.cached_session() as sess:
+            self.assertAllEqual([3.0, 4.0], sess.run(root))
+            self.assertAllEqual([9.0, 1.0], sess.run({"x": root}, {root: [81.0, 1.0]})["x"])
+            handle = sess.partial_run_setup([root.root], [root])
+            self.assertAllEqual([2.0, 1.0], sess.partial_run(handle, root, {root: [4.0, 1.0]}))
+
+
+class PartialRunTest(tf.test.TestCase):
+    def testRefused(self):
+        a, b = tf.placeholder(tf.float32, [], name="a"), tf.placeholder(tf.float32, [], name="b")
+        total, doubled = tf.add(a, 1.0, name="total"), tf.multiply(b, 2.0, name="doubled")
+        with self.cached_session() as sess:
+            handle = sess.partial_run_setup([total], [a])
+            with self.assertRaisesOpError("The feed b:0 was not specified in partial_run_setup"):
+                sess.partial_run(handle, total, {a: 1.0, b: 2.0})
+            handle = sess.partial_run_setup([total], [a])
+            with self.assertRaisesOpError("The fetch doubled:0 was not specified in partial_run_setup"):
+                sess.partial_run(handle, doubled, {a: 1.0})
+            with self.assertRaisesOpError("Must run 'setup' before performing partial runs"):
+                sess.partial_run("none", total, {a: 1.0})
+            with self.assertRaisesOpError("Must specify at least one target to fetch or execute"):
+                sess.partial_run_setup([], [a])
+
+
+class InferShapesTest(tf.test.TestCase):
+    def testShapesInGraphDef(self):
+        tf.constant(1.0, shape=[1, 2])
+        for wanted in (True, False):
+            config = tf.ConfigProto(graph_options=tf.GraphOptions(infer_shapes=wanted))
+            with tf.Session(config=config) as sess:
+                sess.run(tf.constant(1.0))
+                self.assertEqual({wanted}, {"_output_shapes" in node.attr for node in sess.graph_def.node})
