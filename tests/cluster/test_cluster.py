@@ -139,6 +139,30 @@ def test_a_worker_that_came_later(cluster: Cluster) -> None:
         later._stop()
 
 
+def test_what_a_server_loses_with_its_process() -> None:
+    """A server that is started again at its address has no variable, no element of a queue and no table."""
+    address = free_addresses(1)[0]
+    v, queue = tf.Variable(1.0), tf.FIFOQueue(5, tf.float32, [[]])
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
+    fill = [v.initializer, table.initializer, queue.enqueue(2.0)]
+    size, found = queue.size(), table.lookup(tf.constant("a"))
+    server = tf.train.Server({"ps": [address]})
+    with tf.Session(server.target) as session:
+        session.run(fill)
+        assert session.run([v, size, found]) == [1.0, 1, 1]
+    server._stop()
+    server = tf.train.Server({"ps": [address]})
+    try:
+        with tf.Session(server.target) as session:
+            assert session.run(size) == 0
+            with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value"):
+                session.run(v)
+            with pytest.raises(tf.errors.FailedPreconditionError, match="not initialized"):
+                session.run(found)
+    finally:
+        server._stop()
+
+
 def test_a_key_for_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has started a cluster under a key of its own reaches it, and keeps its own key for others."""
     address = free_addresses(1)[0]
