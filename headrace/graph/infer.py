@@ -81,7 +81,7 @@ def infer_shapes(op_def: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any],
 
 def check_ranks(
     op_def: OpDef, grouped: Sequence[Any], rank: Callable[[Any], int | None],
-    sizes: Callable[[Any], Sequence[int]] | None = None,
+    sizes: Callable[[Any], Sequence[int | None]] | None = None,
 ) -> None:  # fmt: skip
     """ValueError, in TensorFlow's words, if an input has a rank that the op does not take; ``grouped`` by `group_inputs`.
 

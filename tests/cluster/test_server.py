@@ -227,12 +227,14 @@ class TestDevices:
         server = make_server({"worker": ["localhost:0"]})
         with tf.device("/job:worker/task:0"):
             here = tf.constant(1) + 1
-        with tf.device("/job:ps"):
-            there = tf.constant(1) + 1
         with tf.Session(server.target) as sess:
             assert sess.run(here) == 2
-            with pytest.raises(tf.errors.InvalidArgumentError, match=r"assigned to /job:ps .*device:CPU:0 \]"):
-                sess.run(there)
+        with tf.device("/job:ps"):
+            there = tf.constant(1) + 1
+        for wanted in (there, here):  # the whole graph is placed, as in TensorFlow
+            with tf.Session(server.target) as sess:
+                with pytest.raises(tf.errors.InvalidArgumentError, match=r"assigned to /job:ps .*device:CPU:0 \]"):
+                    sess.run(wanted)
 
 
 class TestConfiguration:
