@@ -28,7 +28,10 @@ def _accumulator(name, resource_class):
     @definition.shape
     def _(dtype, shape, container, shared_name, reduction_type):
         if reduction_type not in REDUCTIONS:
-            raise ValueError(f"reduction_type must be one of {', '.join(REDUCTIONS)}, got {reduction_type!r}")
+            accepted = ", ".join(f'"{known}"' for known in REDUCTIONS)
+            raise ValueError(
+                f"Attr 'reduction_type' of '{name}' Op passed string '{reduction_type}' not in: {accepted}."
+            )
         return ()
 
     @definition.state

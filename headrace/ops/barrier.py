@@ -69,7 +69,7 @@ def _(handle, keys, values, component_index, *, done):
     if not 0 <= component_index < len(handle.dtypes):
         raise InvalidArgumentError(
             None, None,
-            f"component_index {component_index} is out of range: the barrier has {len(handle.dtypes)} components",
+            f"The component ID is out of range {component_index} > num_components (= {len(handle.dtypes)})",
         )  # fmt: skip
     check_dtype("values", values, TORCH_DTYPES.get(handle.dtypes[component_index], np.dtype(object)))
     _check_values(handle, keys, values, component_index)

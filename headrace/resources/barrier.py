@@ -103,12 +103,14 @@ class BarrierMachine:
             if self.closed and key not in pending:
                 return CancelledError(
                     None, None,
-                    f"{self.title} is closed, but the new key {key!r} was inserted; {len(self.incomplete)} incomplete "
-                    "keys may still get components.",
+                    f"{self.title} is closed, but attempted to insert a brand new key: {_text(key)}. Number of incomplete "
+                    f"keys, which may still get components: {len(self.incomplete)}.",
                 )  # fmt: skip
             components = pending.setdefault(key, set())
             if attempt.component_index in components:
-                message = f"Key {key!r} already has a value for component {attempt.component_index} in {self.title}"
+                message = (
+                    f"Key {_text(key)} already has a value for component {attempt.component_index} in {self.title}"
+                )
                 return InvalidArgumentError(None, None, message)
             components.add(attempt.component_index)
             if len(components) == self.components:
@@ -200,3 +202,7 @@ def batch_of(elements: Sequence[Element]) -> tuple[Value, ...]:
     indices = torch.tensor([element[0] for element in elements], dtype=torch.int64)
     keys = np.array([element[1] for element in elements], object)
     return (indices, keys, *stack([element[2:] for element in elements]))
+
+
+def _text(key: Any) -> str:
+    return key.decode(errors="replace") if isinstance(key, bytes) else str(key)

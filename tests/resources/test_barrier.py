@@ -65,7 +65,7 @@ class TestTable:
         insert(b, 0, a=1)
         refused = insert(b, 0, c=1, a=2)
         assert isinstance(refused.error, InvalidArgumentError)
-        assert refused.error.message == "Key b'a' already has a value for component 0 in Barrier 'b'"
+        assert refused.error.message == "Key a already has a value for component 0 in Barrier 'b'"
         assert sizes(b) == (0, 1)
         twice = Call(partial(b.insert_many, 1, [b"x", b"x"], [1, 2]))
         assert isinstance(twice.error, InvalidArgumentError)
@@ -80,7 +80,7 @@ class TestTable:
         insert(b, 0, a=1)
         assert close(b).result is None
         refused = insert(b, 0, new=1)
-        assert isinstance(refused.error, CancelledError) and "b'new'" in refused.error.message
+        assert isinstance(refused.error, CancelledError) and "brand new key: new" in refused.error.message
         assert insert(b, 1, a=1).result is None
         assert isinstance(insert(b, 1, a=1).error, CancelledError)
         assert Call(partial(b.insert_many, 0, [], [])).result is None

@@ -79,7 +79,7 @@ class TestClosing:
         barrier = Barrier((tf.float32, tf.float32), shapes=((), ()))
         sess.run(barrier.insert_many(0, ["a"], [1.0]))
         sess.run(barrier.close())
-        with pytest.raises(tf.errors.CancelledError, match="is closed, but the new key b'b' was inserted"):
+        with pytest.raises(tf.errors.CancelledError, match="is closed, but attempted to insert a brand new key: b"):
             sess.run(barrier.insert_many(0, ["b"], [1.0]))
         sess.run(barrier.insert_many(1, ["a"], [2.0]))
         with pytest.raises(tf.errors.OutOfRangeError, match=r"insufficient elements \(requested 2, total size 1\)"):
@@ -109,8 +109,8 @@ class TestRefused:
         ("component", "keys", "values", "message"),
         [
             (0, ["a", "a"], [1.0, 2.0], "already has a value for component 0"),
-            (2, ["a"], [1.0], "component_index 2 is out of range"),
-            (-1, ["a"], [1.0], "component_index -1 is out of range"),
+            (2, ["a"], [1.0], "The component ID is out of range 2 > num_components"),
+            (-1, ["a"], [1.0], "The component ID is out of range -1 > num_components"),
             (0, ["a"], [1], "values has type int32, expected float32"),
             (0, ["a"], [[1.0]], r"Shape mismatch in component 0. Expected \(\), got \(1,\)"),
             (1, ["a"], np.zeros((1, 0), np.float32), "Tensors with no elements are not supported"),

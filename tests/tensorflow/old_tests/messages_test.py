@@ -3,6 +3,8 @@
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from tensorflow.python.ops import data_flow_ops
+
 
 def late(value, dtype=None):
     """A tensor whose value is known only when it runs."""
@@ -59,6 +61,25 @@ class SegmentMessagesTest(tf.test.TestCase):
                 with self.cached_session() as sess:
                     with self.assertRaisesOpError(message):
                         sess.run(op(late(data), late(ids), late(count)))
+
+
+class BarrierMessagesTest(tf.test.TestCase):
+    def testInserts(self):
+        barrier = data_flow_ops.Barrier((tf.float32, tf.float32), shapes=((), ()))
+        with self.cached_session() as sess:
+            sess.run(barrier.insert_many(0, keys=["a", "b"], values=[1.0, 2.0]))
+            with self.assertRaisesOpError("Key a already has a value for component 0 in"):
+                sess.run(barrier.insert_many(0, keys=["a"], values=[1.0]))
+            with self.assertRaisesOpError(r"The component ID is out of range 2 > num_components \(= 2\)"):
+                sess.run(barrier.insert_many(2, keys=["a"], values=[1.0]))
+            sess.run(barrier.close())
+            with self.assertRaisesOpError("is closed, but attempted to insert a brand new key: z"):
+                sess.run(barrier.insert_many(0, keys=["z"], values=[1.0]))
+
+    def testReductions(self):
+        for make in (tf.ConditionalAccumulator, tf.SparseConditionalAccumulator):
+            with self.assertRaisesRegexp(ValueError, 'passed string \'Invalid\' not in: "MEAN", "SUM"'):
+                make(tf.float32, reduction_type="Invalid")
 
 
 class SetMessagesTest(tf.test.TestCase):
