@@ -11,7 +11,10 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-__all__ = ["DeviceLike", "DeviceSpec", "canonical_name", "merge_device", "register_device_type", "same_or_matches"]
+__all__ = [
+    "DeviceLike", "DeviceSpec", "canonical_name", "forget_device_type", "kernel_device", "merge_device", "register_device_type",
+    "same_or_matches",
+]  # fmt: skip
 
 _ACCEPTED = "such as '/job:worker/replica:0/task:1/device:GPU:0', '/gpu:0', '/device:CPU:*' or ''"
 
@@ -21,10 +24,34 @@ _JOB_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]*\Z")
 _SHORT_TYPES = {"CPU", "GPU", "TPU", "MPS", "XPU"}
 
 
-def register_device_type(name: str) -> None:
-    """Lets devices of type `name` be written short: '/name:0' for '/device:NAME:0'."""
+# What kernels may be declared for: torch's device types, and the types of devices that are registered.
+_TORCH_TYPES = {"cpu", "cuda", "meta", "mps", "xpu"}
+_REGISTERED: set[str] = set()
+
+
+def register_device_type(name: str, torch_type: str = "cpu") -> None:
+    """Lets devices of type `name` be written short: '/name:0' for '/device:NAME:0', and have kernels of their own."""
     _SHORT_TYPES.add(name.upper())
+    _REGISTERED.add(name.upper())
+    _TORCH_TYPES.add(torch_type)
     _parse.cache_clear()
+
+
+def forget_device_type(name: str) -> None:
+    """No more kernels are declared for devices of type `name`."""
+    _REGISTERED.discard(name.upper())
+
+
+def kernel_device(name: str) -> str:
+    """What a kernel is declared for, in one form: a type of device in upper case, a torch device type as torch writes it."""
+    if name in _TORCH_TYPES:
+        return name
+    if name.upper() in _REGISTERED:
+        return name.upper()
+    raise ValueError(
+        f"device={name!r} is neither a registered type of device ({', '.join(sorted(_REGISTERED))}) nor a torch device type "
+        f"({', '.join(sorted(_TORCH_TYPES))}); headrace.extend.register_device registers one"
+    )
 
 
 class DeviceSpec:

@@ -27,6 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from headrace.core.device import kernel_device
 from headrace.core.dtypes import DType
 from headrace.core.signature import Signature, parse
 from headrace.core.source import at
@@ -260,6 +261,8 @@ class OpDef:
     ) -> Any:  # fmt: skip
         """Registers a kernel: ``@op.kernel`` or ``@op.kernel(device="cuda", T=string)``.  The most specific wins.
 
+        ``device`` is the name of a registered type of device, "TPU", which wins, or a torch device type, for all that are one.
+
         ``machine`` is for kernels that suit one family of processors, as ``platform.machine()`` names it:
         ``@op.kernel(device="cpu", machine="aarch64")``.  Other processors never run them.
         """
@@ -270,6 +273,13 @@ class OpDef:
                 f"a kernel of {self.name} is declared with machine={machine!r} and device={device!r}; "
                 f'a kernel for one machine needs device="cpu" {at()}'
             )
+        if device is not None:
+            try:
+                device = kernel_device(device)
+            except ValueError as e:
+                raise ValueError(
+                    f"a kernel of {self.name} is declared for a device that is not known: {e} {at()}"
+                ) from None
         wants = _keyword_only(call)
         unknown = wants - {"state", "device", "node"}
         if unknown:
@@ -296,8 +306,16 @@ class OpDef:
                 )
         return tuple((k, (v,) if isinstance(v, DType) else tuple(v)) for k, v in sorted(values.items()))
 
-    def find_kernel(self, device: str, attrs: dict[str, Any], machine: str | None = MACHINE) -> Kernel | None:
-        """The most specific kernel that may run there; ``machine`` None leaves out those for one processor family."""
+    def find_kernel(
+        self, device: str, attrs: dict[str, Any], machine: str | None = MACHINE, name: str = ""
+    ) -> Kernel | None:
+        """The most specific kernel that may run on a torch device type; one declared for the type of device ``name`` wins.
+
+        ``machine`` None leaves out those for one processor family.
+        """
+        for kernel in self.kernels.by_device if name else ():
+            if kernel.device == name and kernel.accepts(name, attrs, machine):
+                return kernel
         for kernel in self.kernels.by_device:
             if kernel.accepts(device, attrs, machine):
                 return kernel

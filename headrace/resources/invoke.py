@@ -79,8 +79,9 @@ def extras(kernel: Kernel, device: Any, state: Any = None, node: Any = None) -> 
     return extra
 
 
-def find_kernel(op_def: OpDef, device_type: str, attrs: dict[str, Any]) -> Kernel:
-    kernel = op_def.find_kernel(device_type, attrs)
+def find_kernel(op_def: OpDef, device_type: str, attrs: dict[str, Any], name: str = "") -> Kernel:
+    """``device_type`` is torch's, ``name`` that of the type of device, which may have kernels of its own."""
+    kernel = op_def.find_kernel(device_type, attrs, name=name)
     if kernel is None:
         type_names = {n: attrs[n].name for n in attrs if isinstance(attrs[n], DType)}
         raise TypeError(f"op {op_def.name} has no kernel for device {device_type!r} and types {type_names}")

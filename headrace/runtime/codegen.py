@@ -167,7 +167,7 @@ class _Writer:
                 arguments.append(f"state={self.script.bind('x', self.binder.state(node))}")
             self.assign(node, f"{self.script.bind('k', array_kernel.call)}({', '.join(arguments)})", ARRAY)
             return
-        if op_def.kernels.inline is not None:
+        if op_def.kernels.inline is not None and not has_own_kernel(node, self.binder):
             call = op_def.kernels.inline.format(*arguments)
         else:
             call = self.call(node, device, arguments)
@@ -463,4 +463,14 @@ def choose_arrays(
     if not binder.arrays:
         return {}
     torch_device = cache(binder.torch_device)
-    return on_arrays(nodes, escaping, NATIVE, lambda n: torch_device(n.device).type == "cpu", frozenset(free), again)
+
+    def may_be_array(node: Node) -> bool:
+        return torch_device(node.device).type == "cpu" and not has_own_kernel(node, binder)
+
+    return on_arrays(nodes, escaping, NATIVE, may_be_array, frozenset(free), again)
+
+
+def has_own_kernel(node: Node, binder: Binder) -> bool:
+    """Whether a kernel was declared for the type of the node's device: no other form of the op stands in for it."""
+    named = [k.device for k in node.op_def.kernels.by_device if k.device is not None and k.device.isupper()]
+    return bool(named) and binder.kernel(node, binder.torch_device(node.device).type).device in named

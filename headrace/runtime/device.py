@@ -11,7 +11,7 @@ import torch
 
 from headrace.core import process
 from headrace.core.config import ConfigProto, GPUOptions
-from headrace.core.device import canonical_name, register_device_type, same_or_matches
+from headrace.core.device import canonical_name, forget_device_type, register_device_type, same_or_matches
 from headrace.core.errors import InvalidArgumentError
 from headrace.core.source import at
 from headrace.resources.value import is_null
@@ -34,7 +34,7 @@ class Device:
 
     @property
     def kernel_type(self) -> str:
-        """The name kernels are registered under."""
+        """The torch device type, under which most kernels are declared; those for ``device_type`` win over them."""
         torch_type: str = self.torch_device.type
         return torch_type
 
@@ -87,7 +87,7 @@ def _register(device_type: DeviceType) -> None:
         raise ValueError(f"device type {key!r} is registered already (torch type {_types[key].torch_type!r})")
     torch.device(device_type.torch_type)  # raises for a type torch does not know
     _types[key] = device_type
-    register_device_type(key)
+    register_device_type(key, device_type.torch_type)
 
 
 def unregister_device(name: str) -> None:
@@ -95,6 +95,7 @@ def unregister_device(name: str) -> None:
     if name.upper() == "CPU":
         raise ValueError("the CPU cannot be unregistered: feeds, fetches and host ops need it")
     _types.pop(name.upper(), None)
+    forget_device_type(name)
 
 
 def device_types() -> list[str]:

@@ -145,7 +145,9 @@ class LocalWorker:
     def kernel(self, node: Node, kernel_type: str) -> Kernel:
         if kernel_type == "meta" and self.device(node.device).is_null:
             return null_kernel(node) or find_kernel(node.op_def, kernel_type, node.attrs)
-        return find_kernel(node.op_def, kernel_type, node.attrs)
+        device = self._by_name.get(node.device)
+        there = device is not None and device.kernel_type == kernel_type  # rather than on the host
+        return find_kernel(node.op_def, kernel_type, node.attrs, device.device_type if device and there else "")
 
     def has_kernel(self, node: Node, device_type: str) -> bool:
         op_def = node.op_def
@@ -155,7 +157,7 @@ class LocalWorker:
         if kernels and kernels[-1].is_general:  # of most ops: no need to ask what the others accept
             return True
         kernel_type = next((d.kernel_type for d in self.devices if d.device_type == device_type), device_type.lower())
-        return op_def.find_kernel(kernel_type, node.attrs) is not None
+        return op_def.find_kernel(kernel_type, node.attrs, name=device_type) is not None
 
     @staticmethod
     def evaluate(op_def: OpDef, arrays: Any, attrs: dict[str, Any]) -> Any:

@@ -119,10 +119,10 @@ class Built:
 
 def _has_kernel(op_def: OpDef, node: Operation, device: str) -> bool:
     """Whether the device may run it; where the op is declared without a kernel for it, the node goes to another."""
-    kernel_type = next((d.kernel_type for d in local_devices() if d.name == device), None)
-    return (
-        kernel_type is None or not op_def.kernels.by_device or op_def.find_kernel(kernel_type, node.attrs) is not None
-    )
+    place = next((d for d in local_devices() if d.name == device), None)
+    if place is None or not op_def.kernels.by_device:
+        return True
+    return op_def.find_kernel(place.kernel_type, node.attrs, name=place.device_type) is not None
 
 
 class _Check:
