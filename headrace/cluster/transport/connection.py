@@ -118,9 +118,9 @@ class Connection(End):
 
     # ---- sending
 
-    def transmit(self, frames: list[bytes]) -> None:
+    def transmit(self, head: bytes, body: bytes) -> None:
         try:
-            self.endpoint.control.send([self.identity, *frames])
+            self.endpoint.control.send([self.identity, *wire.frames_of(head, body)])
         except zmq.ZMQError as e:
             if self.dialing:  # ZeroMQ tells of a try that fails
                 return
@@ -147,7 +147,7 @@ class Connection(End):
         self._stuck = None
         try:
             if self._by_control:
-                self.endpoint.control.send([self.identity, *wire.encode_frames(wire.Chunk(frames[0]), frames[1])])
+                self.endpoint.control.send([self.identity, wire.encode_head(wire.Chunk(frames[0])), frames[1]])
             else:
                 self.endpoint.bulk.send([self.bulk_identity, *frames])
         except zmq.ZMQError:  # full
@@ -166,7 +166,7 @@ class Connection(End):
                 why = wire.Goodbye()
                 if isinstance(self.over, AlreadyExistsError):  # it must not come back
                     why = wire.Goodbye(self.over.error_code, self.over.message)
-                self.endpoint.control.send([self.identity, *wire.encode_frames(why, b"")])
+                self.endpoint.control.send([self.identity, wire.encode_head(why), b""])
         self.endpoint.forget(self)
 
 

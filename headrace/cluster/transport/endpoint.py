@@ -212,7 +212,7 @@ class Endpoint:
             connection.greet(head.probe)
             return
         with suppress(zmq.ZMQError):
-            self.control.send([identity, *wire.encode_frames(goodbye, b"")])
+            self.control.send([identity, wire.encode_head(goodbye), b""])
 
     def new_bulk(self) -> tuple[bytes, str, bytes, bytes]:
         """The identity and the secret of a bulk connection to come, and the keys of both its directions."""

@@ -123,15 +123,15 @@ class _End(End):
 
     other: _End | None = None
 
-    def transmit(self, frames: list[bytes]) -> None:
+    def transmit(self, head: bytes, body: bytes) -> None:
         assert self.other is not None
-        self.other.endpoint.loop.submit(partial(self.other.receive, frames))
+        self.other.endpoint.loop.submit(partial(self.other.receive, head, body))
 
-    def receive(self, frames: list[bytes]) -> None:
+    def receive(self, head: bytes, body: bytes) -> None:
         if self.over is not None:
             return
         try:
-            self.link.receive(*wire.decode_frames(frames))
+            self.link.receive(wire.decode_head(head), body)
         except MalformedError as e:
             self.endpoint.refusals["malformed"] = self.endpoint.refusals.get("malformed", 0) + 1
             self.end(UnavailableError(None, None, f"the connection with {self.link.name} was closed: {e}"))

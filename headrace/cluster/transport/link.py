@@ -51,7 +51,7 @@ class Packed:
 class Outlet:
     """What a link needs of its endpoint."""
 
-    def transmit(self, frames: list[bytes]) -> None:
+    def transmit(self, head: bytes, body: bytes) -> None:
         """Sends a message over the control channel."""
         raise NotImplementedError
 
@@ -128,7 +128,7 @@ class Link:
         self._sent[1] += packed.nbytes
         if packed.segment is not None:
             self._shared += sum(cargo.aside())
-        self._outlet.transmit(wire.encode_frames(build(cargo), packed.body))
+        self._outlet.transmit(wire.encode_head(build(cargo)), packed.body)
         if self.outgoing is not None and (numbers := self.outgoing.take_forgotten()):
             self.tell(wire.Forget(numbers))
 
@@ -150,7 +150,7 @@ class Link:
 
     def tell(self, head: wire.Head) -> None:
         """Sends a message without cargo."""
-        self._outlet.transmit(wire.encode_frames(head, b""))
+        self._outlet.transmit(wire.encode_head(head), b"")
 
     def expect(self, number: int, done: Done) -> None:
         """Somebody waits for the answer to a call."""

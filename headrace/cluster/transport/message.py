@@ -168,10 +168,9 @@ def decode_head(data: Buffer) -> Head:
     return head
 
 
-def encode_frames(head: Head, body: bytes) -> list[bytes]:
+def frames_of(head: bytes, body: bytes) -> list[bytes]:
     """The frames of a message.  One frame begins with the size of the head."""
-    data = _encoder.encode(head)
-    return [b"".join((len(data).to_bytes(4, "big"), data, body))] if 0 < len(body) <= JOINED else [data, body]
+    return [b"".join((len(head).to_bytes(4, "big"), head, body))] if 0 < len(body) <= JOINED else [head, body]
 
 
 def decode_frames(frames: Sequence[bytes]) -> tuple[Head, Buffer]:

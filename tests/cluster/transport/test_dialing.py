@@ -189,16 +189,16 @@ def test_a_mistyped_host_is_told_and_ends_nothing(make_endpoint, caplog):
 def test_another_version_is_refused_with_the_reason(make_endpoint, monkeypatch):
     server = make_endpoint(echo, "127.0.0.1:0")
     client = make_endpoint()
-    real = wire.encode_frames
+    real = wire.encode_head
 
-    def of_another_version(head, body):
+    def of_another_version(head):
         if isinstance(head, wire.Hello):
             import msgspec
 
-            return [msgspec.msgpack.encode([1, 77, "a", "field", "more"]), b""]
-        return real(head, body)
+            return msgspec.msgpack.encode([1, 77, "a", "field", "more"])
+        return real(head)
 
-    monkeypatch.setattr(wire, "encode_frames", of_another_version)
+    monkeypatch.setattr(wire, "encode_head", of_another_version)
     with pytest.raises(
         errors.FailedPreconditionError, match=r"refuses this process: it speaks version 77 .* this is version 2"
     ):
