@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.autodiff.gradients import BODY_RULES, differentiate, is_trainable, zeros
+from headrace.autodiff.gradients import BODY_RULES, differentiate, is_trainable
+from headrace.autodiff.lives import zeros
 from headrace.autodiff.registration import gradient_rule
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY, OpDef

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.autodiff.control_flow import WHOLE, GradientBody, Stash
-from headrace.autodiff.gradients import BODY_RULES, differentiate, is_trainable, zeros
+from headrace.autodiff.gradients import BODY_RULES, differentiate, is_trainable
+from headrace.autodiff.lives import zeros
 from headrace.core import dtypes
 from headrace.core.registry import REGISTRY
 from headrace.core.shape import TensorShape

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from headrace.autodiff.aggregate import AggregationMethod, aggregate
+from headrace.autodiff.lives import Lives, living, zeros
 from headrace.autodiff.registration import gradient_rule
 from headrace.core.dtypes import DType
 from headrace.core.process import no_collection
@@ -20,8 +21,9 @@ from headrace.core.source import at
 from headrace.graph import context, raw_ops
 from headrace.graph.convert import convert_to_tensor, to_tensor
 from headrace.graph.graph import Graph
-from headrace.graph.handle import READS, shape_of
+from headrace.graph.handle import READS
 from headrace.graph.operation import Operation, Tensor
+from headrace.graph.raise_graph import raise_loops_behind
 from headrace.graph.structures import IndexedSlices
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
@@ -85,8 +87,10 @@ def gradients(
         standing = [stand_ins(graph, x) for x in x_tensors]
         every = [t for tensors in standing for t in tensors]
         y_tensors = [graph._own(y, "gradients") for y in y_tensors]
+        reasons = raise_loops_behind(graph, y_tensors, [*x_tensors, *stop_set])
         beyond = _beyond(graph, x_tensors, every)
         sweep = _Sweep(graph, [*every, *beyond.values()], stop_set, colocate_gradients_with_ops, gate_gradients, scope)
+        sweep.refused = reasons
         for i, (y, g) in enumerate(zip(y_tensors, grads_list, strict=True)):
             sweep.add(y, _initial_gradient(y, g, i))
         sweep.run(y_tensors)
@@ -231,6 +235,8 @@ class _Sweep:
         self.reached: set[Tensor] = set()  # tensors that depend on some x: others need no gradient
         self.partial: dict[Tensor, list[Any]] = {}
         self.final: dict[Tensor, Any] = {}
+        self.refused: list[str] = []  # why loops of primitives could not be raised
+        self.lives: Lives | None = None  # where the graph has primitives, so that values may be dead
 
     def add(self, tensor: Tensor, grad: Any) -> None:
         self.partial.setdefault(tensor, []).append(grad)
@@ -273,11 +279,15 @@ class _Sweep:
 
     def run(self, ys: Sequence[Tensor]) -> None:
         """Walks back from ``ys``.  The gradients of bodies on the way are colocated if this sweep's are."""
-        token = _colocating.set(self.colocate)
+        token, lives = _colocating.set(self.colocate), living.set(None)
+        if any(op.op_def.traits.primitive for op in self.graph._nodes):
+            self.lives = Lives(self.graph, self.refused)
+            living.set(self.lives)
         try:
             self._walk(ys)
         finally:
             _colocating.reset(token)
+            living.reset(lives)
 
     def _walk(self, ys: Sequence[Tensor]) -> None:
         between = self._between(ys)
@@ -346,6 +356,8 @@ class _Sweep:
                 produced = rule(op, *filled) if rule is not None else through_kernel(op, filled)
             inputs = self._check(op, produced)
             inputs = [g if t in self.reached else None for g, t in zip(inputs, op.inputs, strict=True)]
+            if self.lives is not None:
+                inputs = self.lives.completed(op, inputs)
             if self.gate and sum(g is not None for g in inputs) > 1:
                 inputs = _gated(inputs)
         for t, g in zip(op.inputs, inputs, strict=True):
@@ -379,16 +391,6 @@ class _Sweep:
                     f"its type {t.dtype.name}"
                 )
         return grads
-
-
-def zeros(t: Tensor) -> Tensor:
-    tensor: Tensor
-    if t.dtype._is_ref_dtype and t.dtype._is_resource:
-        tensor = raw_ops.Fill(shape_of(t), convert_to_tensor(0, t.dtype.base_dtype), name="zeros_like")
-        tensor.set_shape(t._shape)
-    else:
-        tensor = raw_ops._ZerosVariant(t) if t.dtype.base_dtype.name == "variant" else raw_ops.ZerosLike(t)
-    return tensor
 
 
 def differentiate(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.autodiff.aggregate import aggregate
-from headrace.autodiff.gradients import BODY_RULES, is_trainable, through_kernel, zeros
+from headrace.autodiff.gradients import BODY_RULES, is_trainable, through_kernel
+from headrace.autodiff.lives import zeros
 from headrace.autodiff.registration import gradient_rule
 from headrace.core.dtypes import float32, float64
 from headrace.eager.binding import HOST, HostTensor

@@ -103,7 +103,7 @@ class FuncGraph(Graph):
         if argument is None:
             argument = self.captures[outer] = self._new_arg(outer.dtype, outer._shape, outer.op.name.split("/")[-1])
             argument.op._device = outer.op.device
-        for op in passed:
+        for op in passed[:1]:  # which waits for the others
             self.outer_controls.setdefault(op, []).append(argument.op)
         return argument
 

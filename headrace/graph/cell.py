@@ -51,12 +51,22 @@ class Cell:
         """Whether it may run twice, or not at all."""
         if self.bodies:
             return all(cell.is_pure for body in self.bodies for cell in body.cells)
-        traits = self.origin.op_def.traits if not self.kind.startswith("_") else None
-        return traits is None or traits.pure or bool(traits.primitive)
+        if self.kind.startswith("_") or self.origin.type == "NoOp":
+            return True
+        traits = self.origin.op_def.traits
+        return bool(traits.pure or traits.primitive)
 
     @property
     def is_primitive(self) -> bool:
         return self.kind in PRIMITIVES
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it hands a value on; the Identity of a variable reads it."""
+        if self.kind or not self.inputs or not self.origin.op_def.traits.identity:
+            return False
+        before, index = self.inputs[0]
+        return not before.types[index][0]._is_ref_dtype
 
     @property
     def op_is_plain(self) -> bool:
@@ -88,12 +98,13 @@ class Body:
 class Flat:
     """Cells in order, with the ports that are fetched and the cells that must run."""
 
-    __slots__ = ("cells", "fetches", "targets")
+    __slots__ = ("cells", "fetches", "now", "targets")
 
     def __init__(self, cells: list[Cell], fetches: list[Port], targets: list[Cell]) -> None:
         self.cells = cells
         self.fetches = fetches
         self.targets = targets
+        self.now: dict[Port, Port] = {}  # where the outputs of cells are that others took the place of
 
     def wanted(self) -> set[Cell]:
         """The cells that are asked for by name."""
@@ -106,6 +117,7 @@ class Flat:
         self.cells.append(holder)
         self.fetches = [ports.get(port, port) for port in self.fetches]
         self.targets = [holder if cell in gone else cell for cell in self.targets]
+        self.now.update(ports)
 
 
 class Refused(Exception):  # noqa: N818 - nothing is wrong: the primitives stay

@@ -324,7 +324,7 @@ class _Scope:
     def _node(self, name: str, op_type: str, inputs: Sequence[_Value], controls: Iterable[str], op: Any = None) -> Any:
         node = protos().NodeDef()
         node.name = name
-        node.op = op_type
+        node.op = op_type.removeprefix("_") if op_type.startswith("_TensorArray") else op_type
         node.input.extend(v.text(self.in_function) for v in inputs)
         node.input.extend(f"^{c}" for c in dict.fromkeys(controls))
         if op is not None:
@@ -339,6 +339,13 @@ class _Scope:
         controls = [self.last(c) for c in op._control_inputs]
         if any(isinstance(a, FuncGraph) for a in op.attrs.values()):
             self._emit_holder(op, controls)
+        elif op.type.startswith("Ref") and op.op_def.traits.primitive and root(op.inputs[0]).dtype._is_resource:
+            # The handle of a resource variable in a loop or a branch.
+            inputs = [self.input_value(op, t) for t in op.inputs]
+            node = self._node(op.name, op.type.removeprefix("Ref"), inputs, controls, op)
+            self._put_attrs(node, op)
+            node.attr["T"].type = dtypes.resource.as_datatype_enum
+            self.nodes.append(node)
         elif op.op_def.traits.handle and op._outputs[0] in self.library.resources:
             self._emit_handle(op, controls)
         elif any(self._is_resource(t) for t in op.inputs) and not any(a.resource for a in op.op_def.signature.inputs):

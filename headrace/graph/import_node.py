@@ -65,7 +65,7 @@ class ImportedNode:
 
 def make_node(importer: Any, node: Any, inputs: Sequence[Tensor], controls: Sequence[Operation]) -> ImportedNode:
     """Adds the node to the importer's graph, which is the default one."""
-    op_type = node.op
+    op_type = importer.op_type(node)
     if op_type in HOLDERS or op_type in importer.functions:
         with importer.graph.control_dependencies(controls):
             imported: ImportedNode = importer.holder.make(node, inputs)

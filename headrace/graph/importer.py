@@ -96,7 +96,12 @@ def _check_registered(nodes: Sequence[Any], functions: Functions) -> None:
     """Refuses nodes of types that are not registered, in the graph and in the functions it uses: all in one error."""
     missing: dict[str, list[str]] = {}
     for where, node in functions.with_bodies(nodes):
-        if node.op not in REGISTRY and node.op not in HOLDERS and node.op not in functions:
+        if (
+            node.op not in REGISTRY
+            and f"_{node.op}" not in REGISTRY
+            and node.op not in HOLDERS
+            and node.op not in functions
+        ):
             missing.setdefault(node.op, []).append(f"'{node.name}'{where}")
     if missing:
         types = "; ".join(
@@ -131,9 +136,15 @@ class Importer:
         self.imported: dict[str, ImportedNode] = {}
         self._mapped = mapped
         self._mapped_used: set[tuple[str, int]] = set()
+        self._mutable_arrays = False
+
+    def op_type(self, node: Any) -> str:
+        """The type that a node gets: arrays are written in place if the graph holds their gradients (ops/mutable_array.py)."""
+        return f"_{node.op}" if self._mutable_arrays and node.op.startswith("TensorArray") else str(node.op)
 
     def add(self, nodes: Sequence[Any]) -> None:
         """Adds the nodes, each after those it needs.  The inputs that close a loop of primitives are connected at the end."""
+        self._mutable_arrays = any(n.op == "TensorArrayGradV3" for n in nodes)
         later: list[tuple[Any, int, str]] = []
         by_name = {n.name: n for n in nodes}
         with self.graph.as_default():

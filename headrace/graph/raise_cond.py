@@ -19,6 +19,7 @@ from headrace.graph.cell import (
     CONDITIONAL,
     LOOP,
     NUMBER,
+    SAME,
     Body,
     Cell,
     Flat,
@@ -90,14 +91,9 @@ def decided(inputs: list[Guard]) -> tuple[Any, int] | None:
 
 def behind_identities(port: Port) -> Port:
     """What identities hand on: a conditional's switches use copies of its predicate."""
-    while True:
-        cell, _ = port
-        if cell.kind or not cell.inputs or not cell.origin.op_def.traits.identity:
-            return port
-        before, index = cell.inputs[0]
-        if before.types[index][0]._is_ref_dtype:  # a read of a variable: another one may give another value
-            return port
-        port = cell.inputs[0]
+    while port[0].is_identity:
+        port = port[0].inputs[0]
+    return port
 
 
 def raise_conditionals(flat: Flat, whole: bool = False) -> None:
@@ -152,8 +148,30 @@ class _Conditional:
         for members, merges in groups:
             for some, ends in self._levels(members, merges):
                 self._raise(some, ends)
-        used = self.flat.wanted().union(*(cell.before() for cell in self.flat.cells))
-        self.flat.cells = [c for c in self.flat.cells if c not in self.switches or c in used]
+        self._drop_switches()
+
+    def _drop_switches(self) -> None:
+        """Who waits for a Switch that nobody takes a value of waits for what it was given."""
+        used = self.flat.wanted().union(*([c for c, _ in cell.inputs] for cell in self.flat.cells))
+        gone = self.switches - used
+        instead: dict[Cell, list[Cell]] = {}
+        for cell in self.flat.cells:
+            for switch in [c for c in cell.controls if c in gone and c not in instead]:
+                instead[switch] = [*(self._anchor(port) for port in switch.inputs), *switch.controls]
+            if not gone.isdisjoint(cell.controls):
+                waits = [w for c in cell.controls for w in instead.get(c, [c])]
+                cell.controls = [w for w in dict.fromkeys(waits) if not w.is_free]
+        anchors = [w for waits in instead.values() for w in waits if w.kind == SAME]
+        self.flat.cells = [*(c for c in self.flat.cells if c not in gone), *dict.fromkeys(anchors)]
+
+    def _anchor(self, port: Port) -> Cell:
+        """A cell that is dead if the value is; a Switch runs even if one of its outputs is dead."""
+        cell, index = port
+        if cell.kind != "switch":
+            return cell
+        anchor = Cell(SAME, cell.origin, [port], [], [cell.types[index]])
+        self.alive[anchor] = self.alive[port]
+        return anchor
 
     def _groups(self) -> list[tuple[set[Cell], list[Cell]]]:
         """Members that hang together, by use or by a Merge, with their merges."""
@@ -185,6 +203,11 @@ class _Conditional:
         if any(not self.alive[c] <= self.around for m in merges for c in m.controls if c not in members):
             return False  # a Merge may wait for what is dead, a conditional may not
         inside = members.union(merges)
+        for cell in inside:
+            for port in cell.inputs:
+                guard = self.alive.get(port) or self.alive.get(port[0], ALWAYS)
+                if port[0] not in inside and port[0] not in self.switches and not guard <= self.around:
+                    return False  # it belongs to a conditional that another predicate decides
         for cell in self.flat.cells:
             if cell not in inside and any(c in members for c, _ in cell.inputs):
                 return False
@@ -222,9 +245,6 @@ class _Conditional:
         ways = [[m.inputs[0 if self.first[m] == side else 1] for m in merges] for side in (0, 1)]
         indices = [[0 if self.first[m] == side else 1 for m in merges] for side in (0, 1)]
         waited = {c for other in self.flat.cells if other not in members for c in other.controls if c in members}
-        waited.difference_update(
-            c for m in merges for c in m.controls if not self._waited_elsewhere(c, members, merges)
-        )
         taken = [self._taken(members, side) for side in (0, 1)]
         for side in (0, 1):
             mine = [p for p in crossing if self.alive[p[0]] == self.sides[side]]
@@ -259,9 +279,6 @@ class _Conditional:
         ends = set(merges)
         used = {p for c in self.flat.cells if c not in members and c not in ends for p in c.inputs if p[0] in members}
         return sorted(used, key=lambda p: (p[0].origin.name, p[1]))
-
-    def _waited_elsewhere(self, cell: Cell, members: set[Cell], merges: list[Cell]) -> bool:
-        return any(cell in c.controls for c in self.flat.cells if c not in members and c not in merges)
 
     def _taken(self, members: set[Cell], side: int) -> Taken:
         def inside(cell: Cell) -> bool:

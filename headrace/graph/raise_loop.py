@@ -96,14 +96,15 @@ class _Loop:
         self.exits = [c for c in flat.cells if c.kind == "exit" and c.inputs[0][0] in self.inside]
         self.enters = [c for c in self.members if c.kind == "enter"]
         self.merges = [c for c in self.members if c.kind == "merge" and any(p.kind == "next" for p, _ in c.inputs)]
+        self.ending: set[Cell] = set()  # identities between a Switch and an Exit
         self._check_form()
-        self.go_on = self.exits[0].inputs[0][0].inputs[1]
+        self.go_on = self._ends[self.exits[0]].inputs[1]
         positions = {(merge, 0): i for i, merge in enumerate(self.merges)}
         self.switches = {
             c: positions[c.inputs[0]] for c in self.members
             if c.kind == "switch" and c.inputs[1] == self.go_on and c.inputs[0] in positions
         }  # fmt: skip
-        self.ports = {(e, 0): self.switches.get(e.inputs[0][0], -1) for e in self.exits}
+        self.ports = {(e, 0): self.switches.get(self._ends[e], -1) for e in self.exits}
         if -1 in self.ports.values():
             raise Refused("what leaves it is no variable of the loop")
 
@@ -115,10 +116,7 @@ class _Loop:
                 raise Refused(f"{merge.origin.name} does not join what enters and what comes back")
             if not all(is_within(cell.types[0][1], merge.types[0][1]) for cell, _ in merge.inputs):
                 raise Refused(f"the shape of {merge.origin.name} does not hold in every iteration")
-        for one in self.exits:
-            switch, side = one.inputs[0]
-            if switch.kind != "switch" or side != 0 or one.controls or switch.controls:
-                raise Refused(f"{one.origin.name} does not take what a Switch gives when the loop ends")
+        self._ends = {one: self._end(one) for one in self.exits}
         constant = {c for c in self.enters if c.origin.attrs["is_constant"]}
         for cell in self.members:
             for before in cell.before():
@@ -129,6 +127,18 @@ class _Loop:
                 raise Refused(f"{cell.origin.name} takes a constant of the loop")
             if cell.op_is_plain and cell.controls:
                 raise Refused(f"{cell.origin.name} waits for something")
+
+    def _end(self, one: Cell) -> Cell:
+        """The Switch whose value leaves the loop through an Exit; gradients put identities that wait for others between."""
+        switch, side = one.inputs[0]
+        passed = set()
+        while switch.is_identity and all(_only_waits(c) for c in switch.controls):
+            passed.add(switch)
+            switch, side = switch.inputs[0]
+        if switch.kind != "switch" or side != 0 or one.controls or switch.controls:
+            raise Refused(f"{one.origin.name} does not take what a Switch gives when the loop ends")
+        self.ending |= passed
+        return switch
 
     def put(self) -> None:
         """Puts the loop in the place of its cells."""
@@ -163,7 +173,7 @@ class _Loop:
             if alive[back] != {(predicate, 1)}:
                 raise Refused(f"{back.origin.name} does not come back just when the loop goes on")
         for cell in self.members:
-            if (predicate, 0) in alive[cell]:
+            if (predicate, 0) in alive[cell] and cell not in self.ending:
                 raise Refused(f"{cell.origin.name} is computed when the loop ends")
             if not cell.is_pure and (predicate, 1) not in alive[cell] and cell not in deciding:
                 raise Refused(f"{cell.origin.name} has an effect also when the loop ends")
@@ -208,6 +218,11 @@ class _Loop:
                 port = (same, 0)
             values.append(port)
         return taken, values, variables
+
+
+def _only_waits(cell: Cell) -> bool:
+    """Whether a node only waits for switches."""
+    return cell.kind == "switch" or (cell.origin.type == "NoOp" and all(map(_only_waits, cell.controls)))
 
 
 def _variable(merge: Cell) -> Cell:

@@ -39,6 +39,7 @@ from headrace.ops import (
     matrix_diag,
     memory_stats,
     morphology,
+    mutable_array,
     mutex,
     ngram,
     node_state,

@@ -5,6 +5,7 @@ A node that makes one makes a new one each time it runs.  Pushes and pops are or
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from headrace.core.dtypes import ANY
@@ -41,6 +42,12 @@ def _stack(suffix, making, handle):
 
 def _push(handle, elem, swap_memory):
     """Keeps a copy: the value may be the buffer of a variable that the step changes later."""
+    if isinstance(elem, (bool, int)):  # a counter of a loop
+        handle.push(torch.tensor(elem, dtype=handle.dtype))
+        return elem
+    if not isinstance(elem, (torch.Tensor, np.ndarray)):  # the handle of an array, say
+        handle.push(elem)
+        return elem
     is_tensor = isinstance(elem, torch.Tensor)
     dtype = elem.dtype if is_tensor else handle.dtype
     if dtype != handle.dtype:

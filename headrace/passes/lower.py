@@ -86,7 +86,15 @@ def _devices(body: StepGraph) -> set[str]:
 def _users_of_written(body: StepGraph) -> list[Node]:
     """The nodes that read or write state which the body changes: those of one iteration run before those of the next."""
     written = written_handles(body)
-    return [n for n in body.nodes if any(root(n.inputs[p]) in written for p in ref_positions(n))]
+    return [
+        n for n in body.nodes if any(root(n.inputs[p]) in written for p in ref_positions(n)) or _changes_resource(n)
+    ]
+
+
+def _changes_resource(node: Node) -> bool:
+    """Whether a node that cannot wait changes what a handle stands for: a stack, an array."""
+    traits = node.op_def.traits
+    return traits.has_effect and not traits.waits and any(v.dtype == dtypes.resource for v in node.inputs)
 
 
 class _Lowered:
@@ -170,7 +178,7 @@ class _Lowered:
         sides = self.switch(pred, pred, waits)
         pivots = [self.same("Identity", side).op for side in sides.outputs]
         switched = [
-            (v, v) if v.dtype._is_ref_dtype else tuple(self.switch(self.anchored(v, waits), pred).outputs)
+            (root(v), root(v)) if v.dtype._is_ref_dtype else tuple(self.switch(self.anchored(v, waits), pred).outputs)
             for v in node.inputs[1:]
         ]
         results = []
@@ -193,7 +201,7 @@ class _Lowered:
 
         initial = [self.constant(0), *node.inputs[first : first + count]]
         merges = [self.merge([e, e], s) for e, s in zip([enter(v, False) for v in initial], shapes, strict=True)]
-        captured = [v if v.dtype._is_ref_dtype else enter(v, True) for v in node.inputs[first + count :]]
+        captured = [root(v) if v.dtype._is_ref_dtype else enter(v, True) for v in node.inputs[first + count :]]
         self.loose = {v for v in captured if not v.dtype._is_ref_dtype}
         start = merges[0].op
         if counted:

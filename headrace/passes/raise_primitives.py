@@ -19,7 +19,7 @@ from headrace.core.registry import REGISTRY, OpDef
 from headrace.graph.body import FuncGraph
 from headrace.graph.cell import CONDITIONAL, LOOP, NUMBER, SAME, Body, Cell, Flat, Port, cells_of, ordered
 from headrace.graph.raise_loop import raise_all
-from headrace.passes.instantiate import constants_among, mark_numbers_of, put_constants
+from headrace.passes.instantiate import constants_among, is_instantiated, mark_numbers_of, put_constants
 from headrace.passes.match import Ops
 from headrace.passes.step_graph import Node, StepGraph, Value
 
@@ -49,6 +49,7 @@ def raise_primitives(graph: StepGraph, finish: Callable[[StepGraph], StepGraph])
         graph.nodes = [*(v.op for v in graph.feeds if v.op in fed), *graph.nodes]
         graph.fetches = [maker.value(port) for port in flat.fetches]
         graph.targets = [maker.made[cell] for cell in flat.targets]
+        _keep_effects(graph)
     if not any(n.op_def.traits.primitive and n not in TRIGGER for n in graph.nodes):
         for node in graph.nodes:  # nothing can be dead
             if node in TRIGGER:
@@ -66,19 +67,24 @@ def tie_holders(graph: StepGraph) -> StepGraph:
         return graph
     anchors: dict[Value, Node] = {}
     for node in list(graph.nodes):
-        if not any(isinstance(a, (FuncGraph, StepGraph)) for a in node.attrs.values()):
+        if not _holds(node):
             continue
         for value in node.inputs:
             maker = value.op
             free = (maker.op_def.traits.constant or maker.op_def.traits.handle) and not maker.predecessors()
             if free or maker in node.control_inputs:
                 continue
-            if len(maker.outputs) > 1 and maker.op_def.traits.primitive:  # it runs even if this output is dead
+            # A Switch runs even if this output is dead; who waits for a holder would have it compute all that it can.
+            if (len(maker.outputs) > 1 and maker.op_def.traits.primitive) or _holds(maker):
                 maker = anchors.get(value) or anchors.setdefault(value, _anchor(value, graph))
             node.control_inputs = [*node.control_inputs, maker]
     if anchors:
         graph.sort()
     return graph
+
+
+def _holds(node: Node) -> bool:
+    return any(isinstance(a, (FuncGraph, StepGraph)) for a in node.attrs.values())
 
 
 def _anchor(value: Value, graph: StepGraph) -> Node:
@@ -93,6 +99,17 @@ def _anchor(value: Value, graph: StepGraph) -> Node:
     node.add_outputs([(value.dtype, value.shape)])
     graph.nodes.append(node)
     return node
+
+
+def _keep_effects(graph: StepGraph) -> None:
+    """New holders wait for the effects behind their inputs: a body need not use an input, but what made it runs all the same."""
+    holders = [n for n in graph.nodes if is_instantiated(n)]
+    if not holders:
+        return
+    effects = graph.after_effects()
+    for node in holders:
+        behind = (v.op for v in node.inputs if v.op in effects and v.op not in node.control_inputs)
+        node.control_inputs = [*node.control_inputs, *dict.fromkeys(behind)]
 
 
 class _Maker:
@@ -145,7 +162,7 @@ class _Maker:
             return self._like(origin, REGISTRY.get("Const"), {"value": array, "dtype": dtype}, name, cell)
         if cell.kind == SAME:
             return self._like(
-                origin, REGISTRY.get("Identity"), {"T": dtype}, self._inner_name(f"{origin.name}/_same"), cell
+                origin, REGISTRY.get("Identity"), {"T": dtype}, self._free_name(f"{origin.name}/_same"), cell
             )
         name = f"{origin.name}/_{'loop' if cell.kind == LOOP else 'if'}"
         pure = "Stateless" * cell.is_pure
@@ -200,6 +217,7 @@ class _Maker:
             feeds.append(feed)
         nodes = self.nodes(body.cells)
         graph = StepGraph([*feeds, *nodes], [f.outputs[0] for f in feeds], [self.value(p) for p in body.outputs], [])
+        _keep_effects(graph)
         return self.finish(put_constants(graph, constants))
 
     def _hold_branches(self, node: Node, cell: Cell) -> None:

@@ -169,9 +169,10 @@ class FramedFlow:
         if flow_node.primitive != "merge":
             return _Slot(len(flow_node.inputs), 0, len(flow_node.inputs) + len(flow_node.controls))
         back = sum(self.nodes[p].primitive == "next" for p, _ in flow_node.inputs)
-        slot = _Slot(
-            len(flow_node.inputs), back if tag.index else len(flow_node.inputs) - back, len(flow_node.controls)
-        )
+        count = (
+            back if back and tag.index else len(flow_node.inputs) - back
+        )  # of a loop's Merge: what enters, or what comes back
+        slot = _Slot(len(flow_node.inputs), count, len(flow_node.controls))
         slot.inputs = []
         return slot
 

@@ -29,7 +29,7 @@ class Program:
         self.n = tf.placeholder(tf.int32, [], name="n")
         self.p = tf.placeholder(tf.bool, [], name="p")
         self.q = tf.placeholder(tf.bool, [], name="q")
-        self.functional = False
+        self.functional = self.in_function = False
         self.left = self.random.randint(4, 10)  # constructs
         resource = self.resource = self.random.random() < 0.6
         self.v = tf.get_variable(
@@ -68,7 +68,8 @@ class Program:
         if self.stateful:
             ways += [self.write, self.read]
         if depth < 3 and self.left > 0:
-            ways += [self.conditional, self.conditional, self.loop, self.loop, self.chosen, self.library]
+            ways += [self.conditional, self.conditional, self.loop, self.loop, self.chosen]
+            ways += [] if self.in_function else [self.library]  # there TensorFlow 2 makes lists of tensors
         way = self.random.choice(ways)
         if way not in (self.arithmetic, self.gated, self.write, self.read):
             self.left -= 1
@@ -149,7 +150,9 @@ class Program:
 
         if self.resource and self.random.random() < 0.4:  # a node that holds functions, which take no references
             self.functional = True  # its gradient holds what TensorFlow 1 did not have
+            before, self.in_function = self.in_function, True
             value, token = tf.switch_case(n, [one, one, one])
+            self.in_function = before
         else:
             value, token = tf.case([(tf.less(n, 1), one), (tf.equal(n, 2), one)], default=one)
         return value, token
@@ -228,7 +231,8 @@ def program_case(tf: Any, seed: int) -> dict[str, Any]:
         found = {"feeds": given, "fetches": fetches, "results": results, "state": state, "now": now, "init": "init"}
         definition = graph.as_graph_def()
         slopes = None
-        if program.random.random() < 0.7:  # what TensorFlow's gradient is, for a gradient taken elsewhere
+        # TensorFlow's gradient, for one that is taken elsewhere.
+        if program.random.random() < 0.7 and not program.functional:
             (slope,) = tf.gradients(tf.reduce_sum(value), [program.x])
             if slope is not None:
                 slopes, _ = run(tf, graph, [slope.name], given, state)

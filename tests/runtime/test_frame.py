@@ -177,3 +177,18 @@ def test_iterations_overlap_up_to_the_limit(parallel, most):
         for following in flow.done(ready, outputs):
             (slow if following.node == 8 else quick).append(following)
     assert seen == most
+
+
+def test_a_dead_merge_in_a_later_iteration():
+    """A Merge that joins branches in a loop is dead in the last iteration: an inner loop must not wait for it."""
+    nodes, functions, last = loop(3)
+    nodes += [
+        FlowNode("switch", ((4, 1), (3, 0)), outputs=2),  # 8: in the body, by the condition once more
+        FlowNode("merge", ((8, 0), (8, 1)), outputs=2),
+        FlowNode("enter", ((9, 0),), frame="inner"),  # 10
+        FlowNode("enter", ((2, 0),), frame="inner"),  # 11: alive in the last iteration, too
+        FlowNode(inputs=((10, 0), (11, 0))),
+    ]
+    history = drive(nodes, {**functions, 12: lambda a, b: a + b})
+    assert value(history, last) == [3]
+    assert value(history, 12) == [0, 2, 4]

@@ -93,7 +93,7 @@ class ResourceVariableSaveable(SaveableObject):
         self._var_device, self._var_shape = var.device, var.shape
         tensor: Any
         if isinstance(var, Tensor):
-            self.handle_op, tensor = var.op.inputs[0], var
+            self.handle_op, tensor = _read_behind(var).op.inputs[0], var
         elif is_resource_variable(var):
             self.handle_op, tensor = var._ref(), _read_to_cpu(var)
         else:
@@ -171,7 +171,8 @@ def _name_of(var: Any) -> str:
         return var._shared_name if context.executing_eagerly() else var._ref().op.name
     if not _is_variable_tensor(var):
         raise TypeError(f"Variable to save is not a Variable: {var!r} {at()}")
-    return str(var.op.inputs[0].op.name if var.op.type == "ReadVariableOp" else var.op.name)
+    read = _read_behind(var)
+    return str(read.op.inputs[0].op.name if read.op.type == "ReadVariableOp" else var.op.name)
 
 
 def _is_variable_tensor(value: Any) -> bool:
@@ -240,3 +241,11 @@ def _parts(parts: list[Any], name: str) -> Iterator[SaveableObject]:
 def scope_of(name: str | None, saveables: Sequence[SaveableObject]) -> Any:
     """The name scope of a saver's nodes."""
     return name_scope(name, "save", [s.op for s in saveables if isinstance(s.op, Tensor)])
+
+
+def _read_behind(tensor: Tensor) -> Tensor:
+    """The read of a resource variable that an Identity hands on, as TensorFlow wrote it for some variables; else the tensor."""
+    read = tensor
+    while read.op.type == "Identity" and not read.op.inputs[0].dtype._is_ref_dtype:
+        read = read.op.inputs[0]
+    return read if read.op.type == "ReadVariableOp" else tensor
