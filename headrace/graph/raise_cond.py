@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.core import dtypes
+from headrace.core.dtypes import DType
 from headrace.core.shape import TensorShape
 from headrace.graph.cell import (
     ARGUMENT,
@@ -35,7 +36,6 @@ Guard = frozenset[tuple[Any, int]]  # (a predicate's port, which side); a Merge 
 ALWAYS: Guard = frozenset()
 OTHER = 2
 _NUMBER = (dtypes.int32, TensorShape([]))
-_UNHELD = (dtypes.resource,)  # types of which there is no value to stand for a dead one
 
 
 def guards(cells: Iterable[Cell], known: dict[Port, Guard] | None = None) -> dict[Port | Cell, Guard]:
@@ -134,7 +134,7 @@ class _Conditional:
 
     def _first_side(self, merge: Cell) -> int | None:
         """Which side the first input of a Merge is on; None for a Merge of something else."""
-        if self.alive[merge] != self.around:
+        if self.alive[merge] != self.around or merge.types[0][0]._is_ref_dtype:  # no conditional gives a reference
             return None
         split = decided([self.alive.get(p) or self.alive.get(p[0], ALWAYS) for p in merge.inputs])
         return split[1] if split is not None and split[0] == self.predicate else None
@@ -238,7 +238,7 @@ class _Conditional:
         order = {c: i for i, c in enumerate(self.flat.cells)}
         levels = [(some, sorted(ends, key=order.__getitem__)) for _, (some, ends) in sorted(found.items())]
         crossing = [p for some, ends in levels for p in self._later(some, ends)]
-        return levels if all(c.types[i][0] not in _UNHELD for c, i in crossing) else []
+        return levels if all(_has_stand_in(c.types[i][0]) for c, i in crossing) else []
 
     def _raise(self, members: set[Cell], merges: list[Cell]) -> None:
         crossing = self._later(members, merges)
@@ -319,6 +319,11 @@ class _Conditional:
             numbers.append(_number(near, 0, [taken.copies[c] for c in waited if c in taken.copies]))
         outputs = [*(same.get(port, port) for port in outputs), *((n, 0) for n in numbers)]
         return Body([*taken.cells, *nothing, *numbers], [arguments[port] for port in outer], outputs)
+
+
+def _has_stand_in(dtype: DType) -> bool:
+    """Whether there is a value that can stand for a dead one of this type."""
+    return dtype != dtypes.resource and not dtype._is_ref_dtype
 
 
 def _nothing(port: Port) -> Cell:

@@ -114,6 +114,8 @@ class _Loop:
         for merge in self.merges:
             if [c.kind for c, _ in merge.inputs] != ["enter", "next"] or merge.controls:
                 raise Refused(f"{merge.origin.name} does not join what enters and what comes back")
+            if merge.types[0][0]._is_ref_dtype:
+                raise Refused(f"{merge.origin.name} is a reference")
             if not all(is_within(cell.types[0][1], merge.types[0][1]) for cell, _ in merge.inputs):
                 raise Refused(f"the shape of {merge.origin.name} does not hold in every iteration")
         self._ends = {one: self._end(one) for one in self.exits}
