@@ -232,9 +232,9 @@ class TestDevices:
         with tf.device("/job:ps"):
             there = tf.constant(1) + 1
         for wanted in (there, here):  # the whole graph is placed, as in TensorFlow
-            with tf.Session(server.target) as sess:
-                with pytest.raises(tf.errors.InvalidArgumentError, match=r"assigned to /job:ps .*device:CPU:0 \]"):
-                    sess.run(wanted)
+            refused = pytest.raises(tf.errors.InvalidArgumentError, match=r"assigned to /job:ps .*device:CPU:0 \]")
+            with tf.Session(server.target) as sess, refused:
+                sess.run(wanted)
 
 
 class TestConfiguration:

@@ -308,13 +308,17 @@ def test_an_error_of_a_python_function(session):
 # ---- what cannot be cut
 
 
-def test_primitives_over_two_devices_are_refused(session):
+def test_primitives_over_two_devices(session):
+    """A conditional made of them is cut; what stays primitives, since a part of it is fetched, is refused."""
     p = tf.placeholder(tf.bool, [])
     x = on("/cpu:0", tf.constant, [1.0, 2.0])
     no, yes = on("/cpu:0", raw_ops.Switch, x + 1.0, p)
-    merged, _ = on("/cpu:0", raw_ops.Merge, [on("/cpu:1", tf.sin, no), on("/cpu:0", tf.cos, yes)])
+    cosine = on("/cpu:0", tf.cos, yes)
+    merged, _ = on("/cpu:0", raw_ops.Merge, [on("/cpu:1", tf.sin, no), cosine])
+    for value, function in ((True, np.cos), (False, np.sin)):
+        np.testing.assert_allclose(session.run(merged, {p: value}), function([2.0, 3.0]), rtol=1e-6)
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be on one device, but .*test_partitions.py"):
-        session.run(merged, {p: True})
+        session.run([merged, cosine], {p: True})
 
 
 def test_primitives_on_one_device_of_two(session):
