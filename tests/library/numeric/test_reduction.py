@@ -212,7 +212,7 @@ def test_segments_of_chosen_rows_refuse_wrong_rows():
             assert found.tolist() == [[0.0] * 8, [1.0] * 8, [0.0] * 8]
             with pytest.raises(tf.errors.InvalidArgumentError):
                 session.run(result, {rows: np.full(count, 5000), ids: np.full(count, 1)})
-            with pytest.raises(tf.errors.InvalidArgumentError, match="not below num_segments = 3"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="segment ids must be < num_segments, got 3"):
                 session.run(result, {rows: np.arange(count), ids: np.full(count, 3)})
 
 

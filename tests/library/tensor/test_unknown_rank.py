@@ -119,7 +119,6 @@ STATIC: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "space to batch": (lambda: tf.space_to_batch(late(np.ones([1, 2, 2, 1])), [[0, 0], [0, 0]], 2), [None] * 4),
     "batch to space": (lambda: tf.batch_to_space(late(np.ones([4, 2, 2, 1])), [[0, 0], [0, 1]], 2), [None] * 4),
-    "set size": (lambda: tf.sets.set_size(tf.SparseTensor(np.int64([[0, 0], [1, 0]]), [1, 3], np.int64([2, 2]))), [2]),
 }
 
 
