@@ -54,7 +54,7 @@ def export_scoped_meta_graph(
     clear_extraneous_savers: bool = False, strip_default_attrs: bool = False, save_debug_info: bool = False,
     meta_info_def: Any = None, collection_list: Sequence[str] | None = None, **kwargs: Any,
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """As `export_meta_graph`; gives the variables too, by their names in the scope.
+    """The nodes of a scope as a MetaGraphDef, and its variables by their names in the scope.
 
     The collection ``unbound_inputs_col_name`` of the MetaGraphDef lists what the nodes use outside the scope.
     """
@@ -288,7 +288,7 @@ def import_scoped_meta_graph_with_return_elements(
     input_map: Mapping[str, Any] | None = None, unbound_inputs_col_name: str | None = UNBOUND,
     restore_collections_predicate: Callable[[str], bool] = lambda key: True, return_elements: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], list[Any] | None]:  # fmt: skip
-    """As `import_scoped_meta_graph`; gives the nodes and tensors named in ``return_elements`` too."""
+    """Imports a MetaGraphDef into a scope; gives its variables, and the nodes and tensors in ``return_elements``."""
     graph = context.get_default_graph() if graph is None else graph
     with graph.as_default():
         _, scope, elements = add_meta_graph(
