@@ -27,7 +27,7 @@ from headrace.resources.bundle.extents import Extents, parse_shape_and_slice
 from headrace.resources.bundle.merge import merge_bundles
 from headrace.resources.bundle.opening import open_checkpoint
 from headrace.resources.bundle.writer import BundleWriter, array_pieces
-from headrace.resources.saving import copy_of, deferred
+from headrace.resources.saving import copy_of, deferred, one_file
 
 _PIECE = 1 << 22  # bytes that are copied, checked and written together
 _MANY = 1 << 25  # bytes that are worth the threads to read them
@@ -99,12 +99,20 @@ def _save(prefix, names, slices, tensors, dtypes):
 
 
 def _write(path, saved, pieces):
-    with BundleWriter(path) as writer:
+    with one_file() as check, BundleWriter(path) as writer:
         for name, tensor, dtype, part in saved:
+            check()
             if dtype.base_dtype == string:
                 writer.add_strings(name, np.asarray(tensor), part)
             else:
-                writer.add(name, dtype.base_dtype, tuple(tensor.shape), pieces(tensor), part)
+                writer.add(name, dtype.base_dtype, tuple(tensor.shape), _while(check, pieces(tensor)), part)
+        check()
+
+
+def _while(check, pieces):
+    for piece in pieces:
+        check()
+        yield piece
 
 
 def _name_and_slice(saved):

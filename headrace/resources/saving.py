@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar
 
 import torch
 
+from headrace.core.errors import CancelledError
+
 T = TypeVar("T")
 
 
@@ -30,6 +32,9 @@ class Saving:
         self.deferred: list[Callable[[], None]] = []
         self.torn: tuple[str, ...] = ()  # variables that steps wrote, or may have written, while it read them
         self.unwatched: tuple[str, ...] = ()  # variables of other tasks, of which nobody knows whether steps wrote them
+        self._changed = threading.Condition()
+        self._files = 0  # that threads of this process are writing
+        self._given_up = False
 
     @contextmanager
     def entered(self) -> Iterator[Saving]:
@@ -39,6 +44,30 @@ class Saving:
             yield self
         finally:
             current.saving = outer
+
+    @contextmanager
+    def one_file(self) -> Iterator[None]:
+        """A thread writes a file of this save inside.  A save that was given up begins none."""
+        with self._changed:
+            self.check()
+            self._files += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._files -= 1
+                self._changed.notify_all()
+
+    def check(self) -> None:
+        """Raises CancelledError if the save was given up."""
+        if self._given_up:
+            raise CancelledError(None, None, "the save failed elsewhere, or was interrupted")
+
+    def give_up(self, seconds: float) -> None:
+        """Ends the writing of files, and waits for it so long: threads look at it between pieces."""
+        with self._changed:
+            self._given_up = True
+            self._changed.wait_for(lambda: not self._files, seconds)
 
 
 class _Current(threading.local):
@@ -66,6 +95,17 @@ def deferred() -> list[Callable[[], None]] | None:
     """Where a save of this thread leaves what makes its files; None if it is to make them itself."""
     saving = current.saving
     return saving.deferred if saving is not None and saving.asynchronous else None
+
+
+@contextmanager
+def one_file() -> Iterator[Callable[[], None]]:
+    """A thread writes a file of a save inside.  It gives a call that raises CancelledError once the save was given up."""
+    saving = current.saving
+    if saving is None:
+        yield lambda: None
+    else:
+        with saving.one_file():
+            yield saving.check
 
 
 def copy_of(value: Any) -> Any:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from headrace.core import errors, file
 from headrace.core.checkpoint_def import V2, messages
@@ -38,6 +38,8 @@ from headrace.library.train.saver.state_file import (
     write_checkpoint_state,
 )
 from headrace.resources.saving import Saving
+
+_GRACE: Final = 5.0  # seconds that a failed save waits for the files that other threads are writing
 
 
 class SaveReport(NamedTuple):
@@ -261,7 +263,7 @@ class Saver:
         self._background.wait()
         self._remove_leftovers(_path_text(save_path))
         saving = Saving(self._asynchronous, self._consistent, self._consistent_wait_secs)
-        with self._removed_if_it_fails(path):
+        with self._removed_if_it_fails(saving, path):
             prefix = self._run_save(sess, path, saving)
         self._report(SaveReport(prefix, saving.torn, saving.unwatched))
         finish = partial(
@@ -291,11 +293,12 @@ class Saver:
             raise
 
     @contextmanager
-    def _removed_if_it_fails(self, prefix: str) -> Iterator[None]:
+    def _removed_if_it_fails(self, saving: Saving, prefix: str) -> Iterator[None]:
         """If this fails, the shards that were written go.  Another task may be writing one still: the next save looks again."""
         try:
             yield
         except BaseException:
+            saving.give_up(_GRACE)
             if self.saver_def.sharded:
                 remove_parts(prefix)
                 self._failed.append(prefix)
@@ -308,7 +311,7 @@ class Saver:
             remove_stale(path)
 
     def _finish_or_remove(self, saving: Saving, prefix: str, *rest: Any) -> None:
-        with self._removed_if_it_fails(prefix):
+        with self._removed_if_it_fails(saving, prefix):
             self._finish(saving, prefix, *rest)
 
     def _finish(

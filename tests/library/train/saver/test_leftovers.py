@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -144,4 +145,27 @@ def test_an_interrupted_save_leaves_nothing(tmp_path: Path, sess: Any, monkeypat
     monkeypatch.setattr(writer, "publish_index", interrupt)
     with pytest.raises(KeyboardInterrupt):
         tf.train.Saver(sharded=True).save(sess, f"{tmp_path}/model")
+    assert names(tmp_path) == []
+
+
+def test_a_shard_that_is_written_when_another_is_interrupted_goes_too(
+    tmp_path: Path, sess: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted, make_folder = threading.Event(), file.make_folder
+    calls = iter(range(2))
+
+    def one_slow(*arguments: Any, **named: Any) -> None:
+        if next(calls) == 0:
+            make_folder(*arguments, **named)
+            time.sleep(0.1)  # the other has begun
+            interrupted.set()
+            raise KeyboardInterrupt
+        assert interrupted.wait(60)
+        time.sleep(0.1)
+        make_folder(*arguments, **named)
+
+    monkeypatch.setattr(file, "make_folder", one_slow)
+    with pytest.raises(KeyboardInterrupt):
+        tf.train.Saver(sharded=True).save(sess, f"{tmp_path}/model")
+    time.sleep(0.5)
     assert names(tmp_path) == []
